@@ -39,7 +39,8 @@ class Window:
     @property
     def top(self) -> float:
         """Return log2 of the largest entry."""
-        return math.log2(float(self.mass.max())) + self.scale
+        found: float = math.log2(float(self.mass.max())) + self.scale
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +224,7 @@ def _convolved(mass: Floats, kernel: Floats) -> Floats:
     """Return the convolution along the first axis, by one matrix product: sums of terms that are not negative."""
     n = len(mass)
     if len(kernel) == 1:
-        return mass * kernel[0]
+        return np.asarray(mass * kernel[0])
     padded = np.concatenate([np.zeros(n - 1), kernel, np.zeros(n - 1)])
     found: Floats = np.ascontiguousarray(sliding_window_view(padded, n)[:, ::-1]) @ mass
     return found
@@ -247,6 +248,16 @@ def _merged(windows: list[Window]) -> list[Window]:
                 one = Window(low, mass, scale)
         out.append(one)
     return out
+
+
+def agree(mass: Mass, one: Mask, other: Mask) -> bool:
+    """Return whether two masks leave the same of the states that are there, and doubt the same."""
+    for window in mass.windows:
+        a, b = (low + np.arange(n) for low, n in zip(window.low, window.mass.shape, strict=True))
+        differs = [x != y for x, y in zip(one(a[:, None], b[None, :]), other(a[:, None], b[None, :]), strict=True)]
+        if ((differs[0] | differs[1]) & (window.mass > 0)).any():
+            return False
+    return True
 
 
 def masked(mass: Mass, mask: Mask, bits: float) -> Mass:

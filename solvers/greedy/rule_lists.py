@@ -9,17 +9,31 @@ count as possible, and the lower bound leaves them out.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.errors import ContradictionError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import RuleShare
-from solvers.greedy.list_states import Bools, Floats, Mask, at, binomial, free, grown, left, masked
+from solvers.greedy.list_states import (
+    Binomial,
+    Bools,
+    Floats,
+    Mask,
+    Mass,
+    agree,
+    at,
+    binomial,
+    free,
+    grown,
+    left,
+    masked,
+)
 
 TIE = 1e-12  # the learner's: scores closer than this (relative) are equal
 BITS = (60.0, 120.0, 240.0, 480.0)  # below the most probable state: what is looked at, more where little is left
@@ -84,13 +98,15 @@ def list_share(
         raise ContradictionError(f"the list was not chosen by a greedy rule list with these settings: {why}", (why,))
     chosen = _chosen(levels)
     stopped = not default_rule or (rule.max_length is not None and len(levels) >= rule.max_length)
+    sides = tuple((binomial(level.counts[0]), binomial(level.counts[1])) for level in chosen)
+    passes = [_Passes(chosen, rule, stopped, bits, limits, sides) for bits in BITS]
     table: dict[tuple[int, tuple[bool, ...]], _Column] = {}
     found = []
     for column in range(columns):
         own = next((j for j, level in enumerate(chosen) if level.column == column), -1)
         key = own, tuple(column < level.column for level in chosen)
         if key not in table:
-            table[key] = _column(chosen, *key, rule, stopped, limits)
+            table[key] = _column(passes, *key)
         found.append(table[key])
     return _share(found)
 
@@ -204,42 +220,93 @@ class _Column:
     nothing: int = -1
 
 
-def _column(
-    chosen: tuple[_Chosen, ...], own: int, wins: tuple[bool, ...], rule: ListRule, stopped: bool, limits: Limits
-) -> _Column:
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """The states of a column after the condition at a level, and the bounds there and at the levels below."""
+
+    mass: Mass
+    after: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Passes:
+    """The passes of all columns up the levels, from the states that are looked at (`bits`).
+
+    Columns share what is the same for them: those that no rule tests differ only in the ties that they win, and most
+    windows hold no tie. `known` holds states by what they depend on, `sides` the binomials of every level's group.
+    """
+
+    chosen: tuple[_Chosen, ...]
+    rule: ListRule
+    stopped: bool
+    bits: float
+    limits: Limits
+    sides: tuple[tuple[Binomial, Binomial], ...]
+    known: dict[tuple[object, ...], Any] = field(default_factory=dict)
+
+    def up(self, own: int, masks: list[tuple[Mask, Mask]], wins: tuple[bool, ...]) -> _Kept:
+        """Return what is left of a column that level `own` tests (-1: none does), the first level's condition last."""
+        last = len(self.chosen) - 1
+        key: tuple[object, ...] = (own,)
+        found: _Kept = self._once(key, partial(self._start, own))
+        for j in range((last if own < 0 else own) - 1, -1, -1):
+            more: Mass = self._once((*key, "grown"), partial(grown, found.mass, self.sides[j], self.bits, self.limits))
+            same, other = (*key, wins[j]), (*key, not wins[j])
+            kept: Mass = self._once(same, partial(masked, more, masks[j][wins[j]], self.bits))
+            if other not in self.known and agree(more, *masks[j]):
+                self.known[other] = kept
+            key = (*key, id(kept))
+            found = _Kept(kept, (kept.bounds(), *found.after))
+        return found
+
+    def _start(self, own: int) -> _Kept:
+        """Return the states at the lowest level that has a condition."""
+        last, bits = len(self.chosen) - 1, self.bits
+        if own >= 0:
+            return _Kept(at(self.chosen[own].ones), ((0.0, 0.0),) * (last + 1 - own))
+        if self.stopped:
+            return _Kept(free(self.chosen[last].rows, bits, self.limits), ((0.0, 0.0),))
+        mass = left(self.chosen[last].rows, partial(_default_mask, self.chosen[last], self.rule), bits, self.limits)
+        return _Kept(mass, (mass.bounds(),))
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
+        if key not in self.known:
+            self.known[key] = make()
+        return self.known[key]
+
+
+def _column(passes: Sequence[_Passes], own: int, wins: tuple[bool, ...]) -> _Column:
     """Return the share of a column that level `own` tests (-1: none does; below it nothing is taken away).
 
     `wins`: at which levels it stands before the chosen column.
     """
-    masks: list[Mask] = [partial(_mask, level, rule, first) for level, first in zip(chosen, wins, strict=True)]
-    if own > 0 and (nothing := _emptied(chosen, own, masks)) >= 0:
-        return _Column(tuple((-math.inf if j <= nothing else 0.0,) * 2 for j in range(len(chosen))), True, nothing)
-    for bits in BITS:
-        last = len(chosen) - 1
-        after = [(0.0, 0.0)] * len(chosen)
-        if own >= 0:
-            mass = at(chosen[own].ones)
-        elif stopped:
-            mass = free(chosen[last].rows, bits, limits)
-        else:
-            mass = left(chosen[last].rows, partial(_default_mask, chosen[last], rule), bits, limits)
-            after[last] = mass.bounds()
-        for j in range((last if own < 0 else own) - 1, -1, -1):
-            mass = masked(grown(mass, [binomial(n) for n in chosen[j].counts], bits, limits), masks[j], bits)
-            after[j] = mass.bounds()
-        if mass.lost <= after[0][1] + SHARP and mass.windows:
+    chosen, rule = passes[0].chosen, passes[0].rule
+    masks: list[tuple[Mask, Mask]] = [(partial(_mask, c, rule, False), partial(_mask, c, rule, True)) for c in chosen]
+    for one in passes:
+        found = one.up(own, masks, wins)
+        if found.mass.lost <= found.after[0][1] + SHARP and found.mass.windows:
             break
-    return _Column(tuple(after), mass.doubt == -math.inf)
+    if not found.mass.windows and own > 0:
+        own_masks = [pair[win] for pair, win in zip(masks, wins, strict=True)]
+        nothing = _emptied(chosen, own, own_masks, passes[0].limits)
+        if nothing >= 0:
+            after = tuple((-math.inf, -math.inf) if j <= nothing else pair for j, pair in enumerate(found.after))
+            return _Column(after, True, nothing)
+    return _Column(found.after, found.mass.doubt == -math.inf)
 
 
-def _emptied(chosen: tuple[_Chosen, ...], own: int, masks: list[Mask]) -> int:
+def _emptied(chosen: tuple[_Chosen, ...], own: int, masks: list[Mask], limits: Limits) -> int:
     """Return the lowest level above `own` where no state of its column is possible, -1 where some always is.
 
     Only columns that a rule tests can have none: others may be constant. Cost: linear in all states, per level.
     """
+    need = 24 * math.prod(n + 1 for n in chosen[0].rows)
+    if need > limits.memory:
+        raise TooLarge(f"whether any filling is left takes {need / 1e9:.1f} GB to settle: give more --memory")
     low = chosen[own].ones
     there = np.ones((1, 1), dtype=bool)
     for j in range(own - 1, -1, -1):
+        limits.check("the states of a column are listed")
         for axis, more in enumerate(chosen[j].counts):  # any number of the group's rows may be ones
             sums = np.cumsum(np.pad(there, [(1, more) if i == axis else (0, 0) for i in (0, 1)]), axis=axis)
             later, before = np.arange(1, there.shape[axis] + more + 1), np.arange(there.shape[axis] + more) - more
@@ -258,7 +325,7 @@ def _share(found: Sequence[_Column]) -> RuleShare:
         pairs = [(c.after[j], c.after[j + 1] if j + 1 < len(c.after) else (0.0, 0.0)) for c in found]
         low = _sum([max(0.0, above[0] - here[1]) if here[1] > -math.inf else _gone(above) for here, above in pairs])
         high = _sum([max(0.0, above[1] - here[0]) if here[0] > -math.inf else _gone(above) for here, above in pairs])
-        by_level.append((low[0], high[1]))
+        by_level.append((max(0.0, low[0]), high[1]))
     total = _sum([c.after[0][0] for c in found])[0], min(0.0, _sum([c.after[0][1] for c in found])[1])
     empty = [(c.nothing, -k) for k, c in enumerate(found) if c.nothing >= 0]
     nothing = (max(empty)[0], -max(empty)[1]) if empty else None
