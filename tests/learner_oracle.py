@@ -460,6 +460,43 @@ def by_columns(
     return found
 
 
+def by_states(
+    tree: Node, columns: int, settings: Settings, *, strict: bool = False, leaf_rule: bool = True
+) -> list[int]:
+    """Return per column the fillings that the rule keeps, for tens of rows: whole numbers by state, node by node."""
+    walk, are_open = list(tree.walk()), open_leaves(tree, settings)
+
+    def kept_of(i: int, c: int) -> dict[Counts, int]:
+        v = walk[i][0]
+        if v.left is None or v.right is None:
+            found = {
+                ones: math.prod(math.comb(n, a) for n, a in zip(v.counts, ones, strict=True))
+                for ones in itertools.product(*(range(n + 1) for n in v.counts))
+            }
+        elif v.column == c:
+            return {v.right.counts: 1}
+        else:
+            found = {}
+            below = kept_of(i + 1, c), kept_of(i + 1 + v.left.size, c)
+            for (a, x), (b, y) in itertools.product(below[0].items(), below[1].items()):
+                both = tuple(p + q for p, q in zip(a, b, strict=True))
+                found[both] = found.get(both, 0) + x * y
+        return {ones: x for ones, x in found.items() if stands(i, v, ones)}
+
+    def stands(i: int, v: Node, ones: Counts) -> bool:
+        zeros = minus(v.counts, ones)
+        if not settings.allows(zeros, ones, tree.rows):
+            return True
+        if v.left is not None and v.right is not None:
+            mine = score(settings.criterion, zeros, ones)
+            chosen = score(settings.criterion, v.left.counts, v.right.counts)
+            return mine < chosen or (mine == chosen and not strict)
+        small = improvement(settings.criterion, zeros, ones, tree.rows) + EPSILON < settings.min_impurity_decrease
+        return small or not (are_open[i] and leaf_rule)
+
+    return [sum(kept_of(0, c).values()) for c in range(columns)]
+
+
 def emptied(
     tree: Node, columns: int, settings: Settings, *, strict: bool = False, leaf_rule: bool = True
 ) -> set[tuple[int, int]]:

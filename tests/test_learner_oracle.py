@@ -74,6 +74,7 @@ def same_without_growing(tree, columns, settings, grown):
         products = trees.by_columns(tree, columns, settings, strict=strict)
         assert math.prod(all_of_it for _, all_of_it in products) == grown.worlds
         assert math.prod(kept for kept, _ in products) * trees.grown_by_rule(tree, settings) == count
+        assert trees.by_states(tree, columns, settings, strict=strict) == [kept for kept, _ in products]
 
 
 @pytest.mark.parametrize(("n", "columns", "classes", "settings"), FITS)
@@ -207,7 +208,11 @@ def lists_agree(n, columns, classes, settings):
     assert sum(found.values()) == (classes * 2**columns) ** n
     for model, datasets in found.items():
         assert lists.consistent(model)
-        assert lists.by_fillings(model, columns, settings).could * lists.orderings(model) == datasets
+        found_here = lists.by_fillings(model, columns, settings)
+        assert found_here.could * lists.orderings(model) == datasets
+        products = lists.by_columns(model, columns, settings)
+        assert math.prod(kept for kept, _ in products) == found_here.could
+        assert math.prod(every for _, every in products) == found_here.worlds
 
 
 @pytest.mark.parametrize(("n", "columns", "classes", "settings"), LISTS)
