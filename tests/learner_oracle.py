@@ -23,7 +23,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -607,7 +607,20 @@ def random_case(seed: int, *, free: int = 12, classes: int = 2) -> Case:
             tree = _any_tree(rng, counts, tuple(range(columns)), settings.max_depth or 3)
         open_cells = n * columns - sum(leaf.rows * depth for leaf, depth in tree.walk() if leaf.column < 0)
         if open_cells <= free and (tree.column >= 0 or rng.random() < 0.2):
-            return Case(tree, columns, settings)
+            return Case(tree, columns, _at_the_edge(rng, tree, settings) if rng.random() < 0.15 else settings)
+
+
+def _at_the_edge(rng: np.random.Generator, tree: Node, settings: Settings) -> Settings:
+    """Return settings whose `min_impurity_decrease` is within rounding of some split's improvement."""
+    walk = [v for v, _ in tree.walk() if v.rows > 1]
+    v = walk[rng.integers(len(walk))]
+    while True:
+        ones = tuple(int(rng.integers(c + 1)) for c in v.counts)
+        if 0 < sum(ones) < v.rows:
+            gain = improvement(settings.criterion, minus(v.counts, ones), ones, tree.rows)
+            return replace(
+                settings, min_impurity_decrease=max(0.0, gain + float(rng.choice([0, 1, 1.5, 2, -1])) * EPSILON)
+            )
 
 
 def random_settings(rng: np.random.Generator, rows: int) -> Settings:
