@@ -151,7 +151,7 @@ def left(rows: tuple[int, int], mask: Mask, bits: float, limits: Limits) -> Mass
         possible, sure = mask(a[:, None], ones[None, :])
         height = np.where(possible, first[a][:, None] + second[None, :], -np.inf)
         best = max(best, float(height.max()))
-        near = height >= best - bits
+        near = possible & (height >= best - bits)
         dropped += int(possible.sum() - near.sum())
         kept.append(np.argwhere(near) + np.array([start, 0]))
         doubtful.append(~sure[near])
