@@ -197,7 +197,7 @@ def test_the_published_lists_of_compas(data):
         share = list_share(levels, 27, rule, Limits())
         assert worlds(levels, 27)[1] == bits
         assert -share.log2[0] == pytest.approx(extra, abs=6e-4)
-        assert share.log2[1] - share.log2[0] < CLOSE
+        assert share.log2[1] - share.log2[0] < 1e-8
 
 
 @pytest.mark.parametrize("labels", [(0, 1, 1, 1), (0, 0, 1, 1, 1)])
@@ -339,7 +339,7 @@ def test_rounding_is_bounded():
         mass = grown(mass, free_leaf((n, n + 1), 1e-30), Limits())
     low, high = mass.bounds()
     assert low <= 0 <= high
-    assert high - low < 1e-10
+    assert high - low < CLOSE
     bare = Mass(tuple(replace(window, relative=0.0, lost=0.0) for window in mass.windows))
     assert bare.bounds()[1] - bare.bounds()[0] < high - low
 

@@ -43,11 +43,10 @@ class Mass:
         if not self.windows:
             return -math.inf, self.lost
         top = max(w.exponent for w in self.windows)
-        ends = [
-            [math.ldexp(x, w.exponent - top) for w in self.windows for x in w.total[side : side + 1]] for side in (0, 1)
-        ]
-        slack = 2 * len(self.windows) * U
-        low, high = math.fsum(ends[0]) * (1 - slack), math.fsum(ends[1]) * (1 + slack)
+        totals = [(w.total, w.exponent - top) for w in self.windows]
+        slack = 2 * len(totals) * U
+        low = math.fsum(math.ldexp(total[0], power) for total, power in totals) * (1 - slack)
+        high = math.fsum(math.ldexp(total[1], power) for total, power in totals) * (1 + slack)
         return log2_of((low, low), top)[0], added(log2_of((high, high), top)[1], self.lost)
 
     def bounds(self) -> tuple[float, float]:
