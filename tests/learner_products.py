@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from learner_oracle import (
     EPSILON,
@@ -82,9 +83,12 @@ def by_columns(
 
 
 def by_states(
-    tree: Node, columns: int, settings: Settings, *, strict: bool = False, leaf_rule: bool = True
+    tree: Node, columns: int, settings: Settings, *, strict: bool = False, leaf_rule: bool = True, exact: bool = False
 ) -> list[int]:
-    """Return per column the fillings that the rule keeps, for tens of rows: whole numbers by state, node by node."""
+    """Return per column the fillings that the rule keeps, for tens of rows: whole numbers by state, node by node.
+
+    `exact`: gains of Gini are compared as fractions, which no learner does.
+    """
     walk, are_open = list(tree.walk()), open_leaves(tree, settings)
 
     def kept_of(i: int, c: int) -> dict[Counts, int]:
@@ -109,8 +113,10 @@ def by_states(
         if not settings.allows(zeros, ones, tree.rows):
             return True
         if v.left is not None and v.right is not None:
-            mine = score(settings.criterion, zeros, ones)
-            chosen = score(settings.criterion, v.left.counts, v.right.counts)
+            mine: float | Fraction = score(settings.criterion, zeros, ones)
+            chosen: float | Fraction = score(settings.criterion, v.left.counts, v.right.counts)
+            if exact:
+                mine, chosen = exact_score(zeros, ones), exact_score(v.left.counts, v.right.counts)
             return mine < chosen or (mine == chosen and not strict)
         small = improvement(settings.criterion, zeros, ones, tree.rows) + EPSILON < settings.min_impurity_decrease
         return small or not (are_open[i] and leaf_rule)
@@ -168,6 +174,11 @@ def best_first_products(tree: Node, columns: int, settings: Settings) -> tuple[i
             low, high = low + (wins and above < -1e-12), high + (stands and above <= 1e-12)
         lower, upper = lower * low, upper * high
     return lower, upper
+
+
+def exact_score(left: Counts, right: Counts) -> Fraction:
+    """Return what Gini's score is but for a constant: Σ_side Σ_class c²/n_side."""
+    return sum((Fraction(sum(c * c for c in side), sum(side)) for side in (left, right)), Fraction(0))
 
 
 def emptied(

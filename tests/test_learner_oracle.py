@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from fractions import Fraction
 
 import learner_cases as cases
 import learner_fact_oracle as facts
@@ -192,17 +191,13 @@ def test_figures_by_hand():
     assert trees.by_growing(leaf, 2, Settings(min_impurity_decrease=0.5)) == trees.Worlds(16, 4, 4)
 
 
-def exact_score(left, right):
-    return sum((Fraction(sum(c * c for c in side), sum(side)) for side in (left, right)), Fraction(0))
-
-
 def test_floats_decide_some_exact_ties():
     """Of 60 rows, two splits of exactly one gain may differ in the last bit of their scores: one of them never wins."""
     total, of_gain = (25, 35), {}
     for ones in np.ndindex(26, 36):
         zeros = trees.minus(total, ones)
         if Settings().allows(zeros, ones, 60):
-            of_gain.setdefault(exact_score(zeros, ones), set()).add(trees.score("gini", zeros, ones))
+            of_gain.setdefault(products.exact_score(zeros, ones), set()).add(trees.score("gini", zeros, ones))
     assert any(len(floats) > 1 for floats in of_gain.values())
 
 
