@@ -157,4 +157,4 @@ def test_nothing_to_draw():
     assert error.value.conflict
     tree, rule, _ = tiny(5, 40, 4, 5)
     with pytest.raises(Inconclusive):
-        Sampler.of(tree, 4, rule, Limits(memory=3000))
+        Sampler.of(tree, 4, rule, Limits(memory=500))

@@ -212,9 +212,9 @@ def test_where_the_bounds_hold_zero_states_are_looked_at(monkeypatch):
     windows = Passes.windows
 
     def blurred(self, column):
-        found, lost = windows(self, column)
+        found, lost, bad = windows(self, column)
         mass = np.zeros_like(found[0].mass)
-        return {**found, 0: type(found[0])(0, 0, mass, 0, 0.0, 1e-9)}, lost
+        return {**found, 0: type(found[0])(0, 0, mass, 0, 0.0, 1e-9)}, lost, bad
 
     monkeypatch.setattr(Passes, "windows", blurred)
     found = tree_share(tree, 4, rule, LIMITS)

@@ -57,16 +57,21 @@ class Sampler:
         check_tree(tree, columns)
         check_choice(tree, rule)
         small = math.prod(int(n) + 1 for n in tree.counts[0]) <= whole
-        passes = Passes(Conditions(tree, rule, False, True), *((0.0, math.inf) if small else (SHARP, DIRECT)), limits)
-        windows, unused, used = [], None, set(tree.column.tolist())
+        cut, direct = (0.0, math.inf) if small else (SHARP, DIRECT)
+        conditions = Conditions(tree, rule, False, True, limits.memory)
+        passes = Passes(conditions, cut, direct, limits, keep=True)
+        windows: list[dict[int, Window]] = []
+        used = set(tree.column.tolist())
+        unused = next((c for c in range(columns) if c not in used), columns)
         for column in range(columns):
-            found = unused if column not in used else None
-            found = passes.windows(column)[0] if found is None else found
-            unused = found if column not in used else unused
-            if found[0].total[0] <= 0:
-                raise _nothing(found, column)
+            if column > unused and column not in used:
+                windows.append(windows[unused])
+                continue
+            found, _, bad = passes.windows(column)
+            if bad is not None or found[0].total[0] <= 0:
+                raise _nothing(bad, column)
             windows.append(found)
-            if sum(w.mass.nbytes for w in {id(w): w for d in windows for w in d.values()}.values()) > limits.memory:
+            if sum({id(w): w.mass.nbytes for d in windows for w in d.values()}.values()) > limits.memory:
                 raise Inconclusive("the memory is too small to keep the states of every column")
         exact = all(w.lost <= 0 and w.relative < 0.1 for found in windows for w in found.values())
         leaves = np.flatnonzero(tree.column < 0)
@@ -221,9 +226,8 @@ def _variation(tree: ChosenTree, windows: dict[int, Window]) -> float:
     return found * (1 + 1e-6)
 
 
-def _nothing(windows: dict[int, Window], column: int) -> ContradictionError | Inconclusive:
-    node = next((v for v, w in windows.items() if v and not w.mass.any()), 0)
-    if windows[0].lost > 0:
+def _nothing(node: int | None, column: int) -> ContradictionError | Inconclusive:
+    if node is None:
         return Inconclusive(f"it was not found whether column {column} has a filling left under the learner's rule")
     text = f"node {node}: no filling of column {column} is left under the learner's rule"
     return ContradictionError(f"the learner could not have chosen this tree: {text}", (text,))
