@@ -197,7 +197,7 @@ def emptied(
     model: RuleList, columns: int, settings: ListSettings, *, default_rule: bool = True
 ) -> set[tuple[int, int]]:
     """Return the lowest (level, column) of every column at which none of its fillings is left."""
-    found = {}
+    found: dict[int, int] = {}
     for j in range(len(model.parts)):
         kept = by_columns(model, columns, settings, default_rule=default_rule, top=j)
         found |= {c: j for c in range(columns) if not kept[c][0]}

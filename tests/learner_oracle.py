@@ -153,7 +153,8 @@ class Split:
 
 def winners(rows: tuple[Row, ...], classes: int, settings: Settings, total: int) -> list[Split]:
     """Return the splits of the highest score, one per column: the first that is drawn wins, and any may be first."""
-    best, found = NEVER, []
+    best = NEVER
+    found: list[Split] = []
     for c in range(len(rows[0][0])):
         left, right = tuple(r for r in rows if not r[0][c]), tuple(r for r in rows if r[0][c])
         ends = class_counts(left, classes), class_counts(right, classes)
@@ -172,9 +173,10 @@ def possible_trees(rows: Sequence[Row], classes: int, settings: Settings) -> fro
     ordered = tuple(sorted(rows))
     if settings.max_leaf_nodes is None:
         return _depth_first(ordered, classes, settings, 0, len(ordered))
-    found, open_prefixes = set(), [()]
+    found: set[Node] = set()
+    open_prefixes: list[tuple[int, ...]] = [()]
     while open_prefixes:
-        prefix: tuple[int, ...] = open_prefixes.pop()
+        prefix = open_prefixes.pop()
         tree, taken, choices = _best_first(ordered, classes, settings, prefix)
         found.add(tree)
         for at in range(len(prefix), len(choices)):

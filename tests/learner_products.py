@@ -133,7 +133,7 @@ def taken_after(tree: Node, settings: Settings) -> dict[int, float]:
     walk = [v for v, _ in tree.walk()]
     children = {i: (i + 1, i + 1 + v.left.size) for i, v in enumerate(walk) if v.left is not None}
     gains = {
-        i: improvement(settings.criterion, *(walk[child].counts for child in pair), tree.rows)
+        i: improvement(settings.criterion, walk[pair[0]].counts, walk[pair[1]].counts, tree.rows)
         for i, pair in children.items()
     }
     waiting, order = [0] if children else [], []
@@ -141,7 +141,7 @@ def taken_after(tree: Node, settings: Settings) -> dict[int, float]:
         best = max(waiting, key=lambda i: gains[i])
         order.append(best)
         waiting = [i for i in (*waiting, *children[best]) if i in children and i != best]
-    found = {}
+    found: dict[int, float] = {}
     for at, parent in enumerate(order):
         later = [gains[i] for i in order[at + 1 :]]
         found |= {child: min(later) for child in children[parent] if later and child not in children}
