@@ -213,6 +213,31 @@ def test_a_wide_tolerance_gives_bounds_around_the_count(labels, monkeypatch):
     assert doubted
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.tuples(st.integers(0, 14), st.integers(0, 14)), st.data(), st.sampled_from([1e-12, 0.001, 0.02, 0.3]))
+def test_scores_tied_with_a_chosen_one_are_found(rows, draw, tie):
+    if sum(rows) < 2:
+        return
+    states_of = [(a, b) for a in range(rows[0] + 1) for b in range(rows[1] + 1) if 0 < a + b < sum(rows)]
+    a, b = draw.draw(st.sampled_from(states_of))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conditions, "TIE", tie)
+        chosen = float(conditions.scores(np.array(a), np.array(b), rows))
+        every = [conditions.scores(np.array(i), np.array(j), rows) for i, j in states_of]
+        ends = [float(conditions.lowered(x)) for x in every if x > chosen and conditions.lowered(x) <= chosen]
+        assert conditions.reached(rows, chosen) == max(ends, default=-math.inf)
+
+
+def test_equal_scores_that_floats_tell_apart_are_ties():
+    rule = ListRule(1, None, False)
+    levels = random_list(1831, 31, 4, rule)
+    share = list_share(levels, 4, rule, Limits(), default_rule=False)
+    exact = exact_share(levels, 4, rule, True)
+    assert share.exact
+    assert share.log2[0] <= math.log2(exact.numerator) - math.log2(exact.denominator) <= share.log2[1]
+    assert share.log2[1] - share.log2[0] < CLOSE
+
+
 def mistaken(monkeypatch, name, wrong):
     """Return how many lists are counted wrong once a piece of the rule is replaced."""
     monkeypatch.setattr(rule_lists, name, wrong)

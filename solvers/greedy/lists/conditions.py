@@ -45,7 +45,7 @@ class ListRule:
 class Chosen:
     """A level as the conditions see it: rows of each class left before it, and the literal that was chosen.
 
-    `counts`: rows that it captures, `ones`: rows left before it whose column is 1.
+    `counts`: rows that it captures, `ones`: rows left before it whose column is 1. `reach`: see `reached`.
     """
 
     rows: Pair
@@ -54,6 +54,7 @@ class Chosen:
     ones: Pair
     score: float
     base: float
+    reach: float = -math.inf
 
 
 def broken_limit(levels: Sequence[Level], columns: int, rule: ListRule) -> str | None:
@@ -102,7 +103,8 @@ def chosen_levels(levels: Sequence[Level]) -> tuple[Chosen, ...]:
         own = (int(rows[j][0]), int(rows[j][1]))
         score = float(scores(np.array(own[0]), np.array(own[1]), pair)) if level.column >= 0 else math.inf
         ones = own if level.value else (pair[0] - own[0], pair[1] - own[1])
-        out.append(Chosen(pair, level.column, own, ones, score, base))
+        reach = reached(pair, score) if level.column >= 0 else -math.inf
+        out.append(Chosen(pair, level.column, own, ones, score, base, reach))
     return tuple(out)
 
 
@@ -125,21 +127,52 @@ def lowered(score: Floats | float) -> Floats:
     return found
 
 
+def reached(rows: Pair, chosen: float) -> float:
+    """Return below which scores may stay untied in a world whose best score is above the chosen one, and tied with it.
+
+    That is the greatest lower end of ties with a state's score above `chosen` that still takes it in, -inf without
+    such a state: then only equal scores are ties (always so for a few hundred rows, as distinct ones differ by
+    16 / rows^4 at least). Scores are convex in the ones of class 1: those just above `chosen` stand beside two
+    crossings per number of ones of class 0. Cost: linear in the rows of class 0 but for a logarithm.
+    """
+    a = np.arange(rows[0] + 1)
+    middle = a * rows[1] // max(rows[0], 1) if rows[0] else np.array([rows[1] // 2])
+    best = -math.inf
+    for ends in (np.full(len(a), rows[1] + 1), np.full(len(a), -1)):
+        near, far = middle.copy(), ends.copy()  # the score is above `chosen` from between them on
+        while (open_ := np.abs(far - near) > 1).any():
+            half = np.where(open_, (near + far) // 2, near)
+            above = open_ & (scores(a, half, rows) > chosen)
+            near, far = np.where(open_ & ~above, half, near), np.where(above, half, far)
+        step = 1 if ends[0] > 0 else -1
+        for k in range(-4, rows[1] + 6):
+            b = far + step * k
+            score = scores(a, np.clip(b, 0, rows[1]), rows)
+            band = (b >= 0) & (b <= rows[1]) & (score > chosen) & (lowered(score) <= chosen)
+            if band.any():
+                best = max(best, float(lowered(score[band]).max()))
+            elif k > 4:
+                break
+    return best
+
+
 def column_mask(level: Chosen, rule: ListRule, wins: bool, a: Ints, b: Ints) -> tuple[Bools, Bools]:
     """Return in which states of another column its literals may come after the chosen one, and in which they surely do.
 
-    `wins`: the column stands before the chosen one, so that it comes first where score and captured rows are equal.
+    `wins`: the column stands before the chosen one, so that it comes first where score and captured rows are equal. A
+    literal that comes first must not be tied with the best one, whose score may be another column's.
     """
     n, captured = sum(level.rows), sum(level.counts)
     inside = a + b
     score = scores(a, b, level.rows)
     below = lowered(score) <= level.score
+    tied = float(lowered(level.score))
     possible = sure = np.ones(inside.shape, dtype=bool)
     for size in (inside, n - inside) if rule.negations else (inside,):
         allowed = (size >= rule.min_support) & (size < n)
         first = (size < captured) | ((size == captured) & wins)
-        possible = possible & (~allowed | (below & (~first | (score < level.score))))
-        sure = sure & (~allowed | (below & (~first | (score < lowered(level.score)))))
+        possible = possible & (~allowed | (below & (~first | (score < max(tied, level.reach)))))
+        sure = sure & (~allowed | (below & (~first | (score < tied))))
     return possible, sure & possible
 
 
