@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from encoders.models.learner import Learner
-from recon.learner_rule.chosen import check_limits, limits_of
+from recon.learner_rule.chosen import check_limits, limits_of, not_used
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import ChosenTree, GreedyRule
@@ -119,6 +119,24 @@ def test_a_split_that_breaks_its_own_limit_is_a_contradiction():
         with pytest.raises(ContradictionError, match="node"):
             tree_share(chosen(case.tree, kept), case.columns, rule_of(case.tree, kept), LIMITS)
     assert refused > 20
+
+
+def test_where_nothing_is_left_unused_the_share_is_that_of_growing_every_dataset():
+    """Best-first trees too: where all leaves that may be are there, their order says more, and that is admitted."""
+    used = fewer = 0
+    for seed in range(250):
+        case = cases.random_case(seed, free=9)
+        if not trees.grown_by_rule(case.tree, case.settings):
+            continue
+        tree = chosen(case.tree, case.settings)
+        found = trees.by_growing(case.tree, case.columns, case.settings)
+        above = bool(not_used(learner_of(case.settings), tree))
+        share = tree_share(tree, case.columns, rule_of(case.tree, case.settings), LIMITS)
+        inside(share.log2, found.could, found.worlds, above=above)
+        used += not above
+        fewer += above and share.log2[0] > math.log2(max(found.could, 0.5) / found.worlds) + 1e-9
+    assert used > 100
+    assert fewer > 0
 
 
 def learner_of(settings):
