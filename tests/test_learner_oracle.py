@@ -239,6 +239,7 @@ def lists_agree(n, columns, classes, settings):
         by_column = lists.by_columns(model, columns, settings)
         assert math.prod(kept for kept, _ in by_column) == found_here.could
         assert math.prod(every for _, every in by_column) == found_here.worlds
+        assert lists.by_states(model, columns, settings) == by_column
 
 
 @pytest.mark.parametrize(("n", "columns", "classes", "settings"), LISTS)

@@ -333,6 +333,30 @@ def test_shares_of_lists_are_those_of_all_datasets():
     assert seen["limit"] > 20
 
 
+def larger_list_agrees(seed, rows):
+    """Compare each column's share of a list that was learned on tens of rows, where scores are tied in fractions."""
+    data, classes = larger_rows(seed, rows)
+    columns, settings = len(data[0][0]), lists.ListSettings(1 + seed % 3, [None, 3, 4][seed % 4 % 3], seed % 5 > 0)
+    model = lists.learned(data, classes, settings)
+    levels = [*(Level(c, v, counts) for c, v, counts in model.rules), Level(-1, 0, model.default)]
+    rule = ListRule(settings.min_support, settings.max_length, settings.negations)
+    share = list_share(levels, columns, rule, LIMITS)
+    for bits, (count, every) in zip(share.by_column, lists.by_states(model, columns, settings), strict=True):
+        assert count > 0
+        inside(bits, count, every, above=not share.exact)
+    return share.exact
+
+
+def test_shares_of_lists_at_tens_of_rows():
+    assert sum(larger_list_agrees(seed, 14 + seed) for seed in range(12)) > 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", range(4))
+def test_shares_of_lists_at_more_rows(batch):
+    assert sum(larger_list_agrees(seed, 26 + seed % 15) for seed in range(15 * batch, 15 * batch + 15)) > 10
+
+
 def test_where_no_filling_of_a_list_is_left():
     """Rule 1 tests column 1, which alone would have told all rows apart at the top."""
     levels = [Level(0, 1, (1, 0)), Level(1, 1, (2, 0)), Level(-1, 0, (0, 3))]
