@@ -25,7 +25,7 @@ from solvers.greedy.convolutions import DIRECT, convolved, sums_reached
 from solvers.greedy.gains import check_choice, leaves_allowed, splits_allowed
 from solvers.greedy.states import Mask, Window, choice_of_leaf, free_leaf, kept, log2_of, point
 
-CUTS = ((1e-18, DIRECT), (1e-26, 1e9), (1e-40, 1e11))  # what is cut, products before transforms: sharper in turn
+CUTS = ((1e-18, DIRECT), (1e-40, 1e9), (1e-120, 2e10), (1e-250, 2e10))  # what is cut, products before transforms
 LEAF_BYTES = 120  # per state of an open leaf, while its states are looked at
 WIDTH = 1e-6  # bits between the bounds of all columns together that are worth another round
 Bits = tuple[float, float]
@@ -114,9 +114,9 @@ class Conditions:
 
     def leaf(self, node: int) -> Mask | None:
         """Return which states (n0 + 1, n1 + 1) of a leaf are left, None where all are."""
-        if not (self.leaf_rule and self.tree.open_leaf[node]):
-            return None
         n0, n1 = self.counts(node)
+        if not (self.leaf_rule and self.tree.open_leaf[node] and n0 and n1):
+            return None
         if LEAF_BYTES * (n0 + 1) * (n1 + 1) > self.memory:
             raise Inconclusive(f"the memory is too small for {(n0 + 1) * (n1 + 1):,} states of the leaf {node}")
         states = np.arange(n0 + 1)[:, None], np.arange(n1 + 1)[None, :]
@@ -285,11 +285,10 @@ def upwards(tree: ChosenTree, column: int) -> list[int]:
 
 def _share(tree: ChosenTree, columns: list[_Column], exact: bool) -> RuleShare:
     bad = [(c.nothing_at, i) for i, c in enumerate(columns) if c.nothing_at is not None]
-    lost = []
+    lost, slack = [], len(columns) * 2.0**-50
     for node in range(len(tree.column)):
         found = [c.lost[node] for c in columns if node in c.lost]
-        lost.append((sum(low for low, _ in found), sum(high for _, high in found)))
-    slack = len(columns) * 2.0**-50
+        lost.append((sum(low for low, _ in found) * (1 - slack), sum(high for _, high in found) * (1 + slack)))
     low, high = sum(c.log2[0] for c in columns), sum(c.log2[1] for c in columns)
     return RuleShare(
         (low - slack * abs(low) if bad == [] else -np.inf, min(0.0, high + slack * abs(high)) if not bad else -np.inf),
