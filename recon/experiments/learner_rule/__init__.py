@@ -1,0 +1,1 @@
+"""What knowing the learner's rule gives away beyond the counts, by depth, rows, data set and learner."""

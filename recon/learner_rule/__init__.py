@@ -1,0 +1,1 @@
+"""What the learner's rule adds to what was released: worlds, bits, persons, by whoever knows how it was chosen."""

@@ -1,0 +1,207 @@
+"""In what share of a release's worlds GreedyRL of width 1 chooses its list: a dynamic program per column.
+
+The tolerance with which the learner compares scores couples the columns in the worlds in which a score is that near the
+chosen one without being equal: these count as possible, and the lower bound leaves them out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from solvers.foundation.errors import ContradictionError, TooLarge, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.greedy.chosen import RuleShare
+from solvers.greedy.lists.conditions import (
+    Chosen,
+    Level,
+    ListRule,
+    broken_limit,
+    chosen_levels,
+    column_mask,
+    default_mask,
+)
+from solvers.greedy.lists.windows import Mask, Mass, agree, at, free, grown, left, masked
+from solvers.greedy.states import Window, free_leaf
+
+__all__ = ["Level", "ListRule", "broken_limit", "list_share"]
+CUTS = (1e-18, 1e-40, 1e-80, 1e-160)  # parts at the edges of windows that are given up, fewer where little is left
+SHARP = 1e-8  # bits that this may cost
+
+
+def list_share(
+    levels: Sequence[Level], columns: int, rule: ListRule, limits: Limits, *, default_rule: bool = True
+) -> RuleShare:
+    """Return the share of the worlds (`assigned`) in which the learner chooses this list, with rigorous bounds.
+
+    `levels` top down, the default rule last; `columns` in all. `by_node` is by level: what the condition at a level
+    takes away, given those below it. `default_rule`: whether it counts that no rule was added to the list. The order
+    of the learner is exact but for its tolerance, so that bounds meet up to rounding; `exact` says that no state was in
+    doubt.
+
+    Raises `Unsupported` for other than two classes, `ContradictionError` naming the level and the limit where the
+    learner could not have chosen the list in any world; `TooLarge`, `Inconclusive`. Cost: (levels)^2 products of
+    windows of about (9 sqrt rows)^2 states; without a limit on its length also the states of the default rule's rows.
+    """
+    if any(len(level.counts) != 2 for level in levels):
+        raise Unsupported("exact counts under the learner's rule need two classes")
+    if why := broken_limit(levels, columns, rule):
+        raise ContradictionError(f"the list was not chosen by a greedy rule list with these settings: {why}", (why,))
+    chosen = chosen_levels(levels)
+    stopped = not default_rule or (rule.max_length is not None and len(levels) >= rule.max_length)
+    passes = [_Passes(chosen, rule, stopped, cut, limits) for cut in CUTS]
+    table: dict[tuple[int, tuple[bool, ...]], _Column] = {}
+    found = []
+    for column in range(columns):
+        own = next((j for j, level in enumerate(chosen) if level.column == column), -1)
+        key = own, tuple(column < level.column for level in chosen)
+        if key not in table:
+            table[key] = _column(passes, *key)
+        found.append(table[key])
+    return _share(found)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Bounds on log2 of a column's share `after` the condition at each level and those below it.
+
+    `exact`: no state was in doubt. `nothing`: the lowest level where no filling is left, -1 where one is.
+    """
+
+    after: tuple[tuple[float, float], ...]
+    exact: bool
+    nothing: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """The states of a column after the condition at a level, and the bounds there and at the levels below."""
+
+    mass: Mass
+    after: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Passes:
+    """The passes of all columns up the levels, with windows that lose a part `cut` at their edges.
+
+    Columns share what is the same for them: those that no rule tests differ only in the ties that they win, and most
+    windows hold no tie. `known` holds states by what they depend on.
+    """
+
+    chosen: tuple[Chosen, ...]
+    rule: ListRule
+    stopped: bool
+    cut: float
+    limits: Limits
+    known: dict[tuple[object, ...], Any] = field(default_factory=dict)
+
+    def up(self, own: int, masks: list[tuple[Mask, Mask]], wins: tuple[bool, ...]) -> _Kept:
+        """Return what is left of a column that level `own` tests (-1: none does), the first level's condition last."""
+        last = len(self.chosen) - 1
+        key: tuple[object, ...] = (own,)
+        found: _Kept = self._once(key, partial(self._start, own))
+        for j in range((last if own < 0 else own) - 1, -1, -1):
+            group: Window = self._once(("group", j), partial(free_leaf, self.chosen[j].counts, self.cut))
+            more: Mass = self._once((*key, "grown"), partial(grown, found.mass, group, self.limits))
+            same, other = (*key, wins[j]), (*key, not wins[j])
+            kept: Mass = self._once(same, partial(masked, more, masks[j][wins[j]], self.cut))
+            if other not in self.known and agree(more, *masks[j]):
+                self.known[other] = kept
+            key = (*key, id(kept))
+            found = _Kept(kept, (kept.bounds(), *found.after))
+        return found
+
+    def _start(self, own: int) -> _Kept:
+        """Return the states at the lowest level that has a condition."""
+        last = len(self.chosen) - 1
+        if own >= 0:
+            return _Kept(at(self.chosen[own].ones), ((0.0, 0.0),) * (last + 1 - own))
+        if self.stopped:
+            return _Kept(free(self.chosen[last].rows, self.cut), ((0.0, 0.0),))
+        mass = left(self.chosen[last].rows, partial(default_mask, self.chosen[last], self.rule), self.limits)
+        return _Kept(mass, (mass.bounds(),))
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
+        if key not in self.known:
+            self.known[key] = make()
+        return self.known[key]
+
+
+def _column(passes: Sequence[_Passes], own: int, wins: tuple[bool, ...]) -> _Column:
+    """Return the share of a column that level `own` tests (-1: none does; below it nothing is taken away).
+
+    `wins`: at which levels it stands before the chosen column.
+    """
+    chosen, rule = passes[0].chosen, passes[0].rule
+    masks: list[tuple[Mask, Mask]] = [
+        (partial(column_mask, level, rule, False), partial(column_mask, level, rule, True)) for level in chosen
+    ]
+    for one in passes:
+        found = one.up(own, masks, wins)
+        low, high = found.mass.found()
+        if low > -math.inf and high - low <= SHARP:
+            break
+    if not found.mass.windows and own > 0:
+        own_masks = [pair[win] for pair, win in zip(masks, wins, strict=True)]
+        nothing = _emptied(chosen, own, own_masks, passes[0].limits)
+        if nothing >= 0:
+            after = tuple((-math.inf, -math.inf) if j <= nothing else pair for j, pair in enumerate(found.after))
+            return _Column(after, True, nothing)
+    return _Column(found.after, found.mass.doubt == -math.inf)
+
+
+def _emptied(chosen: tuple[Chosen, ...], own: int, masks: list[Mask], limits: Limits) -> int:
+    """Return the lowest level above `own` where no state of its column is possible, -1 where some always is.
+
+    Only columns that a rule tests can have none: others may be constant. Cost: linear in all states, per level.
+    """
+    need = 24 * math.prod(n + 1 for n in chosen[0].rows)
+    if need > limits.memory:
+        raise TooLarge(f"whether any filling is left takes {need / 1e9:.1f} GB to settle: give more --memory")
+    low = chosen[own].ones
+    there = np.ones((1, 1), dtype=bool)
+    for j in range(own - 1, -1, -1):
+        limits.check("the states of a column are listed")
+        for axis, more in enumerate(chosen[j].counts):  # any number of the group's rows may be ones
+            sums = np.cumsum(np.pad(there, [(1, more) if i == axis else (0, 0) for i in (0, 1)]), axis=axis)
+            later, before = np.arange(1, there.shape[axis] + more + 1), np.arange(there.shape[axis] + more) - more
+            there = np.take(sums, later, axis) > np.take(sums, np.maximum(before, 0), axis)
+        a, b = (start + np.arange(n) for start, n in zip(low, there.shape, strict=True))
+        there = there & masks[j](a[:, None], b[None, :])[0]
+        if not there.any():
+            return j
+    return -1
+
+
+def _share(found: Sequence[_Column]) -> RuleShare:
+    """Return the shares of all columns together, by column and by level."""
+    by_level = []
+    for j in range(len(found[0].after)):
+        pairs = [(c.after[j], c.after[j + 1] if j + 1 < len(c.after) else (0.0, 0.0)) for c in found]
+        low = _sum([max(0.0, above[0] - here[1]) if here[1] > -math.inf else _gone(above) for here, above in pairs])
+        high = _sum([max(0.0, above[1] - here[0]) if here[0] > -math.inf else _gone(above) for here, above in pairs])
+        by_level.append((max(0.0, low[0]), high[1]))
+    total = _sum([c.after[0][0] for c in found])[0], min(0.0, _sum([c.after[0][1] for c in found])[1])
+    empty = [(c.nothing, -k) for k, c in enumerate(found) if c.nothing >= 0]
+    nothing = (max(empty)[0], -max(empty)[1]) if empty else None
+    by_column = [(c.after[0][0], min(0.0, c.after[0][1])) for c in found]
+    return RuleShare(total, by_column, by_level, nothing, all(c.exact for c in found))
+
+
+def _gone(above: tuple[float, float]) -> float:
+    """Return the bits that go where nothing is left: infinitely many, none where nothing was left before."""
+    return 0.0 if above[1] == -math.inf else math.inf
+
+
+def _sum(terms: Sequence[float]) -> tuple[float, float]:
+    """Return bounds on a sum."""
+    if any(math.isinf(t) for t in terms):
+        return (next(t for t in terms if math.isinf(t)),) * 2
+    found = math.fsum(terms)
+    return math.nextafter(found, -math.inf), math.nextafter(found, math.inf)
