@@ -20,7 +20,7 @@ def kinds_of(model: AnyModel) -> tuple[CountKind, ...]:
     """Return the kinds of a model's counts: as its reader declared them, else by what is in it."""
     if model.noise is not None:
         return ("noisy",)
-    if model.origin is not None:
+    if model.origin is not None and model.origin.format:
         return model.origin.counts
     if isinstance(model, Forest) and model.resampled:
         return ("bag", "distinct") if model.bootstrap else ("distinct",)

@@ -15,8 +15,9 @@ class Learner:
     `criterion` gini, entropy, squared_error ...; `splitter` best or random; limits as scikit-learn calls them:
     `min_samples_split` and `min_samples_leaf` as numbers of rows (fractions already worked out), `max_features` as the
     number of columns tried per node (None: all), `max_leaf_nodes` (None: depth-first). `bootstrap`: rows were drawn.
-    `width`, `max_length`, `min_support` (rows) of rule lists. `version` of the library, `source` where the settings
-    were read ("the file", "--learner").
+    `width`, `max_length` (the default rule included), `min_support` (rows) of rule lists, and whether "column = 0" is
+    a literal too (`negations`). `columns`: how many the learner chose among. `monotonic`: splits were held to signs. `version` of the library, `source` where the
+    settings were read ("the file", "--learner").
     """
 
     name: LearnerName
@@ -35,5 +36,8 @@ class Learner:
     width: int | None = None
     max_length: int | None = None
     min_support: int | None = None
+    negations: bool = True
+    columns: int | None = None
+    monotonic: bool = False
     version: str = ""
     source: str = ""

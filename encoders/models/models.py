@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Value
+from encoders.models.learner import Learner
 from encoders.models.ledger import Ledger
 from encoders.models.nodes import Node, Nodes, Published, Support
 from solvers.foundation.errors import ReleaseError
@@ -51,13 +52,15 @@ class Provenance:
     `exact`: training rows per class; `bag`: rows of a bootstrap sample; `distinct`: how many different training rows a
     sample holds; `ratio`: shares of classes; `size`: rows, whatever their class; `label`: which class is the
     commonest; `noisy`: counts with noise. `notes` are assumptions that every answer carries. `single`: the model
-    compares values as 32-bit numbers; for the words only in which its thresholds are said.
+    compares values as 32-bit numbers; for the words only in which its thresholds are said. `learner`: who chose the
+    model, and with which settings, where that is known. `format` is "" for what a release file of ours says itself.
     """
 
     format: str
     counts: tuple[CountKind, ...]
     notes: tuple[str, ...] = ()
     single: bool = field(default=False, compare=False)
+    learner: Learner | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection
 
     What cannot be inspected (standard input was used up, a file is another one by now) is said in place of findings.
     """
-    if all(model.origin is None for model in release.models):
+    if all(model.origin is None or not model.origin.format for model in release.models):
         return ()
     found = []
     for file in release.files:

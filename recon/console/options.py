@@ -216,3 +216,11 @@ LabelName = Annotated[
     typer.Option("--label", help="The label's column in these tables, where the domain calls its label otherwise."),
 ]
 ProfileFile = Annotated[str, typer.Option("--profiles", help="Profiles, one per line; empty cells are unknown.")]
+LearnerRule = Annotated[
+    str,
+    typer.Option(
+        "--learner",
+        help="What the adversary knows of the learner: none, midpoints, greedy, optimal or auto (what the file says); "
+        "settings after a colon, e.g. greedy:criterion=gini,max_depth=5.",
+    ),
+]

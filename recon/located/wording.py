@@ -144,7 +144,7 @@ def remedy(found: PlacedRows) -> str:
     if found.status == "unknown":
         return ""
     after = "" if found.label is None else f"0 of {found.rows:,} labels and "
-    if all(model.origin is None for model in release.models):
+    if all(model.origin is None or not model.origin.format for model in release.models):
         return (
             f"remedy: without multiplicities (recon convert --without-bags) {after}no boxes are given back by position"
         )

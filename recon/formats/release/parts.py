@@ -31,6 +31,7 @@ from encoders.models.models import (
 from encoders.models.nodes import LEAF, CountTable, Nodes, Support, whole
 from encoders.parts.supports import MAX_ROWS
 from recon.formats.release.boosting import to_boosting
+from recon.formats.release.learner import to_learner
 from recon.formats.release.noise import figure, to_noise
 from recon.formats.release.schema import (
     AnyModelPart,
@@ -288,12 +289,14 @@ def to_models(release: ReleasePart, first: int = 0, several: bool | None = None)
 
 def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number, and where it was read from."""
+    found, given = to_bare_model(part, place, number), getattr(part, "learner", None)
+    learner = None if given is None else to_learner(given, part.kind, f"{place}.learner")
     if part.read_from is None:
-        return to_bare_model(part, place, number)
+        return found if learner is None else replace(found, origin=Provenance("", (), learner=learner))
     source = part.read_from
     single = source.format.startswith(SINGLE) and "HistGradient" not in source.format  # that one compares doubles
-    origin = Provenance(source.format, tuple(source.counts), tuple(source.notes), single)
-    return replace(to_bare_model(part, place, number), origin=origin)
+    origin = Provenance(source.format, tuple(source.counts), tuple(source.notes), single, learner)
+    return replace(found, origin=origin)
 
 
 def to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:

@@ -31,7 +31,7 @@ WORDS = {
     "object": "an object", "null": "null",
 }  # fmt: skip
 LITERAL = {"recon", "kind", "law", "neighbours", "standing", "resample", "suppressed"}  # keys with listed values
-LITERAL |= {"loss", "scores", "rounded", "stages"}
+LITERAL |= {"loss", "scores", "rounded", "stages", "splitter"}
 
 
 def read_bytes(path: str) -> tuple[bytes, str]:

@@ -162,6 +162,35 @@ class ReadFromPart(Part, kw_only=True):
     notes: list[str] = []
 
 
+class LearnerPart(Part, kw_only=True):
+    """Which learner chose the model, and with which settings; what is left out is at scikit-learn's default.
+
+    Limits as scikit-learn calls them, in rows and columns (no fractions but `min_weight_fraction_leaf`): see
+    docs/release-file.md. `columns`: how many it chose among. `width`, `max_length` (the default rule included) and `min_support` are of rule lists.
+    """
+
+    name: Literal["sklearn tree", "sklearn forest", "greedy rule list", "optimal tree", "optimal rule list"]
+    criterion: str | None = None
+    splitter: Literal["best", "random"] = "best"
+    max_depth: Annotated[int, Meta(ge=1)] | None = None
+    min_samples_split: Annotated[int, Meta(ge=2)] = 2
+    min_samples_leaf: Annotated[int, Meta(ge=1)] = 1
+    min_weight_fraction_leaf: Annotated[int, Meta(ge=0, le=0)] | Annotated[float, Meta(ge=0, le=0.5)] = 0.0
+    max_features: Annotated[int, Meta(ge=1)] | None = None
+    max_leaf_nodes: Annotated[int, Meta(ge=2)] | None = None
+    min_impurity_decrease: Amount = 0.0
+    ccp_alpha: Amount = 0.0
+    weighted: bool = False
+    bootstrap: bool = False
+    width: Annotated[int, Meta(ge=1)] | None = None
+    max_length: Annotated[int, Meta(ge=1)] | None = None
+    min_support: Annotated[int, Meta(ge=1)] | None = None
+    negations: bool = True
+    columns: Annotated[int, Meta(ge=1)] | None = None
+    monotonic: bool = False
+    version: str = ""
+
+
 class ModelPart(Part):
     """What every model may carry."""
 
@@ -180,12 +209,14 @@ class TreePart(ModelPart, kw_only=True, tag_field="kind", tag="tree"):
     """A decision tree; node 0 is the root."""
 
     nodes: Annotated[list[NodePart], Meta(min_length=1)]
+    learner: LearnerPart | None = None
 
 
 class RuleListPart(ModelPart, kw_only=True, tag_field="kind", tag="rule_list"):
     """An ordered rule list."""
 
     rules: list[RulePart]
+    learner: LearnerPart | None = None
 
 
 class RuleSetPart(ModelPart, kw_only=True, tag_field="kind", tag="rule_set"):
@@ -211,6 +242,7 @@ class ForestPart(ModelPart, kw_only=True, tag_field="kind", tag="forest"):
     bootstrap: bool = False
     multiplicities: list[list[int]] | None = None
     resample: Literal["with", "without"] | None = None
+    learner: LearnerPart | None = None
 
 
 class StatisticPart(Part, kw_only=True):

@@ -10,9 +10,10 @@ from typing import Any
 from encoders.domain.domain import AS_BITS, Condition, Domain
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, plain
 from encoders.domain.views import TRAINING_DATA, View
-from encoders.models.models import AnyModel, Boosting, Figure, Forest, RuleList, RuleSet, Table
+from encoders.models.models import AnyModel, Boosting, Figure, Forest, RuleList, RuleSet, Table, Tree
 from encoders.models.nodes import Node, Support
 from recon.formats.release.boosting import boosting_json
+from recon.formats.release.learner import learner_json
 from recon.formats.release.noise import noise_json
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import json_shown
@@ -138,7 +139,10 @@ def model_json(model: AnyModel) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": model.kind, "name": model.name}
     if model.origin is not None:
         found = model.origin
-        out["read_from"] = {"format": found.format, "counts": list(found.counts), "notes": list(found.notes)}
+        if found.format:
+            out["read_from"] = {"format": found.format, "counts": list(found.counts), "notes": list(found.notes)}
+        if found.learner is not None and isinstance(model, (Tree, Forest, RuleList)):
+            out["learner"] = learner_json(found.learner)
     if model.noise is not None:
         out["noise"] = noise_json(model.noise)
     if isinstance(model, (RuleList, RuleSet)):

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import Rule, RuleList, Tree
+from encoders.models.models import Provenance, Rule, RuleList, Tree
 from encoders.models.nodes import Support
 from solvers.foundation.errors import ReleaseError
 
 if TYPE_CHECKING:
+    from encoders.models.learner import Learner
     from encoders.models.models import Noise
 
 Literal = tuple[str, int]
@@ -123,10 +124,12 @@ class RuleListClassifier(BinaryClassifier):
 
     After `fit`: `rules_`, a list of (literals, counts per class), the default rule last with no literals; counts
     may carry noise (be negative or fractional). `classes_`, `feature_names_in_`, `n_features_in_`; `noise_`, the
-    law of the noise on the counts, None for exact ones.
+    law of the noise on the counts, None for exact ones; `learner_`, its settings in rows, None where they say nothing
+    about the rows.
     """
 
     fitted = "rules_"
+    learner_: Learner | None = None
     rules_: Sequence[tuple[Antecedent, Counts]]
     noise_: Noise | None = None
 
@@ -178,7 +181,8 @@ class RuleListClassifier(BinaryClassifier):
             Rule(tuple((column, Test(values=(value,))) for column, value in literals), support(counts))
             for literals, counts in self.rules_
         )
-        return RuleList(rules, name, noise=self.noise_)
+        origin = None if self.learner_ is None else Provenance("", (), learner=self.learner_)
+        return RuleList(rules, name, noise=self.noise_, origin=origin)
 
 
 def is_whole(value: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from encoders.models.learner import Learner
 from recon.learners.rule_lists.estimator import (
     Literal,
     RuleListClassifier,
@@ -46,7 +47,8 @@ class GreedyRuleListClassifier(RuleListClassifier):
     or a number (int). `max_length`: rules at most, the default rule included (None: no limit). `negations`:
     whether "column = 0" is a literal too.
 
-    After `fit`: `rules_`, a list of (literals, class counts), the default rule last with no literals; `classes_`.
+    After `fit`: `rules_`, a list of (literals, class counts), the default rule last with no literals; `classes_`;
+    `learner_`, the settings with the support in rows.
     Cost per rule: distinct rows x (literals)^width / literals, vectorised.
     """
 
@@ -82,6 +84,11 @@ class GreedyRuleListClassifier(RuleListClassifier):
         np.add.at(weight, (back, codes.reshape(-1)), 1)
         truth = np.stack([distinct[:, names.index(n)] == bool(v) for n, v in literals], axis=1)
         self.rules_ = self._grow(Table(truth, weight), literals, least)
+        longest = None if self.max_length is None else int(self.max_length)
+        self.learner_ = Learner(
+            "greedy rule list", "gini", width=int(self.width), max_length=longest, min_support=int(least),
+            negations=bool(self.negations), columns=len(names), source="the file",
+        )  # fmt: skip
         return self
 
     def _least(self, n: int) -> float:

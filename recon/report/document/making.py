@@ -77,7 +77,7 @@ def audited(release: EncodedRelease) -> dict[str, Any]:
     files = release.files or ((release.file,) if release.file else ())
     hashes = release.hashes or ((release.sha256,) if len(files) == 1 else (None,) * len(files))
     kinds = list(dict.fromkeys(model.kind.replace("_", " ") for model in release.models))
-    formats = list(dict.fromkeys(model.origin.format for model in release.models if model.origin is not None))
+    formats = list(dict.fromkeys(m.origin.format for m in release.models if m.origin is not None and m.origin.format))
     same = {"kind": ", ".join(kinds), "format": ", ".join(formats) or "release file"}
     return {
         "files": [{"file": f, "sha256": h or None, **same} for f, h in zip(files, hashes, strict=False)],

@@ -22,7 +22,7 @@ GRAVE = ("critical", "high", "unknown")  # what is about single training rows, o
 def provenance_json(release: EncodedRelease) -> list[dict[str, Any]]:
     """Return one object per model: its kind, the format it was read from (null: a release file), kinds of counts."""
     return [
-        {"model": m.name, "format": None if m.origin is None else m.origin.format, "counts": list(kinds_of(m))}
+        {"model": m.name, "format": (m.origin and m.origin.format) or None, "counts": list(kinds_of(m))}
         for m in release.models
     ]
 
@@ -35,7 +35,7 @@ def provenance_lines(release: EncodedRelease) -> list[str]:
     lines = []
     for (origin, kinds), names in list(found.items())[:MODELS_SHOWN]:
         what = "; ".join(f"{kind}: {MEANING[kind]}" for kind in kinds) or "none"
-        source = "a release file" if origin is None else origin.format
+        source = (origin and origin.format) or "a release file"
         lines.append(f"{names[0] if len(names) == 1 else f'{len(names)} models'}, read from {source}; counts {what}")
     if len(found) > MODELS_SHOWN:
         lines.append(f"and {len(found) - MODELS_SHOWN} more kinds of models")

@@ -21,6 +21,7 @@ from recon.formats.sklearn.trees.calls import last_call
 from recon.formats.sklearn.trees.counts import bag_counts, drawn_sizes, only_sizes, row_counts, weighting_of
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
 from recon.formats.sklearn.trees.seeds import Bags, explain_bags
+from recon.formats.sklearn.trees.settings import forest_settings
 from recon.formats.sklearn.trees.trees import (
     MISPLACED,
     check_classes,
@@ -87,8 +88,10 @@ def read(thing: Thing, form: str) -> Draft:
     misplaced = misplacing(thing, *trees)
     if misplaced and any(len(missing_seen(t)) for t in trees):
         lines.append(MISPLACED)
+    each = rows.low if rows.exact else None  # a tree knows of all the rows, those that it did not draw included
+    learner = forest_settings(thing, estimators, each, resampled)
     return TreesDraft(
-        provenance(thing, form, [t.counts for t in trees], kinds, notes),
+        provenance(thing, form, [t.counts for t in trees], kinds, notes, learner),
         tuple(Feature(n, n) for n in names),
         classes=classes,
         rows=rows,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Grid, Listed, Test, Value, is_number
+from encoders.models.learner import Learner
 from encoders.models.models import AnyModel, CountKind, Figure, Provenance, Statistic, Table
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft
@@ -21,6 +22,7 @@ from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.formats.sklearn.trees.counts import EXACT, NodeCounts, only_sizes, row_counts, weighting_of
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
+from recon.formats.sklearn.trees.settings import tree_settings
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Rows
@@ -48,7 +50,7 @@ def read(thing: Thing, form: str) -> Draft:
     tree = counted(thing, len(names), classes)
     misplaced = misplacing(thing, tree)
     return TreesDraft(
-        provenance(thing, form, [tree.counts], ("exact",)),
+        provenance(thing, form, [tree.counts], ("exact",), learner=tree_settings(thing, tree.arrays)),
         tuple(Feature(n, n) for n in names),
         classes=classes,
         rows=Rows(int(tree.arrays.rows[0]), int(tree.arrays.rows[0])),
@@ -61,7 +63,12 @@ def read(thing: Thing, form: str) -> Draft:
 
 
 def provenance(
-    thing: Thing, form: str, counts: Sequence[NodeCounts], kinds: tuple[CountKind, ...], notes: Sequence[str] = ()
+    thing: Thing,
+    form: str,
+    counts: Sequence[NodeCounts],
+    kinds: tuple[CountKind, ...],
+    notes: Sequence[str] = (),
+    learner: Learner | None = None,
 ) -> Provenance:
     """Return where trees were found: sizes where no tree has classes, both where only some nodes have."""
     if not any((c.classes >= 0).any() for c in counts):
@@ -70,7 +77,7 @@ def provenance(
         kinds = (*kinds, "size")
     version = thing.get("_sklearn_version")
     by = f" {version}" if isinstance(version, str) and len(version) < 40 else ""
-    return Provenance(f"scikit-learn{by} {thing.class_name} ({form})", kinds, (ASSUMES, *notes))
+    return Provenance(f"scikit-learn{by} {thing.class_name} ({form})", kinds, (ASSUMES, *notes), learner=learner)
 
 
 def misplacing(thing: Thing, *trees: CountedTree) -> bool:
@@ -235,7 +242,7 @@ def regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Dr
         *((MISPLACED,) if misplaced and len(missing_seen(tree)) else ()),
     )
     fields: dict[str, Any] = {
-        "origin": provenance(thing, form, [tree.counts], ("size",)),
+        "origin": provenance(thing, form, [tree.counts], ("size",), learner=tree_settings(thing, arrays)),
         "features": tuple(Feature(n, n) for n in names),
         "rows": Rows(int(arrays.rows[0]), int(arrays.rows[0])),
         "named": named,

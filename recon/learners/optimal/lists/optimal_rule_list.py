@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from encoders.models.learner import Learner
 from recon.learners.optimal.lists.rule_list_search import Rules, best_lists
 from recon.learners.optimal.lists.rule_table import RuleTable, rule_table
 from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, is_whole, support_rows, training_data
@@ -86,6 +87,7 @@ class OptimalRuleListClassifier(RuleListClassifier):
         if not len(bits):
             raise ReleaseError(f"0 rows of {len(names)} columns: there must be some of both")
         self._check_size(len(names), len(bits))
+        self.learner_ = None
         greedy = GreedyRuleListClassifier(self.width, least, self.max_length + 1, self.negations).fit(X, y)
         self.classes_ = greedy.classes_
         codes = np.searchsorted(self.classes_, target)
@@ -99,6 +101,11 @@ class OptimalRuleListClassifier(RuleListClassifier):
         last = path.best[-1]
         self.rules_, self.errors_, self.optimal_ = self.path_[-1].rules, last.errors, last.certified
         self.bound_, self.gap_ = self.path_[-1].bound, float(last.objective - last.bound)
+        if self.optimal_ and not self.regularisation:  # without a proof nothing follows from how it was chosen
+            self.learner_ = Learner(
+                "optimal rule list", "errors", width=int(self.width), max_length=int(self.max_length) + 1,
+                min_support=least, negations=bool(self.negations), columns=len(names), source="the file",
+            )  # fmt: skip
         return self
 
     def _least(self, n: int) -> int:

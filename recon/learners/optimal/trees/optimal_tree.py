@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from encoders.domain.values import Value
-from encoders.models.models import Tree
+from encoders.models.learner import Learner
+from encoders.models.models import Provenance, Tree
 from recon.learners.optimal.trees.lattice import Lattice, best_tree, bounds, grown
 from recon.learners.optimal.trees.nodes import TreeNode, as_model, counted, depth_of, errors, leaves, reached
 from recon.learners.optimal.trees.table import Rows, distinct_rows
@@ -176,7 +178,15 @@ class OptimalTreeClassifier(BinaryClassifier):
         Raises `ReleaseError` where a class is not among them. A value that no row had counts 0.
         """
         order = self._order(label_values)
-        return as_model(self.nodes_, [str(n) for n in self.feature_names_in_], order, name)
+        model = as_model(self.nodes_, [str(n) for n in self.feature_names_in_], order, name)
+        if not self.optimal_:  # without a proof nothing follows from how it was chosen
+            return model
+        least = self._least(sum(sum(leaf.counts) for leaf in leaves(self.nodes_)))
+        learner = Learner(
+            "optimal tree", "errors", max_depth=int(self.max_depth), min_samples_leaf=least,
+            columns=self.n_features_in_, source="the file",
+        )  # fmt: skip
+        return replace(model, origin=Provenance("", (), learner=learner))
 
     def ties(
         self, X: Any, y: ArrayLike, *, slack: int = 0, minimal: bool = True, domain: Domain | None = None,  # noqa: N803
