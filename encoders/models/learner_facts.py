@@ -1,4 +1,4 @@
-"""What a learner's rule says of training rows beside a model's counts: facts, each a count or one of several readings."""
+"""What a learner's rule says of training rows beside a model's counts: counts, or one of several readings."""
 
 from __future__ import annotations
 
