@@ -16,8 +16,8 @@ class Learner:
     `min_samples_split` and `min_samples_leaf` as numbers of rows (fractions already worked out), `max_features` as the
     number of columns tried per node (None: all), `max_leaf_nodes` (None: depth-first). `bootstrap`: rows were drawn.
     `width`, `max_length` (the default rule included), `min_support` (rows) of rule lists, and whether "column = 0" is
-    a literal too (`negations`). `columns`: how many the learner chose among. `monotonic`: splits were held to signs. `version` of the library, `source` where the
-    settings were read ("the file", "--learner").
+    a literal too (`negations`). `columns`: how many the learner chose among. `monotonic`: splits were held to signs.
+    `version` of the library, `source` where the settings were read ("the file", "--learner").
     """
 
     name: LearnerName

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recon.console.learner_option import asked_of
 from recon.console.output import ended_at_once, parse_memory, working
 
 if TYPE_CHECKING:
@@ -30,6 +31,15 @@ def known_confidence(level: float) -> float:
     if not 0 < level <= 1:
         raise typer.BadParameter(f"the confidence must be above 0 and at most 1, not {level:g}")
     return level
+
+
+def known_learner(text: str) -> str:
+    """Return what --learner says; wrong usage for an unknown learner or setting."""
+    try:
+        asked_of(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
 
 
 def known_size(text: str) -> str:
@@ -222,5 +232,6 @@ LearnerRule = Annotated[
         "--learner",
         help="What the adversary knows of the learner: none, midpoints, greedy, optimal or auto (what the file says); "
         "settings after a colon, e.g. greedy:criterion=gini,max_depth=5.",
+        callback=known_learner,
     ),
 ]

@@ -1,21 +1,291 @@
-"""A released tree as the tree that its learner chose: over independent binary columns, with the limits that held it."""
+"""A released tree or rule list as what its greedy learner chose, over independent binary columns.
+
+The limits are those of scikit-learn, tree/_tree.pyx: `DepthFirstTreeBuilder.build` and, where the number of leaves is
+limited, `BestFirstTreeBuilder.build`.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.domain.domain import Condition, Domain
+from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
+from encoders.models.count_kinds import kinds_of
 from encoders.models.learner import Learner
-from encoders.models.models import AnyModel
-from solvers.greedy.chosen import ChosenTree
+from encoders.models.models import AnyModel, RuleList, Tree
+from encoders.models.nodes import CountTable
+from recon.learner_rule.settings import exact_refusals
+from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.escaping import named
+from solvers.greedy.chosen import ChosenTree, GreedyRule
+from solvers.greedy.rule_lists import Level, ListRule
 
-
-def limits_of(learner: Learner, tree: ChosenTree) -> NDArray[np.bool_]:
-    """Return which leaves no limit stopped."""
-    raise NotImplementedError
+EPSILON = float(np.finfo(np.float64).eps)  # scikit-learn's tolerance on `min_impurity_decrease`
+ROUNDING = 1e-12  # relative: a gain this close below `min_impurity_decrease` may be rounding
+BITS = "count binary columns as independent bits (--independent-columns), or declare such a domain (--domain)"
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 
 def chosen_tree(release: EncodedRelease, model: AnyModel, learner: Learner) -> ChosenTree:
-    """Return the tree as its learner chose it."""
-    raise NotImplementedError
+    """Return a released tree with the class counts of every node, and the leaves that no limit stopped.
+
+    Columns are numbered as `columns_of` has them; classes without rows are left out (two at least stay). Raises
+    `Unsupported` naming why no exact count is made (the learner's settings, the domain, the counts) and what to do;
+    `ContradictionError` naming the node and the limit where the learner could not have chosen the tree. Linear in nodes.
+    """
+    columns = columns_of(release.domain)
+    if not isinstance(model, Tree):
+        raise Unsupported(f"{named(model.name)} is no tree but a {model.kind.replace('_', ' ')}")
+    _refuse(learner, len(columns), model)
+    nodes = model.nodes
+    leaf = ~nodes.inner
+    counts = np.zeros((len(nodes), _classes(release.domain)), dtype=np.int64)
+    counts[leaf] = _per_class(nodes.leaf_counts, model)
+    then, otherwise = (np.where(leaf, -1, nodes.children[:, side].astype(np.int64)) for side in (0, 1))
+    column = np.full(len(nodes), -1, dtype=np.int64)
+    for code, first in nodes.first_nodes():
+        k, one = _literal(release.domain, nodes.conditions[code], f"node {first} of {named(model.name)}")
+        at = nodes.condition == code
+        column[at] = k
+        if not one:
+            then[at], otherwise[at] = otherwise[at], then[at].copy()
+    for node in reversed(_order(then, otherwise)):
+        if then[node] >= 0:
+            counts[node] = counts[then[node]] + counts[otherwise[node]]
+    tree = ChosenTree(then, otherwise, column, _with_rows(counts), np.zeros(len(nodes), dtype=bool))
+    check_limits(learner, tree, named(model.name), [named(c) for c in columns])
+    return ChosenTree(then, otherwise, column, tree.counts, limits_of(learner, tree))
+
+
+def chosen_list(release: EncodedRelease, model: AnyModel, learner: Learner) -> tuple[tuple[Level, ...], ListRule]:
+    """Return the levels of a released list of single tests, the default rule last, and the rule of its learner.
+
+    Columns are numbered as `columns_of` has them, in the order of the learner's own (ties go to the first). Raises
+    `Unsupported` and `ContradictionError` as `chosen_tree`.
+    """
+    columns = columns_of(release.domain)
+    if not isinstance(model, RuleList):
+        raise Unsupported(f"{named(model.name)} is no rule list but a {model.kind.replace('_', ' ')}")
+    _refuse(learner, len(columns), model)
+    table = CountTable.of([rule.support for rule in model.rules])
+    counts = _with_rows(_per_class(table, model))
+    if not model.rules or model.rules[-1].condition:
+        raise Unsupported(
+            f"{named(model.name)} does not say what its default rule captures: add a last rule with no test"
+        )
+    levels = []
+    for k, rule in enumerate(model.rules[:-1]):
+        column, one = _literal(release.domain, rule.condition, f"rule {k} of {named(model.name)}", only_bits=True)
+        levels.append(Level(column, int(one), tuple(counts[k].tolist())))
+    levels.append(Level(-1, 0, tuple(counts[-1].tolist())))
+    return tuple(levels), ListRule(learner.min_support or 1, learner.max_length, learner.negations)
+
+
+def greedy_rule(learner: Learner, tree: ChosenTree) -> GreedyRule:
+    """Return how the learner compares splits: log_loss is entropy, a least weight is a least number of rows."""
+    rows = int(tree.counts[0].sum())
+    gini = learner.criterion == "gini"
+    least = least_rows(learner, rows)
+    return GreedyRule(rows, "gini" if gini else "entropy", least, float(learner.min_impurity_decrease))
+
+
+def least_rows(learner: Learner, rows: int) -> int:
+    """Return the least rows of a leaf: `min_samples_leaf`, or the rows that `min_weight_fraction_leaf` of all make.
+
+    Without weights a child is refused where its rows are below the product in double precision.
+    """
+    return max(learner.min_samples_leaf, math.ceil(learner.min_weight_fraction_leaf * rows))
+
+
+def columns_of(domain: Domain) -> tuple[str, ...]:
+    """Return the names of the columns of a domain of independent bits: attributes with two values each, no groups.
+
+    Raises `Unsupported` naming the attribute that is none, and what to do.
+    """
+    if domain.label is None:
+        raise Unsupported("the learner's rule is about classes: the domain has no label")
+    if domain.impossible:
+        raise Unsupported(
+            "the learner's rule: rows that cannot exist couple the columns: declare a domain without them"
+        )
+    views = {view.attribute: name for name, view in domain.columns.items()}
+    for attribute in domain.attributes:
+        what = None
+        if attribute.name in views:
+            what = f"is seen through binary columns such as {named(views[attribute.name])}, which depend on each other"
+        elif attribute.missing:
+            what = "may be missing, and where missing values go is part of the rule"
+        elif isinstance(attribute, Continuous) or attribute.known[1] != 2:
+            what = "has not two values"
+        if what is not None:
+            raise Unsupported(
+                f"the learner's rule is counted for independent bits: {named(attribute.name)} {what}: {BITS}"
+            )
+    return tuple(attribute.name for attribute in domain.attributes)
+
+
+def limits_of(learner: Learner, tree: ChosenTree) -> Bools:
+    """Return (nodes,) which leaves are impure and were stopped by no limit, so that no split of them was admissible.
+
+    Best-first trees: where there are as many leaves as `max_leaf_nodes` allows, the budget may have stopped any of them,
+    and none counts. With `ccp_alpha` above 0 leaves may have been split, and cut back: none counts. Pure.
+    """
+    leaf = tree.then < 0
+    if learner.ccp_alpha > 0 or learner.max_leaf_nodes is not None and leaf.sum() >= learner.max_leaf_nodes:
+        return np.zeros(len(leaf), dtype=bool)
+    rows = tree.counts.sum(axis=1)
+    impure = (tree.counts > 0).sum(axis=1) > 1
+    large = rows >= max(learner.min_samples_split, 2 * least_rows(learner, int(rows[0])))
+    shallow = depths(tree) < (math.inf if learner.max_depth is None else learner.max_depth)
+    return np.asarray(leaf & impure & large & shallow)
+
+
+def check_limits(learner: Learner, tree: ChosenTree, name: str, columns: list[str]) -> None:
+    """Raise `ContradictionError` naming a node and the limit that it breaks; the first such node, and its first limit."""
+    inner, rows, depth = tree.then >= 0, tree.counts.sum(axis=1), depths(tree)
+    least = least_rows(learner, int(rows[0]))
+    smallest = max(learner.min_samples_split, 2 * least)
+    deepest = math.inf if learner.max_depth is None else learner.max_depth
+    gain = improvements(tree, learner.criterion or "gini")
+    for node in _order(tree.then, tree.otherwise):
+        held = f"{rows[node]:,} row" + ("" if rows[node] == 1 else "s")
+        why = None
+        if node and rows[node] < least:
+            source = "min_samples_leaf" if least == learner.min_samples_leaf else "min_weight_fraction_leaf"
+            why = f"holds {held}, and {source} is {least:,} rows"
+        elif not inner[node]:
+            continue
+        elif depth[node] >= deepest:
+            why = f"is split at depth {depth[node]}, and max_depth is {deepest}"
+        elif (tree.counts[node] > 0).sum() < 2:
+            why = f"is split although its {held} are of one class"
+        elif rows[node] < smallest:
+            source = "min_samples_split" if smallest == learner.min_samples_split else "twice the least rows of a leaf"
+            why = f"is split with {held}, and {source} is {smallest:,}"
+        elif gain[node] + EPSILON < learner.min_impurity_decrease * (1 - ROUNDING) - ROUNDING:
+            why = f"is split with a gain of {gain[node]:.6g}, and min_impurity_decrease is {learner.min_impurity_decrease:g}"
+        if why is not None:
+            raise _contradiction(learner, name, f"node {node} {why}")
+    leaves = int((~inner).sum())
+    if learner.max_leaf_nodes is not None and leaves > learner.max_leaf_nodes:
+        raise _contradiction(
+            learner, name, f"it has {leaves:,} leaves, and max_leaf_nodes is {learner.max_leaf_nodes:,}"
+        )
+    _refuse_twice(learner, tree, name, columns)
+
+
+def _refuse_twice(learner: Learner, tree: ChosenTree, name: str, columns: list[str]) -> None:
+    """Raise `ContradictionError` where a column is split on again below a split on it: it is constant there."""
+    above: list[tuple[int, frozenset[int]]] = [(0, frozenset())]
+    while above:
+        node, seen = above.pop()
+        column = int(tree.column[node])
+        if column < 0:
+            continue
+        if column in seen:
+            raise _contradiction(learner, name, f"node {node} splits on {columns[column]}, which is constant in it")
+        above += [(int(child), seen | {column}) for child in (tree.otherwise[node], tree.then[node])]
+
+
+def improvements(tree: ChosenTree, criterion: str) -> NDArray[np.float64]:
+    """Return (nodes,) the weighted impurity decrease of every split, 0 at leaves (float64, to about 1e-15).
+
+    Source: scikit-learn, tree/_criterion.pyx, `Criterion.impurity_improvement`.
+    """
+    rows = np.maximum(tree.counts.sum(axis=1), 1).astype(float)
+    shares = tree.counts / rows[:, None]
+    if criterion == "gini":
+        impurity = 1.0 - (tree.counts.astype(float) ** 2).sum(axis=1) / rows**2
+    else:
+        impurity = -(shares * np.log2(np.where(shares > 0, shares, 1.0))).sum(axis=1)
+    inner = np.flatnonzero(tree.then >= 0)
+    out = np.zeros(len(rows))
+    right, left = tree.then[inner], tree.otherwise[inner]
+    after = (rows[right] * impurity[right] + rows[left] * impurity[left]) / rows[inner]
+    out[inner] = rows[inner] / rows[0] * (impurity[inner] - after)
+    return out
+
+
+def depths(tree: ChosenTree) -> Ints:
+    """Return (nodes,) how many splits stand above each node."""
+    found = np.zeros(len(tree.then), dtype=np.int64)
+    for node in _order(tree.then, tree.otherwise):
+        if tree.then[node] >= 0:
+            found[tree.then[node]] = found[tree.otherwise[node]] = found[node] + 1
+    return found
+
+
+def _order(then: Ints, otherwise: Ints) -> list[int]:
+    """Return the nodes, each before those below it, level by level."""
+    found, level = [], [0]
+    while level:
+        found += level
+        level = [int(child) for node in level for child in (otherwise[node], then[node]) if child >= 0]
+    return found
+
+
+def _contradiction(learner: Learner, name: str, line: str) -> ContradictionError:
+    source = learner.source or "as given"
+    message = f"{name} was not chosen by a {learner.name} with these settings ({source}): {line}"
+    return ContradictionError(message, (line,))
+
+
+def _refuse(learner: Learner, columns: int, model: AnyModel) -> None:
+    """Raise `Unsupported` for settings and counts of which no exact count is made."""
+    if reasons := exact_refusals(learner, columns):
+        raise Unsupported(f"no exact count of {named(model.name)} under its learner's rule", reasons)
+    if model.noise is not None or set(kinds_of(model)) - {"exact"}:
+        kinds = ", ".join(kinds_of(model)) or "none"
+        raise Unsupported(
+            f"{named(model.name)}: the learner's rule needs the training rows per class, not counts {kinds}"
+        )
+
+
+def _per_class(table: CountTable, model: AnyModel) -> Ints:
+    """Return (entries, classes) counts; `Unsupported` naming the first leaf or rule without."""
+    if not table.by_class.all() or table.values.dtype != np.int64:
+        what = "leaf" if isinstance(model, Tree) else "rule"
+        which = int(np.argmin(table.by_class))
+        raise Unsupported(
+            f"{named(model.name)}: {what} {which} has no counts per class, which the learner's rule needs"
+        )
+    return table.values.reshape(len(table), -1)
+
+
+def _classes(domain: Domain) -> int:
+    assert domain.label is not None
+    return int(domain.label.known[1])
+
+
+def _with_rows(counts: Ints) -> Ints:
+    """Return the counts of classes that have rows; of the first ones too where fewer than two have."""
+    some = counts.sum(axis=0) > 0
+    for k in range(len(some)):
+        if some.sum() >= 2:
+            break
+        some[k] = True
+    return np.ascontiguousarray(counts[:, some])
+
+
+def _literal(domain: Domain, condition: Condition, place: str, only_bits: bool = False) -> tuple[int, bool]:
+    """Return the column that a condition tests, and whether it asks for its second value (1).
+
+    `only_bits`: the order of the values matters, so that they must be 0 and 1. Raises `Unsupported` for other tests.
+    """
+    resolved = domain.resolve(condition, place)
+    if len(resolved) != 1:
+        raise Unsupported(f"{place} tests {len(resolved)} columns: the learner's rule is counted for single tests")
+    ((k, ranges),) = resolved.items()
+    if k >= len(domain.attributes):
+        raise Unsupported(f"{place} tests the label, which no learner does")
+    if ranges not in (((0, 1),), ((1, 2),)):
+        raise Unsupported(f"{place} tests nothing: all rows or none pass")
+    attribute = domain.attributes[k]
+    if only_bits and [attribute.value_at(i) for i in (0, 1)] != [0, 1]:
+        raise Unsupported(f"{place}: the values of {named(attribute.name)} are not 0 and 1: {BITS}")
+    return k, ranges == ((1, 2),)

@@ -166,7 +166,8 @@ class LearnerPart(Part, kw_only=True):
     """Which learner chose the model, and with which settings; what is left out is at scikit-learn's default.
 
     Limits as scikit-learn calls them, in rows and columns (no fractions but `min_weight_fraction_leaf`): see
-    docs/release-file.md. `columns`: how many it chose among. `width`, `max_length` (the default rule included) and `min_support` are of rule lists.
+    docs/release-file.md. `columns`: how many it chose among. `width`, `max_length` (the default rule included) and
+    `min_support` are of rule lists.
     """
 
     name: Literal["sklearn tree", "sklearn forest", "greedy rule list", "optimal tree", "optimal rule list"]

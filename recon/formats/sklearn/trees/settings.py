@@ -131,7 +131,7 @@ def _optional(given: Any, least: int) -> int | None:
 
 
 def _whole(given: Any) -> bool:
-    return isinstance(given, (int, np.integer)) and not isinstance(given, bool) and given >= 0
+    return isinstance(given, (int, np.integer)) and not isinstance(given, bool) and bool(given >= 0)
 
 
 def _amount(given: Any) -> float:
