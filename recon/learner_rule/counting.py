@@ -25,6 +25,7 @@ from recon.learner_rule.wording import learner_text, rule_assumptions
 from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
 from solvers.display.displayed import short
+from solvers.figures.bits import log2_before
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.exact import log2_multinomial
 from solvers.foundation.limits import Limits
@@ -43,10 +44,9 @@ FLOATS = 2.0**-48  # relative: more than a sum of a few logarithms is off
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A released tree or list over independent binary columns as its learner chose it, with its conditions as boxes.
+    """A released tree or rule list over independent binary columns as its learner chose it.
 
-    `tree` or `levels` with their rule; `columns`: names of the columns. `paths`: the box of every node or rule (of what
-    comes before it nothing is said), `sizes`: how many rows and tested columns every leaf or rule has.
+    `columns`: their names. Of a tree `tree` and `rule`, of a list `levels` (the default rule last) and `list_rule`.
     """
 
     release: EncodedRelease
@@ -193,22 +193,37 @@ def boxes(tree: ChosenTree) -> list[Box]:
 
 
 def with_facts_counted(release: EncodedRelease, learner: Learner, limits: Limits, why: str = "") -> LearnerRule:
-    """Return the figures of a release with the facts of its trees, and without; `why` no exact count is made."""
+    """Return the figures of a release with the facts of its trees beside those without; `why` no exact count is made.
+
+    Raises `ContradictionError` where the facts leave no world, and where the counts alone leave none.
+    """
     from recon.learner_rule.facts import with_facts
 
-    with_them = with_facts(release)
-    half = limits.share(0.5) if limits.seconds else limits
-    plain = worlds_of(release, half)
-    under = worlds_of(with_them, limits)
-    if under is None or (plain is not None and plain[1] < under[0]):
-        under = (-math.inf, -math.inf)
-    raise NotImplementedError
+    with_them = with_facts(release, learner, limits)
+    half = limits.share(0.5) if limits.seconds is not None else limits
+    plain, under = worlds_of(release, half), worlds_of(with_them, limits)
+    rows = release.rows.high or 0
+    before = log2_before(release.statements, "ordered", limits)
+    known = not release.domain.continuous
+    bits = plain if known else (-math.inf, math.inf)
+    share = (min(0.0, under[0] - plain[1]), min(0.0, under[1] - plain[0])) if known else (-math.inf, 0.0)
+    facts = tuple(line for line in with_them.assumptions if line not in release.assumptions)
+    lines = [line for line in with_them.assumptions if line != NO_LEARNER]
+    lines += [f"no exact count under the learner's rule: {why}"] if why else []
+    lines += [] if known else ["attributes of any numbers: there is no number of worlds, the facts hold all the same"]
+    names = ", ".join(short(model.name) for model in release.models)
+    return LearnerRule(
+        "midpoints", learner, names, rows, (before, before), bits, bits, share,
+        exact=False, facts=facts, assumptions=tuple(lines),
+    )  # fmt: skip
 
 
-def worlds_of(release: EncodedRelease, limits: Limits) -> Bits | None:
-    """Return bounds on log2 of the ordered worlds, None where there is none."""
+def worlds_of(release: EncodedRelease, limits: Limits) -> Bits:
+    """Return bounds on log2 of the ordered worlds; `ContradictionError` where there is none."""
     answer = count(settled_release(release, limits), "ordered", limits)
-    return None if answer.status == "unsat" else answer.bounds
+    if answer.status == "unsat":
+        raise ContradictionError("the statements contradict each other", tuple(answer.conflict))
+    return max(0.0, answer.bounds[0]), answer.bounds[1]
 
 
 def refuse_nothing(chosen: Chosen, share: RuleShare) -> None:
