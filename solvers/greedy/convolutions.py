@@ -63,20 +63,38 @@ def transform_error(length: int) -> float:
     return passes / (1 - passes)
 
 
+def sums_reached(one: Mask, two: Mask, limits: Limits) -> Mask:
+    """Return which states are sums of one state of each of two sets, exactly: whole numbers are told from noise.
+
+    Raises `Inconclusive` where the states are too many for the memory, or to tell 0 from 1.
+    """
+    shape = (one.shape[0] + two.shape[0] - 1, one.shape[1] + two.shape[1] - 1)
+    if 40 * 8 * shape[0] * shape[1] > limits.memory:
+        raise Inconclusive(f"the memory is too small for {shape[0] * shape[1]:,} states of a node")
+    pairs, noise = _by_transform(Window(0, 0, one.astype(float)), Window(0, 0, two.astype(float)), shape)
+    if noise / math.sqrt(pairs.size) >= 0.5:
+        raise Inconclusive(f"{shape[0] * shape[1]:,} states of a node are too many to tell which are reached")
+    return np.asarray(pairs > 0.5)
+
+
 def _together(
     one: Window, two: Window, mass: Floats, terms: int, noise: float, factors: tuple[Floats, Floats] | None
 ) -> Window:
     sums = [w.total[1] for w in (one, two)]
     rounding = terms * U / (1 - terms * U)
     relative = ((1 + one.relative) * (1 + two.relative) * (1 + rounding) - 1) * UP + 4 * U
-    lost = one.lost * sums[1] + two.lost * sums[0] + noise
-    small = (mass < TINY) & (mass > 0)  # also where products were too small for a float
-    mass[small] = 0.0
-    lost = (lost + TINY * mass.size) * UP
+    lost = (one.lost * sums[1] + two.lost * sums[0] + noise) * UP
+    if _least(one) * _least(two) < 2 * TINY:  # also where products were too small for a float
+        mass[mass < TINY] = 0.0
+        lost += 2 * TINY * mass.size
     exponent = one.exponent + two.exponent
     return normalised(
         Window(one.first + two.first, one.second + two.second, mass, exponent, relative, lost, factors)
     )
+
+
+def _least(window: Window) -> float:
+    return float(window.mass.min(where=window.mass > 0, initial=1.0))
 
 
 def _by_shifts(large: Floats, small: Floats, shape: tuple[int, int]) -> Floats:

@@ -11,8 +11,9 @@ the same weights there, which are computed once. Proved in docs/mathematics.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import ChosenTree, GreedyRule, RuleShare, two_classes
-from solvers.greedy.convolutions import DIRECT, convolved
+from solvers.greedy.convolutions import DIRECT, convolved, sums_reached
 from solvers.greedy.gains import check_choice, leaves_allowed, splits_allowed
 from solvers.greedy.states import Mask, Window, choice_of_leaf, free_leaf, kept, log2_of, point
 
@@ -58,6 +59,9 @@ def tree_share(
         passes = Passes(conditions, cut, direct, limits)
         for column in asked:
             found[column] = passes.column(column)
+            if found[column].log2[0] == -np.inf and found[column].nothing_at is None:
+                bad = empty_node(conditions, column, limits)
+                found[column] = found[column] if bad is None else replace(found[column], nothing_at=bad)
         asked = [c for c in asked if found[c].wide(width / columns)]
         if not asked:
             break
@@ -196,6 +200,56 @@ def _bits_between(before: Bits, after: Bits) -> Bits:
     return max(0.0, before[0] - after[1]), high if high == high else np.inf
 
 
+def empty_node(conditions: Conditions, column: int, limits: Limits) -> int | None:
+    """Return the first node, from below, at which no filling of a column is left; None where one is, exactly.
+
+    States that can be reached, without weights; for where the bounds on the weights include 0. Every state of a node
+    is looked at: (n0 + 1)(n1 + 1).
+    """
+    tree, reached = conditions.tree, dict[int, Mask]()
+    for node in upwards(tree, column):
+        limits.check("it was looked whether a column has a filling left")
+        n0, n1 = conditions.counts(node)
+        every = np.ones((n0 + 1, n1 + 1), dtype=bool)
+        if tree.column[node] < 0:
+            mask = conditions.leaf(node)
+            reached[node] = every if mask is None else mask
+        elif tree.column[node] == column:
+            reached[node] = ~every
+            reached[node][conditions.counts(int(tree.then[node]))] = True
+        else:
+            sums = sums_reached(*(reached.pop(int(v[node])) for v in (tree.then, tree.otherwise)), limits)
+            reached[node] = sums & conditions.split(node, Window(0, 0, sums))
+        if not reached[node].any():
+            return node
+    return None
+
+
+def exact_counts(conditions: Conditions, column: int) -> dict[tuple[int, int], int]:
+    """Return the numbers of fillings of a column under the rule by its state at the root, in integers; few rows only.
+
+    The same program in plain arithmetic, for checks: every pair of two children's states is looked at.
+    """
+    tree, numbers = conditions.tree, dict[int, dict[tuple[int, int], int]]()
+    for node in upwards(tree, column):
+        n0, n1 = conditions.counts(node)
+        if tree.column[node] < 0:
+            mask = conditions.leaf(node)
+            states = [(a, b) for a in range(n0 + 1) for b in range(n1 + 1) if mask is None or mask[a, b]]
+            numbers[node] = {(a, b): comb(n0, a) * comb(n1, b) for a, b in states}
+            continue
+        if tree.column[node] == column:
+            numbers[node] = {conditions.counts(int(tree.then[node])): 1}
+            continue
+        sums: dict[tuple[int, int], int] = {}
+        for (a, b), x in numbers[int(tree.then[node])].items():
+            for (c, d), y in numbers[int(tree.otherwise[node])].items():
+                sums[a + c, b + d] = sums.get((a + c, b + d), 0) + x * y
+        stands = conditions.split(node, Window(0, 0, np.zeros((n0 + 1, n1 + 1))))
+        numbers[node] = {state: x for state, x in sums.items() if stands[state]}
+    return numbers[0]
+
+
 def using(tree: ChosenTree, column: int) -> NDArray[np.bool_]:
     """Return (nodes,) whether a node or one below it splits on a column."""
     out = tree.column == column
@@ -245,5 +299,3 @@ def _depth(tree: ChosenTree, node: int) -> int:
                 depth[int(child)] = depth[parent] + 1
     return depth[node]
 
-
-Counted = Callable[[int], int]
