@@ -70,9 +70,7 @@ def learner_rule(release: Released, learner: str = "auto", limits: Limits | None
     """
     limits = limits or Limits()
     release = release_of(release, limits)
-    known = learner_of(release, learner)
-    if known is None:
-        raise Unsupported(UNKNOWN if learner != "none" else "--learner none: the learner's rule is not used")
+    known = asked_learner(release, learner)
     if learner == "midpoints":
         return with_facts_counted(release, known, limits)
     try:
@@ -82,6 +80,14 @@ def learner_rule(release: Released, learner: str = "auto", limits: Limits | None
             raise Unsupported(f"{error}; {STAYS}") from None
         return with_facts_counted(release, known, limits, str(error))
     return of_list(chosen, limits) if chosen.tree is None else of_tree(chosen, limits)
+
+
+def asked_learner(release: EncodedRelease, learner: str) -> Learner:
+    """Return the learner asked about; `Unsupported` where nobody says which it is, saying what to do."""
+    known = learner_of(release, learner)
+    if known is None:
+        raise Unsupported(UNKNOWN if learner != "none" else "--learner none: the learner's rule is not used")
+    return known
 
 
 def chosen_of(release: EncodedRelease, learner: Learner) -> Chosen:

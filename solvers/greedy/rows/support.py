@@ -78,6 +78,18 @@ class Supports:
                 down[child] = up[child] & apart(down[node], up[sibling], up[child].shape)
         return {node: mask for node, mask in down.items() if tree.column[node] < 0}
 
+    def fits(self, column: int, held: dict[int, Mask]) -> bool:
+        """Return whether a column has a filling whose states at some leaves are among those held, by leaf."""
+        up: dict[int, Mask] = {}
+        for node in reversed(nodes_above(self.tree, column)):
+            self.limits.check("the states of a column were listed")
+            up[node] = self._up(node, column, up)
+            if node in held:
+                up[node] = up[node] & held[node]
+            if not up[node].any():
+                return False
+        return True
+
     def _up(self, node: int, column: int, up: dict[int, Mask]) -> Mask:
         """Return what the subtree of a node leaves of its states."""
         tree, (n0, n1) = self.tree, self._counts(node)
