@@ -257,9 +257,9 @@ def assemble(
     """
     alpha, published = share_left_out(models, confidence), models
     at = sum(isinstance(m, AnyModel) for m in models)  # a question stands last
-    for one, origin in ((facts, Origin("", "")), (beside, Origin("" if beside is None else beside.file, ""))):
-        if one is not None:
-            models = [*models[:at], cast(AnyModel, one), *models[at:]]
+    for further, origin in ((facts, Origin("", "")), (beside, Origin("" if beside is None else beside.file, ""))):
+        if further is not None:
+            models = [*models[:at], cast(AnyModel, further), *models[at:]]
             origins = [*origins[:at], origin, *origins[at:]]
     encoders = [encoder_of(m, alpha) if isinstance(m, AnyModel) else encoder_for(m.kind) for m in models]
     impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]

@@ -43,7 +43,8 @@ class KindEncoder(Encoder[LearnerFacts]):
         self, model: LearnerFacts, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> tuple[Block, ...]:
         """Return the facts with one reading as one block, and a choice per fact with several."""
-        loose, choices = [], []
+        loose: list[Statement] = []
+        choices: list[Choice] = []
         for fact in model.facts:
             readings = tuple(tuple(statement(one, fact.name, cut) for one in a) for a in fact.alternatives)
             if len(readings) == 1:

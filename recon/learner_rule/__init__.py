@@ -1,1 +1,1 @@
-"""What the learner's rule adds to what was released: worlds, bits, persons, by whoever knows how the model was chosen."""
+"""What the learner's rule adds to what was released: worlds, bits, persons, by whoever knows how it was chosen."""

@@ -36,7 +36,7 @@ def chosen_tree(release: EncodedRelease, model: AnyModel, learner: Learner) -> C
 
     Columns are numbered as `columns_of` has them; classes without rows are left out (two at least stay). Raises
     `Unsupported` naming why no exact count is made (the learner's settings, the domain, the counts) and what to do;
-    `ContradictionError` naming the node and the limit where the learner could not have chosen the tree. Linear in nodes.
+    `ContradictionError` naming the node and the limit where the learner could not have chosen the tree. Cost: linear.
     """
     columns = columns_of(release.domain)
     if not isinstance(model, Tree):
@@ -58,7 +58,8 @@ def chosen_tree(release: EncodedRelease, model: AnyModel, learner: Learner) -> C
         if then[node] >= 0:
             counts[node] = counts[then[node]] + counts[otherwise[node]]
     tree = ChosenTree(then, otherwise, column, _with_rows(counts), np.zeros(len(nodes), dtype=bool))
-    check_limits(learner, tree, named(model.name), [named(c) for c in columns])
+    stored = model.origin is not None and model.origin.format.startswith("scikit-learn")
+    check_limits(learner, tree, named(model.name), [named(c) for c in columns], stored)
     return ChosenTree(then, otherwise, column, tree.counts, limits_of(learner, tree))
 
 
@@ -132,11 +133,12 @@ def columns_of(domain: Domain) -> tuple[str, ...]:
 def limits_of(learner: Learner, tree: ChosenTree) -> Bools:
     """Return (nodes,) which leaves are impure and were stopped by no limit, so that no split of them was admissible.
 
-    Best-first trees: where there are as many leaves as `max_leaf_nodes` allows, the budget may have stopped any of them,
-    and none counts. With `ccp_alpha` above 0 leaves may have been split, and cut back: none counts. Pure.
+    Best-first trees: where there are as many leaves as `max_leaf_nodes` allows, the budget may have stopped any of
+    them, and none counts. With `ccp_alpha` above 0 leaves may have been split, and cut back: none counts. Pure.
     """
     leaf = tree.then < 0
-    if learner.ccp_alpha > 0 or learner.max_leaf_nodes is not None and leaf.sum() >= learner.max_leaf_nodes:
+    full = learner.max_leaf_nodes is not None and leaf.sum() >= learner.max_leaf_nodes
+    if learner.ccp_alpha > 0 or full:
         return np.zeros(len(leaf), dtype=bool)
     rows = tree.counts.sum(axis=1)
     impure = (tree.counts > 0).sum(axis=1) > 1
@@ -145,8 +147,11 @@ def limits_of(learner: Learner, tree: ChosenTree) -> Bools:
     return np.asarray(leaf & impure & large & shallow)
 
 
-def check_limits(learner: Learner, tree: ChosenTree, name: str, columns: list[str]) -> None:
-    """Raise `ContradictionError` naming a node and the limit that it breaks; the first such node, and its first limit."""
+def check_limits(learner: Learner, tree: ChosenTree, name: str, columns: list[str], in_order: bool = False) -> None:
+    """Raise `ContradictionError` naming the first node, level by level, that breaks a limit, and the limit.
+
+    `in_order`: nodes are numbered as scikit-learn numbered them, which tells in which order a best-first tree grew.
+    """
     inner, rows, depth = tree.then >= 0, tree.counts.sum(axis=1), depths(tree)
     least = least_rows(learner, int(rows[0]))
     smallest = max(learner.min_samples_split, 2 * least)
@@ -168,7 +173,8 @@ def check_limits(learner: Learner, tree: ChosenTree, name: str, columns: list[st
             source = "min_samples_split" if smallest == learner.min_samples_split else "twice the least rows of a leaf"
             why = f"is split with {held}, and {source} is {smallest:,}"
         elif gain[node] + EPSILON < learner.min_impurity_decrease * (1 - ROUNDING) - ROUNDING:
-            why = f"is split with a gain of {gain[node]:.6g}, and min_impurity_decrease is {learner.min_impurity_decrease:g}"
+            wanted = f"{learner.min_impurity_decrease:g}"
+            why = f"is split with a gain of {gain[node]:.6g}, and min_impurity_decrease is {wanted}"
         if why is not None:
             raise _contradiction(learner, name, f"node {node} {why}")
     leaves = int((~inner).sum())
@@ -177,6 +183,8 @@ def check_limits(learner: Learner, tree: ChosenTree, name: str, columns: list[st
             learner, name, f"it has {leaves:,} leaves, and max_leaf_nodes is {learner.max_leaf_nodes:,}"
         )
     _refuse_twice(learner, tree, name, columns)
+    if in_order and learner.max_leaf_nodes is not None and not learner.ccp_alpha:
+        _refuse_order(learner, tree, name, gain)
 
 
 def _refuse_twice(learner: Learner, tree: ChosenTree, name: str, columns: list[str]) -> None:
@@ -190,6 +198,30 @@ def _refuse_twice(learner: Learner, tree: ChosenTree, name: str, columns: list[s
         if column in seen:
             raise _contradiction(learner, name, f"node {node} splits on {columns[column]}, which is constant in it")
         above += [(int(child), seen | {column}) for child in (tree.otherwise[node], tree.then[node])]
+
+
+def _refuse_order(learner: Learner, tree: ChosenTree, name: str, gain: NDArray[np.float64]) -> None:
+    """Raise `ContradictionError` where a best-first tree was split at a node while another one promised more.
+
+    The two children of a node are numbered when it is split. Nothing is said of trees that are numbered otherwise.
+    """
+    first = np.minimum(tree.then, tree.otherwise)
+    inner = np.flatnonzero(tree.then >= 0)
+    popped = inner[np.argsort(first[inner])]
+    if not np.array_equal(np.sort(first[inner]), 2 * np.arange(len(inner)) + 1):
+        return
+    if not np.array_equal(np.abs(tree.then[inner] - tree.otherwise[inner]), np.ones(len(inner))):
+        return
+    waiting = {0}
+    for node in popped.tolist():
+        best = max(waiting, key=lambda n: float(gain[n]))
+        if gain[node] < gain[best] * (1 - ROUNDING) - ROUNDING:
+            line = (
+                f"node {node} was split before node {best}, which promised more ({gain[node]:.6g} and {gain[best]:.6g})"
+            )
+            raise _contradiction(learner, name, f"{line}: max_leaf_nodes splits the best node first")
+        waiting.discard(node)
+        waiting |= {child for child in (int(tree.then[node]), int(tree.otherwise[node])) if tree.then[child] >= 0}
 
 
 def improvements(tree: ChosenTree, criterion: str) -> NDArray[np.float64]:

@@ -19,10 +19,10 @@ OWN = "--learner"
 def learners_of(release: EncodedRelease, asked: str, /) -> tuple[Learner | None, ...]:
     """Return the learner of every model of a release, None where its rule is not used.
 
-    `asked`: "none", "midpoints" (thresholds of scikit-learn's trees only), "greedy", "optimal", each of the last two with
-    settings after a colon or not, or "auto", what the file says of each model. Settings that are given go before those
-    of the file. Raises `Unsupported` where "greedy" or "optimal" are asked for and no model says how it was learned,
-    and for a learner that never is what was asked for; `ReleaseError` for another word and a setting that is none.
+    `asked`: "none", "midpoints" (thresholds of scikit-learn's trees only), "greedy", "optimal", each of the last two
+    with settings after a colon or not, or "auto", what the file says of each model. Settings that are given go before
+    those of the file. Raises `Unsupported` where "greedy" or "optimal" are asked for and no model says how it was
+    learned, and for a learner that never is what was asked for; `ReleaseError` for another word or setting.
     """
     wanted = asked_of(asked)
     if wanted.known == "none":
