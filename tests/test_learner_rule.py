@@ -71,6 +71,7 @@ def case(seed, which, rows=6, columns=3):
 
 
 CASES = [(seed, which) for which in range(len(SETTINGS)) for seed in range(4)]
+DECIDED = [(5, 0, 4, 2), (7, 2, 4, 2), (4, 0, 5, 3), (5, 1, 5, 3), (5, 5, 5, 3), (2, 3, 6, 3)]
 
 
 def profiles(columns):
@@ -148,10 +149,10 @@ def whole_frame(frame, columns):
     return pd.DataFrame(list(itertools.product((0, 1), repeat=columns + 1)), columns=frame.columns)
 
 
-@pytest.mark.parametrize(("seed", "which"), CASES[::2])
-def test_certify_says_who_is_decided_by_the_rule_alone(seed, which):
-    release, worlds, labels, _, frame = case(seed, which)
-    asked = whole_frame(frame, 3)
+@pytest.mark.parametrize("one", [*CASES[::4], *DECIDED])
+def test_certify_says_who_is_decided_by_the_rule_alone(one):
+    release, worlds, labels, _, frame = case(*one)
+    asked = whole_frame(frame, worlds.shape[2])
     found = certify(release, asked)
     plain = recon.certify(release, asked, "assigned")
     assert found["verdict_without"].tolist() == plain["verdict"].tolist()
@@ -166,10 +167,11 @@ def test_certify_says_who_is_decided_by_the_rule_alone(seed, which):
     assert bool(found["by_rule"].any()) == any("no certificate" in note for note in found.attrs["notes"])
 
 
-def test_some_verdict_rests_on_the_rule_alone():
-    """The cases above are not all trivial."""
-    decided = [certify(case(*one)[0], whole_frame(case(*one)[4], 3))["by_rule"].sum() for one in CASES[::2]]
-    assert sum(decided) > 5
+def test_some_verdicts_rest_on_the_rule_alone():
+    """The cases above are not all trivial: people become certain, and others impossible."""
+    found = pd.concat([certify(case(*one)[0], whole_frame(case(*one)[4], one[3])) for one in DECIDED])
+    assert set(found["verdict"][found["by_rule"]]) == {"certain", "impossible"}
+    assert found["by_rule"].sum() > 10
 
 
 @pytest.mark.parametrize(("seed", "which"), CASES[::4])
