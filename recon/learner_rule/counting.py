@@ -15,6 +15,7 @@ import numpy as np
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner import Learner
+from encoders.models.learner_facts import Fact
 from encoders.models.models import AnyModel, RuleList, Tree
 from recon.answers.counting import count
 from recon.frames.describe import condition_text
@@ -82,6 +83,21 @@ def learner_rule(release: Released, learner: str = "auto", limits: Limits | None
     return of_list(chosen, limits) if chosen.tree is None else of_tree(chosen, limits)
 
 
+def rule_or_reason(release: EncodedRelease, learner: str, limits: Limits) -> LearnerRule | str:
+    """Return what knowing the learner adds, or, beside other answers, why that is not known, in words.
+
+    Raises `Unsupported` for a rule that was asked for by name, and `ContradictionError`; see `learner_rule`.
+    """
+    try:
+        return learner_rule(release, learner, limits)
+    except Unsupported as error:
+        if learner != "auto":
+            raise
+        return f"what knowing the learner adds is not worked out: {error}"
+    except Inconclusive as error:
+        return f"what knowing the learner adds is not worked out: {error}"
+
+
 def asked_learner(release: EncodedRelease, learner: str) -> Learner:
     """Return the learner asked about; `Unsupported` where nobody says which it is, saying what to do."""
     known = learner_of(release, learner)
@@ -113,7 +129,7 @@ def of_tree(chosen: Chosen, limits: Limits) -> LearnerRule:
     assert tree is not None and rule is not None
     share = tree_share(tree, columns, rule, limits)
     refuse_nothing(chosen, share)
-    plain = share.log2
+    plain: Bits | None = share.log2
     if tree.open_leaf.any():
         plain = otherwise(lambda: tree_share(tree, columns, rule, limits, leaf_rule=False).log2)
     strict = otherwise(lambda: tree_share(tree, columns, rule, limits, strict=True).log2)
@@ -121,6 +137,7 @@ def of_tree(chosen: Chosen, limits: Limits) -> LearnerRule:
     left = columns - depths(tree)[leaves]  # no column is tested twice on a path
     bits = int((tree.counts[leaves].sum(axis=1) * left).sum())
     found = figures(chosen, share, bits, tree.counts[leaves].ravel().tolist())
+    strict = None if strict is None else no_world(bits, strict)
     found = replace(found, strict=strict, without_leaves=plain, by_node=tree_parts(chosen, tree, share.by_node))
     return replace(found, assumptions=assumed(chosen, strict is None or plain is None))
 
@@ -140,6 +157,11 @@ def of_list(chosen: Chosen, limits: Limits) -> LearnerRule:
     found = figures(chosen, share, bits, [c for level in levels for c in level.counts])
     found = replace(found, strict=share.log2, without_leaves=plain, by_node=list_parts(chosen, share.by_node))
     return replace(found, assumptions=assumed(chosen, plain is None))
+
+
+def no_world(bits: int, share: Bits) -> Bits:
+    """Return a share, -inf for both bounds where the worlds left are fewer than one."""
+    return (-math.inf, -math.inf) if bits + share[1] < 0 else share
 
 
 def figures(chosen: Chosen, share: RuleShare, bits: int, counts: Sequence[int]) -> LearnerRule:
@@ -213,15 +235,23 @@ def with_facts_counted(release: EncodedRelease, learner: Learner, limits: Limits
     known = not release.domain.continuous
     bits = plain if known else (-math.inf, math.inf)
     share = (min(0.0, under[0] - plain[1]), min(0.0, under[1] - plain[0])) if known else (-math.inf, 0.0)
-    facts = tuple(line for line in with_them.assumptions if line not in release.assumptions)
-    lines = [line for line in with_them.assumptions if line != NO_LEARNER]
-    lines += [f"no exact count under the learner's rule: {why}"] if why else []
-    lines += [] if known else ["attributes of any numbers: there is no number of worlds, the facts hold all the same"]
+    facts = () if with_them.facts is None else tuple(fact_text(fact) for fact in with_them.facts.facts)
+    notes = [] if with_them.facts is None else list(with_them.facts.notes)
+    notes += [f"no exact count under the learner's rule: {why}"] if why else []
+    notes += [] if known else ["attributes of any numbers: there is no number of worlds, the facts hold all the same"]
     names = ", ".join(short(model.name) for model in release.models)
     return LearnerRule(
         "midpoints", learner, names, rows, (before, before), bits, bits, share,
-        exact=False, facts=facts, assumptions=tuple(lines),
+        exact=False, facts=facts, notes=tuple(notes), assumptions=with_them.assumptions,
     )  # fmt: skip
+
+
+def fact_text(fact: Fact) -> str:
+    """Return a fact in words."""
+    if len(fact.alternatives) == 1:
+        return f"{fact.name}: {'; '.join(one.text for one in fact.alternatives[0])}"
+    first = "; ".join(one.text for one in fact.alternatives[0])
+    return f"{fact.name}: one of {len(fact.alternatives):,} readings, such as {first}"
 
 
 def worlds_of(release: EncodedRelease, limits: Limits) -> Bits:

@@ -50,7 +50,8 @@ class LearnerRule(Displayed):
     which the learner could have chosen the model, for some draws of its seed; the same in both conventions.
     `strict`: the share in which it does so whatever the seed, `without_leaves`: that without what unsplit leaves say;
     None where not asked. `exact`: whether the worlds counted are just those, else they contain them. `by_node` and
-    `by_column`: where the bits are, most first; nodes in words of the domain's names. `facts`: statements added.
+    `by_column`: where the bits are, most first; nodes in words of the domain's names. `facts`: what was added to the
+    statements ("midpoints": bits are then of the ordered worlds), `notes`: what was left out, and why.
     """
 
     rule: Rule
@@ -67,7 +68,13 @@ class LearnerRule(Displayed):
     by_node: tuple[Part, ...] = ()
     by_column: tuple[Part, ...] = ()
     facts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
+
+    @property
+    def convention(self) -> str:
+        """Return of which worlds the bits are; those that the rule removes are the same, assigned or ordered."""
+        return "ordered" if self.rule == "midpoints" else "assigned"
 
     @property
     def extra_bits(self) -> Bits:
@@ -139,7 +146,7 @@ class LearnerRule(Displayed):
     def to_json(self) -> dict[str, Any]:
         """Return the figures as an object ready for JSON: bits as [low, high], null where infinite or not asked."""
         found: dict[str, Any] = {"rule": self.rule, "learner": asdict(self.learner), "model": self.model}
-        found |= {"rows": self.rows, "convention": "assigned", "exact": self.exact}
+        found |= {"rows": self.rows, "convention": self.convention, "exact": self.exact}
         figures = {
             "before_bits": self.before_bits,
             "world_bits": self.bits,
@@ -152,7 +159,7 @@ class LearnerRule(Displayed):
             "bits_left": self.bits_left,
         }
         found |= {name: None if x is None else interval(x) for name, x in figures.items()}
-        found |= {"by_node": [one.to_json() for one in self.by_node], "facts": list(self.facts)}
+        found |= {"notes": list(self.notes), "by_node": [one.to_json() for one in self.by_node], "facts": list(self.facts)}
         found |= {"by_column": [one.to_json() for one in self.by_column], "assumptions": list(self.assumptions)}
         return found
 
