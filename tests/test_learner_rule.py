@@ -13,12 +13,11 @@ import pytest
 import recon
 from recon.experiments.datasets import load
 from recon.learner_rule.counting import learner_rule
-from recon.learner_rule.figures import bits_text
-from recon.learner_rule.verdicts import Profile, Rows, attribute, certify, chosen_tree_of
 from recon.learner_rule.settings import learner_of
+from recon.learner_rule.verdicts import Profile, Rows, attribute, certify, chosen_tree_of
 from recon.learner_rule.wording import rule_lines
 from recon.learner_rule.worlds import sample
-from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from tests.learner_oracle import Settings, assigned_rows, by_fillings, fillings, node_of, possible_trees
 
@@ -108,7 +107,7 @@ def test_bits_are_those_of_all_data_sets(seed, which):
 def test_figures_beside_are_those_of_all_data_sets(seed, which):
     """Without what leaves say, and where every seed must choose the tree."""
     settings = SETTINGS[which]
-    release, _, _, every, frame = case(seed, which)
+    release, _, _, every, _ = case(seed, which)
     model, _ = fitted(seed, 6, 3, settings)
     tree, found = node_of(model, 2), learner_rule(release)
     plain, strict = by_fillings(tree, 3, settings, leaf_rule=False), by_fillings(tree, 3, settings)
@@ -121,7 +120,7 @@ def test_figures_beside_are_those_of_all_data_sets(seed, which):
 
 @pytest.mark.parametrize(("seed", "which"), CASES)
 def test_verdicts_are_those_of_all_data_sets(seed, which):
-    """Every profile, whole or partial: nothing certain or impossible that is not; bounds hold; single cells are sharp."""
+    """Every profile, whole or partial: nothing certain or impossible that is not; single cells are sharp."""
     release, worlds, labels, _, _ = case(seed, which)
     rows = Rows(chosen_tree_of(release, learner_of(release, "auto")), Limits())
     decided = 0
@@ -182,9 +181,7 @@ def test_attributes_are_inferred_as_over_all_data_sets(seed, which, sensitive):
     found = attribute(release, asked, sensitive)
     for line in found.to_dict("records"):
         profile = dict(asked.iloc[line["profile"]])
-        counts = [
-            matching(worlds, labels, [{**profile, sensitive: v}[name] for name in frame.columns]) for v in (0, 1)
-        ]
+        counts = [matching(worlds, labels, [{**profile, sensitive: v}[name] for name in frame.columns]) for v in (0, 1)]
         true, other = counts[line["value"]], counts[1 - line["value"]]
         total = true.mean() + other.mean()
         assert line["impossible"] == (true.max() == 0)
@@ -242,7 +239,9 @@ def test_a_list_has_figures_by_rule():
         certify(release, frame)
 
 
-@pytest.mark.parametrize(("depth", "bits", "extra", "strict"), [(3, 173_136, 0.048, 0.048), (5, 158_708, 29.242, 29.403)])
+@pytest.mark.parametrize(
+    ("depth", "bits", "extra", "strict"), [(3, 173_136, 0.048, 0.048), (5, 158_708, 29.242, 29.403)]
+)
 def test_published_tree_of_compas(depth, bits, extra, strict):
     from sklearn.tree import DecisionTreeClassifier
 

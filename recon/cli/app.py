@@ -144,13 +144,13 @@ def count(
 
             proved = contradiction_certificate(release.at_confidence(1), limits)
         counted = estimates_json(release, counter, digits, limits, measures.counted) if counter else []
-        known = count_rule(release, learner, measures.status, limits)
+        added = count_rule(release, learner, measures.status, limits)
     if json:
         from recon.report.wording.counts import count_json
 
         found = count_json(release, measures, digits)
         found |= {"certificate": proved} if proved is not None else {}
-        print_json(found | ({"estimates": counted} if counted else {}) | rule_json(known))
+        print_json(found | ({"estimates": counted} if counted else {}) | rule_json(added))
     elif measures.status == "unsat":
         from recon.certificates.certificate_format import certified_lines
 
@@ -163,7 +163,7 @@ def count(
             from recon.report.wording.noise_report import noise_lines
 
             print_lines(*noise_lines(release, measures))
-        print_lines(*worlds_lines(measures), *estimate_lines(counted), *rule_text(known), *not_assessed_lines(release))
+        print_lines(*worlds_lines(measures), *estimate_lines(counted), *rule_text(added), *not_assessed_lines(release))
         for text in measures.counted.trail if measures.status == "bounds" else ():
             print_lines(f"not exact: {text}", file=sys.stderr)
         print_lines("assuming: " + "; ".join(assumption_lines(release)))
@@ -193,7 +193,8 @@ def sample(
     files: Files, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
     seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None, out: Out = None,
-    learner: LearnerRule = "none", seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
+    learner: LearnerRule = "none", seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Draw possible worlds, exactly uniform over the convention's worlds."""

@@ -22,7 +22,7 @@ from recon.frames.describe import condition_text
 from recon.learner_rule.chosen import chosen_list, chosen_tree, columns_of, depths, greedy_rule
 from recon.learner_rule.figures import Bits, LearnerRule, Part
 from recon.learner_rule.settings import exact_refusals, learner_of
-from recon.learner_rule.wording import learner_text, rule_assumptions
+from recon.learner_rule.wording import rule_assumptions
 from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
 from solvers.display.displayed import short
@@ -126,7 +126,8 @@ def chosen_of(release: EncodedRelease, learner: Learner) -> Chosen:
 def of_tree(chosen: Chosen, limits: Limits) -> LearnerRule:
     """Return the figures of a tree. Cost: three dynamic programs over its nodes (`tree_share`)."""
     tree, rule, columns = chosen.tree, chosen.rule, len(chosen.columns)
-    assert tree is not None and rule is not None
+    assert tree is not None
+    assert rule is not None
     share = tree_share(tree, columns, rule, limits)
     refuse_nothing(chosen, share)
     plain: Bits | None = share.log2
@@ -144,11 +145,11 @@ def of_tree(chosen: Chosen, limits: Limits) -> LearnerRule:
 
 def of_list(chosen: Chosen, limits: Limits) -> LearnerRule:
     """Return the figures of a rule list of single tests (`list_share`)."""
-    columns, levels = len(chosen.columns), chosen.levels
-    assert chosen.list_rule is not None
-    share = list_share(levels, columns, chosen.list_rule, limits)
+    columns, levels, rule = len(chosen.columns), chosen.levels, chosen.list_rule
+    assert rule is not None
+    share = list_share(levels, columns, rule, limits)
     refuse_nothing(chosen, share)
-    plain = otherwise(lambda: list_share(levels, columns, chosen.list_rule, limits, default_rule=False).log2)
+    plain = otherwise(lambda: list_share(levels, columns, rule, limits, default_rule=False).log2)
     used: set[int] = set()
     bits = 0
     for level in levels:
@@ -170,7 +171,8 @@ def figures(chosen: Chosen, share: RuleShare, bits: int, counts: Sequence[int]) 
     order = log2_multinomial([c for c in counts if c])
     ordered = bits + order * (1 - FLOATS), bits + order * (1 + FLOATS)
     before = float(rows * len(chosen.columns))
-    columns = [Part("column", c, name, rows, lost(b)) for c, (name, b) in enumerate(zip(chosen.columns, share.by_column))]
+    named = zip(chosen.columns, share.by_column, strict=True)
+    columns = [Part("column", c, name, rows, lost(bits)) for c, (name, bits) in enumerate(named)]
     return LearnerRule(
         "greedy", chosen.learner, chosen.model.name, rows, (before, before), (float(bits), float(bits)), ordered,
         share.log2, exact=share.exact, by_column=most_first(columns),

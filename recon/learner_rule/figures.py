@@ -46,8 +46,8 @@ class LearnerRule(Displayed):
 
     `rule`: "greedy" (the learner compared every split) or "midpoints" (facts that hold in each training set). `bits`:
     bounds on log2 of the worlds (`assigned`) without the rule, `ordered_bits` of the ordered ones, `before_bits` of all
-    data sets (`assigned`): the counts alone remove before_bits - bits. `share`: bounds on log2 of the share of worlds in
-    which the learner could have chosen the model, for some draws of its seed; the same in both conventions.
+    data sets: the counts alone remove before_bits - bits. `share`: bounds on log2 of the share of worlds in which
+    the learner could have chosen the model, for some draws of its seed; the same in both conventions.
     `strict`: the share in which it does so whatever the seed, `without_leaves`: that without what unsplit leaves say;
     None where not asked. `exact`: whether the worlds counted are just those, else they contain them. `by_node` and
     `by_column`: where the bits are, most first; nodes in words of the domain's names. `facts`: what was added to the
@@ -118,7 +118,7 @@ class LearnerRule(Displayed):
         return Facts(line, pairs, columns, lines, len(parts), self.assumptions, "to_frame(), plot(), to_json()")
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line per node or rule, then per column, most bits first: kind, what, rows, bits_low, ..., depth."""
+        """Return one line per node or rule, then per column, most bits first (kind, what, rows, bits, depth)."""
         import pandas as pd
 
         every = [*self.by_node, *self.by_column]
@@ -159,7 +159,11 @@ class LearnerRule(Displayed):
             "bits_left": self.bits_left,
         }
         found |= {name: None if x is None else interval(x) for name, x in figures.items()}
-        found |= {"notes": list(self.notes), "by_node": [one.to_json() for one in self.by_node], "facts": list(self.facts)}
+        found |= {
+            "notes": list(self.notes),
+            "by_node": [one.to_json() for one in self.by_node],
+            "facts": list(self.facts),
+        }
         found |= {"by_column": [one.to_json() for one in self.by_column], "assumptions": list(self.assumptions)}
         return found
 
@@ -198,5 +202,3 @@ def bits_text(bits: Bits) -> str:
         return f"at least {least:,.{places}f} bits"
     most = math.ceil(high * scale) / scale
     return f"at most {most:,.{places}f} bits" if least <= 0 else f"{least:,.{places}f} to {most:,.{places}f} bits"
-
-

@@ -25,7 +25,9 @@ def learner_text(learner: Learner) -> str:
     said = [(f.name, getattr(learner, f.name)) for f in shown if getattr(learner, f.name) != f.default]
     settings = ", ".join(name if value is True else f"{name} {value}" for name, value in said)
     version = f" {learner.version}" if learner.version else ""
-    source = f"read from {learner.source}" if learner.source == "the file" else f"as given: {learner.source or 'settings'}"
+    source = (
+        f"read from {learner.source}" if learner.source == "the file" else f"as given: {learner.source or 'settings'}"
+    )
     return f"{NAMES[learner.name]}{version} ({settings + '; ' if settings else ''}{source})"
 
 
@@ -40,7 +42,7 @@ def rule_assumptions(learner: Learner) -> tuple[str, ...]:
 
 
 def rule_lines(found: LearnerRule, shown: int = 5) -> list[str]:
-    """Return the figures in lines for people: the answer first, then where the bits are, most first, and what is assumed.
+    """Return the figures in lines for people: the answer, then where the bits are, most first, and what is assumed.
 
     `shown`: how many nodes and columns are named, 0 for none.
     """
@@ -77,7 +79,7 @@ def facts_lines(found: LearnerRule, shown: int) -> list[str]:
         lines.append(f"  of {bits_text(found.bits)} that the counts leave, {left} are left")
     lines.append(f"  the learner: {learner_text(found.learner)}")
     if found.facts:
-        lines.append(f"  {len(found.facts):,} facts of its thresholds and leaves hold in every training set, the first:")
+        lines.append(f"  {len(found.facts):,} facts of its thresholds and leaves hold in all training sets, the first:")
     lines += [f"    {fact}" for fact in found.facts[:shown]]
     return [*lines, *(f"  {line}" for line in found.notes)]
 

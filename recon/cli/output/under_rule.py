@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from encoders.encode.assumed import NO_LEARNER
 from recon.console.output import print_json, print_lines, records, write_table
 
 if TYPE_CHECKING:
@@ -80,7 +81,11 @@ def show_under_rule(
         print_json(whole, out, private=True)
     else:
         write_table(bare, out, private=True)
+    from recon.report.wording.provenance import assumption_lines
+
+    # of the release as short as elsewhere, of the learner whole
+    said = [line for line in assumption_lines(release) if line != NO_LEARNER]
+    said += [line for line in found.attrs["assumptions"] if line not in release.assumptions]
     print_lines(*found.attrs.get("notes", ()), file=sys.stderr)
-    said = "; ".join(found.attrs.get("assumptions", ()))
-    print_lines(f"convention: {found.attrs['convention']}; assuming: {said}", file=sys.stderr)
+    print_lines(f"convention: {found.attrs['convention']}; assuming: {'; '.join(said)}", file=sys.stderr)
     return found
