@@ -34,13 +34,13 @@ from recon.leaf_values.determined import Determined, determined
 from recon.leaf_values.remedies import remedies_of, table_of
 from recon.loading.settled import Travelling, as_released, settled_release
 from recon.located.against_truth import compared
-from recon.measures.attribute_bits import attribute_bits
 from recon.measures.figures import Measures, empty
-from recon.measures.forced import forced
 from recon.measures.measures import measure
+from recon.measures.revealed.attribute_bits import attribute_bits
+from recon.measures.revealed.forced import forced
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.questions.query import CountAnswer
+from solvers.questions.answers import CountAnswer
 
 LARGE = 1.0  # seconds: where the measures take longer, the questions behind them are spread at once
 COUNTING = 5.0  # seconds, of worlds over attributes of any numbers where positions are known
@@ -108,7 +108,8 @@ def with_persons(found: Findings, beside: Beside, limits: Limits) -> Findings:
     if beside.profiles is not None:
         asked = people(release, beside.profiles, limits, beside.seed, beside.show_rows)
     if beside.data is not None:
-        rows = exposed_rows(release, m, beside.data, beside.label, beside.protected, beside.show_rows, limits)
+        rows = exposed_rows(release, m, beside.data, beside.label, beside.protected, beside.show_rows, limits,
+                            positions=found.positions)  # fmt: skip
     found = replace(found, profiles=asked, persons=rows)
     try:
         bits = attribute_bits(release, m, limits)

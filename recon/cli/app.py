@@ -20,6 +20,7 @@ from recon.cli.output.proofs import estimate_lines, estimates_json, stored_certi
 from recon.cli.releasing.auditing import audit
 from recon.cli.releasing.policy import gate, policy
 from recon.cli.releasing.register import register
+from recon.cli.releasing.remedy import remedy
 from recon.cli.releasing.reporting import report
 from recon.cli.session import finish, open_release
 from recon.cli.studies.attack import attack_app
@@ -103,7 +104,7 @@ def common(
 app.add_typer(learn_app, name="learn")
 app.add_typer(attack_app, name="attack")
 reading: list[Callable[..., None]] = [inspect, convert, domain]
-deciding: list[Callable[..., None]] = [audit, report, policy, gate, register]
+deciding: list[Callable[..., None]] = [audit, report, policy, gate, remedy, register]
 asking: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep]
 for command in [*map(bounded, reading), *deciding, *asking]:
     app.command()(command)

@@ -14,7 +14,7 @@ from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_line
 from recon.leaf_values.wording import audit_json as leaf_value_json
 from recon.leaf_values.wording import audit_lines as leaf_value_lines
 from recon.located.wording import audit_json, audit_lines
-from recon.measures.exposed import curve_points, exposed_groups
+from recon.measures.exposed import curve_points, exposed_groups, exposed_in_all
 from recon.report.audited import Audited
 from recon.report.document.drawing import drawing
 from recon.report.document.making import Context, audited, how
@@ -173,10 +173,9 @@ def exposure_json(found: Findings) -> dict[str, Any]:
     m = found.measures
     if m.status == "unsat":
         return {}
-    exposed = exposed_groups(m)
     return {
-        "exposed": exposed,
-        "exposed_in_all": max(len(exposed), int((m.exposure["rows"] > 0).sum()) if len(m.exposure) else 0),
+        "exposed": exposed_groups(m),
+        "exposed_in_all": exposed_in_all(m),
         "curve": curve_points(m),
         "attribute_bits": list(found.attribute_bits),
         "forced": found.forced,
