@@ -182,19 +182,33 @@ def certify(
     such a row: the middle of its bounds), probability_low, probability_high, probability_without, expected_count,
     expected_without, confidence, certificate (of verdicts that hold without the rule; others have none, which
     `attrs["notes"]` says), reason. One scikit-learn tree over independent binary columns; "midpoints": the verdicts of
-    a release with the facts of its thresholds, of any tree or forest. Raises `Unsupported` for other models.
+    a release with the facts of its thresholds, of any tree or forest, which is what "auto" does of these. Raises
+    `Unsupported` for other models.
     """
     limits = limits or Limits()
     release = release_of(release, limits)
     known = asked_learner(release, learner)
     frame, notes = named_like(as_frame(profiles), release.domain, label)
-    if learner == "midpoints":
+    rows = None if learner == "midpoints" else rows_of(release, known, learner, limits)
+    if rows is None:
         out = answered(release, frame, lambda inside: certify_facts(release, inside, known, limits))
     else:
-        rows = Rows(chosen_tree_of(release, known), limits)
         out = answered(release, frame, lambda inside: certify_rows(rows, inside, limits))
     out.attrs["notes"] = [*notes, *out.attrs.get("notes", ())]
     return out
+
+
+def rows_of(release: EncodedRelease, known: Learner, learner: str, limits: Limits) -> Rows | None:
+    """Return what answers about the rows of a tree; None where facts of thresholds are all that stays.
+
+    Raises `Unsupported` where the rule was asked for by name.
+    """
+    try:
+        return Rows(chosen_tree_of(release, known), limits)
+    except Unsupported:
+        if learner != "auto":
+            raise
+        return None
 
 
 def chosen_tree_of(release: EncodedRelease, known: Learner) -> Chosen:
@@ -262,7 +276,7 @@ def certify_facts(release: EncodedRelease, frame: pd.DataFrame, known: Learner, 
     convention: Convention = "ordered"
     base = certify_exact(release, frame, convention, limits, False)
     found = certify_exact(under, frame, convention, limits, None)
-    out = found.copy()
+    out = found.assign(probability_without=base["probability"])
     out.insert(2, "verdict_without", base["verdict"])
     out.insert(3, "by_rule", out["verdict"].isin(["certain", "impossible"]) & (out["verdict"] != base["verdict"]))
     out.attrs.update(found.attrs)
