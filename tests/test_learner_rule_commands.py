@@ -184,6 +184,6 @@ def test_people_are_counted_by_what_the_rule_does_to_them():
     assert people == {"asked": 5, "certain_by_rule": 1, "impossible_by_rule": 1, "likelier": 1, "less_likely": 1}
     line = people_line(people)
     assert line.strip() == (
-        "of 5 profiles asked about, 1 become certain and 1 impossible by the rule alone; 1 at least twice as likely and "
-        "1 at most half as likely as without it"
+        "of 5 profiles asked about, 1 become certain and 1 impossible by the rule alone; 1 at least twice as likely "
+        "and 1 at most half as likely as without it"
     )

@@ -57,7 +57,7 @@ def audit(
     people to ask about; `data`: the training rows, whose exposure is listed by position and by groups of the column
     `protected`, with their values where `show_rows`. `register`: earlier releases about the same rows; all are audited
     together (read over `domain`, by default the register's), and the report says what the new one adds. `learner`: what
-    knowing the learner adds ("auto", "greedy", "midpoints"; see `recon.learner_rule.counting.learner_rule`). Raises what
+    knowing the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). Raises what
     `count` raises, `PolicyError` for a policy that is none, `ReleaseError` for data that do not fit.
     """
     begun = time.monotonic()

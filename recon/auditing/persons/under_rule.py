@@ -63,8 +63,8 @@ def about(found: pd.DataFrame) -> dict[str, int]:
 def people_line(people: dict[str, int]) -> str:
     """Return that in words."""
     certain, impossible = people["certain_by_rule"], people["impossible_by_rule"]
-    line = f"  of {many(people['asked'], 'profile')} asked about, {certain:,} become certain and {impossible:,} impossible"
-    line += " by the rule alone"
+    line = f"  of {many(people['asked'], 'profile')} asked about, {certain:,} become certain and "
+    line += f"{impossible:,} impossible by the rule alone"
     more = [f"{people['likelier']:,} at least twice as likely"] if people["likelier"] else []
     more += [f"{people['less_likely']:,} at most half as likely"] if people["less_likely"] else []
     return f"{line}; {' and '.join(more)} as without it" if more else line

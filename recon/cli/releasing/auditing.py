@@ -71,7 +71,8 @@ def audit(
     label: LabelName = None, protected: Protected = None, show_rows: ShowRows = False, remedies: Remedies = False,
     domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, known: KnownColumns = None,
     convention: ConventionName = None, truth: Truth = None, population: Population = None, seed: Seed = 0,
-    learner: LearnerRule = "none", digits: Digits = 10_000, out: ReportOut = None, seconds: Seconds = None, memory: Memory = "1G",
+    learner: LearnerRule = "none", digits: Digits = 10_000, out: ReportOut = None,
+    seconds: Seconds = None, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, without_noise: WithoutNoise = None,
     workers: Workers = 1, dask: Cluster = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
