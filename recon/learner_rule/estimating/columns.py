@@ -35,7 +35,7 @@ class Seen:
     @cached_property
     def values(self) -> int:
         """Return how many values the attribute has."""
-        return self.numbers.shape[1]
+        return int(self.numbers.shape[1])
 
     @cached_property
     def distinct(self) -> tuple[Floats, ...]:
@@ -114,7 +114,7 @@ def refuse(attribute: AnyAttribute) -> None:
 
 
 def numbers_of(domain: Domain, name: str, attribute: AnyAttribute) -> Floats:
-    """Return (values,) the number that a column has at every value of its attribute, as the learner computes with it."""
+    """Return (values,) the number, as the learner computes with it, that a column has at every value."""
     refuse(attribute)
     if name not in domain.place:
         ones = np.zeros(attribute.known[1])

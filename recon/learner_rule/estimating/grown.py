@@ -1,4 +1,4 @@
-"""A released tree over any columns as its learner grew it: the split of every node, and the values that reach a leaf."""
+"""A released tree over any columns as its learner grew it: the splits, and the values that reach a leaf."""
 
 from __future__ import annotations
 

@@ -39,10 +39,11 @@ def stands(grown: Grown, attribute: int, node: int, table: Ints) -> Bools:
         if not grown.open_leaf[node]:
             return np.ones(len(table), dtype=bool)
         if grown.learner.min_impurity_decrease <= 0:
-            return ~admissible.any(axis=1)
+            return np.asarray(~admissible.any(axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
             better = improvements(criterion, left, counts, float(grown.counts[0].sum()))
-        return ~(admissible & (better + EPSILON >= grown.learner.min_impurity_decrease)).any(axis=1)
+        small = better + EPSILON < grown.learner.min_impurity_decrease
+        return np.asarray((small | ~admissible).all(axis=1))
     target_left = grown.counts[grown.left[node]]
     signs = compared(criterion, left, target_left, counts, admissible)
     out = ~(admissible & (signs > 0)).any(axis=1)
