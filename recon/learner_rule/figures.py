@@ -49,7 +49,8 @@ class LearnerRule(Displayed):
     data sets: the counts alone remove before_bits - bits. `share`: bounds on log2 of the share of worlds in which
     the learner could have chosen the model, for some draws of its seed; the same in both conventions.
     `strict`: the share in which it does so whatever the seed, `without_leaves`: that without what unsplit leaves say;
-    None where not asked. `exact`: whether the worlds counted are just those, else they contain them. `by_node` and
+    None where not asked. `exact`: whether the worlds counted are just those, else they contain them, or the bits are an
+    `estimate`, never called exact, whose bounds hold at a `confidence` below 1 over what was drawn. `by_node` and
     `by_column`: where the bits are, most first; nodes in words of the domain's names. `facts`: what was added to the
     statements ("midpoints": bits are then of the ordered worlds), `notes`: what was left out, and why.
     """
@@ -65,6 +66,8 @@ class LearnerRule(Displayed):
     strict: Bits | None = None
     without_leaves: Bits | None = None
     exact: bool = True
+    confidence: float = 1.0
+    estimate: float | None = None
     by_node: tuple[Part, ...] = ()
     by_column: tuple[Part, ...] = ()
     facts: tuple[str, ...] = ()
@@ -74,12 +77,17 @@ class LearnerRule(Displayed):
     @property
     def convention(self) -> str:
         """Return of which worlds the bits are; those that the rule removes are the same, assigned or ordered."""
-        return "ordered" if self.rule == "midpoints" else "assigned"
+        return "ordered" if self.rule == "midpoints" or self.bits == self.ordered_bits else "assigned"
 
     @property
     def extra_bits(self) -> Bits:
         """Return bounds on the bits that the rule removes beside the counts: 0 or more, the same however ordered."""
         return removed(self.share)
+
+    @property
+    def estimated(self) -> bool:
+        """Return whether the share was estimated from draws."""
+        return self.estimate is not None
 
     @property
     def strict_bits(self) -> Bits | None:
@@ -103,7 +111,10 @@ class LearnerRule(Displayed):
         return max(low, 0.0) if self.share[0] > -math.inf else low, high
 
     def _facts(self) -> Facts:
-        found = f"{self.rule}: {bits_text(self.extra_bits)} beside {bits_text(self.counts_bits)} of the counts"
+        said = bits_text(self.extra_bits) + (
+            f" (an estimate, confidence {self.confidence:g})" if self.estimated else ""
+        )
+        found = f"{self.rule}: {said} beside {bits_text(self.counts_bits)} of the counts"
         pairs: list[tuple[str, object]] = [("learner", self.learner.name), ("rows", self.rows)]
         named = {"world bits": self.bits, "counts alone": self.counts_bits, "the rule": self.extra_bits}
         more = {"every seed": self.strict_bits, "inner nodes only": self.bits_without_leaves}
@@ -147,6 +158,7 @@ class LearnerRule(Displayed):
         """Return the figures as an object ready for JSON: bits as [low, high], null where infinite or not asked."""
         found: dict[str, Any] = {"rule": self.rule, "learner": asdict(self.learner), "model": self.model}
         found |= {"rows": self.rows, "convention": self.convention, "exact": self.exact}
+        found |= {"estimate": self.estimate, "confidence": self.confidence}
         figures = {
             "before_bits": self.before_bits,
             "world_bits": self.bits,

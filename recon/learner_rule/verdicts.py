@@ -204,11 +204,11 @@ def rows_of(release: EncodedRelease, known: Learner, learner: str, limits: Limit
     Raises `Unsupported` where the rule was asked for by name.
     """
     try:
-        return Rows(chosen_tree_of(release, known), limits)
+        chosen_of(release, known)
     except Unsupported:
-        if learner != "auto":
-            raise
-        return None
+        if learner == "auto":
+            return None
+    return Rows(chosen_tree_of(release, known), limits)
 
 
 def chosen_tree_of(release: EncodedRelease, known: Learner) -> Chosen:

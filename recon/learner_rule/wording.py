@@ -51,19 +51,20 @@ def rule_lines(found: LearnerRule, shown: int = 5) -> list[str]:
 
 def greedy_lines(found: LearnerRule, shown: int) -> list[str]:
     """Return what a greedy learner's comparisons remove."""
-    extra, least = found.extra_bits, "" if found.exact else "at least: "
-    lines = [f"what knowing the learner adds: {least}{bits_text(extra)}{beside(found)}"]
+    extra, least = found.extra_bits, "" if found.exact or found.estimated else "at least: "
+    lines = [f"what knowing the learner adds: {least}{estimate_text(found)}{beside(found)}"]
     lines.append(f"  the learner: {learner_text(found.learner)}")
     per_row = middle(extra) / max(found.rows, 1)
     less = f", {per_row:,.3f} bits less per row" if per_row >= 0.0005 else ""
     lines.append(f"  of {bits_text(found.bits)} that the counts leave, {bits_text(found.bits_left)} are left{less}")
-    if not found.exact:
+    if not found.exact and not found.estimated:
         lines.append("  (some data sets that were not taken out could not have given this model either)")
     if (strict := found.strict_bits) is not None and found.learner.name == "sklearn tree":
         lines.append(f"  if every seed had to give this tree: {bits_text(strict)}")
     if (plain := found.bits_without_leaves) is not None and bits_text(plain) != bits_text(extra):
         what = "the default rule says" if found.learner.name == "greedy rule list" else "leaves that were not split say"
         lines.append(f"  without what {what}: {bits_text(plain)}")
+    lines += [f"  {note}" for note in found.notes]
     lines += part_lines("where it is given away, most first", found.by_node, shown)
     lines += part_lines("by column, most first", found.by_column, shown)
     return [*lines, *(f"  assuming: {line}" for line in rule_assumptions(found.learner))]
@@ -71,7 +72,8 @@ def greedy_lines(found: LearnerRule, shown: int) -> list[str]:
 
 def facts_lines(found: LearnerRule, shown: int) -> list[str]:
     """Return what facts of thresholds and leaves remove."""
-    lines = [f"what knowing the learner adds: {bits_text(found.extra_bits)}{beside(found)} (row order included)"]
+    known = f"what knowing the learner adds, by facts of its thresholds and leaves alone: {bits_text(found.extra_bits)}"
+    lines = [f"{known}{beside(found)} (row order included)"]
     if found.extra_bits[1] == math.inf:
         lines = ["what knowing the learner adds: no number of bits, there is no number of worlds (any numbers)"]
     else:
@@ -79,9 +81,19 @@ def facts_lines(found: LearnerRule, shown: int) -> list[str]:
         lines.append(f"  of {bits_text(found.bits)} that the counts leave, {left} are left")
     lines.append(f"  the learner: {learner_text(found.learner)}")
     if found.facts:
-        lines.append(f"  {len(found.facts):,} facts of its thresholds and leaves hold in all training sets, the first:")
+        lines.append(f"  {len(found.facts):,} facts hold in every training set of it, such as:")
     lines += [f"    {fact}" for fact in found.facts[:shown]]
+    lines += part_lines("by column, most first", found.by_column, shown)
     return [*lines, *(f"  {line}" for line in found.notes)]
+
+
+def estimate_text(found: LearnerRule) -> str:
+    """Return the bits in words, of an estimate with its interval and confidence."""
+    said = bits_text(found.extra_bits)
+    if found.estimate is None:
+        return said
+    about = f"about {found.estimate:,.1f} bits, " if math.isfinite(found.estimate) else ""
+    return f"{about}estimated: {said} at confidence {found.confidence:g}"
 
 
 def beside(found: LearnerRule) -> str:
