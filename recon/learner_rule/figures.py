@@ -205,7 +205,7 @@ def bits_text(bits: Bits) -> str:
     low, high = bits
     if low == math.inf:
         return "all bits: no world is left"
-    places = 3 if high < 1000 else 1
+    places = 3 if (high if math.isfinite(high) else low) < 1000 else 1
     if math.isfinite(high) and f"{low:,.{places}f}" == f"{high:,.{places}f}":
         return f"{low:,.{places}f} bits"
     scale = 10**places
