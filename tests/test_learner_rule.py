@@ -145,6 +145,20 @@ def test_verdicts_are_those_of_all_data_sets(seed, which):
     assert decided > 75  # of 81
 
 
+def test_many_states_are_not_listed_and_verdicts_are_the_same(monkeypatch):
+    """As of thousands of rows: verdicts rest on what surely occurs, least and most rows are bounds."""
+    release, worlds, labels, _, frame = case(0, 1)
+    asked = whole_frame(frame, 3)
+    listed = certify(release, asked)
+    monkeypatch.setattr("recon.learner_rule.verdicts.LISTED", 0)
+    found = certify(release, asked)
+    for name in ("verdict", "by_rule", "probability"):
+        assert found[name].tolist() == listed[name].tolist()
+    for i, profile in enumerate(asked.to_numpy().tolist()):
+        true = matching(worlds, labels, profile)
+        assert found["min_count"][i] <= true.min() <= true.max() <= found["max_count"][i]
+
+
 def whole_frame(frame, columns):
     return pd.DataFrame(list(itertools.product((0, 1), repeat=columns + 1)), columns=frame.columns)
 

@@ -36,6 +36,7 @@ NO_CERTIFICATE = (
     "verdicts by the learner's rule alone have no certificate: they were derived in whole numbers, but no claim of a "
     "certificate can say how gains are compared"
 )
+LISTED = 40_000  # states of a column whose sets are listed for least and most rows: about 400 rows
 INFERRED = (
     "profile", "value", "probability", "probability_low", "probability_high", "certain", "impossible", "min_count",
     "max_count",
@@ -95,6 +96,7 @@ class Rows:
         assert tree is not None
         assert rule is not None
         self.tree = tree
+        self.large = int(np.prod(tree.counts[0] + 1)) > LISTED
         self.supports = Supports(tree, rule, self.limits)
         self.marginals = Marginals(tree, rule, self.limits)
 
@@ -122,6 +124,18 @@ class Rows:
             low, high = max(0, low + least - n), min(high, most)
         return low, high
 
+    def quickly(self, leaf: int, asked: Sequence[tuple[int, int]], k: int) -> tuple[int, int] | None:
+        """Return bounds on the rows of a leaf and class with all values, where many states make them dear otherwise.
+
+        None where there are few states, or what is needed was not found: that such a row occurs in some world, and that
+        it is missing in some.
+        """
+        counts = int(self.tree.counts[leaf, 0]), int(self.tree.counts[leaf, 1])
+        if not self.large or not asked:
+            return None
+        found = [self.marginals.leaves(column)[leaf].seen(counts, k)[:: 1 if value else -1] for column, value in asked]
+        return (0, counts[k]) if all(one for one, _ in found) and any(other for _, other in found) else None
+
     def row(self, profile: Profile, likely: bool = True) -> Row:
         """Return what is known of the rows that fit a profile; `likely`: with probabilities."""
         cells = [
@@ -129,15 +143,17 @@ class Rows:
             for (leaf, asked), k in product(self.leaves(profile), (0, 1))
             if profile.among[k] and self.tree.counts[leaf, k]
         ]
-        found = [self.cell(*cell) for cell in cells]
+        rough = [self.quickly(*cell) for cell in cells]
+        found = [self.cell(*cell) if one is None else one for cell, one in zip(cells, rough, strict=True)]
         low, high = sum(one for one, _ in found), sum(one for _, one in found)
         some, expected = self.likely(profile) if likely and high else ((0.0, 0.0), (0.0, 0.0))
         certain: bool | None = low > 0
-        if not certain and len(cells) > 1 and high and not (likely and some[1] < 1.0) and not self.avoided(cells):
+        several = not certain and len(cells) > 1 and high > 0
+        if several and not (likely and some[1] < 1.0) and not self.avoided(cells):
             certain = None
         some = (1.0, 1.0) if certain else some
         expected = max(expected[0], float(low)), min(expected[1], float(high))
-        return Row(low, high, len(cells) == 1, certain, some, expected)
+        return Row(low, high, len(cells) == 1 and rough == [None], certain, some, expected)
 
     def avoided(self, cells: Sequence[tuple[int, Sequence[tuple[int, int]], int]]) -> bool:
         """Return whether some column asked for in every cell has a filling without the value in all of them."""
@@ -178,11 +194,12 @@ def certify(
 
     Columns: profile, verdict certain | possible | impossible | unknown | outside, verdict_without (without the rule),
     by_rule (whether the rule alone decides), min_count and max_count (rows over all worlds under the rule; attained
-    where the profile names the leaf and the class, else bounds), probability (share of the worlds, `assigned`, with
-    such a row: the middle of its bounds), probability_low, probability_high, probability_without, expected_count,
-    expected_without, confidence, certificate (of verdicts that hold without the rule; others have none, which
-    `attrs["notes"]` says), reason. One scikit-learn tree over independent binary columns; "midpoints": the verdicts of
-    a release with the facts of its thresholds, of any tree or forest, which is what "auto" does of these. Raises
+    where the profile names the leaf and the class and there are a few hundred rows; else bounds), probability (share of
+    the worlds, `assigned`, with such a row: the middle of its bounds), probability_low, probability_high,
+    probability_without, expected_count, expected_without, confidence, certificate (of verdicts that hold without the
+    rule; others have none, which `attrs["notes"]` says), reason. One scikit-learn tree over independent binary columns;
+    "midpoints": the verdicts of a release with the facts of its thresholds, of any tree or forest, which is what "auto"
+    does of these. Raises
     `Unsupported` for other models.
     """
     limits = limits or Limits()

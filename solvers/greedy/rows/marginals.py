@@ -29,7 +29,7 @@ from solvers.greedy.states import UP, U, Window, normalised
 from solvers.greedy.tree_counts import Conditions, Passes
 
 CUT = 1e-18
-DIRECT = 1e8  # products before transforms, whose errors are absolute
+DIRECT = 3e6  # products before transforms, whose errors are absolute
 SHARP = 1e-6  # widest interval that inclusion and exclusion may leave before other bounds are taken
 TERMS = 400  # rows of a leaf up to which inclusion and exclusion are tried
 Floats = NDArray[np.float64]
@@ -49,6 +49,15 @@ class States:
     weights: Floats
     slack: float
     error: float
+
+    def seen(self, counts: Counts, k: int) -> tuple[bool, bool]:
+        """Return whether some state surely occurs in which a row of class k has a 1, and one in which some has a 0.
+
+        False where that was not found: what is cut off may still occur.
+        """
+        ones = np.arange(self.weights.shape[k]) + (self.first, self.second)[k]
+        occurs: NDArray[np.bool_] = self.weights.sum(axis=1 - k) > 0
+        return bool(occurs[ones > 0].any()), bool(occurs[ones < counts[k]].any())
 
     def expected(self, factor0: Floats, factor1: Floats) -> Bounds:
         """Return bounds on the mean product of two factors in [0, 1], each by the ones of its class."""
