@@ -51,6 +51,7 @@ from recon.learner_rule.chosen import (
     improvements,
     least_rows,
     limits_of,
+    not_used,
 )
 from recon.learner_rule.settings import exact_refusals, learner_of, learners_of
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
@@ -604,6 +605,15 @@ def test_a_full_best_first_tree_has_no_open_leaf():
     assert limits_of(replace(GINI, max_depth=2), tree).tolist() == [False, False, True, False, False]
     assert limits_of(replace(GINI, min_samples_split=4), tree).tolist() == [False, False, True, False, False]
     assert not limits_of(replace(GINI, min_samples_leaf=3), tree).any()
+
+
+def test_what_is_known_beside_is_said():
+    tree = nodes_of()
+    assert not_used(replace(GINI, max_leaf_nodes=4, max_depth=2), tree) == ()
+    (order,) = not_used(replace(GINI, max_leaf_nodes=3), tree)
+    (pruned,) = not_used(replace(GINI, ccp_alpha=0.1), tree)
+    assert "max_leaf_nodes 3 is reached" in order
+    assert "ccp_alpha 0.1 pruned" in pruned
 
 
 def test_the_rule_that_is_counted():

@@ -148,6 +148,18 @@ def limits_of(learner: Learner, tree: ChosenTree) -> Bools:
     return np.asarray(leaf & impure & large & shallow)
 
 
+def not_used(learner: Learner, tree: ChosenTree) -> tuple[str, ...]:
+    """Return, one sentence each, what else the learner's rule says of a tree; with any, counts are upper bounds."""
+    out = []
+    leaves = int((tree.then < 0).sum())
+    if learner.max_leaf_nodes is not None and leaves >= learner.max_leaf_nodes:
+        held = f"max_leaf_nodes {learner.max_leaf_nodes:,}"
+        out.append(f"{held} is reached: that no leaf promised more than the nodes split after it is not used")
+    if learner.ccp_alpha > 0:
+        out.append(f"ccp_alpha {learner.ccp_alpha:g} pruned the tree: what was cut back, and what was not, is not used")
+    return tuple(out)
+
+
 def check_limits(learner: Learner, tree: ChosenTree, name: str, columns: list[str], in_order: bool = False) -> None:
     """Raise `ContradictionError` naming the first node, level by level, that breaks a limit, and the limit.
 
