@@ -148,6 +148,18 @@ def test_larger_trees_say_how_far_from_uniform():
     assert (np.rint(again.tree_.value[0, 0] * 900) == tree.counts[0]).all()
 
 
+def test_the_tail_is_drawn_from():
+    """Where the rule asks for what nearly never happens, less is cut off until it can be drawn."""
+    counts = np.array([[800, 800], [400, 400], [400, 400], [350, 150], [50, 250]])
+    nodes = np.array([[1, 3, -1, -1, -1], [2, 4, -1, -1, -1], [0, 1, -1, -1, -1]])
+    tree = ChosenTree(*nodes, counts, np.zeros(5, dtype=bool))
+    sampler = Sampler.of(tree, 2, GreedyRule(1600, arithmetic="exact"), LIMITS)
+    assert sampler.exact  # so little is cut off that it is nothing
+    states = sampler.column(1, np.random.default_rng(0))
+    assert states[1].tolist() == [350, 150]
+    assert states[0, 0] == states[0, 1]  # no gain at the root
+
+
 def test_nothing_to_draw():
     counts = np.array([[20, 20], [10, 10], [10, 10], [10, 0], [0, 10]])
     nodes = np.array([[1, 3, -1, -1, -1], [2, 4, -1, -1, -1], [0, 1, -1, -1, -1]])
@@ -157,4 +169,4 @@ def test_nothing_to_draw():
     assert error.value.conflict
     tree, rule, _ = tiny(5, 40, 4, 5)
     with pytest.raises(Inconclusive):
-        Sampler.of(tree, 4, rule, Limits(memory=3000))
+        Sampler.of(tree, 4, rule, Limits(memory=500))

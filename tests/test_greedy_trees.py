@@ -206,15 +206,33 @@ def test_a_tree_that_the_rule_cannot_choose_names_node_and_column():
     assert empty_node(Conditions(tree, GreedyRule(40), False, True), 2, LIMITS) is None
 
 
+@pytest.mark.parametrize("shift", [30, 300])
+def test_what_is_far_in_the_tail_is_counted(shift):
+    """A root split without gain: the ones of column 1 must make up for those of one child, by Vandermonde's sum."""
+    n = 500
+    counts = np.array([[2 * n, 2 * n], [n, n], [n, n], [n - 50, n - 50 - shift], [50, 50 + shift]])
+    tree = ChosenTree(
+        np.array([1, 3, -1, -1, -1]),
+        np.array([2, 4, -1, -1, -1]),
+        np.array([0, 1, -1, -1, -1]),
+        counts,
+        np.zeros(5, dtype=bool),
+    )
+    found = tree_share(tree, 2, GreedyRule(4 * n, arithmetic="exact"), LIMITS)
+    exact = math.log2(math.comb(2 * n, n - shift)) - 2 * n
+    assert found.by_column[1][0] <= exact <= found.by_column[1][1]
+    assert found.by_column[1][1] - found.by_column[1][0] < 1e-6
+
+
 def test_where_the_bounds_hold_zero_states_are_looked_at(monkeypatch):
     """What is lost may be all there is: then the states themselves say whether one is left."""
     tree, rule, *_ = fitted(40, 4, 2, 4, noise=0.6)
     windows = Passes.windows
 
     def blurred(self, column):
-        found, lost = windows(self, column)
+        found, lost, bad = windows(self, column)
         mass = np.zeros_like(found[0].mass)
-        return {**found, 0: type(found[0])(0, 0, mass, 0, 0.0, 1e-9)}, lost
+        return {**found, 0: type(found[0])(0, 0, mass, 0, 0.0, 1e-9)}, lost, bad
 
     monkeypatch.setattr(Passes, "windows", blurred)
     found = tree_share(tree, 4, rule, LIMITS)
@@ -242,6 +260,33 @@ def test_a_pure_node_is_never_split():
     )
     with pytest.raises(ContradictionError, match="one class only"):
         tree_share(tree, 1, GreedyRule(4), LIMITS)
+
+
+def test_a_column_is_split_once_on_a_path():
+    tree = ChosenTree(
+        np.array([1, 3, -1, -1, -1]),
+        np.array([2, 4, -1, -1, -1]),
+        np.array([0, 0, -1, -1, -1]),
+        np.array([[4, 3], [2, 2], [2, 1], [1, 1], [1, 1]]),
+        np.zeros(5, dtype=bool),
+    )
+    with pytest.raises(ContradictionError, match="node 1: column 0 is constant there"):
+        tree_share(tree, 2, GreedyRule(7), LIMITS)
+
+
+def test_least_decreases_are_of_all_rows():
+    with pytest.raises(ReleaseError, match="of 41 rows, the root has 40"):
+        tree_share(deep()[0], 4, GreedyRule(41, min_impurity_decrease=1e-9), LIMITS)
+
+
+def test_a_pure_leaf_is_never_open():
+    tree, rule, *_ = deep()
+    pure = tree.counts.min(axis=1) == 0
+    assert (pure & (tree.column < 0)).any()
+    marked = ChosenTree(
+        tree.then, tree.otherwise, tree.column, tree.counts, tree.open_leaf | (pure & (tree.column < 0))
+    )
+    assert tree_share(marked, 4, rule, LIMITS).log2 == tree_share(tree, 4, rule, LIMITS).log2
 
 
 def test_refusals():

@@ -31,8 +31,7 @@ def convolved(one: Window, two: Window, limits: Limits, *, direct: float = DIREC
     """
     large, small = (one, two) if one.mass.size >= two.mass.size else (two, one)
     shape = (large.mass.shape[0] + small.mass.shape[0] - 1, large.mass.shape[1] + small.mass.shape[1] - 1)
-    if 10 * 8 * shape[0] * shape[1] > limits.memory:
-        raise Inconclusive(f"the memory is too small for {shape[0] * shape[1]:,} states of a node")
+    _fits(shape, limits)
     noise, factors = 0.0, None
     if np.count_nonzero(small.mass) <= FEW:
         mass, terms = _by_shifts(large.mass, small.mass, shape), FEW
@@ -69,8 +68,7 @@ def sums_reached(one: Mask, two: Mask, limits: Limits) -> Mask:
     Raises `Inconclusive` where the states are too many for the memory, or to tell 0 from 1.
     """
     shape = (one.shape[0] + two.shape[0] - 1, one.shape[1] + two.shape[1] - 1)
-    if 40 * 8 * shape[0] * shape[1] > limits.memory:
-        raise Inconclusive(f"the memory is too small for {shape[0] * shape[1]:,} states of a node")
+    _fits(shape, limits)
     pairs, noise = _by_transform(Window(0, 0, one.astype(float)), Window(0, 0, two.astype(float)), shape)
     if noise / math.sqrt(pairs.size) >= 0.5:
         raise Inconclusive(f"{shape[0] * shape[1]:,} states of a node are too many to tell which are reached")
@@ -89,6 +87,16 @@ def _together(
         lost += 2 * TINY * mass.size
     exponent = one.exponent + two.exponent
     return normalised(Window(one.first + two.first, one.second + two.second, mass, exponent, relative, lost, factors))
+
+
+def _padded(shape: tuple[int, int]) -> tuple[int, int]:
+    return 1 << (shape[0] - 1).bit_length(), 1 << (shape[1] - 1).bit_length()
+
+
+def _fits(shape: tuple[int, int], limits: Limits) -> None:
+    """Raise `Inconclusive` where two transforms, what they make and some copies take more than the memory given."""
+    if 8 * (4 * math.prod(_padded(shape)) + 6 * math.prod(shape)) > limits.memory:
+        raise Inconclusive(f"the memory is too small for {math.prod(shape):,} states of a node")
 
 
 def _least(window: Window) -> float:
@@ -134,7 +142,7 @@ def _by_transform(one: Window, two: Window, shape: tuple[int, int]) -> tuple[Flo
     from scipy import fft
 
     a, b = one.mass, two.mass
-    padded = tuple(1 << (n - 1).bit_length() for n in shape)
+    padded = _padded(shape)
     product = fft.rfft2(a, padded)
     product *= fft.rfft2(b, padded)
     mass = fft.irfft2(product, padded, overwrite_x=True)[: shape[0], : shape[1]]

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.foundation.errors import ContradictionError
+from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.greedy.chosen import ChosenTree, GreedyRule
 
 EPSILON = float(np.finfo(float).eps)  # as in sklearn/tree/_tree.pyx
@@ -81,14 +81,24 @@ def free_states(counts: Counts, a: Ints, b: Ints, rule: GreedyRule) -> Mask:
 
 
 def check_choice(tree: ChosenTree, rule: GreedyRule) -> None:
-    """Raise `ContradictionError` where a split of the tree breaks a limit of its own rule, whatever the rows are."""
-    for node in range(len(tree.column)):
-        if tree.column[node] < 0:
+    """Raise `ContradictionError` where a split of the tree breaks a limit of its own rule, whatever the rows are.
+
+    `ReleaseError` where least decreases are of another number of rows than the root has.
+    """
+    if rule.min_impurity_decrease > 0 and rule.rows != tree.counts[0].sum():
+        raise ReleaseError(f"the learner's rule is of {rule.rows} rows, the root has {tree.counts[0].sum()}")
+    nodes: list[tuple[int, frozenset[int]]] = [(0, frozenset())]
+    while nodes:
+        node, above = nodes.pop()
+        column = int(tree.column[node])
+        if column < 0:
             continue
         n0, n1 = (int(n) for n in tree.counts[node])
         a, b = (int(n) for n in tree.counts[tree.then[node]])
-        if why := _broken((n0, n1), (a, b), rule):
+        why = f"column {column} is constant there" if column in above else _broken((n0, n1), (a, b), rule)
+        if why:
             raise ContradictionError(f"the learner cannot have split node {node}: {why}", (f"node {node}: {why}",))
+        nodes += [(int(child), above | {column}) for child in (tree.then[node], tree.otherwise[node])]
 
 
 def _broken(counts: Counts, chosen: Counts, rule: GreedyRule) -> str:

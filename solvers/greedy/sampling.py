@@ -26,7 +26,8 @@ from solvers.greedy.states import UP, U, Window, log2_of
 from solvers.greedy.tree_counts import Conditions, Passes, check_tree, downwards
 
 WHOLE = 40_000  # states of the root for which nothing is cut off: about 400 rows
-SHARP = 1e-22  # what is cut off elsewhere
+SHARP = ((1e-22, DIRECT), (1e-120, 2e10), (1e-250, 2e10))  # what is cut off elsewhere, products before transforms
+FAR = 1e-6  # a variation distance of one column beyond which less is cut off
 DIGITS = 60  # bits of the sum of the whole numbers drawn from
 Ints = NDArray[np.int64]
 
@@ -57,16 +58,17 @@ class Sampler:
         check_tree(tree, columns)
         check_choice(tree, rule)
         small = math.prod(int(n) + 1 for n in tree.counts[0]) <= whole
-        passes = Passes(Conditions(tree, rule, False, True), *((0.0, math.inf) if small else (SHARP, DIRECT)), limits)
-        windows, unused, used = [], None, set(tree.column.tolist())
+        conditions = Conditions(tree, rule, False, True, limits.memory)
+        rounds = [Passes(conditions, *how, limits, keep=True) for how in (((0.0, math.inf),) if small else SHARP)]
+        windows: list[dict[int, Window]] = []
+        used = set(tree.column.tolist())
+        unused = next((c for c in range(columns) if c not in used), columns)
         for column in range(columns):
-            found = unused if column not in used else None
-            found = passes.windows(column)[0] if found is None else found
-            unused = found if column not in used else unused
-            if found[0].total[0] <= 0:
-                raise _nothing(found, column)
-            windows.append(found)
-            if sum(w.mass.nbytes for w in {id(w): w for d in windows for w in d.values()}.values()) > limits.memory:
+            if column > unused and column not in used:
+                windows.append(windows[unused])
+                continue
+            windows.append(_kept_windows(rounds, column))
+            if sum({id(w): w.mass.nbytes for d in windows for w in d.values()}.values()) > limits.memory:
                 raise Inconclusive("the memory is too small to keep the states of every column")
         exact = all(w.lost <= 0 and w.relative < 0.1 for found in windows for w in found.values())
         leaves = np.flatnonzero(tree.column < 0)
@@ -221,9 +223,21 @@ def _variation(tree: ChosenTree, windows: dict[int, Window]) -> float:
     return found * (1 + 1e-6)
 
 
-def _nothing(windows: dict[int, Window], column: int) -> ContradictionError | Inconclusive:
-    node = next((v for v, w in windows.items() if v and not w.mass.any()), 0)
-    if windows[0].lost > 0:
+def _kept_windows(rounds: list[Passes], column: int) -> dict[int, Window]:
+    """Return a column's windows, of the first round whose weights are close, or of the last."""
+    for passes in rounds:
+        found, _, bad = passes.windows(column)
+        if bad is not None:
+            raise _nothing(bad, column)
+        if found[0].total[0] > 0 and _variation(passes.conditions.tree, found) <= FAR:
+            return found
+    if found[0].total[0] <= 0:
+        raise _nothing(None, column)
+    return found
+
+
+def _nothing(node: int | None, column: int) -> ContradictionError | Inconclusive:
+    if node is None:
         return Inconclusive(f"it was not found whether column {column} has a filling left under the learner's rule")
     text = f"node {node}: no filling of column {column} is left under the learner's rule"
     return ContradictionError(f"the learner could not have chosen this tree: {text}", (text,))

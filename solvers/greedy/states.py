@@ -55,11 +55,9 @@ class Window:
 
 def log2_of(bounds: tuple[float, float], exponent: int) -> tuple[float, float]:
     """Return bounds on the logarithm of a number between two bounds in a scale; -inf where it may be 0."""
-    low, high = (math.log2(x) if x > 0 else -math.inf for x in bounds)
-    slack = 4 * U
-    return low - slack * (abs(low) + 1) + exponent if low > -math.inf else low, (
-        high + slack * (abs(high) + 1) + exponent if high > -math.inf else high
-    )
+    low, high = (math.log2(x) + exponent if x > 0 else -math.inf for x in bounds)
+    slack = 8 * U * (abs(exponent) + 1_100)  # more than any logarithm of a float, and the sum's rounding
+    return low - slack, high + slack
 
 
 def point(first: int, second: int) -> Window:

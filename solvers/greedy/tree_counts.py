@@ -18,14 +18,15 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.foundation.errors import ReleaseError
+from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import ChosenTree, GreedyRule, RuleShare, two_classes
 from solvers.greedy.convolutions import DIRECT, convolved, sums_reached
 from solvers.greedy.gains import check_choice, leaves_allowed, splits_allowed
 from solvers.greedy.states import Mask, Window, choice_of_leaf, free_leaf, kept, log2_of, point
 
-CUTS = ((1e-18, DIRECT), (1e-26, 1e9), (1e-40, 1e11))  # what is cut, products before transforms: sharper in turn
+CUTS = ((1e-18, DIRECT), (1e-40, 1e9), (1e-120, 2e10), (1e-250, 2e10))  # what is cut, products before transforms
+LEAF_BYTES = 120  # per state of an open leaf, while its states are looked at
 WIDTH = 1e-6  # bits between the bounds of all columns together that are worth another round
 Bits = tuple[float, float]
 
@@ -51,7 +52,7 @@ def tree_share(
     """
     check_tree(tree, columns)
     check_choice(tree, rule)
-    conditions = Conditions(tree, rule, strict, leaf_rule)
+    conditions = Conditions(tree, rule, strict, leaf_rule, limits.memory)
     found: dict[int, _Column] = {}
     used = sorted({int(c) for c in tree.column if c >= 0})
     asked = [*used, *[c for c in range(columns) if c not in used][:1]]
@@ -91,6 +92,7 @@ class Conditions:
     rule: GreedyRule
     strict: bool
     leaf_rule: bool
+    memory: int = 1 << 30
     exact: bool = True
     known: dict[int, tuple[int, int, Mask]] = field(default_factory=dict)
 
@@ -112,9 +114,11 @@ class Conditions:
 
     def leaf(self, node: int) -> Mask | None:
         """Return which states (n0 + 1, n1 + 1) of a leaf are left, None where all are."""
-        if not (self.leaf_rule and self.tree.open_leaf[node]):
-            return None
         n0, n1 = self.counts(node)
+        if not (self.leaf_rule and self.tree.open_leaf[node] and n0 and n1):
+            return None
+        if LEAF_BYTES * (n0 + 1) * (n1 + 1) > self.memory:
+            raise Inconclusive(f"the memory is too small for {(n0 + 1) * (n1 + 1):,} states of the leaf {node}")
         states = np.arange(n0 + 1)[:, None], np.arange(n1 + 1)[None, :]
         mask, exact = leaves_allowed((n0, n1), *states, self.rule, self.strict)
         self.exact &= exact
@@ -135,46 +139,50 @@ class _Column:
 
 @dataclass(eq=False)
 class Passes:
-    """Runs the dynamic program column by column; what does not depend on the column is kept."""
+    """Runs the dynamic program column by column; what does not depend on the column is kept, `keep`: all else too."""
 
     conditions: Conditions
     cut: float
     direct: float
     limits: Limits
+    keep: bool = False
     free: dict[int, Window] = field(default_factory=dict)
     lost: dict[int, Bits] = field(default_factory=dict)
 
     def column(self, column: int) -> _Column:
         """Return what is left of one column."""
-        windows, lost = self.windows(column)
-        root = windows[0]
-        bad = next((v for v in lost if not windows[v].mass.any() and windows[v].lost <= 0), None)
-        low, high = log2_of(root.total, root.exponent)
+        windows, lost, bad = self.windows(column)
+        low, high = log2_of(windows[0].total, windows[0].exponent)
         return _Column((min(low, 0.0), min(high, 0.0)), lost, bad)
 
-    def windows(self, column: int) -> tuple[dict[int, Window], dict[int, Bits]]:
-        """Return a column's weights at the nodes at which it is not constant, children first, and the bits lost there.
+    def windows(self, column: int) -> tuple[dict[int, Window], dict[int, Bits], int | None]:
+        """Return a column's weights by node, the bits lost by node, and the node at which no state is left.
 
-        Where some node has no state left, the nodes above it are not among them, only the root, with nothing.
+        The nodes are those at which no split above has made the column constant, the root at least; where no state is
+        left at one, those above it are not among them, and the root has none.
         """
         tree, windows, lost = self.conditions.tree, dict[int, Window](), dict[int, Bits]()
         uses = using(tree, column)
         for node in upwards(tree, column):
-            shared = not uses[node]
-            if shared and node in self.free:
-                windows[node] = self.free[node]
-            else:
-                windows[node], self_lost = self._node(node, column, windows)
-                if self_lost is not None:
-                    (self.lost if shared else lost)[node] = self_lost
-                if shared:
-                    self.free[node] = windows[node]
-            if shared and node in self.lost:
+            if uses[node] or node not in self.free:
+                windows[node], bits = self._node(node, column, windows)
+                if bits is not None:
+                    (lost if uses[node] else self.lost)[node] = bits
+                if not uses[node]:
+                    self._share(node, windows[node])
+            windows[node] = windows[node] if uses[node] else self.free[node]
+            if not uses[node] and node in self.lost:
                 lost[node] = self.lost[node]
             if not windows[node].mass.any() and windows[node].lost <= 0:
-                windows[0] = windows[node]
-                return windows, lost
-        return windows, lost
+                return {**windows, 0: windows[node]}, lost, node
+            if not self.keep and tree.column[node] >= 0 and tree.column[node] != column:
+                del windows[int(tree.then[node])], windows[int(tree.otherwise[node])]
+        return windows, lost, None
+
+    def _share(self, node: int, window: Window) -> None:
+        self.free[node] = window
+        if sum(w.mass.nbytes for w in self.free.values()) > self.limits.memory:
+            raise Inconclusive("the memory is too small to keep the states of the nodes")
 
     def _node(self, node: int, column: int, windows: dict[int, Window]) -> tuple[Window, Bits | None]:
         tree, conditions = self.conditions.tree, self.conditions
@@ -277,11 +285,10 @@ def upwards(tree: ChosenTree, column: int) -> list[int]:
 
 def _share(tree: ChosenTree, columns: list[_Column], exact: bool) -> RuleShare:
     bad = [(c.nothing_at, i) for i, c in enumerate(columns) if c.nothing_at is not None]
-    lost = []
+    lost, slack = [], len(columns) * 2.0**-50
     for node in range(len(tree.column)):
         found = [c.lost[node] for c in columns if node in c.lost]
-        lost.append((sum(low for low, _ in found), sum(high for _, high in found)))
-    slack = len(columns) * 2.0**-50
+        lost.append((sum(low for low, _ in found) * (1 - slack), sum(high for _, high in found) * (1 + slack)))
     low, high = sum(c.log2[0] for c in columns), sum(c.log2[1] for c in columns)
     return RuleShare(
         (low - slack * abs(low) if bad == [] else -np.inf, min(0.0, high + slack * abs(high)) if not bad else -np.inf),
