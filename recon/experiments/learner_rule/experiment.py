@@ -9,8 +9,10 @@ from recon.experiments.learner_rule.fits import run
 DEPTHS = tuple(range(1, 11))
 ROWS = (100, 300, 1000, 0)  # 0: all
 WIDE = ("compas27", "adult24")
+FEW = 300
 OTHERS = ("compas14", "adult19", "credit21", "german-credit", "tic-tac-toe", "kr-vs-kp", "mushroom")
 CAP = 180.0  # seconds of one point
+MANY_CAP = 1800.0  # of many rows, and of verdicts
 FOREST_CAP = 30.0
 LISTS = ((0.01, 5), (0.01, 8), (0.05, 5), (0.05, 8))  # support, rules at most
 
@@ -38,7 +40,7 @@ def quick() -> list[Point]:
     return [*out, persons("compas27", 100, 5), groups("compas27", 100, 3)]
 
 
-def asked(dataset: str, question: str, rows: int, cost: float, cap: float = CAP, **named: Scalar) -> Point:
+def asked(dataset: str, question: str, rows: int, cost: float, cap: float, **named: Scalar) -> Point:
     """Return a point; `rows` 0: all, `cap`: seconds at most."""
     return Point(dataset, {"question": question, "rows": rows, "seed": 0, "cap_seconds": cap, **named}, cost)
 
@@ -46,12 +48,12 @@ def asked(dataset: str, question: str, rows: int, cost: float, cap: float = CAP,
 def tree(dataset: str, rows: int, depth: int, criterion: str = "gini", leaf: int = 1) -> Point:
     """Return a point of exact counts for a scikit-learn tree."""
     cost = 0.2 * depth * (40 if not rows else 1 + rows / 300)
-    return asked(dataset, "tree", rows, cost, depth=depth, criterion=criterion, leaf=leaf)
+    return asked(dataset, "tree", rows, cost, CAP if 0 < rows <= FEW else MANY_CAP, depth=depth, criterion=criterion, leaf=leaf)
 
 
 def rule_list(dataset: str, rows: int, support: float, length: int) -> Point:
     """Return a point of exact counts for GreedyRL of width 1."""
-    return asked(dataset, "rule list", rows, 2.0 + rows / 500, support=support, length=length)
+    return asked(dataset, "rule list", rows, 2.0 + rows / 500, MANY_CAP, support=support, length=length)
 
 
 def forest(dataset: str, trees: int, depth: int) -> Point:
@@ -62,13 +64,13 @@ def forest(dataset: str, trees: int, depth: int) -> Point:
 def persons(dataset: str, rows: int, depth: int) -> Point:
     """Return a point of verdicts on single persons."""
     named: dict[str, Scalar] = {"depth": depth, "criterion": "gini", "leaf": 1, "persons": 100}
-    return asked(dataset, "persons", rows, 4.0 * depth, **named)
+    return asked(dataset, "persons", rows, 4.0 * depth, MANY_CAP, **named)
 
 
 def groups(dataset: str, rows: int, depth: int) -> Point:
     """Return a point of an estimate over one-hot groups as attributes."""
     named: dict[str, Scalar] = {"depth": depth, "criterion": "gini", "leaf": 1, "draws": 4000}
-    return asked(dataset, "groups", rows, 5.0 * depth, **named)
+    return asked(dataset, "groups", rows, 5.0 * depth, MANY_CAP, **named)
 
 
 EXPERIMENT = Experiment(

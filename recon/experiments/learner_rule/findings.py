@@ -155,7 +155,7 @@ def list_sentences(exact: pd.DataFrame) -> list[str]:
     lists = exact[exact["question"] == "rule list"] if len(exact) else exact
     if not len(lists):
         return []
-    row = lists.loc[lists["extra_low"].idxmax()].to_dict()
+    row = lists.sort_values("extra_low").to_dict("records")[-1]
     return [
         f"Rule lists: at most {row['extra_low']:,.3f} bits ({row['dataset']}, {int(row['used_rows']):,} rows, "
         f"{learner_text(row)}), beside {row['counts_low']:,.1f} of the counts."
