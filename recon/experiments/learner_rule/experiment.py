@@ -48,7 +48,9 @@ def asked(dataset: str, question: str, rows: int, cost: float, cap: float, **nam
 def tree(dataset: str, rows: int, depth: int, criterion: str = "gini", leaf: int = 1) -> Point:
     """Return a point of exact counts for a scikit-learn tree."""
     cost = 0.2 * depth * (40 if not rows else 1 + rows / 300)
-    return asked(dataset, "tree", rows, cost, CAP if 0 < rows <= FEW else MANY_CAP, depth=depth, criterion=criterion, leaf=leaf)
+    return asked(
+        dataset, "tree", rows, cost, CAP if 0 < rows <= FEW else MANY_CAP, depth=depth, criterion=criterion, leaf=leaf
+    )
 
 
 def rule_list(dataset: str, rows: int, support: float, length: int) -> Point:
