@@ -10,6 +10,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 OVERVIEW = "overview.md"
+PICTURE = re.compile(r"(!\[[^\]]*\]\()docs/")
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -36,4 +37,4 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         name = str(file.relative_to(ROOT))
         return text if name in text else f"{text} (`{name}`)"
 
-    return LINK.sub(led, markdown)
+    return LINK.sub(led, PICTURE.sub(r"\1", markdown) if here == ROOT else markdown)

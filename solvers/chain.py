@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, TypeVar
 from solvers.engines import ENGINES, made
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.answers import Answer, CountAnswer
 from solvers.questions.combined import combined, joined, left_open, left_to_others
 from solvers.questions.engine import Engine
 from solvers.questions.query import (
-    Answer,
     Attain,
     Convention,
-    CountAnswer,
     Decide,
     Enumerate,
     Joint,

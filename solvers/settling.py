@@ -10,7 +10,8 @@ from solvers.chain import answer, part_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import cells_blocks
-from solvers.questions.query import Settle, SettledAnswer
+from solvers.questions.answers import SettledAnswer
+from solvers.questions.query import Settle
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release, Settled
 

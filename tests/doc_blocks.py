@@ -98,15 +98,37 @@ def blocks(path: Path) -> list[Block]:
     return [block for block in listed if block.runs]
 
 
+def alike(said: list[str], printed: list[str]) -> bool:
+    """Return whether lines are as a page says them, whose `...` inside a line stand for any text."""
+    return len(said) == len(printed) and all(
+        re.fullmatch(".*".join(re.escape(part) for part in one.rstrip().split("...")), other.rstrip())
+        for one, other in zip(said, printed, strict=True)
+    )
+
+
 def agrees(said: str, printed: str) -> bool:
-    """Return whether what was printed is what a page says, whose `...` stand for anything."""
-    parts = []
-    for line in said.rstrip().splitlines():
+    """Return whether what was printed is what a page says, whose lines `...` stand for any lines."""
+    pieces: list[list[str]] = [[]]
+    for line in said.strip("\n").splitlines():
         if line.strip() == "...":
-            parts.append(r"(?:[^\n]*\n)*")
+            pieces.append([])
         else:
-            parts.append(r"[^\n]*".join(re.escape(part) for part in line.rstrip().split("...")) + r"[ \t]*\n")
-    return re.fullmatch("".join(parts), printed.strip("\n") + "\n") is not None
+            pieces[-1].append(line)
+    lines = printed.strip("\n").splitlines()
+    first, *between = pieces
+    if not between:
+        return alike(first, lines)
+    *between, last = between
+    at, end = len(first), len(lines) - len(last)
+    if at > end or not alike(first, lines[:at]) or not alike(last, lines[end:]):
+        return False
+    for piece in between:  # where a piece stands first leaves the most room for those behind it
+        at = next(
+            (i + len(piece) for i in range(at, end - len(piece) + 1) if alike(piece, lines[i : i + len(piece)])), -1
+        )
+        if at < 0:
+            return False
+    return True
 
 
 def commands(block: Block) -> list[tuple[str, str | None]]:

@@ -51,6 +51,13 @@ def encoded(release: dict[str, Any]) -> recon.EncodedRelease:
     return encode(to_domain(part.domain), to_models(part), to_rows(part))
 
 
+def after_verdict(text: str) -> list[str]:
+    """Return the lines of a report for terminals without its first section, the verdict."""
+    lines = text.splitlines()
+    assert lines[2] == "Verdict"
+    return lines[:2] + lines[lines.index("", 3) + 1 :]
+
+
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[Any, str, str]:
     """Run a command as users do; return its exit code, standard output and standard error."""
     before, sys.argv = sys.argv, ["recon", *map(str, arguments)]

@@ -23,7 +23,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -37,7 +37,7 @@ Row = tuple[tuple[int, ...], int]  # bits of a row, and its class
 
 @dataclass(frozen=True)
 class Node:
-    """A tree by its root: class counts; an inner node's column, the rows that hold 0 left and those that hold 1 right."""
+    """A tree by its root: class counts; an inner node's column, its rows that hold 0 left, those that hold 1 right."""
 
     counts: Counts
     column: int = -1
@@ -54,6 +54,11 @@ class Node:
         if self.left is not None and self.right is not None:
             yield from self.left.walk(depth + 1)
             yield from self.right.walk(depth + 1)
+
+    @property
+    def size(self) -> int:
+        """Return the number of nodes."""
+        return 1 if self.left is None or self.right is None else 1 + self.left.size + self.right.size
 
     @property
     def leaves(self) -> list[Node]:
@@ -286,18 +291,17 @@ class Worlds:
 
 def assigned_rows(tree: Node, columns: int) -> list[tuple[list[int | None], int, frozenset[int]]]:
     """Return of every row its cells (None where the path leaves them open), class and the nodes it passes."""
-    numbers = {id(v): i for i, (v, _) in enumerate(tree.walk())}
     rows: list[tuple[list[int | None], int, frozenset[int]]] = []
 
-    def down(v: Node, cells: list[int | None], passed: frozenset[int]) -> None:
-        passed |= {numbers[id(v)]}
+    def down(v: Node, number: int, cells: list[int | None], passed: frozenset[int]) -> None:
+        passed |= {number}
         if v.left is None or v.right is None:
             rows.extend((list(cells), k, passed) for k, c in enumerate(v.counts) for _ in range(c))
             return
-        for bit, child in enumerate((v.left, v.right)):
-            down(child, [bit if c == v.column else old for c, old in enumerate(cells)], passed)
+        for bit, (child, at) in enumerate(((v.left, number + 1), (v.right, number + 1 + v.left.size))):
+            down(child, at, [bit if c == v.column else old for c, old in enumerate(cells)], passed)
 
-    down(tree, [None] * columns, frozenset())
+    down(tree, 0, [None] * columns, frozenset())
     return rows
 
 
@@ -355,7 +359,7 @@ def states(v: Node, settings: Settings, rows: int) -> States:
 
 
 def by_fillings(tree: Node, columns: int, settings: Settings, *, leaf_rule: bool = True) -> Worlds:
-    """Return the counts by looking at every filling, node by node; trees grown depth-first, or not cut by their size."""
+    """Return the counts by looking at every filling, node by node; trees not cut by `max_leaf_nodes`."""
     table, rows = fillings(tree, columns), assigned_rows(tree, columns)
     could = np.full(len(table), grown_by_rule(tree, settings))
     strict = could.copy()
@@ -456,24 +460,57 @@ def by_columns(
     return found
 
 
+def by_states(
+    tree: Node, columns: int, settings: Settings, *, strict: bool = False, leaf_rule: bool = True
+) -> list[int]:
+    """Return per column the fillings that the rule keeps, for tens of rows: whole numbers by state, node by node."""
+    walk, are_open = list(tree.walk()), open_leaves(tree, settings)
+
+    def kept_of(i: int, c: int) -> dict[Counts, int]:
+        v = walk[i][0]
+        if v.left is None or v.right is None:
+            found = {
+                ones: math.prod(math.comb(n, a) for n, a in zip(v.counts, ones, strict=True))
+                for ones in itertools.product(*(range(n + 1) for n in v.counts))
+            }
+        elif v.column == c:
+            return {v.right.counts: 1}
+        else:
+            found = {}
+            below = kept_of(i + 1, c), kept_of(i + 1 + v.left.size, c)
+            for (a, x), (b, y) in itertools.product(below[0].items(), below[1].items()):
+                both = tuple(p + q for p, q in zip(a, b, strict=True))
+                found[both] = found.get(both, 0) + x * y
+        return {ones: x for ones, x in found.items() if stands(i, v, ones)}
+
+    def stands(i: int, v: Node, ones: Counts) -> bool:
+        zeros = minus(v.counts, ones)
+        if not settings.allows(zeros, ones, tree.rows):
+            return True
+        if v.left is not None and v.right is not None:
+            mine = score(settings.criterion, zeros, ones)
+            chosen = score(settings.criterion, v.left.counts, v.right.counts)
+            return mine < chosen or (mine == chosen and not strict)
+        small = improvement(settings.criterion, zeros, ones, tree.rows) + EPSILON < settings.min_impurity_decrease
+        return small or not (are_open[i] and leaf_rule)
+
+    return [sum(kept_of(0, c).values()) for c in range(columns)]
+
+
 def emptied(
     tree: Node, columns: int, settings: Settings, *, strict: bool = False, leaf_rule: bool = True
 ) -> set[tuple[int, int]]:
     """Return the (node of `walk`, column) where no filling of the node's rows is left though each child has some."""
     walk = [v for v, _ in tree.walk()]
-    at = {id(v): i for i, v in enumerate(walk)}
     none_left = set()
     for i, v in enumerate(walk):
-        inside = [at[id(u)] for u, _ in v.walk()]
+        inside = range(i, i + v.size)
         for c in range(columns):
             fill = column_fillings(tree, c, columns, i)
             if not any(kept(tree, settings, c, ones, inside, strict=strict, leaf_rule=leaf_rule) for ones in fill):
                 none_left.add((i, c))
-    return {
-        (i, c)
-        for i, c in none_left
-        if not any((at[id(u)], c) in none_left for u in (walk[i].left, walk[i].right) if u is not None)
-    }
+    children = {i: (i + 1, i + 1 + v.left.size) for i, v in enumerate(walk) if v.left is not None}
+    return {(i, c) for i, c in none_left if not any((at, c) in none_left for at in children.get(i, ()))}
 
 
 # --- scikit-learn itself --------------------------------------------------------------------------------------------
@@ -538,3 +575,78 @@ def by_fitting(n: int, columns: int, classes: int, settings: Settings, seeds: in
             could[tree] += times
             strict[tree] += times * (len(trees) == 1)
     return {t: Worlds(len(fillings(t, columns)) * orderings(t), could[t], strict[t]) for t in could}
+
+
+# --- cases ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A tree over some columns and the settings of the learner that is said to have grown it."""
+
+    tree: Node
+    columns: int
+    settings: Settings
+
+
+def random_case(seed: int, *, free: int = 12, classes: int = 2) -> Case:
+    """Return a tiny tree and settings: one the learner can grow, or (one in four) any tree of its depth.
+
+    4 to 6 rows, 2 to 4 columns, depth 1 to 3; at most `free` open cells, so 2^free worlds.
+    """
+    rng = np.random.default_rng(seed)
+    while True:
+        n, columns = int(rng.integers(4, 7)), int(rng.integers(2, 5))
+        settings = random_settings(rng, n)
+        if rng.random() < 0.75:
+            rows = [(tuple(rng.integers(0, 2, columns).tolist()), int(rng.integers(classes))) for _ in range(n)]
+            trees = sorted(possible_trees(rows, classes, settings), key=repr)
+            tree = trees[rng.integers(len(trees))]
+        else:
+            counts = tuple(rng.multinomial(n, [1 / classes] * classes).tolist())
+            tree = _any_tree(rng, counts, tuple(range(columns)), settings.max_depth or 3)
+        open_cells = n * columns - sum(leaf.rows * depth for leaf, depth in tree.walk() if leaf.column < 0)
+        if open_cells <= free and (tree.column >= 0 or rng.random() < 0.2):
+            return Case(tree, columns, _at_the_edge(rng, tree, settings) if rng.random() < 0.15 else settings)
+
+
+def _at_the_edge(rng: np.random.Generator, tree: Node, settings: Settings) -> Settings:
+    """Return settings whose `min_impurity_decrease` is within rounding of some split's improvement."""
+    walk = [v for v, _ in tree.walk() if v.rows > 1]
+    v = walk[rng.integers(len(walk))]
+    while True:
+        ones = tuple(int(rng.integers(c + 1)) for c in v.counts)
+        if 0 < sum(ones) < v.rows:
+            gain = improvement(settings.criterion, minus(v.counts, ones), ones, tree.rows)
+            return replace(
+                settings, min_impurity_decrease=max(0.0, gain + float(rng.choice([0, 1, 1.5, 2, -1])) * EPSILON)
+            )
+
+
+def random_settings(rng: np.random.Generator, rows: int) -> Settings:
+    """Return settings that matter for so few rows; `min_impurity_decrease` often right at a split's improvement."""
+    decrease = 0.0
+    if rng.random() < 0.3:
+        decrease = float(rng.choice([1e-9, 0.05, 0.1, 1 / 6, 0.125, 0.2, 0.25, 0.5]))
+    return Settings(
+        criterion=str(rng.choice(["gini", "entropy"])),
+        max_depth=[None, 1, 2, 2, 3][rng.integers(5)],
+        min_samples_split=int(rng.choice([2, 2, 2, 3, 4])),
+        min_samples_leaf=int(rng.choice([1, 1, 2])),
+        min_impurity_decrease=decrease,
+        min_weight_fraction_leaf=float(rng.choice([0.0, 0.0, 0.0, 0.0, 0.3])),
+        max_leaf_nodes=[None, None, None, 2, 3, 4][rng.integers(6)],
+    )
+
+
+def _any_tree(rng: np.random.Generator, counts: Counts, columns: tuple[int, ...], depth: int) -> Node:
+    """Return a tree of these counts whose splits follow no rule, with no empty child."""
+    if depth == 0 or not columns or sum(counts) < 2 or rng.random() < 0.25:
+        return Node(counts)
+    column = columns[rng.integers(len(columns))]
+    left = tuple(int(rng.integers(c + 1)) for c in counts)
+    if not 0 < sum(left) < sum(counts):
+        return Node(counts)
+    rest = tuple(c for c in columns if c != column)
+    below = [_any_tree(rng, part, rest, depth - 1) for part in (left, minus(counts, left))]
+    return Node(counts, column, below[0], below[1])

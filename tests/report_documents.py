@@ -246,6 +246,10 @@ def adds() -> dict[str, Any]:
         "before": ends | {"log2_datasets": [1350.0, 1350.0], "status": "exact"},
         "after": after | {"log2_datasets": [0, 960.0], "status": "bounds"},
         "alone": ends | {"log2_datasets": [1200.0, 1200.0], "status": "exact"},
+        "left_out": [{"file": "releases/draft.json", "sha256": SHA, "date": "2026-04-01", "decision": "withdrawn"}],
+        "differences": [{"name": "leaf 3 without leaf 9", "where": "age >= 62 and sex = Female", "rows": [1, 1]}],
+        "differences_in_all": 3,
+        "conflict": [],
         "sentences": [
             "Together with the release of 2026-03-02 this one pins down at least 3 people; neither does alone."
         ],

@@ -19,20 +19,9 @@ from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.sizes import Boxed, Lengths
 from solvers.positions.worlds_left import numbers_of
+from solvers.questions.answers import Answer, CountAnswer, DecideAnswer, LocatedAnswer
 from solvers.questions.combined import joined, left_to_others
-from solvers.questions.query import (
-    Answer,
-    Count,
-    CountAnswer,
-    Decide,
-    DecideAnswer,
-    Enumerate,
-    Locate,
-    LocatedAnswer,
-    MostLikely,
-    Sample,
-    Selections,
-)
+from solvers.questions.query import Count, Decide, Enumerate, Locate, MostLikely, Sample, Selections
 from solvers.statements.boxes import Attribute
 
 

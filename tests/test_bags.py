@@ -29,7 +29,8 @@ from recon.report.wording.group_report import exposure_lines
 from solvers.chain import engines
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Count, CountAnswer, Decide
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import Count, Decide
 from solvers.questions.relaxed import loosen
 from solvers.statements.release import Rows
 

@@ -29,8 +29,9 @@ from solvers.engines.sat import SatEngine
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.programs import bounded_answers, enumeration
+from solvers.questions.answers import Answer, CountAnswer, ExtremeAnswer
 from solvers.questions.combined import combined, left_open
-from solvers.questions.query import Answer, Count, CountAnswer, Decide, Extreme, ExtremeAnswer
+from solvers.questions.query import Count, Decide, Extreme
 
 ROOT = Path(__file__).parents[1]
 TREE = "examples/releases/compas_tree.json"

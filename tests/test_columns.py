@@ -28,7 +28,8 @@ from solvers.engines.columns import ColumnsEngine
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import overlaps
-from solvers.questions.query import Count, CountAnswer, Decide, DecideAnswer
+from solvers.questions.answers import CountAnswer, DecideAnswer
+from solvers.questions.query import Count, Decide
 from solvers.statements.boxes import Box
 from solvers.statements.release import UNBOUNDED, Release
 

@@ -20,6 +20,8 @@ import pytest
 import typer
 from doc_blocks import agrees, blocks, commands, fences
 from extras import run
+from hypothesis import given
+from hypothesis import strategies as st
 
 import recon
 from recon.cli.app import app
@@ -190,9 +192,18 @@ def test_pages_are_there():
 @pytest.mark.parametrize(("said", "printed", "same"), [
     ("a 1\n...\nz", "a 1\nb\nc\nz\n", True), ("a 1\n...\nz", "a 2\nb\nz\n", False), ("a ... s", "a 0.3 s", True),
     ("a ... s", "a 0.3 s\nmore", False), ("a\n...", "a", True), ("...\n2 rows", "3\n12 rows", False), ("", "x", False),
+    ("...\nb\n...\nb\n...", "a\nb\nc", False), ("...\nb\n...\nb\n...", "a\nb\nc\nb", True), ("a\n...\na", "a", False),
 ])  # fmt: skip
 def test_dots_stand_for_anything_and_figures_for_themselves(said, printed, same):
     assert agrees(said, printed) is same
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), min_size=1))
+def test_lines_left_out_agree_and_a_wrong_one_does_not(lines_kept):
+    printed = "\n".join(line for line, _ in lines_kept)
+    said = "\n".join(line if kept else "..." for line, kept in lines_kept)
+    assert agrees(said, printed)
+    assert not agrees(f"{said}\n...\nd\n...", printed)
 
 
 @pytest.mark.parametrize("line", [

@@ -14,7 +14,7 @@ from test_attribute_bits import SEEDS, cells_of, names_of
 
 import recon
 from recon.measures import forced as module
-from recon.measures.forced import forced
+from recon.measures.revealed.forced import forced
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 

@@ -184,7 +184,10 @@ def test_a_default_rule_that_leaves_next_to_nothing():
 
 def test_the_published_lists_of_compas(data):
     frame = pd.read_csv(data("compas27.csv.gz"))
-    for rows, length, bits, extra in ((frame, 6, 177_822, 0.697), (frame.sample(300, random_state=1), 9, 7_171, 14.574)):
+    for rows, length, bits, extra in (
+        (frame, 6, 177_822, 0.697),
+        (frame.sample(300, random_state=1), 9, 7_171, 14.574),
+    ):
         model = GreedyRuleListClassifier(1, 0.01, length).fit(rows.iloc[:, :-1], rows.iloc[:, -1])
         rule = ListRule(model.learner_.min_support, model.learner_.max_length)
         levels = fitted(rows.iloc[:, :-1], rows.iloc[:, -1], rule)
@@ -360,4 +363,4 @@ def test_logarithms_are_added_upwards():
     assert added(-math.inf, -3.0) == -3.0
     assert added(-2.0, -2.0) >= -1.0
     assert added(0.0, -5000.0) >= 0.0
-    assert list_states.UNIT == np.finfo(float).eps / 2
+    assert np.finfo(float).eps / 2 == list_states.UNIT

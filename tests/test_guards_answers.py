@@ -14,20 +14,18 @@ from recon.certificates.verifying import in_floats
 from recon.report.wording.headline import ends_text
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import complement_text
-from solvers.questions.query import (
+from solvers.questions.answers import (
     Answer,
-    Count,
     CountAnswer,
     DecideAnswer,
-    Extreme,
     ExtremeAnswer,
     JointAnswer,
     LeaveOneOutAnswer,
-    PerCell,
     PerCellAnswer,
     ShareAnswer,
     WorldsAnswer,
 )
+from solvers.questions.query import Count, Extreme, PerCell
 from solvers.questions.relaxed import loosen
 from solvers.statements.boxes import Attribute, Domain
 from solvers.statements.release import Release, Rows

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import oracle
 import pytest
-from extras import encoded, run
+from extras import after_verdict, encoded, run
 from test_coupled import releases, total
 
 import recon
@@ -144,7 +144,7 @@ def test_a_table_of_every_cell_leaves_nothing_and_the_tree_alone_is_comparable()
 
 def test_a_forest_that_gives_back_every_row_opens_with_that():
     report = recon.audit(recon.load(FOREST))
-    text = report.to_text().splitlines()
+    text = after_verdict(report.to_text())
     assert text[2:6] == [
         FIRST,
         "  datasets that agree, whatever the order of their rows: 1   [multiset; exact]",
@@ -366,7 +366,7 @@ def test_bits_under_random_thresholds_are_not_assessed_until_somebody_says_so(tm
     model, domain = tmp_path / "a model.pkl", tmp_path / "domain.json"
     model.write_bytes(pickle.dumps(bits_forest()))
     code, out, _ = run(capsys, "audit", str(model), "--time", "3")
-    lines = out.splitlines()
+    lines = after_verdict(out)
     assert lines[2] == "NOT ASSESSED"
     assert "no values to count for 'a', 'b'" in lines[3]
     assert f"run recon audit '{model}' --domain DATA.csv" in lines[5]

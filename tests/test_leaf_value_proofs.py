@@ -47,7 +47,7 @@ from solvers.kernel.claims import (
 from solvers.kernel.facts import Facts
 from solvers.kernel.leaf_values.replay import Replay, limbs, products, replayed
 from solvers.kernel.proof_format import proof_from, proof_json
-from solvers.questions.query import SettledAnswer
+from solvers.questions.answers import SettledAnswer
 from solvers.settling import with_block
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Loose, Partition, Region, Rows, Settled, Statement

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from boosted_comparison import LABEL, random_case, spoiled
-from extras import run
+from extras import after_verdict, run
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 
 import recon
@@ -70,7 +70,7 @@ def test_all_rows_are_given_back_and_the_report_opens_with_it(releases, kind):
     assert 0 <= found.worst <= 1
     text = report.to_text()
     first = f"this boosted model determines {ROWS} of {ROWS} rows (all of them with their label)"
-    assert text.splitlines()[2:4] == ["What the leaf values give back", f"  {first}"]
+    assert after_verdict(text)[2:4] == ["What the leaf values give back", f"  {first}"]
     said = report.to_dict()["leaf_values"]["models"][0]
     assert said["summary"] == first
     assert said["truth"]["right"] == ROWS

@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,12 +12,13 @@ import pytest
 import recon
 from recon.experiments.datasets import load
 from recon.learner_rule.counting import learner_rule
+from recon.learner_rule.facts import with_facts
 from recon.learner_rule.figures import bits_text
-from recon.learner_rule.verdicts import Profile, Rows, attribute, certify, chosen_tree_of
 from recon.learner_rule.settings import learner_of
+from recon.learner_rule.verdicts import Profile, Rows, attribute, certify, chosen_tree_of
 from recon.learner_rule.wording import rule_lines
 from recon.learner_rule.worlds import sample
-from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from tests.learner_oracle import Settings, assigned_rows, by_fillings, fillings, node_of, possible_trees
 
@@ -108,7 +108,7 @@ def test_bits_are_those_of_all_data_sets(seed, which):
 def test_figures_beside_are_those_of_all_data_sets(seed, which):
     """Without what leaves say, and where every seed must choose the tree."""
     settings = SETTINGS[which]
-    release, _, _, every, frame = case(seed, which)
+    release, _, _, every, _ = case(seed, which)
     model, _ = fitted(seed, 6, 3, settings)
     tree, found = node_of(model, 2), learner_rule(release)
     plain, strict = by_fillings(tree, 3, settings, leaf_rule=False), by_fillings(tree, 3, settings)
@@ -121,7 +121,7 @@ def test_figures_beside_are_those_of_all_data_sets(seed, which):
 
 @pytest.mark.parametrize(("seed", "which"), CASES)
 def test_verdicts_are_those_of_all_data_sets(seed, which):
-    """Every profile, whole or partial: nothing certain or impossible that is not; bounds hold; single cells are sharp."""
+    """Every profile, whole or partial: nothing certain or impossible that is not; single cells are sharp."""
     release, worlds, labels, _, _ = case(seed, which)
     rows = Rows(chosen_tree_of(release, learner_of(release, "auto")), Limits())
     decided = 0
@@ -182,9 +182,7 @@ def test_attributes_are_inferred_as_over_all_data_sets(seed, which, sensitive):
     found = attribute(release, asked, sensitive)
     for line in found.to_dict("records"):
         profile = dict(asked.iloc[line["profile"]])
-        counts = [
-            matching(worlds, labels, [{**profile, sensitive: v}[name] for name in frame.columns]) for v in (0, 1)
-        ]
+        counts = [matching(worlds, labels, [{**profile, sensitive: v}[name] for name in frame.columns]) for v in (0, 1)]
         true, other = counts[line["value"]], counts[1 - line["value"]]
         total = true.mean() + other.mean()
         assert line["impossible"] == (true.max() == 0)
@@ -218,13 +216,84 @@ def test_another_seed_draws_other_worlds_and_multisets_are_refused():
         sample(release, 1, convention="multiset")
 
 
-def with_counts(release, counts):
-    """Return a release whose leaves hold other counts, and the learner's settings as they were."""
-    (model,) = release.models
-    from encoders.models.nodes import Support
+@cache
+def numbered(seed=0, rows=12):
+    """Return a release of a tree over a number of three values and a bit."""
+    from sklearn.tree import DecisionTreeClassifier
 
-    nodes = model.nodes.counting_leaves([Support(tuple(c)) for c in counts])
-    return recon.encoders_encode(release.domain, [replace(model, nodes=nodes)])
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"age": rng.integers(0, 3, rows), "works": rng.integers(0, 2, rows)})
+    frame["y"] = (frame["age"] + frame["works"] > 1).astype(int)
+    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(frame[["age", "works"]], frame["y"])
+    return recon.encode(model, recon.Domain.from_frame(frame, label="y")), frame
+
+
+def test_what_is_no_product_of_columns_is_estimated_and_says_so():
+    found = learner_rule(numbered()[0])
+    assert found.estimated
+    assert not found.exact
+    assert found.confidence == 0.95
+    assert found.extra_bits[0] <= found.estimate <= found.extra_bits[1]
+    assert found.bits[0] == pytest.approx(recon.measure(numbered()[0], "assigned").entropy_bits)
+    shown = rule_lines(found)
+    assert "estimated: " in shown[0]
+    assert "at confidence 0.95" in shown[0]
+    assert any("age has not two values" in line for line in shown)
+    assert found.to_json()["confidence"] == 0.95
+    assert learner_rule(numbered()[0], "greedy").share == found.share  # drawn with the same seed
+
+
+def test_facts_of_thresholds_are_a_lower_bound_of_their_own():
+    found = learner_rule(numbered()[0], "midpoints")
+    assert (found.rule, found.exact, found.convention) == ("midpoints", False, "ordered")
+    assert found.facts
+    assert sum(part.bits[0] for part in found.by_column) == pytest.approx(found.extra_bits[0], abs=1e-9)
+    whole = recon.count(with_facts(numbered()[0], found.learner), "ordered")
+    plain = recon.count(numbered()[0], "ordered")
+    assert whole.bounds[1] >= plain.bounds[0] - found.extra_bits[1] - 1e-9
+    assert "by facts of its thresholds and leaves alone" in rule_lines(found)[0]
+    asked = numbered()[1].drop_duplicates()
+    said = certify(numbered()[0], asked, "midpoints")
+    assert said["verdict_without"].tolist() == recon.certify(numbered()[0], asked, "ordered")["verdict"].tolist()
+    assert [w.rows for w in sample(numbered()[0], 2, learner="midpoints")] == [12, 12]
+
+
+def test_shown_in_a_line_a_table_and_a_plot():
+    pytest.importorskip("matplotlib").use("Agg")
+    found = learner_rule(case(1, 0)[0])
+    assert repr(found).startswith("<LearnerRule: greedy: ")
+    frame = found.to_frame()
+    assert list(frame.columns) == ["kind", "what", "rows", "bits_low", "bits_high", "depth"]
+    assert len(frame) == len(found.by_node) + len(found.by_column)
+    root = next(part for part in found.by_node if part.depth == 0)
+    assert next(bar.get_height() for bar in found.plot().patches) == pytest.approx(root.bits[0], abs=1e-9)
+    assert len(found.plot(by="column").patches) == 3
+    assert "inner nodes only" in found._repr_html_()
+
+
+def test_bits_in_words_are_rounded_outwards():
+    assert bits_text((1.23451, 1.23452)) == "1.235 bits"
+    assert bits_text((1.2344, 1.2356)) == "1.234 to 1.236 bits"
+    assert bits_text((0.0, 0.0011)) == "at most 0.002 bits"
+    assert bits_text((5000.12, 5000.18)) == "5,000.1 to 5,000.2 bits"
+    assert bits_text((3.0, math.inf)) == "at least 3.000 bits"
+    assert bits_text((math.inf, math.inf)) == "all bits: no world is left"
+
+
+def test_nothing_is_said_of_learners_that_are_not_known():
+    from dataclasses import replace
+
+    release = case(1, 0)[0]
+    nameless = replace(release, models=(replace(release.models[0], origin=None),))
+    with pytest.raises(Unsupported, match="does not say how its model was learned"):
+        learner_rule(nameless)
+    with pytest.raises(Unsupported, match="is not used"):
+        learner_rule(release, "none")
+    found = learner_rule(nameless, "greedy:criterion=gini")
+    assert found.extra_bits == learner_rule(release).extra_bits
+    assert any("as given: --learner" in line for line in found.assumptions)
+    with pytest.raises(Unsupported, match="not 2"):
+        chosen_tree_of(replace(release, models=release.models * 2), found.learner)
 
 
 def test_a_list_has_figures_by_rule():
@@ -242,7 +311,9 @@ def test_a_list_has_figures_by_rule():
         certify(release, frame)
 
 
-@pytest.mark.parametrize(("depth", "bits", "extra", "strict"), [(3, 173_136, 0.048, 0.048), (5, 158_708, 29.242, 29.403)])
+@pytest.mark.parametrize(
+    ("depth", "bits", "extra", "strict"), [(3, 173_136, 0.048, 0.048), (5, 158_708, 29.242, 29.403)]
+)
 def test_published_tree_of_compas(depth, bits, extra, strict):
     from sklearn.tree import DecisionTreeClassifier
 

@@ -26,7 +26,7 @@ from recon.bounds.bound_answer import BoundAnswer, Later
 from recon.inspection.findings.findings import LEVELS, Finding
 from solvers.display.counts import power
 from solvers.foundation.escaping import HIDDEN
-from solvers.questions.query import CountAnswer
+from solvers.questions.answers import CountAnswer
 from solvers.statements.release import World as SolverWorld
 
 ROOT = Path(__file__).parents[1]

@@ -16,6 +16,8 @@ import pandas as pd
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
@@ -132,6 +134,9 @@ def test_texts_of_several_thresholds_are_different_and_in_order(drawn):
 
 def test_other_models_thresholds_are_shown_exactly():
     """Numbers of 64 bits lie in the gap: nothing shorter does the same."""
+    assert edge_text(cuts_at((39.50000000000001, 1)), 1, single=False) == ("39.5", 1)
+    assert edge_text(cuts_at((25.949999999999996, 1)), 1, single=False) == ("25.95", 0)
+    assert edge_text(cuts_at((39.50000000000001, 1), (39.5, 1)), 2, single=False) == ("39.50000000000001", 1)
     cuts = cuts_at((18.500000953674316, 1), (0.1, 0))
     assert [edge_text(cuts, e, single=False) for e in (1, 2)] == [("0.1", 0), ("18.500000953674316", 1)]
     assert edge_text(cuts, 2, single=True) == ("18.5", 1)
@@ -143,6 +148,30 @@ def test_other_models_thresholds_are_shown_exactly():
     assert shortest(3.5e38, 1, (-math.inf, 0), (math.inf, 1)) is None
 
 
+NOISY = st.tuples(st.integers(-(10**6), 10**6), st.integers(0, 5), st.integers(-3, 3)).map(
+    lambda t: t[0] / 10 ** t[1] + t[2] * math.ulp(t[0] / 10 ** t[1])
+)
+
+
+@given(st.lists(st.tuples(st.one_of(NOISY, st.floats(-1e7, 1e7)), st.integers(0, 1)), min_size=1, max_size=6))
+@example([(39.50000000000001, 1)])
+@example([(25.949999999999996, 1), (25.950000000000003, 0)])
+@settings(max_examples=150, deadline=None)
+def test_thresholds_of_64_bits_lose_nothing_but_noise(drawn):
+    """Decimals of 15 digits, written out around each threshold, pass the exact test and the shown one alike."""
+    cuts = cuts_at(*drawn)
+    places = []
+    for e in range(1, len(cuts.edges) - 1):
+        (x, side), (number, at) = cuts.edges[e], edge_text(cuts, e, single=False)
+        said = Fraction(number)
+        places.append((said, at))
+        unit = Fraction(10) ** (math.floor(math.log10(abs(x))) - 14) if abs(x) > 1e-9 else Fraction(1, 10**30)
+        for i in range(-3, 4):
+            d = (round(x / unit) + i) * unit
+            assert (d <= said if at else d < said) == (d <= x if side else d < x)
+    assert places == sorted(set(places))
+
+
 @pytest.fixture(scope="module")
 def people() -> pd.DataFrame:
     rng = np.random.default_rng(5)
@@ -152,10 +181,12 @@ def people() -> pd.DataFrame:
             "age": rng.integers(18, 70, n),
             "bmi": rng.normal(25, 4, n).round(1),
             "income": rng.integers(8_000, 90_000, n),
+            "score": rng.normal(0, 1, n),
             "city": rng.choice(["Oslo", "Rome", "Wien", "Bern"], n),
         }
     )
-    frame["y"] = ((frame["bmi"] > 26) ^ frame["city"].isin(["Oslo", "Bern"]) ^ (frame["age"] < 30)).astype(int)
+    odd = (frame["bmi"] > 26) ^ (frame["score"] > 0.5) ^ frame["city"].isin(["Oslo", "Bern"]) ^ (frame["age"] < 30)
+    frame["y"] = odd.astype(int)
     return pd.get_dummies(frame, columns=["city"], dtype=int)
 
 
@@ -200,8 +231,39 @@ def test_the_words_of_a_leaf_select_its_training_rows(tree_file, people, with_do
     assert len(wheres) == model.get_n_leaves() > 20
     for name, where in wheres.items():
         assert (rows_of(where, x) == (leaves == int(name.split()[-1]))).all(), where
-        assert not re.search(r"\d\.\d{7}", where), where
+        assert not [part for part in where.split(" and ") if "score" not in part and re.search(r"\d\.\d{3}", part)]
     assert any("city is none of" in where for where in wheres) or any("(not " in where for where in wheres)
+
+
+def test_the_words_of_a_pipeline_select_its_training_rows(people, tmp_path):
+    x = people.drop(columns="y")
+    model = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=1)).fit(x, people["y"])
+    joblib.dump(model, tmp_path / "pipeline.joblib")
+    wheres = recon.measure(recon.load(tmp_path / "pipeline.joblib")).exposure.groupby("name")["where"].first()
+    leaves = model[-1].apply(model[:-1].transform(x))
+    assert len(wheres) == model[-1].get_n_leaves() > 20
+    for name, where in wheres.items():
+        assert (rows_of(where, x) == (leaves == int(name.split()[-1]))).all(), where
+
+
+def test_hostile_names_are_folded_and_stay_inert(encoded):
+    names = (
+        "<script>alert(1)//_a",
+        "<script>alert(1)//_b",
+        "\u202eno_x\n",
+        "\u202eno_y",
+        "=cmd|' /C calc'!A0",
+    )
+    domain = {"attributes": [{"name": n, "values": [0, 1]} for n in names]}
+    tree = []
+    for i, name in enumerate(names):
+        tree += [{"if": {name: 0}, "then": 2 * i + 2, "else": 2 * i + 1}, {"count": 1}]
+    tree.append({"count": 2})
+    report = recon.audit(encoded({"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": tree}]}))
+    wheres = "".join(report.findings.measures.exposure["where"])
+    assert "<script>alert(1)// is none of a, b and \u202eno is none of x\n, y" in wheres
+    assert "<script>" not in report.to_html()
+    assert "\u202e" not in report.to_text() + report.to_html() + report.to_markdown()
 
 
 def test_the_release_file_keeps_its_numbers_and_is_said_alike(tree_file, tmp_path):
@@ -271,6 +333,7 @@ def test_names_alone_make_groups_only_of_values():
     assert names("marital_status_single", "marital_status_married") == {
         0: ("marital_status", "single"), 1: ("marital_status", "married"),
     }  # fmt: skip
+    assert names("\u202e_x", "\u202e_y", "!_x", "!_y") == {}  # nothing to see before the value
     assert names("a=x", "a:x") == {}  # the same value twice says nothing
     assert one_hot_groups([Listed("c_a", (0, 1, 2)), Listed("c_b", (0, 1)), Continuous("c_c")]) == {}
     long = [Listed("_".join("ab" * 2_500) + end, (0, 1)) for end in ("_x", "_y")]
@@ -368,15 +431,19 @@ def test_nothing_is_exposed_where_there_is_no_world():
     assert not len(worst_first(nothing.exposure))
 
 
-def test_the_table_of_a_report_has_columns_and_says_its_order(tree_file, people):
+def test_the_table_of_a_report_has_columns_and_says_its_order(tree_file, people, tmp_path):
     path, _, _ = tree_file
     without = exposure_lines(recon.measure(recon.load(path)))
     assert "in the order of their rows, the fewest first" in without[1]
     rows = [int(re.search(r"(\d+) rows?$", line)[1]) for line in without[2::2]]
     assert rows == sorted(rows)
     assert rows[0] == 1
-    domain = recon.Domain.from_frame(people, label="y")
-    counted = exposure_lines(recon.measure(recon.load(path, domain=domain)))
+    sized = people.drop(columns="score")
+    joblib.dump(
+        DecisionTreeClassifier(random_state=0).fit(sized.drop(columns="y"), sized["y"]), tmp_path / "sized.joblib"
+    )
+    domain = recon.Domain.from_frame(sized, label="y")
+    counted = exposure_lines(recon.measure(recon.load(tmp_path / "sized.joblib", domain=domain)))
     assert counted[1] == "the most exposed first, and of those that are equally exposed the fewest rows first"
     table = counted[2::2]
     assert len({line.index("one of") for line in table}) == len({line.index(" bits left") for line in table}) == 1

@@ -571,6 +571,11 @@ def test_the_least_loss_is_chosen():
         == "depth"
     )
     assert least_loss([merge, of("counts"), of("strip")])["kind"] == "strip"
+    assert (
+        least_loss([of("counts"), of("rounded counts"), depth, merge | {"command": "recon remedy"}])["kind"] == "merge"
+    )
+    assert least_loss([of("counts"), of("rounded counts"), depth])["kind"] == "rounded counts"
+    assert least_loss([of("counts"), of("noise")])["kind"] == "noise"
     assert least_loss([of("as published"), of("noise", outcome="violated"), of("depth", outcome=None)]) is None
     first = of("merge")
     assert least_loss([first, of("merge")]) is first

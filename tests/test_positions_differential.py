@@ -29,7 +29,8 @@ import recon
 from recon.certificates.verifying import verify
 from solvers.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
-from solvers.questions.query import Locate, LocatedAnswer
+from solvers.questions.answers import LocatedAnswer
+from solvers.questions.query import Locate
 
 BATCHES = batches(1, 45)
 PER_BATCH = 25

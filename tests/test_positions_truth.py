@@ -25,7 +25,8 @@ from recon.frames.true_rows import violations
 from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Locate, LocatedAnswer
+from solvers.questions.answers import LocatedAnswer
+from solvers.questions.query import Locate
 
 ensemble = pytest.importorskip("sklearn.ensemble")
 SETS = ("breast_cancer", "diabetes", "wine", "compas14", "adult19")

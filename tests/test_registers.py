@@ -226,6 +226,18 @@ def test_hostile_names_stay_inert(tmp_path, name, capsys):
     assert "\u202e" not in said
 
 
+def test_hostile_attributes_and_models_stay_inert(tmp_path):
+    name, long = "<script>\u202e\n=cmd", "x" * 10_000
+    domain = {"attributes": [{"name": name, "values": [0, 1]}, {"name": long, "values": ["a\u2066", "b"]}]}
+    first = written(tmp_path, "first.json", [table({"where": {name: 1}, "count": 9})], 20, domain)
+    second = table({"where": {name: 1, long: "b"}, "count": 7}) | {"name": "m\u202e\n"}
+    registered(tmp_path / "r", first)
+    found = adding(tmp_path / "r", written(tmp_path, "second.json", [second], 20, domain))
+    assert [one.rows for one in found.differences.groups] == [(2, 2)]
+    assert all(not {"\u202e", "\u2066", "\n"} & set(line) for line in found.sentences)
+    assert max(map(len, found.sentences)) < 1_000
+
+
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
     file = written(tmp_path, "march.json", [tree({"smoker": 1}, [2, 3])])
     found = registered(tmp_path / "register", file)
@@ -453,9 +465,61 @@ def test_differences_are_the_small_groups_that_no_release_publishes(tmp_path_fac
         narrowed = any(both < group and only(group - both, every) for leaf in singles for group in leaf)
         if not told and not narrowed:
             wanted.add(group)
-    got = {(size_of(one.where), *one.rows) for one in found.differences.groups}
+    got = {(size_of(one.where), *one.rows) for one in found.differences.groups if "not (" not in one.where}
     assert wanted <= got <= allowed
     assert found.differences.in_all == len(found.differences.groups)
+
+
+def meets(where, row):
+    """Return whether a row (smoker, age) meets a condition in words, `not (...)` included."""
+    for part in re.split(r" and (?=not \()", where):
+        if part.startswith("not ("):
+            if meets(part[5:-1], row):
+                return False
+            continue
+        for test in part.split(" and ") if part != "everybody" else []:
+            name, _, values = test.partition(" in " if " in " in test else " = ")
+            if str(row[("smoker", "age").index(name)]) not in values.strip("{}").split(", "):
+                return False
+    return True
+
+
+def test_conditions_in_words_are_read_as_they_are_meant():
+    where = "smoker = 1 and age in {young, old} and not (smoker = 1 and age = old) and not (smoker = 0)"
+    kept = [row for row in oracle.rows({"domain": DOMAIN}) if meets(where, row)]
+    assert kept == [(1, "young")]
+    assert meets("everybody and not (age = old)", (0, "young"))
+
+
+@settings(max_examples=80, deadline=None)
+@given(rows=ROWS, first=SPLIT, second=SPLIT, new=st.tuples(SPLIT, SPLIT))
+def test_what_is_said_of_a_difference_holds_in_every_dataset(tmp_path_factory, rows, first, second, new):
+    """Three trees: whatever group is listed has the rows that are said in every dataset, by brute force."""
+    folder = tmp_path_factory.mktemp("three")
+    new = new[:1] if new[0][0] == new[1][0] else new
+    models = [split_tree(f"t{i}", list(s), rows) for i, s in enumerate(([first], [second], new))]
+    files = [written(folder, f"{m['name']}.json", [m], len(rows)) for m in models]
+    registered(folder / "r", *files[:2])
+    found = adding(folder / "r", files[2])
+    every = possible({"recon": 1, "domain": DOMAIN, "rows": len(rows), "models": models})
+    for one in found.differences.groups:
+        counts = [sum(n for row, n in dataset.items() if meets(one.where, row)) for dataset in every]
+        assert 1 <= one.rows[0] <= min(counts) <= max(counts) <= one.rows[1] < SMALL
+
+
+def test_a_difference_that_a_third_release_cuts_into_cells_is_found(tmp_path):
+    """No cell of the joined release surely has anybody in it; the difference of the two groups has two people."""
+    domain = {"attributes": [*DOMAIN["attributes"], {"name": "ward", "values": ["A", "B"]}]}
+    smokers = written(tmp_path, "smokers.json", [table({"where": {"smoker": 1}, "count": 40})], 100, domain)
+    nodes = [{"if": {"age": "young"}, "then": 1, "else": 2}, {"count": 45}]
+    nodes += [{"if": {"age": "old"}, "then": 3, "else": 4}, {"count": 35}, {"count": 20}]
+    ages = {"kind": "tree", "nodes": nodes}
+    registered(tmp_path / "r", smokers, written(tmp_path, "ages.json", [ages], 100, domain))
+    new = written(tmp_path, "new.json", [table({"where": {"smoker": 1, "ward": "A"}, "count": 38})], 100, domain)
+    (one,) = adding(tmp_path / "r", new).differences.groups
+    assert (one.where, one.rows) == ("smoker = 1 and not (smoker = 1 and ward = A)", (2, 2))
+    assert one.name.startswith("smokers.json: ")
+    assert " without new.json: " in one.name
 
 
 def only(rest, every):
@@ -541,7 +605,19 @@ def test_nothing_was_released_before(tmp_path):
     assert found.before.log2_datasets == pytest.approx((math.log2(math.comb(6 + 5 - 1, 5)),) * 2)
     assert found.before.pinned == (0, 0)
     assert found.after == found.alone
-    assert found.sentences[0].startswith("Nothing was released about these rows before")
+    assert found.sentences[0].startswith("Nothing else was released about these rows")
+
+
+def test_a_release_that_is_registered_is_compared_with_the_others(tmp_path):
+    march, june = (written(tmp_path, f"{name}.json", [tree(condition, [2, 3])])
+                   for name, condition in (("march", {"smoker": 1}), ("june", {"age": "old"})))  # fmt: skip
+    registered(tmp_path / "r", march, june)
+    found = adding(tmp_path / "r", tmp_path / "r" / "june.json")
+    assert [one.file for one in found.earlier] == ["march.json"]
+    assert "as june.json (released 2026-03-03)" in found.sentences[0]
+    assert len(found.release.models) == 2
+    registered(tmp_path / "alone", march)
+    assert adding(tmp_path / "alone", march).sentences[1].startswith("Nothing else was released")
 
 
 def test_one_row_more_is_no_release_about_the_same_rows(tmp_path):
@@ -648,6 +724,14 @@ def test_the_number_of_rows_may_stand_in_the_register(tmp_path):
     content = {"recon": 1, "domain": DOMAIN, "rows": 5, "models": [rule, json.loads(new.read_text())["models"][0]]}
     said = adding(tmp_path / "r", new)
     assert said.after.log2_datasets == pytest.approx((math.log2(oracle.count(content, "multiset")),) * 2)
+
+
+def test_a_number_of_rows_in_the_register_that_no_release_has_is_a_contradiction(tmp_path):
+    found = registered(tmp_path / "r", written(tmp_path, "march.json", [tree({"smoker": 1}, [2, 3])]))
+    (tmp_path / "r" / INDEX).write_text("rows = 6\n" + found.text, encoding="utf-8")
+    said = adding(tmp_path / "r", written(tmp_path, "new.json", [tree({"age": "old"}, [2, 3])]))
+    assert said.contradicts
+    assert said.conflict == ("all files: 5 rows", "the new release: 5 rows", "register.toml: 6 rows")
 
 
 def test_several_new_files_and_known_columns(tmp_path):

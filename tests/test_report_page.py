@@ -172,6 +172,25 @@ def test_without_a_policy_it_is_said_how_to_give_one():
         assert "No policy was given" in text
 
 
+def test_without_a_policy_what_stands_out_is_said():
+    texts = [text for _, text in first_page(documents.stored_only()).reasons]
+    assert texts == ["knn.pkl: 150 training rows stand in the file as they are: _fit_X"]
+    document = documents.without_policy() | {
+        "positions": {"summary": "this file gives back 100 of 100 labels by position"}
+    }
+    document["facts"]["stored"] = [
+        {"level": "high", "what": "100 seeds", "path": f"estimators_[{k}]"} for k in range(9)
+    ]
+    texts = [text for _, text in first_page(document).reasons]
+    assert texts[0].startswith("The file stores something about single training rows: estimators_[0], estimators_[1]")
+    assert texts[1] == "This file gives back 100 of 100 labels by position."
+    document["leaf_values"] = {"models": [{"summary": "this boosted model determines 60 of 60 rows"}, 3]}
+    texts = [text for _, text in first_page(document).reasons]
+    assert texts[2] == "This boosted model determines 60 of 60 rows."
+    assert "1 of the people in the data can be pinned down exactly." in texts
+    assert first_page(documents.minimal()).reasons == []
+
+
 def test_why_failed_checks_stand_first():
     document = documents.full()
     document["assessment"]["checks"].reverse()
@@ -212,10 +231,11 @@ def test_people_pinned_down(ends, rows, value, beside):
 
 def test_bits_beside_those_before_and_what_they_mean():
     exact = numbers(bits_left_per_person=[2.0, 2.0], bits_before_per_person=10.0)["Bits left per person"]
-    assert exact == ("2.00", "of 10.00 before", "As open as a choice among 4.0 rows, before among 1,024 rows.")
+    said = "20 % of what was open about the data is still open; the file gives away the rest."
+    assert exact == ("2.00", "of 10.00 before", said)
     upper = numbers(bits_left_per_person=[0, 2.001], bits_before_per_person=10.0)["Bits left per person"]
     assert upper[0] == "at most 2.01", "rounded outwards"
-    assert "at most 4.0 rows" in upper[2]
+    assert upper[2] == "At most 21 % of what was open about the data is still open."
     assert (
         numbers(bits_left_per_person=[0, 10.0], bits_before_per_person=10.0)["Bits left per person"][0] == "not known"
     )
@@ -277,7 +297,7 @@ def test_possible_rows_of_any_size(value):
 
 def test_what_to_do_names_the_place_the_remedy_and_the_command():
     first, second = steps(documents.full())
-    for said in ("Smallest group", "leaf 7", "1 row", "age >= 62 and hours-per-week < 20", "merge the groups below 11"):
+    for said in ("Smallest group", "leaf 7", "1 row", "age >= 62 and hours-per-week < 20", "Merge the groups below 11"):
         assert said in first.text
     assert "groups below 11 rows merged" in second.text, "the most accurate that meets the policy"
     assert "85.2 % instead of 86.1 %" in second.text
@@ -348,6 +368,8 @@ def test_what_was_found_is_in_every_format(form):
             "2 to 7",
             "recon verify",
             "the order of rows does not matter",
+            "leaf 3 without leaf 9",
+            "releases/draft.json",
             "CMS cell size",
         ):
             assert said in text, said
@@ -373,15 +395,17 @@ def test_rows_are_shown_only_where_they_were_asked_for():
     for form in FORMATS.values():
         assert "Wernigerode" not in form(document)
     document["persons"]["most_exposed"][0]["row"] = {"town": "Wernigerode"}
-    for form in FORMATS.values():
+    document["profiles"]["rows"][0]["profile_values"] = {"town": "Quedlinburg"}
+    for form in (page, markdown_page):
         assert "town = Wernigerode" in form(document).replace("\\", "")
+        assert "town = Quedlinburg" in form(document).replace("\\", "")
 
 
 def test_long_lists_fold_and_say_how_many_there_are():
     read = Read(page(documents.large()))
-    assert "The other 960" in read.text
+    assert "The other 975" in read.text
     assert len(read.of("details")) >= 1
-    assert "960 more are in the page itself" in read.text
+    assert "975 more are in the page itself" in read.text
     document = documents.full() | {"exposed_in_all": 5000}
     assert "6 of 5,000 are listed." in Read(page(document)).text
 
@@ -423,6 +447,12 @@ def test_hostile_names_stay_text_in_markdown():
         else:
             widths = None
     assert not [line for line in text.split("\n") if re.match(r"#+ ", line) and "heading" in line]
+
+
+@pytest.mark.parametrize("name", [one for one in EVERY if one != "hostile"])
+def test_a_terminal_without_unicode_can_print_the_text(name):
+    document = documents.EVERY[name]() | {"remedies": (documents.EVERY[name]().get("remedies") or [])[:4] or None}
+    text_page(document).encode("ascii")
 
 
 def test_hostile_names_start_no_line_of_text():

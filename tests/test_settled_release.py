@@ -16,7 +16,7 @@ from recon.frames.true_rows import violations
 from recon.loading.settled import as_released, settled_release
 from solvers import settling
 from solvers.foundation.errors import Unsupported
-from solvers.questions.query import SettledAnswer
+from solvers.questions.answers import SettledAnswer
 from solvers.statements.boxes import Box, Boxes
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from extras import after_verdict
 from typer.testing import CliRunner
 
 import recon
@@ -48,7 +49,7 @@ def test_the_worst_files_get_a_report(name):
     path = LEAKY / f"{name}.pkl"
     done = run(path)
     assert done.exit_code == 0
-    lines = done.output.splitlines()
+    lines = after_verdict(done.output)
     assert lines[0] == f"Audit of {path}"
     assert lines[2] == "The training data is stored outright"
     assert f"{STORED[name]} of 20 training rows stand in the file as they are" in lines[3]

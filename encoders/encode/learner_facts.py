@@ -37,35 +37,48 @@ def with_learner_facts(
     learner could not have made a model: a limit that it breaks, a threshold that no two values of the domain have.
     Cost: nodes times the values of their attributes, and that of encoding.
     """
+    limits = limits or FactLimits()
+    every = facts_of_learner(release, learner, limits, written=written)
+    earlier = () if release.facts is None else release.facts.facts
+    kept, left_out = chosen(every.facts, earlier, release, limits)
+    return adding(release, replace(every, facts=tuple(kept), notes=(*every.notes, *left_out)))
+
+
+def adding(release: EncodedRelease, facts: LearnerFacts) -> EncodedRelease:
+    """Return the release with these facts among its statements, beside those that it has. Cost: that of encoding."""
+    earlier = release.facts or LearnerFacts(())
+    both = LearnerFacts(
+        tuple(dict.fromkeys((*earlier.learners, *facts.learners))),
+        tuple(dict.fromkeys((*earlier.facts, *facts.facts))),
+        tuple(dict.fromkeys((*earlier.notes, *facts.notes))),
+    )
+    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
+    level, rows = release.statements.confidence or CONFIDENCE, release.declared or Rows()
+    found = assemble(release.domain, release.models, rows, origins, release.file, level, release.known, both)
+    return found.read_as(release)
+
+
+def facts_of_learner(
+    release: EncodedRelease, learner: Learner, limits: FactLimits | None = None, *, written: bool = False
+) -> LearnerFacts:
+    """Return all facts that follow from a learner's rule, however many, and in words what is left out.
+
+    Raises as `with_learner_facts`. Cost: nodes times the values of their attributes.
+    """
     kind, limits = KINDS.get(learner.name), limits or FactLimits()
     if kind is None:
-        raise Unsupported(
-            f"facts of single splits are known of scikit-learn's trees and forests, not of: {learner.name}"
-        )
+        message = f"facts of single splits are known of scikit-learn's trees and forests, not of: {learner.name}"
+        raise Unsupported(message)
     models = [model for model in release.models if isinstance(model, kind)]
     if not models:
         raise Unsupported(f"the learner is a {learner.name}, and the release has no model of it")
-    earlier = release.facts or LearnerFacts(())
     found: list[Fact] = []
     notes = [known_line(learner, written)]
     for model in models:
         own, said = facts_of(model, release, learner, limits, written)
         found += own
         notes += said
-    kept, said = chosen(found, earlier.facts, release, limits)
-    notes += said
-    facts = replace(
-        earlier,
-        learners=tuple(dict.fromkeys((*earlier.learners, learner))),
-        facts=tuple(dict.fromkeys((*earlier.facts, *kept))),
-        notes=tuple(dict.fromkeys((*earlier.notes, *notes))),
-    )
-    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
-    level = release.statements.confidence or CONFIDENCE
-    rows = release.declared or Rows()
-    return assemble(release.domain, release.models, rows, origins, release.file, level, release.known, facts).read_as(
-        release
-    )
+    return LearnerFacts((learner,), tuple(found), tuple(notes))
 
 
 def known_line(learner: Learner, written: bool) -> str:

@@ -215,4 +215,4 @@ class Features:
             readings.append((here, alone) if attribute.missing else (alone,))
         if attribute.missing:
             readings.append((Counted(leaf.having(k, as_ranges(at)), 0, 0, "no row with a value"),))
-        return Fact(said, tuple(readings), leaf.rows)
+        return Fact(said, tuple(readings), leaf.rows, leaf.number, k)

@@ -63,7 +63,7 @@ class Midpoints:
             return self.without(MISSING if attribute.missing else CONTINUOUS)
         at = positions_in(node.within(k, self.domain), attribute)
         own, passed = values[at], np.isin(at, positions_in(node.passed, attribute))
-        left = own <= threshold
+        left = own.astype(np.float64) <= threshold  # else the threshold would be rounded too
         if (left != passed).any() and (left == passed).any():
             return self.without(NOT_PLAIN)
         said = f"{name}, node {node.number}: '{attribute.name}' split at {threshold!r}"
@@ -85,7 +85,7 @@ class Midpoints:
             if any(a >= lo or b <= hi for a, b in found[self.pairs :]):
                 return self.without(MANY)
             kept.append(split.beyond(lo, hi))
-        return None if len(kept) == 1 and not kept[0] else Fact(split.said, tuple(kept), split.node.rows)
+        return None if len(kept) == 1 and not kept[0] else split.stating(tuple(kept))
 
     def threshold(self, tree: Tree, i: int) -> float | str:
         """Return the threshold of a node as it is stored, or why it is not known."""
@@ -146,7 +146,11 @@ class Split:
         """Return what holds of the training rows where the node's rows are a sample: some of the values occur."""
         lows, highs = (np.array(x, dtype=np.float32) for x in zip(*found, strict=True))
         said = (*self.occurs(np.isin(self.own, lows), True), *self.occurs(np.isin(self.own, highs), False))
-        return Fact(self.said, (said,), self.node.rows) if said else None
+        return self.stating((said,)) if said else None
+
+    def stating(self, readings: tuple[tuple[Counted, ...], ...]) -> Fact:
+        """Return the fact that one of the readings holds."""
+        return Fact(self.said, readings, self.node.rows, self.node.number, self.k)
 
     def having(self, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[tuple[int, Ranges], ...]:
         """Return the node's rows with some of the values."""

@@ -25,12 +25,15 @@ class Counted:
 class Fact:
     """One fact: exactly one of the alternatives holds, each a conjunction of counts; no dataset fits two.
 
-    `name` says which node of which tree it is about, `rows` how many rows that node has (weight among facts).
+    `name` says which node of which tree it is about, `rows` how many rows that `node` has (weight among facts), and
+    `attribute` which attribute of these rows.
     """
 
     name: str
     alternatives: tuple[tuple[Counted, ...], ...]
-    rows: int = 0
+    rows: int
+    node: int
+    attribute: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from solvers.chain import ask
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits
-from solvers.questions.query import CONVENTIONS, Convention, Count, CountAnswer
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import CONVENTIONS, Convention, Count
 
 
 def convention_of(release: EncodedRelease, convention: str | None) -> Convention:

@@ -14,7 +14,8 @@ from recon.answers.undecided import decide, why_open
 from recon.frames.selections import one_of, profile_ranges, select_frame, selections_of
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Convention, DecideAnswer, Selections
+from solvers.questions.answers import DecideAnswer
+from solvers.questions.query import Convention, Selections
 
 MAX_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 

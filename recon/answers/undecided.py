@@ -17,17 +17,8 @@ from solvers.chain import ask
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive
 from solvers.foundation.limits import Limits, ended
 from solvers.parallel.pieces import STARTING, completed_with
-from solvers.questions.query import (
-    Answer,
-    Convention,
-    Decide,
-    DecideAnswer,
-    LeaveOneOut,
-    LeaveOneOutAnswer,
-    Selections,
-    Share,
-    ShareAnswer,
-)
+from solvers.questions.answers import Answer, DecideAnswer, LeaveOneOutAnswer, ShareAnswer
+from solvers.questions.query import Convention, Decide, LeaveOneOut, Selections, Share
 from solvers.statements.release import UNBOUNDED, Release
 
 CHUNK = 500  # distinct selections that are decided in one go where there are processes for others

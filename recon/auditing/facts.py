@@ -6,19 +6,22 @@ not apply; `not_known` and `not_applicable` say why. Everything is proved at `co
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import kinds_of
+from encoders.models.models import Forest
 from recon.auditing.findings import Findings, GroupDisclosure
 from recon.frames.describe import condition_text
 from recon.inspection.findings.severity import is_counting
 from recon.inspection.inspecting import Inspection
 from recon.measures.figures import Measures
+from recon.measures.revealed.known import least_bits, pinned, system_of
 from recon.measures.system import groups_left_out, published_cells
 from recon.measures.unordered import bits_left
+from solvers.foundation.limits import Limits
+from solvers.statements.release import UNBOUNDED
 
 LISTED = 10_000  # groups and cells that are listed, the smallest first
 WORDED = 1_000  # of them with their condition in words
@@ -49,9 +52,9 @@ def facts_of(found: Findings) -> dict[str, Any]:
         "status": m.status,
         "confidence": release.confidence if release.noisy and not release.certain else 1.0,
         "rows": [release.rows.low, release.rows.high],
-        "pinned": pinned(found, unknown),
+        "pinned": known_wholly(found, unknown),
         **bits(m, unknown),
-        "least_bits_left": least_bits(found, unknown),
+        "least_bits_left": most_exposed(found, unknown),
         **sizes(release, found, unknown),
         **cells(release, groups, unknown, elsewhere),
         "class_disclosure": classes(found, unknown, elsewhere),
@@ -60,7 +63,30 @@ def facts_of(found: Findings) -> dict[str, Any]:
         "profiles": None if found.profiles is None else asked(found.profiles["rows"]),
         **stored_facts(found.stored),
     }
-    return facts | {"not_known": unknown, "not_applicable": elsewhere}
+    return of_resamples(release, facts | {"not_known": unknown, "not_applicable": elsewhere})
+
+
+def of_resamples(release: EncodedRelease, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return figures in which groups of trees on resamples hold at least the different rows that each drew of them.
+
+    Beside trees whose counts tell their groups' sizes, those that do not must not be passed over. Figures of classes
+    are not known then. Other releases: as they are.
+    """
+    forests = [m for m in release.models if isinstance(m, Forest) and m.resampled]
+    why = groups_left_out(release)[1]
+    if not forests or not why:
+        return dict(facts)
+    groups: list[dict[str, Any]] = []
+    for tree, support in ((t, s) for m in forests for t in m.trees for s in t.nodes.leaf_counts):
+        drawn = support.total or 0
+        least = min(1, drawn) if support.distinct is None else support.distinct
+        groups.append({"name": f"a leaf of {tree.name}", "where": "", "rows": [least, release.rows.high]})
+    groups.sort(key=lambda one: one["rows"][0])
+    least = min((max(1, one["rows"][0]) for one in groups), default=1)
+    out = dict(facts) | {"smallest_group": [least, release.rows.high], "groups": groups[:LISTED]}
+    out |= {"groups_in_all": len(groups), "smallest_cell": None, "class_disclosure": None}
+    unknown = {key: text for key, text in (facts.get("not_known") or {}).items() if key != "smallest_group"}
+    return out | {"not_known": unknown | {"smallest_cell": why, "class_disclosure": why}}
 
 
 def nothing_known(stored: Sequence[Inspection], reason: str) -> dict[str, Any]:
@@ -76,19 +102,19 @@ def nothing_known(stored: Sequence[Inspection], reason: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def pinned(found: Findings, unknown: dict[str, str]) -> Ends | None:
+def known_wholly(found: Findings, unknown: dict[str, str]) -> Ends | None:
     """Return how many people are known wholly: by counts, by position, or by leaf values, whichever proves most."""
-    m = found.measures
-    proved = [m.determined_rows or 0, *(one.whole for one in found.determined)]
+    m, elsewhere = found.measures, [0, *(one.whole for one in found.determined)]
     if found.positions is not None:
-        proved.append(found.positions.rows_known)
-    least, everybody = max(proved), found.release.rows.high
-    if m.determined_rows is not None and m.figures == "exact":
-        return [least, least]
-    if m.determined_rows is None and not least:
-        unknown["pinned"] = UNSIZED if m.counted.relative else BOUNDED
-        return None
-    return [least, everybody]
+        elsewhere.append(found.positions.rows_known)
+    system = system_of(found.release, m, Limits())  # it is remembered: the measures are taken from it
+    ends, least = pinned(found.release, m, system), max(elsewhere)
+    if ends is not None:
+        return [max(least, ends[0]), None if ends[1] is None else max(least, ends[1])]
+    if least:
+        return [least, found.release.rows.high]
+    unknown["pinned"] = UNSIZED if m.counted.relative else BOUNDED
+    return None
 
 
 def bits(m: Measures, unknown: dict[str, str]) -> dict[str, Any]:
@@ -111,16 +137,15 @@ def refused(unknown: dict[str, str], reasons: Mapping[str, str]) -> dict[str, No
     return dict.fromkeys(reasons)
 
 
-def least_bits(found: Findings, unknown: dict[str, str]) -> Ends | None:
+def most_exposed(found: Findings, unknown: dict[str, str]) -> Ends | None:
     """Return the bits left about the most exposed person, given the group (leaf, rule or cell, and class) of hers."""
     m = found.measures
     if any(one.whole for one in found.determined) or (found.positions is not None and found.positions.rows_known):
         return [0.0, 0.0]
-    if m.smallest_region is None:
+    ends = least_bits(found.release, m, system_of(found.release, m, Limits()))
+    if ends is None:
         unknown["least_bits_left"] = UNSIZED if m.counted.relative else BOUNDED
-        return None
-    most = math.log2(m.smallest_region)
-    return [most if m.figures == "exact" else 0.0, most]
+    return None if ends is None else [*ends]
 
 
 def sizes(release: EncodedRelease, found: Findings, unknown: dict[str, str]) -> dict[str, Any]:
@@ -137,7 +162,7 @@ def sizes(release: EncodedRelease, found: Findings, unknown: dict[str, str]) -> 
     groups.sort(key=lambda one: one[:2])
     if not groups:
         unknown["smallest_group"] = groups_left_out(release)[1] or "no group with a number of rows was published"
-    listed = [{"name": n, "where": where, "rows": [low, high]} for low, high, n, where in groups[:LISTED]]
+    listed = [{"name": n, "where": where, "rows": [low, bounded(high)]} for low, high, n, where in groups[:LISTED]]
     more = max(0, len(found.groups.sizes) - LISTED)
     return {"smallest_group": smallest(groups), "groups": listed, "groups_in_all": len(groups) + more}
 
@@ -148,14 +173,19 @@ def smallest(groups: Sequence[tuple[Any, ...]]) -> Ends | None:
         return None
     least = min(max(1, low) for low, *_ in groups)
     most = min((high for low, high, *_ in groups if low), default=None)
-    return [least, most]
+    return [least, None if most is None else bounded(most)]
+
+
+def bounded(rows: int) -> int | None:
+    """Return an upper bound on rows, None where there is none."""
+    return None if rows >= UNBOUNDED else rows
 
 
 def cells(
     release: EncodedRelease, groups: GroupDisclosure, unknown: dict[str, str], elsewhere: dict[str, str]
 ) -> dict[str, Any]:
     """Return the smallest number of rows of one class in a group that is not empty, and the cells, smallest first."""
-    listed = [{"name": n, "class": c, "rows": [low, high]} for low, high, n, c in groups.cells[:LISTED]]
+    listed = [{"name": n, "class": c, "rows": [low, bounded(high)]} for low, high, n, c in groups.cells[:LISTED]]
     if not groups.cells:
         where = elsewhere if without_classes(release, groups) else unknown
         where["smallest_cell"] = groups.undefined or "no counts per class"
@@ -178,7 +208,7 @@ def classes(found: Findings, unknown: dict[str, str], elsewhere: dict[str, str])
     evaluated = settled and not groups.undefined and not found.determined and (groups.models == 1 or not groups.pure)
     least = max(groups.rows_in_pure, given_back)
     pure = sorted(groups.pure, key=lambda one: one[2:])[:LISTED]
-    listed = [{"name": n, "class": c, "rows": [low, high]} for n, c, low, high in pure]
+    listed = [{"name": n, "class": c, "rows": [low, bounded(high)]} for n, c, low, high in pure]
     rows = [least, least if evaluated else release.rows.high]
     return {"rows": rows, "groups": listed, "groups_in_all": len(groups.pure)}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from recon.frames.world import World
 from solvers.display.displayed import Displayed, Facts, text
 from solvers.foundation.errors import Unsupported
-from solvers.questions.query import Answer
+from solvers.questions.answers import Answer
 
 if TYPE_CHECKING:
     import pandas as pd

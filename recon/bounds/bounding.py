@@ -33,15 +33,8 @@ from solvers.chain import ask
 from solvers.figures.system import LARGEST_SUM, SystemFigures
 from solvers.foundation.errors import EmptyConfidenceSet, EngineError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import (
-    Attain,
-    Convention,
-    Extreme,
-    ExtremeAnswer,
-    Joint,
-    JointAnswer,
-    WorldsAnswer,
-)
+from solvers.questions.answers import ExtremeAnswer, JointAnswer, WorldsAnswer
+from solvers.questions.query import Attain, Convention, Extreme, Joint
 
 Ints = NDArray[np.int64]
 DECLARE = "declare a domain (--domain)"

@@ -21,7 +21,8 @@ from solvers.chain import ask
 from solvers.foundation.array_types import Bits
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Count, CountAnswer, Locate, LocatedAnswer
+from solvers.questions.answers import CountAnswer, LocatedAnswer
+from solvers.questions.query import Count, Locate
 
 Ends = tuple[Fraction, Fraction]  # the least and the greatest number of a part
 

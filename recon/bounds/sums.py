@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.questions.query import JointAnswer
+from solvers.questions.answers import JointAnswer
 
 Ints = NDArray[np.int64]
 

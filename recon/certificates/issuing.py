@@ -33,7 +33,8 @@ from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, LeafValues, NoWorld, Proof, Removals
 from solvers.kernel.proof_format import proof_json, steps_json
-from solvers.questions.query import BoxMultipliers, MostLikely, Selections, Side, WorldsAnswer
+from solvers.questions.answers import BoxMultipliers, Side, WorldsAnswer
+from solvers.questions.query import MostLikely, Selections
 
 
 def as_proved(release: EncodedRelease) -> EncodedRelease:

@@ -14,7 +14,7 @@ import typer
 from recon.files.spreadsheets import RAW
 
 T = TypeVar("T", bound=Callable[..., None])
-OUTPUTS = ("out", "strip", "certificates", "ledger")  # parameters that name what a command writes
+OUTPUTS = ("out", "strip", "certificates", "ledger", "sarif", "junit")  # parameters that name what a command writes
 MAP = ".map.json"  # what `export` writes beside its file
 Raw = Annotated[
     bool, typer.Option("--raw", help="CSV cells as they are: no apostrophe before texts such as =1+2, none taken off.")

@@ -35,11 +35,14 @@ def demand_attributes(release: EncodedRelease, truth: pd.DataFrame) -> None:
         raise ReleaseError(message, file=truth.attrs.get("file", ""))
 
 
-def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
-    """Return the statements that the true rows break, in words; empty when they are a possible world."""
+def violations(release: EncodedRelease, truth: pd.DataFrame, seen: TrueRows | None = None) -> list[str]:
+    """Return the statements that the true rows break, in words; empty when they are a possible world.
+
+    `seen`: the same rows as the release sees them, where they are at hand.
+    """
     demand_attributes(release, truth)
     truth = whole_rows(truth, release.domain)
-    rows = TrueRows.of(release, truth)
+    rows = seen or TrueRows.of(release, truth)
     broken = []
     known = release.declared or release.rows  # not those that the intervals at this confidence leave
     if len(truth) < known.low or (known.high is not None and len(truth) > known.high):

@@ -155,7 +155,7 @@ def _compare(original: Any, copy: Any) -> int:
         if _key(a) in taken:
             if b.value is not None:
                 raise EngineError(f"{a.path} is still in the copy: nothing was written")
-        elif not _equal(a.value, b.value):
+        elif not equal(a.value, b.value):
             raise EngineError(f"the copy differs from the file at {a.path}: nothing was written")
         else:
             kept += 1
@@ -169,7 +169,7 @@ def _key(place: Place) -> tuple[int, str | int]:
     return (id(place.owner), place.attribute) if not place.nested and place.owner is not None else (0, "")
 
 
-def _equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any) -> bool:
     """Return whether two values of a walk are the same; what is inside of them is walked too, and compared there."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         same = a.dtype == b.dtype and a.shape == b.shape
@@ -209,7 +209,7 @@ def _listed(a: Any, b: Any) -> bool:
         x, y = resolve(x), resolve(y)  # noqa: PLW2901 - numpy scalars as numbers
         if isinstance(x, (Thing, np.ndarray, list, tuple, dict)):
             continue
-        if type(x) is not type(y) or not _equal(x, y):
+        if type(x) is not type(y) or not equal(x, y):
             return False
     return True
 

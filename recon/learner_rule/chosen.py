@@ -19,6 +19,7 @@ from encoders.models.learner import Learner
 from encoders.models.models import AnyModel, RuleList, Tree
 from encoders.models.nodes import CountTable
 from recon.learner_rule.settings import exact_refusals
+from solvers.display.displayed import many
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.escaping import named
 from solvers.greedy.chosen import ChosenTree, GreedyRule
@@ -157,15 +158,15 @@ def check_limits(learner: Learner, tree: ChosenTree, name: str, columns: list[st
     smallest = max(learner.min_samples_split, 2 * least)
     deepest = math.inf if learner.max_depth is None else learner.max_depth
     gain = improvements(tree, learner.criterion or "gini")
-    for node in _order(tree.then, tree.otherwise):
-        held = f"{rows[node]:,} row" + ("" if rows[node] == 1 else "s")
-        why = None
-        if node and rows[node] < least:
+    order = _order(tree.then, tree.otherwise)
+    for node in order[1:]:
+        if rows[node] < least:
             source = "min_samples_leaf" if least == learner.min_samples_leaf else "min_weight_fraction_leaf"
-            why = f"holds {held}, and {source} is {least:,} rows"
-        elif not inner[node]:
-            continue
-        elif depth[node] >= deepest:
+            line = f"node {node} holds {many(int(rows[node]), 'row')}, and {source} is {many(least, 'row')}"
+            raise _contradiction(learner, name, line)
+    for node in (n for n in order if inner[n]):
+        held, why = many(int(rows[node]), "row"), None
+        if depth[node] >= deepest:
             why = f"is split at depth {depth[node]}, and max_depth is {deepest}"
         elif (tree.counts[node] > 0).sum() < 2:
             why = f"is split although its {held} are of one class"
@@ -229,10 +230,10 @@ def improvements(tree: ChosenTree, criterion: str) -> NDArray[np.float64]:
 
     Source: scikit-learn, tree/_criterion.pyx, `Criterion.impurity_improvement`.
     """
-    rows = np.maximum(tree.counts.sum(axis=1), 1).astype(float)
-    shares = tree.counts / rows[:, None]
+    rows = tree.counts.sum(axis=1).astype(float)
+    shares = tree.counts / np.maximum(rows, 1.0)[:, None]
     if criterion == "gini":
-        impurity = 1.0 - (tree.counts.astype(float) ** 2).sum(axis=1) / rows**2
+        impurity = 1.0 - (shares**2).sum(axis=1)
     else:
         impurity = -(shares * np.log2(np.where(shares > 0, shares, 1.0))).sum(axis=1)
     inner = np.flatnonzero(tree.then >= 0)

@@ -46,11 +46,13 @@ class LearnerRule(Displayed):
 
     `rule`: "greedy" (the learner compared every split) or "midpoints" (facts that hold in each training set). `bits`:
     bounds on log2 of the worlds (`assigned`) without the rule, `ordered_bits` of the ordered ones, `before_bits` of all
-    data sets (`assigned`): the counts alone remove before_bits - bits. `share`: bounds on log2 of the share of worlds in
-    which the learner could have chosen the model, for some draws of its seed; the same in both conventions.
+    data sets: the counts alone remove before_bits - bits. `share`: bounds on log2 of the share of worlds in which
+    the learner could have chosen the model, for some draws of its seed; the same in both conventions.
     `strict`: the share in which it does so whatever the seed, `without_leaves`: that without what unsplit leaves say;
-    None where not asked. `exact`: whether the worlds counted are just those, else they contain them. `by_node` and
-    `by_column`: where the bits are, most first; nodes in words of the domain's names. `facts`: statements added.
+    None where not asked. `exact`: whether the worlds counted are just those, else they contain them, or the bits are an
+    `estimate`, never called exact, whose bounds hold at a `confidence` below 1 over what was drawn. `by_node` and
+    `by_column`: where the bits are, most first; nodes in words of the domain's names. `facts`: what was added to the
+    statements ("midpoints": bits are then of the ordered worlds), `notes`: what was left out, and why.
     """
 
     rule: Rule
@@ -64,15 +66,28 @@ class LearnerRule(Displayed):
     strict: Bits | None = None
     without_leaves: Bits | None = None
     exact: bool = True
+    confidence: float = 1.0
+    estimate: float | None = None
     by_node: tuple[Part, ...] = ()
     by_column: tuple[Part, ...] = ()
     facts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
+
+    @property
+    def convention(self) -> str:
+        """Return of which worlds the bits are; those that the rule removes are the same, assigned or ordered."""
+        return "ordered" if self.rule == "midpoints" or self.bits == self.ordered_bits else "assigned"
 
     @property
     def extra_bits(self) -> Bits:
         """Return bounds on the bits that the rule removes beside the counts: 0 or more, the same however ordered."""
         return removed(self.share)
+
+    @property
+    def estimated(self) -> bool:
+        """Return whether the share was estimated from draws."""
+        return self.estimate is not None
 
     @property
     def strict_bits(self) -> Bits | None:
@@ -96,7 +111,10 @@ class LearnerRule(Displayed):
         return max(low, 0.0) if self.share[0] > -math.inf else low, high
 
     def _facts(self) -> Facts:
-        found = f"{self.rule}: {bits_text(self.extra_bits)} beside {bits_text(self.counts_bits)} of the counts"
+        said = bits_text(self.extra_bits) + (
+            f" (an estimate, confidence {self.confidence:g})" if self.estimated else ""
+        )
+        found = f"{self.rule}: {said} beside {bits_text(self.counts_bits)} of the counts"
         pairs: list[tuple[str, object]] = [("learner", self.learner.name), ("rows", self.rows)]
         named = {"world bits": self.bits, "counts alone": self.counts_bits, "the rule": self.extra_bits}
         more = {"every seed": self.strict_bits, "inner nodes only": self.bits_without_leaves}
@@ -111,7 +129,7 @@ class LearnerRule(Displayed):
         return Facts(line, pairs, columns, lines, len(parts), self.assumptions, "to_frame(), plot(), to_json()")
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line per node or rule, then per column, most bits first: kind, what, rows, bits_low, ..., depth."""
+        """Return one line per node or rule, then per column, most bits first (kind, what, rows, bits, depth)."""
         import pandas as pd
 
         every = [*self.by_node, *self.by_column]
@@ -139,7 +157,8 @@ class LearnerRule(Displayed):
     def to_json(self) -> dict[str, Any]:
         """Return the figures as an object ready for JSON: bits as [low, high], null where infinite or not asked."""
         found: dict[str, Any] = {"rule": self.rule, "learner": asdict(self.learner), "model": self.model}
-        found |= {"rows": self.rows, "convention": "assigned", "exact": self.exact}
+        found |= {"rows": self.rows, "convention": self.convention, "exact": self.exact}
+        found |= {"estimate": self.estimate, "confidence": self.confidence}
         figures = {
             "before_bits": self.before_bits,
             "world_bits": self.bits,
@@ -152,7 +171,11 @@ class LearnerRule(Displayed):
             "bits_left": self.bits_left,
         }
         found |= {name: None if x is None else interval(x) for name, x in figures.items()}
-        found |= {"by_node": [one.to_json() for one in self.by_node], "facts": list(self.facts)}
+        found |= {
+            "notes": list(self.notes),
+            "by_node": [one.to_json() for one in self.by_node],
+            "facts": list(self.facts),
+        }
         found |= {"by_column": [one.to_json() for one in self.by_column], "assumptions": list(self.assumptions)}
         return found
 
@@ -182,7 +205,7 @@ def bits_text(bits: Bits) -> str:
     low, high = bits
     if low == math.inf:
         return "all bits: no world is left"
-    places = 3 if high < 1000 else 1
+    places = 3 if (high if math.isfinite(high) else low) < 1000 else 1
     if math.isfinite(high) and f"{low:,.{places}f}" == f"{high:,.{places}f}":
         return f"{low:,.{places}f} bits"
     scale = 10**places
@@ -191,5 +214,3 @@ def bits_text(bits: Bits) -> str:
         return f"at least {least:,.{places}f} bits"
     most = math.ceil(high * scale) / scale
     return f"at most {most:,.{places}f} bits" if least <= 0 else f"{least:,.{places}f} to {most:,.{places}f} bits"
-
-

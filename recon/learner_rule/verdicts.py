@@ -14,9 +14,11 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from encoders.domain.values import MISSING
 from encoders.encode.encoder import EncodedRelease
+from encoders.models.learner import Learner
 from recon.answers.exact import Profiles, as_frame, certify_exact
 from recon.frames.naming import column_like, named_like
 from recon.frames.outside import answered
@@ -28,8 +30,16 @@ from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.rows.marginals import Asked, Marginals, expected_rows, some_row
 from solvers.greedy.rows.support import Supports
+from solvers.questions.query import Convention
 
-NO_CERTIFICATE = "verdicts by the learner's rule alone have no certificate: no checker re-derives the comparison of gains"
+NO_CERTIFICATE = (
+    "verdicts by the learner's rule alone have no certificate: they were derived in whole numbers, but no claim of a "
+    "certificate can say how gains are compared"
+)
+INFERRED = (
+    "profile", "value", "probability", "probability_low", "probability_high", "certain", "impossible", "min_count",
+    "max_count",
+)  # fmt: skip
 Bounds = tuple[float, float]
 
 
@@ -43,7 +53,9 @@ class Profile:
     def asking(self, column: int, value: int) -> Profile | None:
         """Return the profile with one more value, None where it has the other one."""
         known = dict(self.values)
-        return replace(self, values=tuple({**known, column: value}.items())) if known.get(column, value) == value else None
+        return (
+            replace(self, values=tuple({**known, column: value}.items())) if known.get(column, value) == value else None
+        )
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,8 @@ class Rows:
 
     def __post_init__(self) -> None:
         tree, rule = self.chosen.tree, self.chosen.rule
-        assert tree is not None and rule is not None
+        assert tree is not None
+        assert rule is not None
         self.tree = tree
         self.supports = Supports(tree, rule, self.limits)
         self.marginals = Marginals(tree, rule, self.limits)
@@ -130,7 +143,7 @@ class Rows:
         """Return whether some column asked for in every cell has a filling without the value in all of them."""
         shared = set.intersection(*(set(asked) for _, asked, _ in cells))
         for column, value in shared:
-            held = {}
+            held: dict[int, NDArray[np.bool_]] = {}
             for leaf, _, k in cells:
                 states = held.get(leaf, np.ones(tuple(self.tree.counts[leaf] + 1), dtype=bool))
                 n = int(self.tree.counts[leaf, k])
@@ -165,29 +178,43 @@ def certify(
 
     Columns: profile, verdict certain | possible | impossible | unknown | outside, verdict_without (without the rule),
     by_rule (whether the rule alone decides), min_count and max_count (rows over all worlds under the rule; attained
-    where the profile names the leaf and the class, else bounds), probability (share of the worlds, `assigned`, with such
-    a row: the middle of its bounds), probability_low, probability_high, probability_without, expected_count,
+    where the profile names the leaf and the class, else bounds), probability (share of the worlds, `assigned`, with
+    such a row: the middle of its bounds), probability_low, probability_high, probability_without, expected_count,
     expected_without, confidence, certificate (of verdicts that hold without the rule; others have none, which
     `attrs["notes"]` says), reason. One scikit-learn tree over independent binary columns; "midpoints": the verdicts of
-    a release with the facts of its thresholds, of any tree or forest. Raises `Unsupported` for other models.
+    a release with the facts of its thresholds, of any tree or forest, which is what "auto" does of these. Raises
+    `Unsupported` for other models.
     """
     limits = limits or Limits()
     release = release_of(release, limits)
     known = asked_learner(release, learner)
     frame, notes = named_like(as_frame(profiles), release.domain, label)
-    if learner == "midpoints":
+    rows = None if learner == "midpoints" else rows_of(release, known, learner, limits)
+    if rows is None:
         out = answered(release, frame, lambda inside: certify_facts(release, inside, known, limits))
     else:
-        rows = Rows(chosen_tree_of(release, known), limits)
         out = answered(release, frame, lambda inside: certify_rows(rows, inside, limits))
     out.attrs["notes"] = [*notes, *out.attrs.get("notes", ())]
     return out
 
 
-def chosen_tree_of(release: EncodedRelease, known: object) -> Chosen:
+def rows_of(release: EncodedRelease, known: Learner, learner: str, limits: Limits) -> Rows | None:
+    """Return what answers about the rows of a tree; None where facts of thresholds are all that stays.
+
+    Raises `Unsupported` where the rule was asked for by name.
+    """
+    try:
+        chosen_of(release, known)
+    except Unsupported:
+        if learner == "auto":
+            return None
+    return Rows(chosen_tree_of(release, known), limits)
+
+
+def chosen_tree_of(release: EncodedRelease, known: Learner) -> Chosen:
     """Return the tree of a release as its learner chose it; `Unsupported` for other models."""
     try:
-        chosen = chosen_of(release, known)  # type: ignore[arg-type]
+        chosen = chosen_of(release, known)
     except Unsupported as error:
         raise Unsupported(f"{error}; {STAYS}") from None
     if chosen.tree is None:
@@ -241,15 +268,15 @@ def beside(base: pd.DataFrame, found: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(figures)
 
 
-def certify_facts(release: EncodedRelease, frame: pd.DataFrame, known: object, limits: Limits) -> pd.DataFrame:
+def certify_facts(release: EncodedRelease, frame: pd.DataFrame, known: Learner, limits: Limits) -> pd.DataFrame:
     """Return the verdicts with the facts of the thresholds as further statements, beside those without."""
     from recon.learner_rule.facts import with_facts
 
-    under = with_facts(release, known, limits)  # type: ignore[arg-type]
-    convention = "ordered"
+    under = with_facts(release, known, limits)
+    convention: Convention = "ordered"
     base = certify_exact(release, frame, convention, limits, False)
     found = certify_exact(under, frame, convention, limits, None)
-    out = found.rename(columns={"expected_count": "expected_count"})
+    out = found.assign(probability_without=base["probability"])
     out.insert(2, "verdict_without", base["verdict"])
     out.insert(3, "by_rule", out["verdict"].isin(["certain", "impossible"]) & (out["verdict"] != base["verdict"]))
     out.attrs.update(found.attrs)
@@ -302,7 +329,9 @@ def attribute(
     inside = base[base["value"].notna()] if "reason" not in base else base[base["reason"].isna()]
     kept = sorted(set(inside["profile"].tolist()))
     asked = profiles_of(release, frame.iloc[kept])
-    values = [MISSING if v is None else v for v in map(release.domain.all[k].value, range(release.domain.all[k].span[1]))]
+    values = [
+        MISSING if v is None else v for v in map(release.domain.all[k].value, range(release.domain.all[k].span[1]))
+    ]
     for number, profile in zip(kept, asked, strict=True):
         parts = [rows.row(one, likely=True) if one is not None else Row() for one in split(release, profile, k)]
         means = [one.expected for one in parts]
@@ -312,11 +341,13 @@ def attribute(
             high = one.expected[1] / (one.expected[1] + others[0]) if one.expected[1] > 0 else 0.0
             sure = one.high > 0 and all(other.high == 0 for j, other in enumerate(parts) if j != i)
             lines.append((number, value, (low + high) / 2, low, high, sure, one.high == 0, one.low, one.high))
-    columns = "profile value probability probability_low probability_high certain impossible min_count max_count".split()
-    out = pd.DataFrame(lines, columns=columns)
+    out = pd.DataFrame(lines, columns=list(INFERRED))
     before = base.rename(columns={"probability": "probability_without", "certain": "certain_without"})
-    out = out.merge(before[["profile", "value", "probability_without", "certain_without"]], "left", ["profile", "value"])
-    out.attrs.update(base.attrs, assumptions=list(assumed(rows.chosen, False)))
+    out = out.merge(
+        before[["profile", "value", "probability_without", "certain_without"]], "left", ["profile", "value"]
+    )
+    out.attrs |= dict(base.attrs)
+    out.attrs.update(assumptions=list(assumed(rows.chosen, False)))
     return out
 
 

@@ -53,7 +53,9 @@ def sample(
     if chosen.tree is None or chosen.rule is None:
         raise Unsupported("worlds under the learner's rule are drawn for trees, not for rule lists")
     if convention_of(release, convention) == "multiset":
-        raise Unsupported("under the learner's rule worlds are drawn uniformly as assigned or ordered, not as multisets")
+        raise Unsupported(
+            "under the learner's rule worlds are drawn uniformly as assigned or ordered, not as multisets"
+        )
     one_fits(release, limits)
     sampler = Sampler.of(chosen.tree, len(chosen.columns), chosen.rule, limits)
     return worlds_of(chosen, sampler, k, seed, limits)

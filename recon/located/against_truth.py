@@ -18,7 +18,7 @@ from recon.located.columns import Column, Floats, columns_of
 from recon.located.known_ranges import KnownRanges
 from recon.located.placed_rows import PlacedRows
 from solvers.foundation.errors import ReleaseError
-from solvers.questions.query import LocatedAnswer
+from solvers.questions.answers import LocatedAnswer
 from solvers.statements.row_problem import runs_of
 
 NEAR = 0.01  # of the column's range: a guess of a number so near counts as right

@@ -21,7 +21,8 @@ from recon.frames.true_rows import TrueRows
 from recon.located.positions import located, unlocated
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Convention, LocatedAnswer, Selections
+from solvers.questions.answers import LocatedAnswer
+from solvers.questions.query import Convention, Selections
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL
 

@@ -13,7 +13,7 @@ from encoders.domain.values import MISSING, Continuous, Listed, Value, is_number
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.selections import untested
 from recon.located.known_ranges import KnownRanges
-from solvers.questions.query import LocatedAnswer
+from solvers.questions.answers import LocatedAnswer
 
 Floats = NDArray[np.float64]
 LISTED = 100  # values of a cell that are listed one by one; of more on a grid the ends say as much

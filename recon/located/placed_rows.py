@@ -15,7 +15,7 @@ from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
 from recon.located.columns import Column
 from recon.located.known_ranges import KnownRanges
-from solvers.questions.query import LocatedAnswer
+from solvers.questions.answers import LocatedAnswer
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,8 @@ from recon.located.placed_rows import PlacedRows, attributes
 from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Locate, LocatedAnswer
+from solvers.questions.answers import LocatedAnswer
+from solvers.questions.query import Locate
 
 LEARNERS = ("none", "midpoints")
 UNKNOWN = "which rows each tree drew is not known:"  # how the reader of forests begins to say it

@@ -14,7 +14,8 @@ from encoders.encode.encoder import EncodedRelease
 from solvers.display.counts import worlds_words
 from solvers.display.displayed import Displayed, Facts, text
 from solvers.foundation.errors import Unsupported
-from solvers.questions.query import Convention, CountAnswer
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import Convention
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,8 @@ from recon.measures.figures import Measures, empty, exposure_frame
 from solvers.figures.bits import log2_alone, log2_before, mean, ratio
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Convention, CountAnswer
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import Convention
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,8 @@ from solvers.figures.bits import bits_before, mean, ratio, row_bits, unnamed_fac
 from solvers.figures.system import SystemFigures, named_only
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Convention, Count, CountAnswer, PerCell, PerCellAnswer
+from solvers.questions.answers import CountAnswer, PerCellAnswer
+from solvers.questions.query import Convention, Count, PerCell
 from solvers.statements.release import Release
 
 SHOWN_BOXES = 3  # boxes of a cell written out
@@ -150,12 +151,13 @@ def cell_exposure(
     boxes = system.boxes([c for c, _, _ in held], SHOWN_BOXES)
     for i, ((c, rows, maximum), (shown, further)) in enumerate(zip(held, boxes, strict=True)):
         size, more = system.sizes[c], f" or {further} more boxes" if further else ""
+        texts = [condition_text(release.cut, b) for b in shown]
         left = math.log2(size)
         lines.append(
             {
                 "name": f"cell {i}",
                 "region": c,
-                "where": " or ".join(condition_text(release.cut, b) for b in shown) + more,
+                "where": (texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts)) + more,
                 "class": None,
                 "rows": rows,
                 "rows_most": maximum,

@@ -25,7 +25,8 @@ from solvers.figures.partition import decide_in_intervals
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Convention, DecideAnswer, Selections, Share
+from solvers.questions.answers import DecideAnswer
+from solvers.questions.query import Convention, Selections, Share
 
 
 def certify_noisy(

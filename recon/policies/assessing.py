@@ -16,11 +16,8 @@ from solvers.foundation.exact import level_text
 
 Verdict = Literal["release", "release with changes", "do not release", "not assessed"]
 AS_PUBLISHED = "as published"
-LOSS = {
-    "strip": 0,
-    "counts": 1,
-    "rounded counts": 1,
-}  # of predictions none, then of figures; all others change the model
+DONE_BY_RECON, OTHERWISE = 1, 3  # what a command does, and what the model's makers have to do
+LOSS = {"strip": 0, "rounded counts": 2, "counts": 4}  # the last says nothing of the classes that leaves still name
 NO_WORLD = {
     "unsat": "the statements of the release contradict each other, so that no figure means anything",
     "empty": "no dataset fits the noisy counts at this confidence, so that no figure means anything",
@@ -156,16 +153,18 @@ def of_all(some: int, many: int) -> str:
 def least_loss(remedies: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return the remedy that meets the policy at the least loss, None where none does.
 
-    First those that leave predictions as they are, then the most accurate (unknown last), then the one that leaves the
-    fewest bits per person, which gives away most of what it may and so keeps most of the model; then the first.
+    First what leaves the model as it is (stored data taken out), then what a command of recon does (the fewest merges),
+    then rounded counts, then all else, counts dropped last; of these the most accurate (unknown last), then the one
+    that leaves the fewest bits per person, which keeps most of the model; then the first.
     """
     met = [one for one in remedies if one.get("outcome") == "met" and one.get("kind") != AS_PUBLISHED]
     return min(met, key=loss, default=None)
 
 
 def loss(remedy: Mapping[str, Any]) -> tuple[int, float, float]:
-    """Return what a remedy costs, to compare: does it change predictions, how inaccurate is it, how little is left."""
+    """Return what a remedy costs, to compare: how much of the model changes, accuracy lost, how little is left."""
     accuracy = remedy.get("accuracy")
     bits = remedy.get("bits_left_per_person")
     least = bits[0] if bits and bits[0] is not None else math.inf
-    return LOSS.get(str(remedy.get("kind")), 2), 1.0 if accuracy is None else -float(accuracy), least
+    rank = LOSS.get(str(remedy.get("kind")), DONE_BY_RECON if remedy.get("command") else OTHERWISE)
+    return rank, 1.0 if accuracy is None else -float(accuracy), least

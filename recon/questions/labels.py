@@ -27,7 +27,8 @@ from recon.loading.settled import held, proofs, settled_release
 from solvers.chain import answer
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Targets, TargetsAnswer
+from solvers.questions.answers import TargetsAnswer
+from solvers.questions.query import Targets
 from solvers.settling import NOT_USED
 from solvers.statements.release import ANY_LABEL
 

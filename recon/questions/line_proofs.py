@@ -28,7 +28,8 @@ from solvers.foundation.errors import CertificateError, EngineError, Inconclusiv
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import Live, cells_at
 from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, Possible, Proof, Witness
-from solvers.questions.query import Extreme, ExtremeAnswer, MostLikely, Selections, WorldsAnswer
+from solvers.questions.answers import ExtremeAnswer, WorldsAnswer
+from solvers.questions.query import Extreme, MostLikely, Selections
 from solvers.statements.boxes import Box
 from solvers.statements.release import World
 

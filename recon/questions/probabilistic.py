@@ -22,7 +22,8 @@ from solvers.figures.partition import PartitionFigures
 from solvers.figures.system import SystemFigures
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Count, CountAnswer, LocatedAnswer, PerCell, PerCellAnswer
+from solvers.questions.answers import CountAnswer, LocatedAnswer, PerCellAnswer
+from solvers.questions.query import Count, PerCell
 from solvers.statements.release import ANY_LABEL
 
 PHASE = "the table was made"

@@ -29,16 +29,8 @@ from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits, ended
-from solvers.questions.query import (
-    Convention,
-    DecideAnswer,
-    Enumerate,
-    LeaveOneOut,
-    MostLikely,
-    Sample,
-    Share,
-    WorldsAnswer,
-)
+from solvers.questions.answers import DecideAnswer, WorldsAnswer
+from solvers.questions.query import Convention, Enumerate, LeaveOneOut, MostLikely, Sample, Share
 from solvers.statements.boxes import Box
 from solvers.statements.release import World as SolverWorld
 

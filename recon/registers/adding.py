@@ -19,10 +19,10 @@ from recon.loading.settled import settled_release
 from recon.measures.figures import Measures
 from recon.registers.differences import Differences, differences
 from recon.registers.figures import Left, left_by, tied
-from recon.registers.index import Entry
+from recon.registers.index import INDEX, Entry
 from recon.registers.naming import labels_of, named_by_file
 from recon.registers.register import Register
-from recon.registers.wording import sentences
+from recon.registers.wording import dated, sentences
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.release import Rows
@@ -89,8 +89,7 @@ def adds(
     Raises `ReleaseError` where a released file is missing or is not the registered one, and where domains disagree.
     That releases contradict each other is an answer (`contradicts`), no error. Cost: three times that of `measure`.
     """
-    known = register.released
-    left_out = tuple(one for one in register.entries if not one.known)
+    known, left_out = besides(register, new), left_out_of(register, new)
     if not known:
         return alone_in_it(new, register, left_out, limits, after)
     try:
@@ -100,10 +99,11 @@ def adds(
     plain = settled_release(whole, limits)
     released = named_by_file(whole, labels_of(register, known, new, len(whole.models)))
     earlier = len(whole.models) - len(new.models)
+    parts = part_of(released, slice(None, earlier)), part_of(released, slice(earlier, None))
     limits.report("the new release is measured alone")
-    alone = left_by(part_of(released, slice(earlier, None)), shared(limits, ALONE))
+    alone = left_by(parts[1], shared(limits, ALONE))
     limits.report("the earlier releases are measured together")
-    before = left_by(part_of(released, slice(None, earlier)), shared(limits, BEFORE))
+    before = left_by(parts[0], shared(limits, BEFORE))
     limits.report("all releases are measured together")
     given = after if after is not None and after.status != "unsat" else None
     measured = settled_release(released, limits) if given is None else plain
@@ -111,10 +111,13 @@ def adds(
     if not whole.noisy:  # joint intervals of noise are wider than those of a part: then nothing follows
         alone, before, found = tied(alone, before, found)
     single = Differences()
-    if found.measures is not None and found.status != "unsat":
+    # Where as many data sets fit as one side leaves, that side says it all.
+    nothing_new = not whole.noisy and (found.as_many_as(before) or found.as_many_as(alone))
+    if found.measures is not None and found.status != "unsat" and not nothing_new:
         apart = [one.measures for one in (alone, before) if one.measures is not None]
-        single = differences(measured, found.measures, apart, released.statements, limits)
-    said = sentences(known, left_out, alone, before, found, single, found.conflict, whole)
+        blocks = len(released.statements.blocks) - len(parts[1].statements.blocks)  # what is known stands in both
+        single = differences(measured, found.measures, apart, released.statements, blocks, limits)
+    said = (*itself(register, new), *sentences(known, left_out, alone, before, found, single, found.conflict, whole))
     return Added(register.folder, known, left_out, alone, before, found, single, said, found.conflict, plain)
 
 
@@ -128,7 +131,7 @@ def joined(
     them. What is known of everybody's rows, and their number, are the new one's. Raises as `adds` does, and
     `ContradictionError` where no number of rows fits all files.
     """
-    known = register.released
+    known = besides(register, new)
     if not known:
         return new
     if not new.files or "-" in new.files:
@@ -150,6 +153,25 @@ def joined(
     return found if new.known is None else with_known_rows(found, new.known)
 
 
+def besides(register: Register, new: EncodedRelease) -> tuple[Entry, ...]:
+    """Return the entries that an adversary knows besides the new release, which may be registered already."""
+    return tuple(one for one in register.released if one.sha256 not in new.hashes)
+
+
+def left_out_of(register: Register, new: EncodedRelease) -> tuple[Entry, ...]:
+    """Return the entries that were not released, the new one left out."""
+    return tuple(one for one in register.entries if not one.known and one.sha256 not in new.hashes)
+
+
+def itself(register: Register, new: EncodedRelease) -> list[str]:
+    """Return that the new release is in the register itself, if it is."""
+    return [
+        f"The release stands in the register itself, as {dated(one)}: it is compared with the others."
+        for one in register.entries
+        if one.sha256 in new.hashes
+    ]
+
+
 def with_advice(error: ReleaseError, without: bool) -> ReleaseError:
     """Return a refusal of files whose domains disagree, with what to do about it; any other as it is."""
     if not without or not error.place.startswith("domain"):
@@ -162,20 +184,24 @@ def with_advice(error: ReleaseError, without: bool) -> ReleaseError:
 
 def joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> Rows:
     """Return the number of rows that the files, the new release as it was opened, and the register allow."""
-    known = [
-        one for one in (found.declared, new.declared, None if rows is None else Rows(rows, rows)) if one is not None
-    ]
-    low, tops = max(one.low for one in known), [one.high for one in known if one.high is not None]
-    high = min(tops, default=None)
+    given = {
+        "all files": found.declared or Rows(),
+        "the new release": new.declared or Rows(),
+        INDEX: Rows() if rows is None else Rows(rows, rows),
+    }
+    low = max(one.low for one in given.values())
+    high = min((one.high for one in given.values() if one.high is not None), default=None)
     if high is not None and low > high:
-        raise ContradictionError(
-            "the releases are of different numbers of rows",
-            tuple(
-                f"{'at least' if one.high is None else 'exactly' if one.exact else 'between'} {one.low} rows"
-                for one in known
-            ),
-        )
+        said = [f"{name}: {rows_text(one)} rows" for name, one in given.items() if one != Rows()]
+        raise ContradictionError("the releases are of different numbers of rows", tuple(said))
     return Rows(low, high)
+
+
+def rows_text(rows: Rows) -> str:
+    """Return a number of rows in words."""
+    if rows.exact:
+        return f"{rows.low:,}"
+    return f"at least {rows.low:,}" if rows.high is None else f"{rows.low:,} to {rows.high:,}"
 
 
 def part_of(whole: EncodedRelease, part: slice) -> EncodedRelease:
@@ -197,7 +223,10 @@ def alone_in_it(
     release = settled_release(new, limits)
     found = left_by(release, limits, after)
     before = nothing_before(found)
-    said = sentences((), left_out, found, before, found, Differences(), found.conflict, release)
+    said = (
+        *itself(register, new),
+        *sentences((), left_out, found, before, found, Differences(), found.conflict, release),
+    )
     return Added(register.folder, (), left_out, found, before, found, Differences(), said, found.conflict, release)
 
 
@@ -215,7 +244,7 @@ def of_other_rows(
     domain: Domain | str | None,
 ) -> Added:  # fmt: skip
     """Return that the files are not about the same rows: no number of rows fits all of them."""
-    known, level = register.released, new.statements.confidence or CONFIDENCE
+    known, level = besides(register, new), new.statements.confidence or CONFIDENCE
     alone = left_by(settled_release(new, limits), shared(limits, ALONE))
     try:
         paths = [register.path(one) for one in known]

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from encoders.encode.encoder import EncodedRelease
 from recon.measures.figures import Measures
+from recon.registers.groups import Groups
 from solvers.figures.system import SystemFigures
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import Block, Release
+from solvers.statements.release import Release
 
 SMALL = 10  # rows: smaller groups are pointed out (the usual minimum cell count)
 MOST = 100  # of them are written out
@@ -71,13 +70,14 @@ class Differences:
 
 
 def differences(
-    joined: EncodedRelease, found: Measures, apart: Sequence[Measures], names: Release, limits: Limits
+    joined: EncodedRelease, found: Measures, apart: Sequence[Measures], names: Release, earlier: int, limits: Limits
 ) -> Differences:
     """Return the groups below `SMALL` rows that the joined release singles out, and none of its parts does.
 
     `apart` are the measures of the parts (the earlier releases together, the new one), `names` the same statements as
-    they are called in sentences. A group counts as published where one statement counts exactly its rows at least as
-    closely, or a part's own cells do. Unions of cells are not looked for. Cost: statements times cells.
+    they are called in sentences, of which the first `earlier` blocks are the earlier releases'. They are single cells,
+    and what is left of one side's group without groups of the other side. A group counts as published where a statement
+    counts exactly its rows at least as closely, or a part's own cells do. Cost: statements times cells.
     """
     if not found.of_cells:
         return Differences()
@@ -85,16 +85,22 @@ def differences(
         system = SystemFigures.of(joined.statements, limits)
         if sum(len(b) for b in joined.statements.blocks) * len(system.sizes) > WORK:
             return Differences(in_all=None, note="differences were not looked for: too many statements and cells")
+        groups = Groups.of(joined, names, system, earlier, limits)
         known = {(one.where, one.size): one for part in apart if part.of_cells for one in lines_of(part)}
-        left = [
-            one for one in lines_of(found) if one.rows > 0 and one.most < SMALL and not one.told_by(known.get(one.key))
-        ]
-        inside = published(joined, names, system, left, limits)
+        single = {
+            frozenset((one.cell,)): Difference(named_by(groups.around(one.cell)), one.where, (one.rows, one.most))
+            for one in lines_of(found)
+            if one.rows > 0 and one.most < SMALL and not one.told_by(known.get(one.key))
+            and not groups.told(frozenset((one.cell,)), one.rows, one.most)
+        }  # fmt: skip
+        held = {frozenset((one.cell,)) for one in lines_of(found)}
+        for rest in groups.rests(SMALL, limits):
+            if rest.cells not in held and rest.cells not in single:  # of single cells more is known
+                single[rest.cells] = Difference(rest.name, rest.where, (rest.low, rest.high))
     except (Inconclusive, Unsupported) as error:
         return Differences(in_all=None, note=f"differences were not looked for: {error}")
-    new = sorted((one.most, one.rows, one.where, one.cell) for one in left if inside[one.cell] is not None)
-    groups = (Difference(named_by(inside[cell] or []), where, (rows, most)) for most, rows, where, cell in new[:MOST])
-    return Differences(tuple(groups), len(new))
+    new = sorted(single.values(), key=lambda one: (one.rows[::-1], one.where))
+    return Differences(tuple(new[:MOST]), len(new))
 
 
 def lines_of(found: Measures) -> list[Line]:
@@ -102,31 +108,6 @@ def lines_of(found: Measures) -> list[Line]:
     names = ("region", "where", "worlds_per_row", "rows", "rows_most")
     columns = [found.exposure[name].tolist() for name in names]
     return [Line(*values) for values in zip(*columns, strict=True)]
-
-
-def published(
-    joined: EncodedRelease, names: Release, system: SystemFigures, cells: Sequence[Line], limits: Limits
-) -> dict[int, list[str] | None]:
-    """Return per cell the published groups that it lies in; None where one of them counts its rows and no others."""
-    inside: dict[int, list[str] | None] = {one.cell: [] for one in cells}
-    for b, block in enumerate(joined.statements.blocks):
-        limits.check("differences of releases were looked for")
-        for s in range(len(block)) if cells else ():
-            counts = system.statement(b, s)
-            held = [one for one in cells if counts[one.cell]]
-            alone = len(held) == 1 and np.count_nonzero(counts) == 1 and counted(block, s, joined)
-            for one in held:
-                sources = inside[one.cell]
-                if alone and int(block.low[s]) >= one.rows and int(block.high[s]) <= one.most:
-                    inside[one.cell] = None
-                elif sources is not None:
-                    sources.append((names.blocks[b] if b < len(names.blocks) else block).source(s))
-    return inside
-
-
-def counted(block: Block, s: int, joined: EncodedRelease) -> bool:
-    """Return whether a statement counts rows, and does not sum their values."""
-    return block.statement(s, joined.statements.domain).of is None
 
 
 def named_by(sources: Sequence[str]) -> str:

@@ -10,21 +10,18 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from encoders.encode.encoder import EncodedRelease
 from recon.bounds.disclosure import tells
 from recon.loading.settled import as_released, settled_release
 from recon.measures.figures import Measures
 from recon.measures.measures import measure
+from recon.measures.revealed.known import Counts, Interval, least_bits, pinned, system_of
 from recon.measures.unordered import bits_left
-from solvers.figures.system import SystemFigures
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 
-Interval = tuple[float, float | None]  # least and most; most None: no upper bound is known
-Counts = tuple[int, int | None]
+LONGEST = 500_000  # bits of numbers of data sets that are compared to the last
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,14 @@ class Left:
     note: str = ""
     conflict: tuple[str, ...] = ()
     measures: Measures | None = field(default=None, repr=False, compare=False)
+
+    def as_many_as(self, other: Left) -> bool:
+        """Return whether as many data sets are left, to the last: not decided (False) where that takes long to say."""
+        counts = [one.measures.datasets for one in (self, other) if one.measures is not None]
+        if len(counts) < 2 or any(c is None or c.log2 is None or c.log2 > LONGEST for c in counts):
+            return False
+        first, second = (c.value for c in counts if c is not None)
+        return first is not None and first == second
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as JSON, intervals as [least, most]."""
@@ -78,9 +83,7 @@ def left_by(release: EncodedRelease, limits: Limits, measures: Measures | None =
 def figures_of(release: EncodedRelease, found: Measures, limits: Limits) -> Left:
     """Return the figures that measures give, whatever their convention."""
     people, bits = found.rows, bits_left(found)
-    system = (
-        SystemFigures.of(release.statements, limits) if found.of_cells and found.determined_rows is not None else None
-    )
+    system = system_of(release, found, limits)
     logs = None if found.datasets is None or found.datasets.relative else log_ends(found, bits)
     each = (bits[0] / people, bits[1] / people) if bits is not None and people and math.isfinite(bits[1]) else None
     return Left(
@@ -134,40 +137,6 @@ def log_ends(found: Measures, bits: tuple[float, float] | None) -> Interval | No
     if found.rows is not None and bits is not None:
         high = min(high, bits[1])
     return max(0.0, low), (max(0.0, high) if math.isfinite(high) else None)
-
-
-def pinned(release: EncodedRelease, found: Measures, system: SystemFigures | None) -> Counts | None:
-    """Return how many people have every attribute known, least and most; None where regions have no size.
-
-    They lie in cells of one raw row, so that no more of them are pinned down than such cells can hold.
-    """
-    if found.determined_rows is None:
-        return None
-    if found.cells_exact if found.of_cells else found.figures == "exact":
-        return found.determined_rows, found.determined_rows
-    if system is None:
-        return found.determined_rows, release.rows.high
-    held = sum(upper for size, upper in zip(system.sizes, system.upper.tolist(), strict=True) if size == 1)
-    most = held if release.rows.high is None else min(held, release.rows.high)
-    return found.determined_rows, max(found.determined_rows, most)
-
-
-def least_bits(release: EncodedRelease, found: Measures, system: SystemFigures | None) -> Interval | None:
-    """Return the bits left of the most exposed person: of groups that surely hold rows at most, of others at least."""
-    lines = found.exposure
-    if release.cut.unsized or (not len(lines) and system is None):
-        return None
-    bits, rows, most = (lines[name].to_numpy(dtype=np.float64) for name in ("bits_left", "rows", "rows_most"))
-    if not np.isfinite(bits[most > 0]).all():
-        return None
-    high = min(bits[rows > 0].tolist(), default=None)
-    if system is None:
-        low = min(bits[most > 0].tolist(), default=None)
-        return None if low is None else (low, high)
-    # Cells that may hold rows, or not, are no lines of the exposure.
-    live = [size for size, upper in zip(system.sizes, system.upper.tolist(), strict=True) if upper > 0 and size > 0]
-    lowest = math.log2(min(live)) if live and high != 0.0 else 0.0
-    return (lowest if high is None else min(lowest, high)), high
 
 
 def smallest_group(release: EncodedRelease) -> Counts | None:

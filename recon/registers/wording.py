@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from encoders.encode.encoder import EncodedRelease
+from recon.measures.revealed.known import Counts, Interval
 from recon.registers.differences import SMALL, Differences
-from recon.registers.figures import Counts, Interval, Left
+from recon.registers.figures import Left
 from recon.registers.index import Entry
 from solvers.foundation.escaping import named
 
@@ -26,11 +27,15 @@ def sentences(
     """Return what a new release adds to earlier ones, in sentences; what is not known is said."""
     said: list[str] = []
     if not known:
-        said.append("Nothing was released about these rows before, as far as the register says.")
+        said.append("Nothing else was released about these rows, as far as the register says.")
     elif after.status == "unsat":
         said += contradiction(known, before, alone, conflict)
     else:
-        said += [*pinned(known, alone, before, after), *bits(alone, before, after), *gained(before, after)]
+        said += [
+            *pinned(known, alone, before, after),
+            *bits(alone, before, after),
+            *gained(before, after, joined is not None and joined.noisy),
+        ]
         said += [*differing(found)]
     said += [
         f"{what} could not be worked out: {one.note}."
@@ -151,18 +156,17 @@ def number(value: float) -> str:
     return "less than 0.01" if 0 < value < 0.005 else f"{value:,.2f}"
 
 
-def gained(before: Left, after: Left) -> list[str]:
+def gained(before: Left, after: Left, noisy: bool) -> list[str]:
     """Return what the new release takes away from what the earlier ones left."""
     if before.log2_datasets is None or after.log2_datasets is None:
         return []
-    low, (minimum, maximum) = before.log2_datasets[0], after.log2_datasets
-    if before.status == after.status == "exact" and abs(low - minimum) <= SAME * max(1.0, low):
+    if not noisy and after.as_many_as(before):  # what fits all fits the earlier ones, so that as many are the same
         return ["The new release adds nothing to the earlier ones: the same data sets fit with and without it."]
+    low, maximum = before.log2_datasets[0], after.log2_datasets[1]
     least = None if maximum is None else max(0.0, low - maximum)
     if before.status == after.status == "exact" and least is not None:
-        return [
-            f"The new release takes away {number(least)} of the {number(low)} bits that the earlier ones left in all."
-        ]
+        gain = number(least) if least else "less than 0.01"
+        return [f"The new release takes away {gain} of the {number(low)} bits that the earlier ones left in all."]
     if least:
         return [f"The new release takes away at least {number(least)} bits of what the earlier ones left in all."]
     return ["Whether, and how much, the new release adds to the earlier ones is not decided: these are bounds."]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.auditing.findings import Findings
 from recon.auditing.gathering import Beside, gathered
@@ -17,7 +18,7 @@ from recon.policies.assessing import assess
 from recon.policies.policy import Policy, read_policy
 from recon.registers.adding import Added, adds, joined
 from recon.registers.register import Register
-from recon.remedies.helping import remedies as what_would_help
+from recon.remediation.helping import remedies as what_would_help
 from recon.report.document.making import Context, limits_json, made
 from recon.report.report import Report
 from solvers.foundation.errors import ContradictionError
@@ -44,6 +45,8 @@ def audit(
     protected: str | None = None,
     show_rows: bool = False,
     register: Register | str | os.PathLike[str] | None = None,
+    domain: Domain | str | None = None,
+    learner: str = "none",
     command: str | None = None,
 ) -> Report:
     """Return the report on a release: worlds, uncertainty left, exposure, group disclosure, and what a policy says.
@@ -53,21 +56,23 @@ def audit(
     the noise bought. `remedies`: the audit again under what could be published instead (docs/remedies.md). `profiles`:
     people to ask about; `data`: the training rows, whose exposure is listed by position and by groups of the column
     `protected`, with their values where `show_rows`. `register`: earlier releases about the same rows; all are audited
-    together, and the report says what the new one adds. Raises what `count` raises, `PolicyError` for a policy that is
-    none, `ReleaseError` for data that do not fit.
+    together (read over `domain`, by default the register's), and the report says what the new one adds. `learner`: what
+    knowing the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). Raises what
+    `count` raises, `PolicyError` for a policy that is none, `ReleaseError` for data that do not fit.
     """
     begun = time.monotonic()
     release = release_of(release, limits)
     exact = None if without_noise is None else release_of(without_noise, limits)
     limits = limits or Limits()
     chosen = policy if policy is None or isinstance(policy, Policy) else read_policy(os.fspath(policy))
-    beside = Beside(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies, seed)
+    beside = Beside(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies, seed,
+                    learner)  # fmt: skip
     parts = limits.share(AUDITED) if remedies and limits.seconds else limits
     earlier = register if register is None or isinstance(register, Register) else Register.read(os.fspath(register))
     with kept_open():
-        whole = release if earlier is None else together(release, earlier, limits)
+        whole = release if earlier is None else together(release, earlier, domain, limits)
         found = gathered(release if whole is None else whole, beside, parts)
-        added = None if earlier is None else what_it_adds(release, earlier, whole, found, limits)
+        added = None if earlier is None else what_it_adds(release, earlier, whole, found, domain, limits)
         tried = helping(release, found, chosen, beside, limits) if remedies else None
     around = Context(remedies=tried, adds=None if added is None else added.to_json(), seed=seed)
     told = None if chosen is None else assess(Report(found, around).facts, chosen, tried)
@@ -75,20 +80,23 @@ def audit(
     return Report(found, replace(around, made=now, assessment=told, limits=limits_json(limits)))
 
 
-def together(release: EncodedRelease, earlier: Register, limits: Limits) -> EncodedRelease | None:
+def together(
+    release: EncodedRelease, earlier: Register, domain: Domain | str | None, limits: Limits
+) -> EncodedRelease | None:
     """Return a release and the earlier ones as one, None where they are about different numbers of rows."""
     try:
-        return joined(release, earlier, limits)
+        return joined(release, earlier, limits, domain=domain)
     except ContradictionError:
         return None
 
 
 def what_it_adds(
-    release: EncodedRelease, earlier: Register, whole: EncodedRelease | None, found: Findings, limits: Limits
-) -> Added:
+    release: EncodedRelease, earlier: Register, whole: EncodedRelease | None, found: Findings,
+    domain: Domain | str | None, limits: Limits,
+) -> Added:  # fmt: skip
     """Return what a release adds to the earlier ones; `whole` is all together, and `found` what its audit found."""
     counted = None if whole is None or found.empty is not None or found.measures.status == "unsat" else found.measures
-    return adds(release, earlier, limits, after=counted, together=whole)
+    return adds(release, earlier, limits, domain=domain, after=counted, together=whole)
 
 
 def helping(

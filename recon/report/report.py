@@ -14,7 +14,7 @@ from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_line
 from recon.leaf_values.wording import audit_json as leaf_value_json
 from recon.leaf_values.wording import audit_lines as leaf_value_lines
 from recon.located.wording import audit_json, audit_lines
-from recon.measures.exposed import curve_points, exposed_groups
+from recon.measures.exposed import curve_points, exposed_groups, exposed_in_all
 from recon.report.audited import Audited
 from recon.report.document.drawing import drawing
 from recon.report.document.making import Context, audited, how
@@ -110,6 +110,7 @@ class Report(Displayed, Audited):
             **head,
             **({} if found.positions is None else {"positions": audit_json(found.positions, found.positions_truth)}),
             **({"leaf_values": leaf_value_json(*leaf_values)} if found.determined else {}),
+            **({} if found.learner_rule is None else {"learner_rule": dict(found.learner_rule)}),
             "without_row_order": headline_json(found.measures, digits),
             "not_assessed": not_assessed_json(found.release),
             **count_json(found.release, found.measures, digits),
@@ -157,6 +158,7 @@ class Report(Displayed, Audited):
             *([("What the file stores outright, without any attack", stored)] if stored else []),
             ("What an adversary is left with" + at, [*first, *certified_lines(found.certificate)]),
             *([("What the noise leaves", noise)] if noise else []),
+            *learner_section(found),
             *([("The same counted otherwise", worlds_lines(found.measures, stated=True))] if lines else []),
             ("Who is most exposed" + level, exposure_lines(found.measures)),
             *([("Suppressed and interval cells: what they can still be" + at, hidden)] if hidden else []),
@@ -168,15 +170,19 @@ class Report(Displayed, Audited):
         return [*out, ("This assumes", assumption_lines(found.release))]
 
 
+def learner_section(found: Findings) -> Sections:
+    """Return the section on what knowing the learner adds; none where nobody asked."""
+    return [] if found.learner_rule is None else [("What knowing the learner adds", list(found.learner_rule["lines"]))]
+
+
 def exposure_json(found: Findings) -> dict[str, Any]:
     """Return who is exposed and where, for tables and charts: groups, curve, attributes, the model drawn, persons."""
     m = found.measures
     if m.status == "unsat":
         return {}
-    exposed = exposed_groups(m)
     return {
-        "exposed": exposed,
-        "exposed_in_all": max(len(exposed), int((m.exposure["rows"] > 0).sum()) if len(m.exposure) else 0),
+        "exposed": exposed_groups(m),
+        "exposed_in_all": exposed_in_all(m),
         "curve": curve_points(m),
         "attribute_bits": list(found.attribute_bits),
         "forced": found.forced,

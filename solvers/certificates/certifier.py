@@ -40,7 +40,7 @@ from solvers.kernel.claims import (
     Removals,
     Sum,
 )
-from solvers.questions.query import BoxMultipliers, Side
+from solvers.questions.answers import BoxMultipliers, Side
 from solvers.statements.boxes import Box
 from solvers.statements.release import Release
 

@@ -22,7 +22,8 @@ from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior, decide
-from solvers.questions.query import Convention, CountAnswer, Decide, DecideAnswer
+from solvers.questions.answers import CountAnswer, DecideAnswer
+from solvers.questions.query import Convention, Decide
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, Release, World

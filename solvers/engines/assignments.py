@@ -19,21 +19,9 @@ from solvers.positions.settled import Settled, settled
 from solvers.positions.verdicts import decide_placed, decide_settled, share_placed
 from solvers.positions.worlds import draw_parts, draw_placed, list_placed
 from solvers.positions.worlds_left import count_placed
+from solvers.questions.answers import Answer, CountAnswer, LocatedAnswer, WorldsAnswer
 from solvers.questions.engine import Engine, no_coupling
-from solvers.questions.query import (
-    Answer,
-    Count,
-    CountAnswer,
-    Decide,
-    Enumerate,
-    Locate,
-    LocatedAnswer,
-    MostLikely,
-    Query,
-    Sample,
-    Share,
-    WorldsAnswer,
-)
+from solvers.questions.query import Count, Decide, Enumerate, Locate, MostLikely, Query, Sample, Share
 from solvers.statements.release import Release
 from solvers.statements.row_problem import bags_with_most
 from solvers.worlds.row_lists import RandomSource

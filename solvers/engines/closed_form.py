@@ -16,14 +16,12 @@ from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts
+from solvers.questions.answers import Answer, CountAnswer, DecideAnswer, ShareAnswer, WorldsAnswer, each_once
 from solvers.questions.engine import Engine
 from solvers.questions.query import (
-    Answer,
     Convention,
     Count,
-    CountAnswer,
     Decide,
-    DecideAnswer,
     Enumerate,
     LeaveOneOut,
     MostLikely,
@@ -31,9 +29,6 @@ from solvers.questions.query import (
     Sample,
     Selections,
     Share,
-    ShareAnswer,
-    WorldsAnswer,
-    each_once,
 )
 from solvers.statements.release import Release, World
 from solvers.worlds.row_lists import RandomSource, cell_boxes, draw_rows

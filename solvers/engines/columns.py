@@ -14,18 +14,9 @@ from solvers.cells.system import system_of
 from solvers.columns.single_partitions import decide_apart, decide_by_rows
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.answers import Answer, BoxMultipliers, CountAnswer, DecideAnswer, Side
 from solvers.questions.engine import FEW, Engine, no_coupling
-from solvers.questions.query import (
-    Answer,
-    BoxMultipliers,
-    Count,
-    CountAnswer,
-    Decide,
-    DecideAnswer,
-    Query,
-    Selections,
-    Side,
-)
+from solvers.questions.query import Count, Decide, Query, Selections
 from solvers.statements.release import Release
 
 COUNTING = 0.25  # share of the time spent on a contradiction before other engines look for a world

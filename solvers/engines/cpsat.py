@@ -15,9 +15,9 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, refuted
 from solvers.histograms.branches import Branch
+from solvers.questions.answers import Answer, PerCellAnswer
 from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
-    Answer,
     Count,
     Decide,
     Enumerate,
@@ -26,7 +26,6 @@ from solvers.questions.query import (
     LeaveOneOut,
     MostLikely,
     PerCell,
-    PerCellAnswer,
     Query,
     Sample,
     Share,

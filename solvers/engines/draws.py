@@ -13,8 +13,9 @@ from dataclasses import replace
 from solvers.columns.single_partitions import world_of
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
+from solvers.questions.answers import Answer, WorldsAnswer
 from solvers.questions.engine import Engine, not_searched
-from solvers.questions.query import Answer, MostLikely, Query, WorldsAnswer
+from solvers.questions.query import MostLikely, Query
 from solvers.statements.release import Release
 from solvers.worlds.row_lists import RandomSource
 

@@ -10,7 +10,8 @@ from solvers.clauses.model_counters import ModelCounter, log2_above
 from solvers.engines import COUNTERS, made
 from solvers.foundation.errors import ReconError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import HASHED, Convention, Count
+from solvers.questions.answers import HASHED
+from solvers.questions.query import Convention, Count
 from solvers.statements.release import Release
 
 SECONDS = 60.0  # for one counter, where no limit is given

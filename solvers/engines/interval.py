@@ -15,8 +15,9 @@ from solvers.cells.system import System, system_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import SECONDS, Limits
 from solvers.interval.bracket import Bracket, Budget, Case
+from solvers.questions.answers import Answer, CountAnswer
 from solvers.questions.engine import Engine
-from solvers.questions.query import Answer, Convention, Count, CountAnswer, Query
+from solvers.questions.query import Convention, Count, Query
 from solvers.statements.release import Release
 
 SHARE = 0.97  # of the time left that is planned

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from solvers.columns.single_partitions import world_bounds, world_of
 from solvers.foundation.limits import Limits
+from solvers.questions.answers import Answer, WorldsAnswer
 from solvers.questions.engine import Engine, no_coupling, not_searched
-from solvers.questions.query import Answer, Count, MostLikely, Query, WorldsAnswer
+from solvers.questions.query import Count, MostLikely, Query
 from solvers.statements.release import Release
 from solvers.worlds.row_lists import RandomSource
 

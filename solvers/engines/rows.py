@@ -12,16 +12,9 @@ from numpy.typing import NDArray
 from solvers.columns.single_partitions import decide_apart, world_bounds, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.answers import Answer, CountAnswer, WorldsAnswer
 from solvers.questions.engine import COARSE, Engine, no_coupling
-from solvers.questions.query import (
-    Answer,
-    Count,
-    CountAnswer,
-    Decide,
-    MostLikely,
-    Query,
-    WorldsAnswer,
-)
+from solvers.questions.query import Count, Decide, MostLikely, Query
 from solvers.statements.release import Release
 from solvers.worlds.row_lists import RandomSource
 

@@ -16,18 +16,9 @@ from solvers.clauses.sat import Question, SatResult, satisfy, settle
 from solvers.columns.single_partitions import decide_apart, decide_by_rows, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.answers import Answer, CountAnswer, DecideAnswer, WorldsAnswer
 from solvers.questions.engine import COARSE, Engine, no_coupling
-from solvers.questions.query import (
-    Answer,
-    Count,
-    CountAnswer,
-    Decide,
-    DecideAnswer,
-    MostLikely,
-    Query,
-    Selections,
-    WorldsAnswer,
-)
+from solvers.questions.query import Count, Decide, MostLikely, Query, Selections
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import Release
 from solvers.worlds.row_lists import RandomSource

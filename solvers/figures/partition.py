@@ -19,7 +19,8 @@ from solvers.figures.bits import bits_of, mean, ratio, uninformed, unnamed_facto
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import known_rows
-from solvers.questions.query import Convention, CountAnswer, DecideAnswer, Selections
+from solvers.questions.answers import CountAnswer, DecideAnswer
+from solvers.questions.query import Convention, Selections
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, Release
 from solvers.worlds.row_lists import RowList, cell_boxes

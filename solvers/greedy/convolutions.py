@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.greedy.states import TINY, UP, U, Floats, Mask, Window, normalised
+from solvers.greedy.states import TINY, UP, Floats, Mask, U, Window, normalised
 
 FEW = 48  # states of a window that others are shifted by, one after the other
 DIRECT = 3e6  # products below which a direct convolution is faster than transforms
@@ -88,9 +88,7 @@ def _together(
         mass[mass < TINY] = 0.0
         lost += 2 * TINY * mass.size
     exponent = one.exponent + two.exponent
-    return normalised(
-        Window(one.first + two.first, one.second + two.second, mass, exponent, relative, lost, factors)
-    )
+    return normalised(Window(one.first + two.first, one.second + two.second, mass, exponent, relative, lost, factors))
 
 
 def _least(window: Window) -> float:

@@ -66,7 +66,7 @@ class Mass:
         error = self.error + (rows + len(self.windows) + 256) * UNIT
         value = math.log2(total) + most
         slack = 1.5 * error + 4 * UNIT * (abs(value) + abs(most) + 1)  # 1 / ln 2 < 1.5
-        certain = 1.0 - 2.0 ** min(0.0, self.doubt - value + slack + STEP)
+        certain = 1.0 - math.exp2(min(0.0, self.doubt - value + slack + STEP))
         low = value - slack + math.log2(certain) - 4 * UNIT if certain > 0 else -math.inf
         return low, added(value + slack, self.lost) if self.lost > -math.inf else value + slack
 
@@ -77,7 +77,7 @@ def added(a: float, b: float) -> float:
         a, b = b, a
     if b == -math.inf:
         return a
-    return a + 1.5 * 2.0 ** max(b - a, -1000.0) + 4 * UNIT * (abs(a) + 1)  # log2(1 + x) < 1.5 x
+    return a + 1.5 * math.exp2(max(b - a, -1000.0)) + 4 * UNIT * (abs(a) + 1)  # log2(1 + x) < 1.5 x
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +283,7 @@ def _trimmed(mass: Mass, least: float) -> Mass:
     """Return the windows cut to the entries of at least 2^least, with their largest entry between 1 and 2."""
     windows, lost = [], mass.lost
     for window in mass.windows:
-        near = window.mass >= 2.0 ** min(max(least - window.scale, -1020.0), 1020.0)
+        near = window.mass >= math.exp2(min(max(least - window.scale, -1020.0), 1020.0))
         rows, columns = np.flatnonzero(near.any(axis=1)), np.flatnonzero(near.any(axis=0))
         if not len(rows):
             lost = added(lost, math.log2(float(window.mass.sum())) + window.scale + STEP)

@@ -68,7 +68,7 @@ class Sampler:
             windows.append(found)
             if sum(w.mass.nbytes for w in {id(w): w for d in windows for w in d.values()}.values()) > limits.memory:
                 raise Inconclusive("the memory is too small to keep the states of every column")
-        exact = all(w.lost <= 0 for found in windows for w in found.values())
+        exact = all(w.lost <= 0 and w.relative < 0.1 for found in windows for w in found.values())
         leaves = np.flatnonzero(tree.column < 0)
         sizes = tree.counts[leaves].ravel()
         return cls(
@@ -145,8 +145,9 @@ class Sampler:
 
 @dataclass(frozen=True)
 class _Draw:
-    """One draw: its probability, exactly; bounds on (true probability / it): `most` over all, `least` of this one
-    over `most`.
+    """One draw: its probability, exactly, and bounds on the ratio of the true probability to it.
+
+    `most` over all outcomes, `least` for this one, divided by `most`.
     """
 
     chance: Fraction

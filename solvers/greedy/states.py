@@ -84,7 +84,9 @@ def binomials(n: int) -> tuple[Floats, NDArray[np.int64]]:
 
 def free_leaf(counts: tuple[int, int], cut: float) -> Window:
     """Return the shares of all fillings of a leaf's rows by their state: a product of two binomial distributions."""
-    parts = [_cut_line(*_scaled(*binomials(n)), cut if (counts[0] + 1) * (counts[1] + 1) > SMALL else 0.0) for n in counts]
+    parts = [
+        _cut_line(*_scaled(*binomials(n)), cut if (counts[0] + 1) * (counts[1] + 1) > SMALL else 0.0) for n in counts
+    ]
     (p, first, e, lost), (q, second, g, missed) = parts
     mass = np.outer(p, q)
     gone = (lost * float(q.sum()) + missed * float(p.sum()) + lost * missed) * UP + _dropped(mass)

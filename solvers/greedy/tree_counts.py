@@ -189,15 +189,16 @@ class Passes:
         self.limits.check("the states of the columns were counted")
         children = [windows[int(child)] for child in (tree.otherwise[node], tree.then[node])]
         before = [log2_of(w.total, w.exponent) for w in children]
-        window = convolved(*children, self.limits, direct=self.direct)
+        window = convolved(children[0], children[1], self.limits, direct=self.direct)
         window = kept(window, conditions.split(node, window), self.cut)
         given = before[0][0] + before[1][0], before[0][1] + before[1][1]
         return window, _bits_between(given, log2_of(window.total, window.exponent))
 
 
 def _bits_between(before: Bits, after: Bits) -> Bits:
-    high = before[1] - after[0]  # also where both are infinite
-    return max(0.0, before[0] - after[1]), high if high == high else np.inf
+    if after[0] == -np.inf:
+        return (0.0 if before[0] == -np.inf else max(0.0, before[0] - after[1])), np.inf
+    return max(0.0, before[0] - after[1]), before[1] - after[0]
 
 
 def empty_node(conditions: Conditions, column: int, limits: Limits) -> int | None:
@@ -218,8 +219,8 @@ def empty_node(conditions: Conditions, column: int, limits: Limits) -> int | Non
             reached[node] = ~every
             reached[node][conditions.counts(int(tree.then[node]))] = True
         else:
-            sums = sums_reached(*(reached.pop(int(v[node])) for v in (tree.then, tree.otherwise)), limits)
-            reached[node] = sums & conditions.split(node, Window(0, 0, sums))
+            sums = sums_reached(reached.pop(int(tree.then[node])), reached.pop(int(tree.otherwise[node])), limits)
+            reached[node] = sums & conditions.split(node, Window(0, 0, np.zeros(sums.shape)))
         if not reached[node].any():
             return node
     return None
@@ -298,4 +299,3 @@ def _depth(tree: ChosenTree, node: int) -> int:
             if child >= 0:
                 depth[int(child)] = depth[parent] + 1
     return depth[node]
-

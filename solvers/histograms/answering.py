@@ -21,25 +21,20 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.branches import Branch, Final, WeightedHistograms, branches_of, extreme_histogram
 from solvers.histograms.decision_diagram import Layers, incoming
 from solvers.histograms.system_membership import decide_coupled, leave_one_out_coupled, share_coupled
+from solvers.questions.answers import Answer, CountAnswer, ExtremeAnswer, JointAnswer, PerCellAnswer, WorldsAnswer
 from solvers.questions.query import (
-    Answer,
     Attain,
     Convention,
     Count,
-    CountAnswer,
     Decide,
     Enumerate,
     Extreme,
-    ExtremeAnswer,
     Joint,
-    JointAnswer,
     LeaveOneOut,
     PerCell,
-    PerCellAnswer,
     Query,
     Sample,
     Share,
-    WorldsAnswer,
 )
 from solvers.statements.release import World
 from solvers.worlds.row_lists import RandomSource

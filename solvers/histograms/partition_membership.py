@@ -19,7 +19,8 @@ from solvers.cells.partition_cells import Cells
 from solvers.foundation.array_types import Bits
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Decide, DecideAnswer, LeaveOneOut, LeaveOneOutAnswer, Selections, settled_share
+from solvers.questions.answers import DecideAnswer, LeaveOneOutAnswer, settled_share
+from solvers.questions.query import Decide, LeaveOneOut, Selections
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL

@@ -23,16 +23,8 @@ from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import Branch, WeightedHistograms, extreme_histogram
 from solvers.histograms.partition_membership import Prior, Weights, box_pairs, chunk_of
-from solvers.questions.query import (
-    Convention,
-    Decide,
-    DecideAnswer,
-    LeaveOneOut,
-    LeaveOneOutAnswer,
-    Selections,
-    Share,
-    ShareAnswer,
-)
+from solvers.questions.answers import DecideAnswer, LeaveOneOutAnswer, ShareAnswer
+from solvers.questions.query import Convention, Decide, LeaveOneOut, Selections, Share
 from solvers.statements.release import ANY_LABEL
 
 ASKED = "profiles were asked about"

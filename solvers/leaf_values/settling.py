@@ -38,7 +38,7 @@ from solvers.leaf_values.combining import Statements
 from solvers.leaf_values.lattice import MOST, reduced, unavailable
 from solvers.leaf_values.peeling import affordable, peel
 from solvers.leaf_values.residuals import evaluated
-from solvers.questions.query import SettledAnswer, Status
+from solvers.questions.answers import SettledAnswer, Status
 from solvers.statements.boxes import Boxes
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release

@@ -28,7 +28,8 @@ from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.gradients.boosted import Boosted
 from solvers.leaf_values.combining import TINY, UNIT
-from solvers.questions.query import Status, Targets, TargetsAnswer
+from solvers.questions.answers import Status, TargetsAnswer
+from solvers.questions.query import Targets
 from solvers.statements.boxes import Boxes
 from solvers.statements.release import ANY_LABEL, Partition, Release
 

@@ -38,7 +38,8 @@ from solvers.leaf_values.combining import Statements
 from solvers.leaf_values.lattice import MOST, Search, Sums, unavailable
 from solvers.leaf_values.peeling import propagate
 from solvers.programs.cpsat import FOUND, refuse, run, state
-from solvers.questions.query import Answer, MostLikely, WorldsAnswer
+from solvers.questions.answers import Answer, WorldsAnswer
+from solvers.questions.query import MostLikely
 from solvers.statements.boxes import Box
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release, World

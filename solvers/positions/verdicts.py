@@ -27,7 +27,8 @@ from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import Settled
 from solvers.positions.sizes import places_of
 from solvers.positions.worlds_left import WORLD, numbers_of
-from solvers.questions.query import Decide, DecideAnswer, Selections, Share, ShareAnswer, settled_share
+from solvers.questions.answers import DecideAnswer, ShareAnswer, settled_share
+from solvers.questions.query import Decide, Selections, Share
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, Release

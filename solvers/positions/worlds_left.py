@@ -27,7 +27,8 @@ from solvers.foundation.limits import Limits
 from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import settled
 from solvers.positions.sizes import SLACK, Boxed, bits_left, boxed, log2_whole
-from solvers.questions.query import Convention, CountAnswer
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import Convention
 from solvers.statements.row_problem import RowProblem
 
 WORLD = 0.4  # of the time for a world, from which a lower bound follows

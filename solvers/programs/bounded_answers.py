@@ -18,24 +18,26 @@ from solvers.histograms.system_membership import Overlap, before_release, overla
 from solvers.linear.linear_program import Relaxation
 from solvers.linear.mixed_integer import first_histogram
 from solvers.programs.cell_model import CellModel, SolveResult
+from solvers.questions.answers import (
+    Answer,
+    DecideAnswer,
+    ExtremeAnswer,
+    LeaveOneOutAnswer,
+    ShareAnswer,
+    WorldsAnswer,
+    each_once,
+)
 from solvers.questions.engine import COARSE
 from solvers.questions.query import (
-    Answer,
     Decide,
-    DecideAnswer,
     Enumerate,
     Extreme,
-    ExtremeAnswer,
     LeaveOneOut,
-    LeaveOneOutAnswer,
     MostLikely,
     Query,
     Sample,
     Selections,
     Share,
-    ShareAnswer,
-    WorldsAnswer,
-    each_once,
 )
 from solvers.statements.release import World
 from solvers.worlds.row_lists import RandomSource

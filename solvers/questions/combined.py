@@ -11,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.errors import EngineError
-from solvers.questions.query import (
+from solvers.questions.answers import (
     Answer,
     CountAnswer,
-    Decide,
     DecideAnswer,
     ExtremeAnswer,
-    Query,
-    Selections,
     ShareAnswer,
     Status,
     settled_share,
 )
+from solvers.questions.query import Decide, Query, Selections
 
 NEAR = 1e-9  # relative: bounds on log2 that cross by less differ by rounding
 

@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Literal
 
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Answer, Enumerate, MostLikely, Query, Sample
+from solvers.questions.answers import Answer
+from solvers.questions.query import Enumerate, MostLikely, Query, Sample
 from solvers.questions.relaxed import refused
 from solvers.statements.release import Loose, Partition, Release
 

@@ -12,19 +12,18 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.foundation.errors import Unsupported
-from solvers.questions.query import (
+from solvers.questions.answers import (
     Answer,
     CountAnswer,
     DecideAnswer,
-    Extreme,
     ExtremeAnswer,
     LeaveOneOutAnswer,
     LocatedAnswer,
     PerCellAnswer,
-    Query,
     ShareAnswer,
     settled_share,
 )
+from solvers.questions.query import Extreme, Query
 from solvers.statements.release import Release
 
 

@@ -19,7 +19,7 @@ from recon.auditing.persons.row_groups import RowGroups, row_groups
 from recon.certificates.issuing import json_value
 from recon.frames.naming import named_like
 from recon.frames.selections import missing, whole_rows
-from recon.frames.true_rows import violations
+from recon.frames.true_rows import TrueRows, demand_attributes, violations
 from recon.loading.settled import as_released
 from recon.located.placed_rows import PlacedRows
 from recon.measures.figures import Measures
@@ -66,8 +66,10 @@ def exposed_rows(
     people = rows
     rows = by_gap(release, rows)
     limits.check("the training data beside the release")
-    refuse_others(release, rows)
-    found = row_groups(release, measures, rows, limits)
+    demand_attributes(release, rows)
+    seen = TrueRows.of(release, rows)
+    refuse_others(release, rows, seen)
+    found = row_groups(release, measures, seen, limits)
     if positions is not None:
         found, said_of_order = with_positions(found, positions, people)
         notes = [*notes, said_of_order]
@@ -111,9 +113,9 @@ def refuse_gaps(rows: pd.DataFrame) -> None:
             raise ReleaseError(message, place=place, file=rows.attrs.get("file", ""))
 
 
-def refuse_others(release: EncodedRelease, rows: pd.DataFrame) -> None:
+def refuse_others(release: EncodedRelease, rows: pd.DataFrame, seen: TrueRows) -> None:
     """Raise `ReleaseError` where the data are no possible world of the release, with the first statement they break."""
-    broken = violations(as_released(release), rows)
+    broken = violations(as_released(release), rows, seen)
     if not broken:
         return
     more = f" (and {len(broken) - 1:,} more)" if len(broken) > 1 else ""

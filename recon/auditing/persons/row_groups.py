@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
-from recon.auditing.persons.alike import equal_rows
 from recon.frames.true_rows import TrueRows
 from recon.leaf_values.determined import single_rows
 from recon.loading.settled import proofs, settled_release
@@ -89,29 +88,25 @@ class RowGroups:
         return np.lexsort((np.arange(len(self)), least, width, bits))
 
 
-def row_groups(release: EncodedRelease, measures: Measures, rows: pd.DataFrame, limits: Limits) -> RowGroups:
-    """Return the group of every row and what is left of it; `rows` are whole rows by the names of the domain.
+def row_groups(release: EncodedRelease, measures: Measures, seen: TrueRows, limits: Limits) -> RowGroups:
+    """Return the group of every row and what is left of it; `seen` are whole rows as the release sees them.
 
     The measures are of the same release. Conditional on the row's leaf or rule (and class), or cell, as measured.
     Raises `Inconclusive` when time is up. Cost: vectorised, rows times regions in bits.
     """
     release = settled_release(release, limits)
     limits.check("finding the groups of the training rows")
-    first, back = equal_rows(rows)
-    once = rows.iloc[first]
-    once.attrs.update(rows.attrs)
-    seen = TrueRows.of(release, once)
     lines = measures.exposure
     block = None if measures.of_cells else release.statements.single
     if block is not None and len(lines) == len(block):
         found = statements_of(block, seen, release.statements.domain.label)
     else:
         found = cells_of(release, lines, seen, limits)
-    groups = of_lines(release, lines, found[seen.back])
+    groups = of_lines(release, lines, found)
     if measures.counted.relative:  # sizes are volumes there: only their ratios mean anything, and 1 is no single row
         nothing = np.full(len(groups), np.nan)
         groups = replace(groups, bits_left=nothing, share_left=nothing, worlds=[None] * len(groups.worlds))
-    return given_back(release, seen, groups).at(back)
+    return given_back(release, seen, groups).at(seen.back)
 
 
 def statements_of(block: Partition, seen: TrueRows, label: int | None) -> Numbers:
@@ -171,7 +166,7 @@ def given_back(release: EncodedRelease, seen: TrueRows, found: RowGroups) -> Row
         at = statements_of(block, seen, release.statements.domain.label)
         single = single_rows(release, block)
         whole |= (at >= 0) & (block.low[at] > 0) & single[block.region[at]] & (block.label[at] != ANY_LABEL)
-    new = whole[seen.back] & ~found.pinned
+    new = whole & ~found.pinned
     if not new.any():
         return found
     return replace(

@@ -42,7 +42,9 @@ def profile_lines(profiles: Mapping[str, Any]) -> list[str]:
         likely = one["probability"]
         share = "" if likely is None or one["verdict"] != "possible" else f", probability {percent(likely)}"
         proof = f"; certificate {one['certificate'][:16]}" if one["certificate"] else ""
-        out.append(f"  {person(one)}: {named(one['verdict'])}{share}: {named(one['why'], 1_000)}{proof}")
+        out.append(
+            f"  {person(one)}: {named(one['verdict'])}{share}: {named(one['why'], 1_000)}{proof}{values(one.get('profile_values'))}"
+        )
     if total > SHOWN:
         out.append(f"  and {total - SHOWN:,} more")
     conventions = dict.fromkeys(one["convention"] for one in rows if one["convention"] and one["verdict"] == "possible")
@@ -91,7 +93,14 @@ def row_text(one: Mapping[str, Any]) -> str:
     bits = one["bits_left"]
     open_ = "no figure" if bits is None else f"{bits:,.2f} bits left"
     left = "known wholly" if one["pinned"] else open_
-    return f"position {one['position']}{where}{size}: {left}"
+    return f"position {one['position']}{where}{size}: {left}{values(one.get('row'))}"
+
+
+def values(row: Mapping[str, Any] | None) -> str:
+    """Return the values of a person where they were asked for, "" else."""
+    if not row:
+        return ""
+    return ": " + ", ".join(f"{named(name, 60)} = {named(str(value), 60)}" for name, value in row.items())
 
 
 def rows_text(least: int, most: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
     from solvers.foundation.limits import Limits
-    from solvers.questions.query import CountAnswer
+    from solvers.questions.answers import CountAnswer
 
 
 def stored_certificates(found: list[Any], folder: str | None, out: str | None, kind: str = "certificate") -> list[Any]:
@@ -38,7 +38,7 @@ def estimates_json(
     from recon.report.wording.headline import LOG2_10
     from solvers.chain import estimates
     from solvers.foundation.exact import decimal
-    from solvers.questions.query import HASHED
+    from solvers.questions.answers import HASHED
 
     out = []
     for found in estimates(release.statements, "ordered", limits, names):

@@ -23,6 +23,7 @@ from recon.console.options import (
     KnownColumns,
     KnownRows,
     LabelName,
+    LearnerRule,
     LogJson,
     MaxCells,
     Memory,
@@ -42,6 +43,7 @@ from recon.console.options import (
 from recon.console.output import print_lines, working, write_text
 
 if TYPE_CHECKING:
+    from encoders.domain.domain import Domain
     from encoders.encode.encoder import EncodedRelease
     from recon.policies.policy import Policy
     from solvers.foundation.limits import Limits
@@ -69,7 +71,8 @@ def audit(
     label: LabelName = None, protected: Protected = None, show_rows: ShowRows = False, remedies: Remedies = False,
     domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, known: KnownColumns = None,
     convention: ConventionName = None, truth: Truth = None, population: Population = None, seed: Seed = 0,
-    digits: Digits = 10_000, out: ReportOut = None, seconds: Seconds = None, memory: Memory = "1G",
+    learner: LearnerRule = "none", digits: Digits = 10_000, out: ReportOut = None,
+    seconds: Seconds = None, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, without_noise: WithoutNoise = None,
     workers: Workers = 1, dask: Cluster = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
@@ -83,6 +86,7 @@ def audit(
     chosen = policy_of(policy)
     with working(seconds, memory, max_cells, quiet, log_json) as whole, kept_open():
         limits = within_machine(whole, workers, dask)
+        domain = domain or registered_domain(register)
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
         if release.rows.high is None and not json:  # nothing can be counted, but something is said
             write_facts(release, limits, chosen, out)
@@ -90,11 +94,26 @@ def audit(
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, chosen, convention=convention, truth=real, population=people, without_noise=exact,
                      limits=limits, seed=seed, remedies=remedies, profiles=asked, data=given, protected=protected,
-                     show_rows=show_rows, register=register, command=command_line())  # fmt: skip
+                     show_rows=show_rows, register=register, learner=learner,
+                     domain=declared(domain, label) if register else None, command=command_line())  # fmt: skip
     write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
     if report.findings.empty is not None and (json or out):
         print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
     raise typer.Exit(ended(report, bool(out)))
+
+
+def registered_domain(register: str | None) -> str | None:
+    """Return the file of the domain that a register reads its releases with, None where it names none."""
+    from recon.registers.register import Register as Registered
+
+    return None if register is None else Registered.read(register).domain
+
+
+def declared(domain: str | None, label: str | None) -> Domain | None:
+    """Return the domain that was given."""
+    from recon.loading.loading import read_domain
+
+    return None if domain is None else read_domain(domain, label, lenient=True)
 
 
 def write_facts(release: EncodedRelease, limits: Limits, policy: Policy | None, out: str | None) -> None:

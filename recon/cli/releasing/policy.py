@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.console.guarding import same_file
-from recon.console.options import Confidence, Json, LogJson, MaxCells, Memory, Quiet, Seconds, Seed, written_as
+from recon.console.options import (
+    Confidence,
+    DomainFile,
+    Json,
+    LogJson,
+    MaxCells,
+    Memory,
+    Quiet,
+    Seconds,
+    Seed,
+    written_as,
+)
 from recon.console.output import (
     CONTRADICTION,
     DONE,
@@ -29,7 +40,7 @@ if TYPE_CHECKING:
     from solvers.foundation.limits import Limits
 
 PolicyFile = Annotated[str | None, typer.Argument(metavar="[FILE]", help="Policy file (TOML), or preset:NAME.")]
-Init = Annotated[bool, typer.Option("--init", help="Write a new policy file, every key explained.")]
+Init = Annotated[bool, typer.Option("--init", help="A new policy file, every key explained.")]
 PresetName = Annotated[
     str | None, typer.Option("--preset", help="With --init: the preset that it extends (see --list).")
 ]
@@ -111,8 +122,8 @@ class Gate:
 
 
 def gate(
-    files: Gated, policy: ByPolicy, sarif: SarifOut = None, junit: JunitOut = None, json: Json = False,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
+    files: Gated, policy: ByPolicy, domain: DomainFile = None, sarif: SarifOut = None, junit: JunitOut = None,
+    json: Json = False, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     seed: Seed = 0, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Audit each model by itself against a policy; exit code 1 if one violates it, else 3, 5 or 4, 0 if all meet it."""
@@ -125,7 +136,7 @@ def gate(
     found = []
     for file in files:
         with working(seconds, memory, max_cells, quiet, log_json) as limits:
-            found.append(gated(file, demanded, limits, confidence, seed))
+            found.append(gated(file, domain, demanded, limits, confidence, seed))
         if not json:
             print_lines(found[-1].line)
     if json:
@@ -143,14 +154,16 @@ def said(one: Gate) -> dict[str, Any]:
     return {"file": one.file, "verdict": verdict, "sentence": sentence, "exit_code": one.code}
 
 
-def gated(file: str, demanded: Policy, limits: Limits, confidence: float, seed: int) -> Gate:
+def gated(
+    file: str, domain: str | None, demanded: Policy, limits: Limits, confidence: float, seed: int
+) -> Gate:  # fmt: skip
     """Return what a policy says of one file; what cannot be audited is said too and stops no other file."""
     from recon.cli.session import open_release
     from recon.report.audit import audit
     from solvers.foundation.errors import ReconError
 
     try:
-        release = open_release([file], None, False, limits, confidence)
+        release = open_release([file], domain, False, limits, confidence)
         document = audit(release, demanded, limits=limits, seed=seed).to_dict()
     except (ReconError, OSError) as error:
         print_error(error)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Listed
 from encoders.encode.encoder import EncodedRelease
+from recon.auditing.persons.row_groups import row_groups
 from recon.experiments.beyond.sizes import COUNTED, domain_of, models, released
 from recon.experiments.experiment import Point, Row
 from recon.experiments.splits import Split
@@ -72,15 +73,13 @@ def removed_bits(release: EncodedRelease, some: Split, limits: Limits) -> tuple[
 
     Conditional on the row's leaf or rule and its label (`assigned`), as in the paper.
     """
-    block = release.statements.single
-    if block is None:
+    if release.statements.single is None:
         raise Unsupported("exposure by group is told for one tree or rule list")
-    lines = measure(release, "assigned", limits).exposure
-    left = np.full(len(block.boxes), np.nan)
-    left[lines["region"].to_numpy()] = lines["bits_left"].to_numpy()
-    rows = TrueRows.of(release, some.x.assign(**{str(some.y.name): some.y}))
+    figures = measure(release, "assigned", limits)
+    found = row_groups(release, figures, TrueRows.of(release, some.x.assign(**{str(some.y.name): some.y})), limits)
+    lines = figures.exposure
     before = float((lines["bits_left"] + lines["bits_removed"]).iloc[0])
-    return before - left[rows.regions(block.boxes)][rows.back], before
+    return before - found.bits_left, before
 
 
 def among_most(removed: NDArray[np.float64]) -> NDArray[np.float64]:

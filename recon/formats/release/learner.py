@@ -35,6 +35,9 @@ def to_learner(part: LearnerPart, kind: str, place: str) -> Learner:
         given[name] = float(given[name])
         if not math.isfinite(given[name]):
             raise ReleaseError(f"the number {given[name]} is not finite", place=f"{place}.{name}")
+    share = given["min_weight_fraction_leaf"]
+    if share > 0.5:
+        raise ReleaseError(f"is at most 0.5, but it is {share}", place=f"{place}.min_weight_fraction_leaf")
     return Learner(**given, source=SOURCE)
 
 

@@ -176,7 +176,7 @@ class LearnerPart(Part, kw_only=True):
     max_depth: Annotated[int, Meta(ge=1)] | None = None
     min_samples_split: Annotated[int, Meta(ge=2)] = 2
     min_samples_leaf: Annotated[int, Meta(ge=1)] = 1
-    min_weight_fraction_leaf: Annotated[int, Meta(ge=0, le=0)] | Annotated[float, Meta(ge=0, le=0.5)] = 0.0
+    min_weight_fraction_leaf: Share = 0.0
     max_features: Annotated[int, Meta(ge=1)] | None = None
     max_leaf_nodes: Annotated[int, Meta(ge=2)] | None = None
     min_impurity_decrease: Amount = 0.0

@@ -48,7 +48,7 @@ def readings(name: str) -> Iterator[tuple[str, str]]:
     """Yield the ways to read a name as an attribute and a value, the shortest attribute first."""
     for found in islice(SEPARATOR.finditer(name), PREFIXES):
         base, value = name[: found.start()], name[found.end() :]
-        if base.strip() and value.strip() and not base.endswith(TESTS) and not value.startswith(TESTS):
+        if any(map(str.isalnum, base)) and value.strip() and not base.endswith(TESTS) and not value.startswith(TESTS):
             yield base, value
 
 

@@ -14,7 +14,12 @@ threshold; the one with the fewest digits is shown. What holds of the shown test
   the gaps there.
 - Other 64-bit numbers may differ in the seventh digit.
 
-Source: D. W. Matula, "In-and-out conversions", Communications of the ACM 11, 1968 (10^6 < 2^23: 6 digits survive).
+Other models compare 64-bit numbers. Their thresholds are shown as they are, but for last digits that arithmetic left
+next to a short decimal (LightGBM's 39.50000000000001): decimals of up to 15 digits pass both or neither, other 64-bit
+numbers may differ in the sixteenth.
+
+Source: D. W. Matula, "In-and-out conversions", Communications of the ACM 11, 1968 (10^6 < 2^23: 6
+digits survive 32 bits; 10^15 < 2^52: 15 digits survive 64).
 """
 
 from __future__ import annotations
@@ -29,7 +34,8 @@ from encoders.domain.values import Position, plain
 
 Shown = tuple[str, int]  # the number, and the side of the cut: 1 "at most", 0 "below"
 
-SURVIVE = 6  # decimal digits that survive 32 bits
+SURVIVE, LONGER = 6, 15  # decimal digits that survive 32 and 64 bits
+NOISE = 4  # digits that must go, for a 64-bit threshold not to be shown in full
 WHOLE = 2.0**24  # up to here whole numbers are 32-bit numbers
 LONG = 10**16  # from here on whole numbers are written with a power of ten
 FAR = 10**300  # beyond all 32-bit numbers, and still a 64-bit one
@@ -46,10 +52,30 @@ def edge_text(cuts: Cuts, edge: int, single: bool) -> Shown:
     if isinstance(x, float):
         return "", side
     side = min(int(side), 1)
-    if not single or not 0 < edge < len(cuts.edges) - 1 or abs(x) > WHOLE:
+    if not 0 < edge < len(cuts.edges) - 1 or abs(x) > WHOLE:
         return in_full(x), side
+    if not single:
+        alone = all(rounded(cuts.edges[e]) != rounded((x, side)) for e in (edge - 1, edge + 1))
+        return without_noise(x, side) if alone else (in_full(x), side)
     found = shortest(float(x), side, position(cuts.edges[edge - 1]), position(cuts.edges[edge + 1]))
     return (in_full(x), side) if found is None else (written(found[0]), found[1])
+
+
+def rounded(edge: Position) -> float:
+    """Return the number of an edge to 15 digits."""
+    return float(f"{position(edge)[0]:.{LONGER}g}")
+
+
+def without_noise(x: Fraction, side: int) -> Shown:
+    """Return the test that passes the same decimals of 15 digits as one at x, where it is much shorter; else that one.
+
+    The decimal of 15 digits nearest to x is the last one below x, or the first above.
+    """
+    full, near = in_full(x), rounded((x, side))
+    short = written(near)
+    if len(short) > len(full) - NOISE:
+        return full, side
+    return short, int(Fraction(repr(near)) < x)
 
 
 def in_full(x: Fraction) -> str:

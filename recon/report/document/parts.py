@@ -176,14 +176,19 @@ class Assessment(Part):
     checks: list[Check] = []
 
 
-class AttributeBits(Part):
-    """What is revealed of one attribute: bits per person before, revealed (mean), the share, people known for sure."""
+class AttributeBits(Part, rename={"bound": "is"}):
+    """What is revealed of one attribute: bits per person before, revealed (mean), the share, people known for sure.
+
+    `is`: "at least" where the bits revealed are a lower bound; `why` they are not known.
+    """
 
     name: str
-    bits_before: Float
-    bits_revealed: Float
-    share: Float
+    bits_before: Float | None = None
+    bits_revealed: Float | None = None
+    share: Float | None = None
     forced_rows: Whole | None = None
+    bound: str | None = None
+    why: str | None = None
 
 
 class ForcedRows(Part):
@@ -232,66 +237,6 @@ class Drawing(Part):
     note: str = ""
 
 
-class Profile(Part):
-    """A given person, and whether somebody like that is in the training data."""
-
-    position: Whole
-    verdict: str
-    name: str | None = None
-    probability: Float | None = None
-    convention: str | None = None
-    certificate: str | None = None
-    why: str = ""
-
-
-class Profiles(Part):
-    """The given people."""
-
-    rows: list[Profile] = []
-    rows_in_all: Whole = 0
-    shown: bool = False
-
-
-class Person(Part):
-    """A row of the training data, by position; `row` only where it was asked for."""
-
-    position: Whole
-    group: str = ""
-    bits_left: Float | None = None
-    worlds_per_row: str | None = None
-    group_rows: Interval | None = None
-    pinned: bool = False
-    row: dict[str, Any] | None = None
-
-
-class PeopleGroup(Part):
-    """People with one value of a protected attribute, and how exposed they are."""
-
-    value: str
-    rows: Whole
-    mean_bits_left: Float | None = None
-    mean_share_left: Float | None = None
-    pinned: Whole | None = None
-    least_bits_left: Float | None = None
-
-
-class ByGroup(Part):
-    """Exposure by a protected attribute."""
-
-    attribute: str
-    groups: list[PeopleGroup] = []
-
-
-class Persons(Part):
-    """How exposed the given training rows are, the most exposed first."""
-
-    label: str | None = None
-    most_exposed: list[Person] = []
-    in_all: Whole = 0
-    by_group: ByGroup | None = None
-    notes: list[str] = []
-
-
 class Remedy(Part):
     """The figures of the audit under a remedy."""
 
@@ -310,37 +255,6 @@ class Remedy(Part):
     seconds: Float | None = None
     note: str = ""
     command: str | None = None
-
-
-class Earlier(Part):
-    """An earlier release of the register."""
-
-    file: str
-    sha256: str | None = None
-    date: str | None = None
-    decision: str | None = None
-
-
-class Figures(Part):
-    """The figures of some releases together."""
-
-    log2_datasets: Interval | None = None
-    bits_left_per_person: Interval | None = None
-    pinned: Interval | None = None
-    least_bits_left: Interval | None = None
-    smallest_group: Interval | None = None
-    status: str = ""
-
-
-class Adds(Part):
-    """The earlier releases without and with the new one, and the new one alone."""
-
-    register: str
-    earlier: list[Earlier] = []
-    before: Figures | None = None
-    after: Figures | None = None
-    alone: Figures | None = None
-    sentences: list[str] = []
 
 
 class CertificateOf(Part):

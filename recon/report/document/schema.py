@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from recon.report.document.counted import Counted, Loose
 from recon.report.document.parts import (
-    Adds,
     Assessment,
     AttributeBits,
     Audited,
@@ -23,18 +23,16 @@ from recon.report.document.parts import (
     How,
     IntervalCell,
     Made,
-    Persons,
-    Profiles,
     Remedy,
     Whole,
 )
+from recon.report.document.people import Adds, Persons, Profiles
 
 VERSION = 2
-Loose = dict[str, Any]
 Share = Annotated[float, Meta(ge=0, le=1.000001)]  # sums of shares may end a little beyond 1
 
 
-class Document(Struct, kw_only=True):
+class Document(Counted, Struct, kw_only=True):
     """What an audit found, as `recon audit --json` prints it.
 
     Lists are capped; `..._in_all` beside one says how many there are. An interval is [least, most], most null where no
@@ -81,18 +79,13 @@ class Document(Struct, kw_only=True):
     ] = None
 
     # What was there before version 2, whose insides are not listed here.
-    status: Annotated[
-        str | None, Meta(description="How the audit ended: exact, bounds, unsat, empty, stored, unbounded.")
-    ] = None
-    read_from: Annotated[list[Loose], Meta(description="Models: name, format they were read from, counts.")] = []
     positions: Annotated[Loose | None, Meta(description="What the file gives back by position in the file.")] = None
     leaf_values: Annotated[Any, Meta(description="What leaf values of boosted models give back.")] = None
+    learner_rule: Annotated[
+        Loose | None, Meta(description="What knowing the learner adds; null: not asked (--learner).")
+    ] = None
     without_row_order: Annotated[Loose | None, Meta(description="The headline without the order of rows.")] = None
     not_assessed: Annotated[Any, Meta(description="Why something was not assessed, and what would help.")] = None
-    convention: Annotated[str | None, Meta(description="What counts as one training set.")] = None
-    guarantee: Annotated[str | None, Meta(description="proved, or the confidence.")] = None
-    worlds: Annotated[str | None, Meta(description="Possible training sets, a decimal string.")] = None
-    regions: Annotated[list[Loose], Meta(description="One object per leaf or rule, in the file's order.")] = []
     group_disclosure: Annotated[Loose | None, Meta(description="Small groups and groups of one class.")] = None
     interval_cells: Annotated[
         list[IntervalCell], Meta(description="Cells without an exact count, and what is left of them.")
@@ -103,12 +96,10 @@ class Document(Struct, kw_only=True):
     truth: Annotated[Loose | None, Meta(description="Comparison with the true rows.")] = None
     without_noise: Annotated[Loose | None, Meta(description="What the noise bought.")] = None
     certificate: Annotated[Any, Meta(description="The certificate of the audit's main claim.")] = None
-    conflict: Annotated[list[str], Meta(description="Statements that contradict each other.")] = []
-    assumptions: Annotated[list[str], Meta(description="What all figures assume.")] = []
-    engine: Annotated[str | None, Meta(description="The engine that answered.")] = None
-    trail: Annotated[list[str], Meta(description="What each engine said.")] = []
-    seconds: Annotated[float | None, Meta(description="Seconds that the count took.")] = None
     verdict: Annotated[list[str], Meta(description="Of files that store rows: that they do, and where.")] = []
+    rows_stored: Annotated[list[int | None], Meta(description="Of such files: how many rows each stores.")] = []
+    labels_stored: Annotated[list[bool], Meta(description="Of such files: whether each stores labels.")] = []
+    not_counted: Annotated[str | None, Meta(description="Of such files: why nothing was counted.")] = None
 
 
 def json_schema() -> dict[str, Any]:

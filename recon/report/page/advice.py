@@ -10,7 +10,9 @@ from recon.report.page.blocks import (
     NOT_KNOWN,
     Document,
     bits,
+    check_sentence,
     command_of,
+    cut,
     ends_of,
     name_of,
     people,
@@ -22,7 +24,7 @@ from recon.report.page.blocks import (
 
 STEPS = 4
 GRAVE = ("critical", "high")
-MERGED = ("tree", "forest")
+MERGED = frozenset(["tree", "forest"])
 # What merging groups changes; the kind of counts, or what a file stores besides them, stays as it is.
 OF_GROUPS = frozenset([
     "smallest_group", "smallest_cell", "most_pinned", "least_bits_left", "mean_bits_left", "class_disclosure",
@@ -87,7 +89,9 @@ def strip(document: Document) -> Iterator[Step]:
         return
     worst = next((one for one in grave if one.get("removable")), grave[0])
     file = worst.get("file") or document["file"]
-    what = f"{name_of(worst.get('path'), 60)}: {sentence_of(worst['what'], 110)}"
+    same = [one for one in grave if bool(one.get("removable")) == bool(worst.get("removable"))]
+    paths = list(dict.fromkeys(name_of(one.get("path"), 60) for one in same))
+    what = f"{', '.join(paths[:3])}{' and more' if len(paths) > 3 else ''}"
     if worst.get("removable"):
         yield Step(
             f"Take out what the file stores outright ({what}).", f"recon inspect {quoted(file)} --strip {copy(file)}"
@@ -122,11 +126,11 @@ def unassessed(document: Document) -> Iterator[Step]:
 def most_exposed(document: Document) -> str:
     """Return the most exposed group in a sentence, "" where none is known."""
     for one in document.get("exposed") or ():
-        where = f", where {sentence_of(one['where'], 180)}" if one.get("where") else ""
+        where = f", where {cut(one['where'], 180)}" if one.get("where") else ""
         left = "" if one.get("bits_left") is None else f": {bits(one['bits_left'])} bits are left about each"
         return f"Most exposed: {name_of(one['name'], 60)} ({people(one['rows'])}){where}{left}."
     for one in document["facts"].get("groups") or ():
-        where = f", where {sentence_of(one['where'], 180)}" if one.get("where") else ""
+        where = f", where {cut(one['where'], 180)}" if one.get("where") else ""
         return f"Smallest group: {name_of(one['name'], 60)} ({people(one['rows'])}){where}."
     return ""
 
@@ -149,40 +153,55 @@ def worst_check(check: Document) -> str:
     text = f"“{sentence_of(check['title'], 90)}” is not met"
     for place in check.get("places", ())[:1]:
         rows = f" ({people(place['rows'])})" if place.get("rows") else ""
-        where = f", where {sentence_of(place['where'], 180)}" if place.get("where") else ""
+        where = f", where {cut(place['where'], 180)}" if place.get("where") else ""
         more = check.get("places_in_all", 0) - 1
         others = f"; {more:,} more {'place fails' if more == 1 else 'places fail'}" if more > 0 else ""
         text += f", first at {name_of(place['name'], 60)}{rows}{where}{others}"
-    remedy = sentence_of(check.get("remedy") or "", 220).rstrip(".")
-    return f"{text}: {remedy}." if remedy else f"{text}."
+    remedy = remedy_of(check)
+    return f"{text}. {remedy}" if remedy else f"{text}."
+
+
+def remedy_of(check: Document) -> str:
+    """Return what a check says to do, as a sentence; the command is not in it, a step has its own."""
+    said = sentence_of(str(check.get("remedy") or "").partition(": recon ")[0], 220).rstrip(" .")
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
 def mended(document: Document, assessment: Document, of_groups: bool) -> Iterator[Step]:
     """Yield the remedy that meets the policy, that none does, or how to find one."""
     policy, tried = policy_file(assessment), (document.get("remedies") or [])[1:]
-    kinds = {one.get("kind") for one in document["audited"]["files"]}
+    kinds = {kind for one in document["audited"]["files"] for kind in str(one.get("kind")).split(", ")}
     merging = f"recon remedy {files(document)} --policy {policy} --out better{suffix(document)}"
+    if not of_groups or not kinds & MERGED:
+        merging = ""
     best = least_loss(tried)
     if best is not None:
+        merges = best.get("kind") == "merge"
+        command = merging if merges and merging else command_of(best.get("command"))
         yield Step(
-            f"This meets the policy: {name_of(best['remedy'], 120)} ({', '.join(gains(document, best))}).",
-            command_of(best.get("command") or (merging if best.get("kind") == "merge" else "")),
+            f"This meets the policy: {name_of(best['remedy'], 120)} ({', '.join(gains(document, best))}).", command
         )
-    elif tried:
+        other = least_loss([one for one in tried if one.get("kind") == "merge"])
+        if merging and not merges and other is not None:
+            yield Step(f"So does: {name_of(other['remedy'], 120)} ({', '.join(gains(document, other))}).", merging)
+        elif merging and not merges:
+            yield Step("Or look for the fewest merges of groups that meet it.", merging)
+        return
+    if tried:
         yield Step(
             f"None of the {len(tried):,} remedies that were tried meets the policy: do not release this model. Train "
             "it again with larger groups, and audit that."
         )
-    else:
-        if of_groups and kinds & set(MERGED):
-            yield Step("Merge the fewest groups that have to be, and audit the result.", merging)
+    if merging:
+        yield Step("Look for the fewest merges of groups that meet the policy; the result is audited.", merging)
+    if not tried:
         yield Step("See what would help.", f"recon audit {files(document)} --policy {policy} --remedies")
 
 
 def suffix(document: Document) -> str:
     """Return the suffix that a remedied copy of the first file has."""
     end = document["file"].rpartition(".")[2].lower()
-    return f".{end}" if end in {"json", "joblib", "pkl", "skops"} else ".json"
+    return f".{end}" if end in {"json", "joblib", "pkl"} else ".json"
 
 
 def gains(document: Document, best: Document) -> list[str]:
@@ -204,10 +223,7 @@ def gains(document: Document, best: Document) -> list[str]:
 def settle(document: Document, assessment: Document) -> Iterator[Step]:
     """Yield what to do about what was not settled."""
     for one in [one for one in assessment.get("checks", ()) if one["outcome"] == "inconclusive"][:1]:
-        remedy = sentence_of(one.get("remedy") or "", 220).rstrip(".")
-        yield Step(
-            f"Not settled: {sentence_of(one['sentence'], 240)}{f' {remedy[:1].upper()}{remedy[1:]}.' if remedy else ''}"
-        )
+        yield Step(f"Not settled: {check_sentence(one, 240)} {remedy_of(one)}".rstrip())
     yield from (one for one in unassessed(document) if one.text.startswith("Say what"))
     yield Step(
         "Give the audit more time and memory.",

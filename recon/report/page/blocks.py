@@ -14,7 +14,7 @@ Document = Mapping[str, Any]
 Ends = Sequence[float | None] | None
 Rows = list[tuple[str, ...]]
 NAME, WHERE, SENTENCE, COMMAND = 90, 320, 600, 400  # characters shown of a name, a condition, ...
-FIRST = 40  # rows of a table that are always open; the others fold away on a page, and are not printed
+FIRST = 25  # rows of a table that are always open; the others fold away on a page, and are not printed
 NOT_KNOWN = "not known"
 OPEN = 2**62  # rows: so many stand for no upper end
 
@@ -97,6 +97,12 @@ def path_of(text: object, maximum: int = 60) -> str:
     """Return a path as a first page shows it; of a long one its end, where the file's name is."""
     path = named(text, 10**6)
     return path if len(path) <= maximum else f"…{path[1 - maximum :]}"
+
+
+def cut(text: object, maximum: int) -> str:
+    """Return the first characters of a text where there is no room for more; all of it stands elsewhere."""
+    said = shown(str(text).strip())
+    return said if len(said) <= maximum else f"{said[: maximum - 1].rstrip()}…"
 
 
 def sentence_of(text: object, maximum: int = SENTENCE) -> str:
@@ -194,14 +200,11 @@ def possible_rows(text: str | None) -> str:
     return f"about 2^{(math.log10(float(f'0.{digits[:15]}')) + len(digits)) * math.log2(10):.1f}"
 
 
-def choices(entropy: float) -> str:
-    """Return how many equally likely rows leave so many bits open, in words."""
-    if entropy > 30:
-        return f"2^{entropy:.0f} rows"
-    number = 2**entropy
-    if number < 1.05:
-        return "1 row"
-    return f"{number:.1f} rows" if number < 10 else f"{number:,.0f} rows"
+def check_sentence(check: Document, maximum: int = SENTENCE) -> str:
+    """Return what a check says without where its threshold comes from, which has a column of its own."""
+    said = str(check["sentence"])
+    kept = said.partition(" (source: ")[0].rstrip(" ,.;")
+    return cut(said if kept == said.rstrip(" ,.;") else f"{kept}.", maximum)
 
 
 def more_of(shown: int, in_all: object) -> str:

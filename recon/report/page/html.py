@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 from recon.report.charts.svg import PALETTE
 from recon.report.page.blocks import Commands, Document, Drawn, Lines, Pairs, Table, name_of, sentence_of
 from recon.report.page.content.computing import parts
-from recon.report.page.words import SYMBOLS, first_page
+from recon.report.page.words import SPOKEN, SYMBOLS, first_page
 from solvers.foundation.escaping import shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 KINDS = {Table: "table", Lines: "lines", Pairs: "pairs", Commands: "commands", Drawn: "drawn"}
-# The words for an outcome that a symbol stands for, for who does not see it.
 UNBROKEN = 22  # characters of a word that a narrow column does not hold
-SPOKEN = {"met": "met", "violated": "not met", "inconclusive": "not settled", "not applicable": "does not apply"}
+MARKS = {f"{sign} " for sign in SYMBOLS.values()}  # what an outcome begins with, which stays on one line
 
 
 def page(document: Document) -> str:
@@ -80,5 +79,5 @@ def classes(table: Table, column: int, cell: str) -> str:
     """Return the attribute with the classes of a cell: n: figures, w: wide, b: words to be broken."""
     long = len(cell) > UNBROKEN and max(map(len, cell.split()), default=0) > UNBROKEN
     names = "n" if column in table.figures else "w" if column in table.wide else ""
-    names += " b" if long else ""
+    names += " b" if long else " o" if cell[:2] in MARKS else ""
     return f' class="{names.strip()}"' if names else ""

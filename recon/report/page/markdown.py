@@ -9,7 +9,7 @@ from recon.report.page.content.computing import parts
 from recon.report.page.words import SYMBOLS, first_page
 from solvers.foundation.escaping import markdown, shown
 
-SIGN = ("Decision: ☐ release  ☐ release with changes  ☐ do not release", "Name, role:", "Date:", "Signature:")
+SIGN = ("☐ release  ☐ release with changes  ☐ do not release", "Name, role:", "Date:", "Signature:")
 
 
 def markdown_page(document: Document) -> str:
@@ -30,6 +30,8 @@ def first_lines(document: Document) -> Iterator[str]:
     if first.confidential:
         yield from (f"**Confidential: describes individuals.** {markdown(first.confidential)}", "")
     yield from (f"## Verdict: {markdown(first.verdict)}", "", markdown(first.against), "")
+    if first.policy:
+        yield from (markdown(first.policy), "")
     assessed = document.get("assessment") is not None
     yield from (
         f"- {SYMBOLS[outcome] if assessed else '!'} {markdown(sentence)}" for outcome, sentence in first.reasons

@@ -2,46 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from recon.report.page.blocks import Block, Commands, Document, Drawn, Lines, Pairs, Part, Table, sentence_of
+from recon.auditing.persons.wording import who_lines
+from recon.report.page.advice import Step
+from recon.report.page.blocks import NOT_KNOWN, Block, Commands, Document, Drawn, Lines, Pairs, Part, Table, sentence_of
 from recon.report.page.content.helping import helping
-from recon.report.page.content.people import added, who
-from recon.report.page.words import SYMBOLS, first_page
+from recon.report.page.content.people import added
+from recon.report.page.words import SPOKEN, SYMBOLS, first_page
 from solvers.foundation.escaping import shown_lines
 
+WITH_POLICY = "recon policy --init writes one to edit, --policy FILE holds a release to it"
 SHOWN = 20  # rows of a table
+# A terminal may know no such signs; the words that stand beside them say the same.
+TYPED = str.maketrans({"…": "...", "“": '"', "”": '"', "–": "-"})
+MARKS = {f"{sign} " for sign in SYMBOLS.values()}
 
 
 def text_page(document: Document) -> str:
     """Return the document as a terminal prints it: one line is one line, whatever names are in it."""
-    pieces = [sentence_of(document["title"]), "", "Verdict", *(f"  {line}" for line in verdict_lines(document))]
+    verdict = [f"  {line}" for line in verdict_lines(document)]
+    pieces = [sentence_of(document["title"]), "", "Verdict", *(line.translate(TYPED) for line in verdict)]
     for title, lines in document["sections"]:
         pieces += ["", title, *(f"  {line}" for line in lines)]
-    for part in (who(document), added(document), helping(document)):
+    people = who_lines(document.get("profiles"), document.get("persons"))
+    pieces += ["", "Who", *(f"  {line}" for line in people)] if people else []
+    for part in (added(document), helping(document)):
         if part is not None:
-            pieces += part_lines(part)
+            pieces += [line.translate(TYPED) for line in part_lines(part)]
     return shown_lines(pieces) + "\n"
 
 
 def verdict_lines(document: Document) -> Iterator[str]:
-    """Yield the first page in short: verdict, why, three numbers, what to do."""
+    """Yield the first page in short: verdict, why, three numbers, what to do; without a policy what stands out."""
     first = first_page(document)
+    if document.get("assessment") is None:
+        yield f"{first.verdict.upper()} ({WITH_POLICY})"
+        yield from (f"note: {sentence}" for _, sentence in first.reasons)
+        known = [number.line for number in first.numbers if number.value != NOT_KNOWN]
+        yield from ["; ".join(known)] if known else []
+        yield from [f"confidential: {first.confidential}"] if first.confidential else []
+        # What a domain would settle, and who is most exposed, is said in sections of their own below.
+        yield from command_lines([one for one in first.steps if one.command.startswith("recon inspect")], "first: ")
+        return
     yield first.verdict.upper()
     yield first.against
-    assessed = document.get("assessment") is not None
-    yield from (f"{SYMBOLS[outcome] if assessed else '!'} {sentence}" for outcome, sentence in first.reasons)
+    if first.policy:
+        yield first.policy
+    yield from (f"{SPOKEN[outcome]}: {sentence}" for outcome, sentence in first.reasons)
     if first.more_reasons:
         yield f"  {first.more_reasons.partition(',')[0]}"
     for number in first.numbers:
-        yield f"{number.line}{f' ({number.note})' if number.value == 'not known' and number.note else ''}"
-    if first.confidential:
-        yield f"confidential: {first.confidential}"
+        yield f"{number.line}{f' ({number.note})' if number.value == NOT_KNOWN and number.note else ''}"
+    yield from [f"confidential: {first.confidential}"] if first.confidential else []
     yield "what to do:"
     for at, one in enumerate(first.steps, 1):
-        yield f"  {at}. {one.text}"
-        if one.command:
-            yield f"     {one.command}"
+        yield from (f"  {line}" for line in command_lines([one], f"{at}. "))
+
+
+def command_lines(steps: Iterable[Step], before: str) -> Iterator[str]:
+    """Yield steps as sentences, each with its command below."""
+    for one in steps:
+        yield f"{before}{one.text}"
+        yield from [f"{' ' * len(before)}{one.command}"] if one.command else []
 
 
 def part_lines(part: Part) -> Iterator[str]:
@@ -73,7 +96,16 @@ def table_lines(block: Table) -> Iterator[str]:
     """Yield each row as a line: its name, then every figure with its heading."""
     yield f"{block.caption}:"
     for row in block.rows[:SHOWN]:
-        rest = [f"{title.lower()} {cell}" for title, cell in zip(block.head[1:], row[1:], strict=True) if cell != "-"]
+        rest = [
+            f"{title.lower()} {cell}"
+            for title, cell in zip(block.head[1:], map(unmarked, row[1:]), strict=True)
+            if cell != "-"
+        ]
         yield f"  {row[0]}: {'; '.join(rest)}" if rest else f"  {row[0]}"
     if len(block.rows) > SHOWN:
         yield f"  and {len(block.rows) - SHOWN:,} more in the .html, .md and .json reports"
+
+
+def unmarked(cell: str) -> str:
+    """Return a cell without the sign before its words."""
+    return cell[2:] if cell[:2] in MARKS else cell

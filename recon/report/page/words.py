@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recon.report.page.advice import Step, steps
@@ -10,22 +12,31 @@ from recon.report.page.blocks import (
     Document,
     Ends,
     amount,
-    choices,
+    check_sentence,
+    cut,
     ends_of,
     name_of,
     path_of,
     people,
+    percent,
     quoted,
     rows_of,
-    sentence_of,
     span_of,
 )
 
 WHY, STORED, ASSUMED = 4, 3, 2  # lines of the first page
+ROUNDING = 1e-9
+TOGETHER = 0.005  # of the bits before: ends that are closer than that are one figure in words
 SYMBOLS = {"met": "✓", "violated": "✕", "inconclusive": "?", "not applicable": "–"}
+# The words for an outcome, for who does not see its symbol.
+SPOKEN = {"met": "met", "violated": "not met", "inconclusive": "not settled", "not applicable": "does not apply"}
 TONES = {
     "release": "good", "release with changes": "changes", "do not release": "bad", "not assessed": "open",
 }  # fmt: skip
+STANDING = {
+    "critical": "Training data stands in the file outright",
+    "high": "The file stores something about single training rows",
+}
 ORDER = ("violated", "inconclusive", "met", "not applicable")
 WORST_FIRST = ("critical", "high", "unknown", "medium", "info")
 
@@ -52,6 +63,7 @@ class FirstPage:
     tone: str
     verdict: str
     against: str
+    policy: str
     reasons: list[tuple[str, str]]
     more_reasons: str
     numbers: list[Number]
@@ -73,6 +85,7 @@ def first_page(document: Document) -> FirstPage:
         TONES.get(verdict, "open"),
         "not assessed against a policy" if assessment is None else verdict,
         against(document),
+        "" if assessment is None else policy_name(assessment),
         shown,
         f"and {left:,} more {'check' if left == 1 else 'checks'}, see Against the policy"
         if left and assessment
@@ -81,34 +94,43 @@ def first_page(document: Document) -> FirstPage:
         steps(document),
         audited(document),
         stored(document),
-        sentence_of(document.get("confidential") or "", 200),
+        confidential(document),
     )
 
 
+def confidential(document: Document) -> str:
+    """Return why the report describes individuals, "" where it does not."""
+    said = cut(document.get("confidential") or "", 200).rstrip(".")
+    return f"{sentence_case(said)}." if said else ""
+
+
 def against(document: Document) -> str:
-    """Return which policy the verdict is about, and what it says in one sentence."""
+    """Return what the policy says in one sentence; that there is none where there is none."""
     assessment = document.get("assessment")
     if assessment is None:
         text = "No policy was given, so nothing here says whether the file may be released"
         return f"{text}. What stands out:" if standing_out(document) else f"{text}."
-    return f"{policy_name(assessment)}: {sentence_of(assessment['sentence'], 240)}"
+    return sentence_case(cut(assessment["sentence"], 320))
 
 
 def policy_name(assessment: Document) -> str:
     """Return a policy by its name, file and the first digits of its SHA-256."""
-    policy = assessment["policy"]
-    where = [path_of(policy["file"])] if policy.get("file") else []
-    where += [f"SHA-256 {name_of(policy['sha256'], 12).split('.')[0]}…"] if policy.get("sha256") else []
-    return f"Policy “{name_of(policy['name'], 60)}”{f' ({chr(44).join(where)})' if where else ''}".replace(",", ", ")
+    policy, where = assessment["policy"], list[str]()
+    if policy.get("file"):
+        where.append(path_of(policy["file"]))
+    if policy.get("sha256"):
+        where.append(f"SHA-256 {cut(policy['sha256'], 13)}")
+    which = f" ({', '.join(where)})" if where else ""
+    return f"Policy “{name_of(policy['name'], 60)}”{which}"
 
 
 def reasons(document: Document) -> list[tuple[str, str]]:
     """Return why, one sentence each with its outcome, failed checks first; without a policy what stands out."""
     assessment = document.get("assessment")
     if assessment is None:
-        return [("violated", sentence_of(line, 240)) for line in standing_out(document)]
+        return [("violated", cut(line, 240)) for line in standing_out(document)]
     checks = sorted(assessment.get("checks", ()), key=lambda one: ORDER.index(one["outcome"]))
-    return [(one["outcome"], sentence_of(one["sentence"], 240)) for one in checks if one["outcome"] != ORDER[-1]]
+    return [(one["outcome"], check_sentence(one, 260)) for one in checks if one["outcome"] != ORDER[-1]]
 
 
 def standing_out(document: Document) -> list[str]:
@@ -118,9 +140,7 @@ def standing_out(document: Document) -> list[str]:
         lines.append("The statements in the file contradict each other: no training set fits all of them.")
     if facts["status"] == "empty":
         lines.append("No training set fits the noisy counts at the confidence asked for.")
-    rows = [one for one in facts.get("stored") or () if one["level"] == "critical"]
-    if rows:
-        lines.append(f"Training data stands in the file outright: {name_of(rows[0].get('path'))}.")
+    lines += outright(document)
     pinned, group, disclosed = facts.get("pinned"), facts.get("smallest_group"), facts.get("class_disclosure")
     if pinned is not None and pinned[0] > 0:
         lines.append(f"{sentence_case(ends_of(pinned))} of the people in the data can be pinned down exactly.")
@@ -131,6 +151,24 @@ def standing_out(document: Document) -> list[str]:
     return lines
 
 
+def outright(document: Document) -> list[str]:
+    """Return what files store or give back outright, in the words of the audit where it has some."""
+    said = [cut(line, 200) for line in (document.get("verdict") or ())[:2]]
+    stored_ = document["facts"].get("stored") or ()
+    if not said:
+        for level, text in STANDING.items():
+            paths = list(dict.fromkeys(name_of(one.get("path"), 50) for one in stored_ if one["level"] == level))
+            said += [f"{text}: {', '.join(paths[:3])}{' and more' if len(paths) > 3 else ''}."] if paths else []
+    models = document.get("leaf_values")
+    models = models.get("models") if isinstance(models, Mapping) else None
+    listed = [document.get("positions"), *(models if isinstance(models, list) else [])]
+    for one in listed[:3]:
+        summary = one.get("summary") if isinstance(one, Mapping) else None
+        if isinstance(summary, str):
+            said.append(f"{sentence_case(cut(summary, 200)).rstrip('.')}.")
+    return said
+
+
 def sentence_case(text: str) -> str:
     """Return the text with a capital first letter."""
     return text[:1].upper() + text[1:]
@@ -139,7 +177,7 @@ def sentence_case(text: str) -> str:
 def reason_of(facts: Document, key: str, otherwise: str) -> str:
     """Return why a figure is not known."""
     why = (facts.get("not_known") or {}).get(key) or (facts.get("not_applicable") or {}).get(key)
-    return sentence_case(sentence_of(why or otherwise, 160))
+    return sentence_case(cut(why or otherwise, 110))
 
 
 def figure_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
@@ -176,11 +214,19 @@ def bits_left(facts: Document) -> Number:
     beside = "" if before is None else f"of {amount(before, 2)} before"
     if value == NOT_KNOWN:
         return Number(label, value, beside, "No bound was proved that says more than the attributes themselves.")
-    least, most = found[0] or 0, found[1]
-    known = most if most is not None and (before is None or most < before) else least
-    bound = "" if least == most else "at most " if known == most else "at least "
-    was = "" if before is None else f", before among {choices(before)}"
-    return Number(label, value, beside, f"As open as a choice among {bound}{choices(known)}{was}.")
+    return Number(label, value, beside, share_left(found, before))
+
+
+def share_left(found: Ends, before: float | None) -> str:
+    """Return which share of the bits before is left, in words."""
+    if found is None or not before:
+        return "The order of rows is not counted."
+    least, most, open_ = found[0] or 0, found[1], "of what was open about the data is still open"
+    if most is not None and most - least < TOGETHER * before:
+        return f"{percent(most / before)} {open_}; the file gives away the rest."
+    if most is not None and most < before:
+        return f"At most {math.ceil(100 * most / before - ROUNDING)} % {open_}."
+    return f"At least {math.floor(100 * least / before + ROUNDING)} % {open_}."
 
 
 def smallest(facts: Document) -> Number:
@@ -193,8 +239,8 @@ def smallest(facts: Document) -> Number:
     where = ""
     if groups:
         first = groups[0]
-        where = name_of(first["name"], 60)
-        where += f": {name_of(first['where'], 110)}" if first.get("where") else ""
+        where = cut(first["name"], 60)
+        where += f": {cut(first['where'], 110)}" if first.get("where") else ""
     beside = "" if value == NOT_KNOWN else "row" if found[0] == found[1] == 1 else "rows"
     return Number(label, value, beside, where)
 
@@ -247,7 +293,7 @@ def stored(document: Document) -> list[str]:
         return ["Nothing about training rows was found in the file besides what it publishes."]
     lines = [
         f"{sentence_case(name_of(one['level'], 12))}: {name_of(one.get('path'), 50)}: {name_of(one['what'], 110)}"
-        + (f". Remedy: {sentence_of(one['remedy'], 100)}" if one.get("remedy") else "")
+        + (f". Remedy: {cut(one['remedy'], 100)}" if one.get("remedy") else "")
         for one in notes[:STORED]
     ]
     if len(notes) > STORED:

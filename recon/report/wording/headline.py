@@ -10,7 +10,8 @@ from recon.measures.figures import Measures
 from recon.measures.unordered import bits_left, dist_g, removed_per_row, row_order
 from recon.report.rendering import DIGITS, number
 from solvers.foundation.exact import decimal
-from solvers.questions.query import Convention, CountAnswer
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import Convention
 
 LOG2_10 = math.log2(10)
 LEGEND: dict[Convention, str] = {

@@ -1,4 +1,4 @@
-"""How likely a row of a leaf has a value of a column, over the worlds in which a greedy learner could have chosen a tree.
+"""How likely a row has a value of a column, over the worlds in which a greedy learner could have chosen its tree.
 
 Up the tree a column's weights by state are those of its share (`solvers.greedy.tree_counts`); down the tree what a
 state leaves open elsewhere is their correlation with the sibling's. The product of both at a leaf is the joint weight
@@ -51,7 +51,7 @@ class States:
     error: float
 
     def expected(self, factor0: Floats, factor1: Floats) -> Bounds:
-        """Return bounds on the expected product of a factor in [0, 1] per ones of class 0 and one per ones of class 1."""
+        """Return bounds on the mean product of two factors in [0, 1], each by the ones of its class."""
         a = factor0[self.first : self.first + self.weights.shape[0]]
         b = factor1[self.second : self.second + self.weights.shape[1]]
         found = float(a @ self.weights @ b)
@@ -74,7 +74,7 @@ class Marginals:
         self.passes = Passes(conditions, CUT, DIRECT, self.limits)
 
     def leaves(self, column: int) -> dict[int, States]:
-        """Return the states' probabilities by leaf. Cost: three convolutions per inner node, `Inconclusive` at limits."""
+        """Return the states' probabilities by leaf. Cost: three convolutions per inner node. `Inconclusive`."""
         if column not in self.known:
             if (self.tree.column == column).any():
                 self.known[column] = self._leaves(column)
@@ -97,14 +97,18 @@ class Marginals:
                 out[node] = _states(windows[node], outside[node], top, (low, high))
             elif tree.column[node] == column:
                 for child, value in ((then, 1), (otherwise, 0)):
-                    out |= {leaf: self._constant(leaf, value) for leaf in nodes_above(tree, -2, child) if tree.column[leaf] < 0}
+                    out |= {
+                        leaf: self._constant(leaf, value)
+                        for leaf in nodes_above(tree, -2, child)
+                        if tree.column[leaf] < 0
+                    }
             else:
                 for child, sibling in ((then, otherwise), (otherwise, then)):
                     outside[child] = self._outside(outside[node], windows[node], windows[sibling], windows[child])
         return out
 
     def _outside(self, outside: Window, at: Window, sibling: Window, child: Window) -> Window:
-        """Return for the child's states the weights of what they leave open elsewhere, where the node's states stand."""
+        """Return for a child's states the weights of what they leave open elsewhere, where the node's stand."""
         standing = lower(replace(outside, mass=np.where(at.mass > 0, outside.mass, 0.0)))
         turned = lower(sibling)
         last = sibling.mass.shape[0] - 1, sibling.mass.shape[1] - 1
@@ -126,7 +130,7 @@ def lower(window: Window) -> Window:
 
 def cropped(window: Window, to: Window) -> Window:
     """Return a window with the states of another one only; 0 where it has none."""
-    mass = np.zeros(to.mass.shape)
+    mass: Floats = np.zeros((to.mass.shape[0], to.mass.shape[1]))
     i, j = to.first - window.first, to.second - window.second
     rows, columns = max(0, i), max(0, j)
     part = window.mass[rows : max(0, i + mass.shape[0]), columns : max(0, j + mass.shape[1])]

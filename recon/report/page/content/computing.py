@@ -73,20 +73,22 @@ def computed(document: Document) -> Part:
     if certificates:
         rows = [(sentence_of(one["about"], 240), name_of(one.get("certificate"), 80)) for one in certificates[:LISTED]]
         blocks.append(Table("Certificates: statements that can be checked again", ("Statement", "Certificate"), rows))
-        commands = [
-            (sentence_of(one["about"], 120), command_of(one["command"]))
-            for one in certificates[:20]
-            if one.get("command")
-        ]
+        commands: dict[str, str] = {}
+        for one in certificates[:LISTED]:
+            if one.get("command"):
+                commands.setdefault(command_of(one["command"]), sentence_of(one["about"], 120))
+        if len(commands) == 1:
+            commands = dict.fromkeys(commands, "RESULT.json is the result of this audit (recon audit --json --out).")
         if commands:
-            blocks.append(Commands("To check them again", commands))
+            blocks.append(Commands("To check them again", [(about, command) for command, about in commands.items()]))
     if document.get("assumptions"):
         blocks.append(Lines("What all figures assume", [sentence_of(one) for one in document["assumptions"][:LISTED]]))
     for key, title in (("not_known", "What is not known, and why"), ("not_applicable", "What does not apply, and why")):
         said = document["facts"].get(key) or {}
         pairs = [(name_of(figure, 60).replace("_", " "), sentence_of(why)) for figure, why in sorted(said.items())]
         blocks += [Pairs(title, pairs)] if pairs else []
-    return Part("how", "How it was computed", f"By recon {name_of(made['recon'], 30)}.", blocks)
+    intro = f"By recon {name_of(made['recon'], 30)}: what was asked, what is exact, and how it can be checked again."
+    return Part("how", "How it was computed", intro, blocks)
 
 
 def files_table(document: Document) -> Table:
@@ -103,9 +105,8 @@ def run_of(document: Document, how: Document) -> list[tuple[str, str]]:
     """Return the facts of the run: command, date, versions, seed, limits, time."""
     made = document["made"]
     seconds = how.get("seconds") if how.get("seconds") is not None else made.get("seconds")
-    limits = ", ".join(
-        f"{name_of(k, 30)} {name_of(v, 40)}" for k, v in (how.get("limits") or {}).items() if v is not None
-    )
+    given = {key: value for key, value in (how.get("limits") or {}).items() if value is not None}
+    limits = ", ".join(limit_text(key, value) for key, value in given.items())
     pairs = [
         ("Command", made.get("command")), ("Date", made.get("date")), ("recon", made["recon"]),
         ("Python", made.get("python")), ("Convention", document.get("convention")),
@@ -113,3 +114,11 @@ def run_of(document: Document, how: Document) -> list[tuple[str, str]]:
         ("Time", None if seconds is None else f"{seconds:,.1f} seconds"),
     ]  # fmt: skip
     return [(label, name_of(value, 300)) for label, value in pairs if value is not None]
+
+
+def limit_text(key: str, value: object) -> str:
+    """Return a limit for people: memory in megabytes, others as they are."""
+    if key == "memory" and isinstance(value, int) and value >= 1 << 20:
+        return f"memory {value >> 20:,} MB"
+    number = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else name_of(value, 40)
+    return f"{name_of(key, 30)} {number}"

@@ -11,7 +11,8 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
      "1,000 equally likely rows. 0 bits left: nothing has to be asked, the row is known."),
     ("Bits before, bits left",
      "Before: what is open about a person if nothing but the list of attributes and their values is known. Left: what "
-     "is still open for somebody who has the file."),
+     "is still open for somebody who has the file. Per person they are a mean over the whole data, the order of rows "
+     "not counted; of a single group they are about one person in it, and can be more."),
     ("Pinned down exactly",
      "Every attribute of this person has one value in all possible worlds. That row of the training data is known, "
      "though not by name: whoever knows some of its values has the others."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recon.report.charts.remedies import remedy_bars
+from recon.report.page.advice import remedy_of
 from recon.report.page.blocks import (
     NOT_KNOWN,
     WHERE,
@@ -15,6 +16,7 @@ from recon.report.page.blocks import (
     Part,
     Rows,
     Table,
+    check_sentence,
     command_of,
     more_of,
     name_of,
@@ -59,14 +61,13 @@ def helping(document: Document) -> Part | None:
         for one in remedies[:LISTED]
     ]
     first = 2 if policy else 1
-    blocks: list[Block] = []
-    if svg := remedy_bars(remedies):
-        blocks.append(
-            Drawn("Remedies beside the model as published", svg, "New figures beside old; see the table below.")
-        )
     figures = frozenset(range(first, len(head) - notes))
     wide = frozenset({0, len(head) - 1} if notes else {0})
-    blocks.append(Table("The audit under each remedy", head, rows, figures, wide, measured_on(remedies)))
+    blocks: list[Block] = [Table("The audit under each remedy", head, rows, figures, wide, measured_on(remedies))]
+    if svg := remedy_bars(remedies):
+        blocks.append(
+            Drawn("Remedies beside the model as published", svg, "New figures beside old, as in the table above.")
+        )
     commands = [
         (name_of(one["remedy"], 120), command_of(one["command"])) for one in remedies[:20] if one.get("command")
     ]
@@ -113,7 +114,7 @@ def judging(document: Document) -> Part | None:
             OUTCOMES[one["outcome"]],
             threshold(one.get("threshold")),
             name_of(one["found"], 120),
-            sentence_of(one["sentence"], 300),
+            check_sentence(one, 400),
             name_of(one.get("source"), 240),
         )
         for one in checks[:LISTED]
@@ -152,5 +153,5 @@ def places(check: Document) -> list[Block]:
         more = more_of(len(rows), check.get("places_in_all"))
         out.append(Table(caption, ("Place", "Where", "Rows"), rows, frozenset({2}), frozenset({1}), more))
     if check.get("remedy"):
-        out.append(Lines("", [f"{name_of(check['title'], 120)}: {sentence_of(check['remedy'])}"]))
+        out.append(Lines("", [remedy_of(check)]))
     return out

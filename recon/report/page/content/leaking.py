@@ -104,25 +104,24 @@ def attributes(document: Document) -> list[Block]:
     found = document.get("attribute_bits") or []
     if not found:
         return []
+    notes = any(one.get("why") for one in found)
     rows: Rows = [
         (
             name_of(one["name"]),
             bits(one.get("bits_before")),
-            bits(one.get("bits_revealed")),
+            f"{'at least ' if one.get('is') == 'at least' else ''}{bits(one.get('bits_revealed'))}",
             percent(one.get("share")),
             NOT_KNOWN if one.get("forced_rows") is None else amount(one["forced_rows"]),
+            *([sentence_of(one.get("why") or "-", 160)] if notes else []),
         )
         for one in found[:LISTED]
     ]
-    head = ("Attribute", "Bits before", "Bits revealed", "Share revealed", "People whose value is certain")
-    table = Table(
-        "Attributes by bits revealed per person",
-        head,
-        rows,
-        frozenset(range(1, 5)),
-        more=more_of(len(rows), len(found)),
-    )
-    svg = attribute_bars(found)
+    head = ("Attribute", "Bits before", "Bits revealed", "Share revealed", "People whose value is certain",
+            *(["Note"] if notes else []))  # fmt: skip
+    more = more_of(len(rows), len(found))
+    table = Table("Attributes by bits revealed per person", head, rows, frozenset(range(1, 5)), frozenset({5}), more)
+    sized = [one for one in found if one.get("bits_revealed") is None or one.get("bits_before") is not None]
+    svg = attribute_bars(sized)
     text = "Attributes by bits revealed, per person on average; the figures are in the table below."
     return [Drawn("What is revealed of each attribute", svg, text), table] if svg else [table]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recon.report.page.blocks import (
     NOT_KNOWN,
+    WHERE,
     Block,
     Document,
     Lines,
@@ -40,7 +41,8 @@ def who(document: Document) -> Part | None:
     intro = (
         "People are named by their position in the file that was given, from 0; their values stay out of this report."
     )
-    if any(one.get("row") for one in (document.get("persons") or {}).get("most_exposed", ())):
+    rows = [*((document.get("persons") or {}).get("most_exposed") or ()), *((profiles or {}).get("rows") or ())]
+    if any(one.get("row") or one.get("profile_values") for one in rows):
         intro = (
             "People are named by their position in the file that was given, from 0, with their values, as was asked."
         )
@@ -48,7 +50,8 @@ def who(document: Document) -> Part | None:
 
 
 def profile_table(profiles: Document) -> Table:
-    """Return the given people with what is known of each."""
+    """Return the given people with what is known of each; their values where they were asked for."""
+    shown = any(one.get("profile_values") for one in profiles.get("rows") or [])
     rows: Rows = [
         (
             amount(one["position"]),
@@ -57,13 +60,22 @@ def profile_table(profiles: Document) -> Table:
             "-" if one.get("probability") is None else percent(one["probability"], 1),
             short(one.get("certificate")),
             sentence_of(one.get("why") or "-", 240),
+            *([values_of(one.get("profile_values") or {})] if shown else []),
         )
         for one in (profiles.get("rows") or [])[:LISTED]
     ]
-    head = ("Position", "Name", "In the training data", "Probability", "Certificate", "Why")
+    head = (
+        "Position",
+        "Name",
+        "In the training data",
+        "Probability",
+        "Certificate",
+        "Why",
+        *(["Values"] if shown else []),
+    )
     more = more_of(len(rows), profiles.get("rows_in_all"))
     caption = "Given people: is somebody with exactly these values in the training data?"
-    return Table(caption, head, rows, frozenset({3}), frozenset({5}), more)
+    return Table(caption, head, rows, frozenset({3}), frozenset({5, 6}), more)
 
 
 def short(certificate: str | None) -> str:
@@ -155,13 +167,27 @@ def added(document: Document) -> Part | None:
     rows.append(("Status", *("-" if one is None else name_of(one.get("status"), 30) for _, one in columns)))
     head = ("Figure", *(title for title, _ in columns))
     blocks.append(Table("What is known before and after this release", head, rows, frozenset({1, 2, 3})))
-    earlier = adds.get("earlier") or []
-    if earlier:
-        listed: Rows = [
-            (name_of(one["file"]), name_of(one.get("date"), 30), name_of(one.get("decision"), 40),
-             name_of(one.get("sha256"), 64))
-            for one in earlier[:LISTED]
-        ]  # fmt: skip
-        blocks.append(Table("Earlier releases", ("File", "Date", "Decision", "SHA-256"), listed))
+    notes = [f"{title}: {sentence_of(one['note'])}" for title, one in columns if one and one.get("note")]
+    blocks += [Lines("", notes)] if notes else []
+    if found := adds.get("differences") or []:
+        singled: Rows = [
+            (name_of(one["name"]), name_of(one.get("where"), WHERE), rows_of(one["rows"])) for one in found[:LISTED]
+        ]
+        caption = "Small groups that only the releases together single out"
+        more = more_of(len(singled), adds.get("differences_in_all"))
+        blocks.append(Table(caption, ("Group", "Where", "Rows"), singled, frozenset({2}), frozenset({1}), more))
+    for key, caption in (("earlier", "Earlier releases"), ("left_out", "Registered files that were not released")):
+        if entries := adds.get(key) or []:
+            blocks.append(Table(caption, ("File", "Date", "Decision", "SHA-256"), list(map(entry, entries[:LISTED]))))
     intro = f"The release together with those of the register {name_of(adds['register'], 120)}, about the same rows."
     return Part("adds", "What the earlier releases add", intro, blocks)
+
+
+def entry(one: Document) -> tuple[str, ...]:
+    """Return the cells of an earlier file of a register."""
+    return (
+        name_of(one["file"]),
+        name_of(one.get("date"), 30),
+        name_of(one.get("decision"), 40),
+        name_of(one.get("sha256"), 64),
+    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.describe import condition_text
 from recon.loading.settled import settled_release
-from recon.measures.attribute_bits import Counted, Group, countings, groups, pure, value_of
+from recon.measures.revealed.attribute_bits import Counted, Group, countings, groups, pure, value_of
 from solvers.figures.values import Left, values_before
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
@@ -33,7 +33,7 @@ def forced(release: EncodedRelease, measures: Measures, limits: Limits) -> dict[
     `rows`: rows of which every attribute is known, in words (`where`), and how many people (`rows`) have it at least;
     `values`: what everybody in a `group` has of an `attribute`, in words (`value`), and at least how many they are
     (`rows`). At most LISTED of each, `rows_in_all` and `values_in_all` say how many there are. `measures` are those of
-    the same release. Raises what `recon.measures.attribute_bits.groups` raises.
+    the same release. Raises what `recon.measures.revealed.attribute_bits.groups` raises.
     """
     if measures.status == "unsat":
         return {"rows": [], "rows_in_all": 0, "values": [], "values_in_all": 0}

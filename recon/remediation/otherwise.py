@@ -15,8 +15,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import AnyModel, Forest, Noise, RuleList, Tree
 from encoders.models.nodes import CountTable, Node, Nodes, Support
 from recon.measures.sweeping import exact_counts, with_noise
-from recon.remedies.merging import with_models
-from recon.remedies.pruning import bottom_up, links_of, pruned, shortened
+from recon.remediation.pruning import bottom_up, links_of, pruned, shortened, with_models
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
@@ -163,10 +162,11 @@ def interval_facts(release: EncodedRelease, limits: Limits) -> dict[str, Any]:
     n = release.rows.high
     high = block.high if n is None else np.minimum(block.high, n)
     alone = np.array([size == 1 for size in figures.sizes])
+    most = int(high[alone].sum())
     possible = [math.log2(size) for size, h in zip(figures.sizes, high.tolist(), strict=True) if size and h]
     sure = [math.log2(size) for size, low in zip(figures.sizes, block.low.tolist(), strict=True) if size and low]
     out: dict[str, Any] = {
-        "pinned": [int(block.low[alone].sum()), int(high[alone].sum())],
+        "pinned": [int(block.low[alone].sum()), most if n is None else min(n, most)],
         "least_bits_left": [min(possible), min(sure, default=None)] if possible else None,
     }
     each = [(block.names[j], [(int(block.low[s]), int(high[s])) for s in own]) for j, own in block.by_region.items()]
@@ -183,8 +183,8 @@ def interval_facts(release: EncodedRelease, limits: Limits) -> dict[str, Any]:
     ]
     pure = [(sum(a for a, _ in own), max(b for _, b in own)) for _, own in each if sum(a > 0 for a, _ in own) <= 1]
     surely = sum(a for (_, own) in each for a in [sum(x for x, _ in own)] if a and sum(b > 0 for _, b in own) == 1)
-    most = sum(b for _, b in pure)
-    rows = [surely, most if n is None else min(n, most)]
+    maybe = sum(b for _, b in pure)
+    rows = [surely, maybe if n is None else min(n, maybe)]
     disclosed = {"rows": rows, "groups": [], "groups_in_all": 0}
     return out | {
         "smallest_cell": ends_of(cells), "cells": cells, "cells_in_all": len(cells), "class_disclosure": disclosed

@@ -15,29 +15,39 @@ from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest, Tree
-from recon.remedies.demands import Demands, Meets, outcomes, together, unmet
-from recon.remedies.demands import Facts, figures_of
-from recon.remedies.merging import EACH_TREE, GREEDY, GREEDY_TREE, Merging, NoMerging, with_models
-from recon.remedies.pruning import Groups, alone, groups_of, pruned
-from recon.remedies.search import prunings, sums_of
+from recon.remediation.demands import Demands, Facts, Meets, figures_of, outcomes, together, unmet
+from recon.remediation.pruning import (
+    EACH_TREE,
+    GREEDY,
+    GREEDY_TREE,
+    RESAMPLED,
+    Groups,
+    Merging,
+    NoMerging,
+    alone,
+    groups_of,
+    pruned,
+    with_models,
+)
+from recon.remediation.search import prunings, sums_of
 from solvers.foundation.errors import Inconclusive
+from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 
 PART = 0.2  # of the time left, for one joint measure
 Places = tuple[tuple[int, ...], ...]  # per tree the nodes that are leaves
 
 
-def merged_forest(
-    release: EncodedRelease, model: Forest, demands: Demands, before: Facts, limits: Limits
-) -> Merging:
-    """Return a forest that meets the demands; see `recon.remedies.merging.merged`."""
+def merged_forest(release: EncodedRelease, model: Forest, demands: Demands, before: Facts, limits: Limits) -> Merging:
+    """Return a forest that meets the demands; see `recon.remediation.merging.merged`."""
     single = replace(demands, most_pinned=None, mean_bits_left=None, class_disclosure=demands.class_disclosure or None)
     single = replace(single, class_disclosure=0 if demands.class_disclosure == 0 else None)
     sized = demands.sized and not release.statements.domain.relative
     groups = [groups_of(alone(model, t), release.domain, limits, sized) for t in range(len(model.trees))]
     places = tuple(first(model.trees[t], one, single, limits) for t, one in enumerate(groups))
     change = changer(release, model)
-    return extended(release, groups, places, demands, before, change, limits, (EACH_TREE, GREEDY))
+    how = (RESAMPLED if model.resampled else EACH_TREE, GREEDY)
+    return extended(release, groups, places, demands, before, change, limits, how)
 
 
 def merged_greedily(
@@ -68,8 +78,10 @@ def first(tree: Tree, groups: Groups, single: Demands, limits: Limits) -> tuple[
     """Return the fewest merges of one tree for rules about single groups; `NoMerging` where one leaf violates them."""
     for _, at in prunings(groups, single, limits):
         return tuple(at)
-    rules = "; ".join(f"{name} = {value:g}" for name, value in single.named)
-    raise NoMerging(f"no merging meets the policy: one leaf for everybody in '{tree.name}' violates it ({rules})")
+    rules = "; ".join(f"{rule} = {value:g}" for rule, value in single.named)
+    raise NoMerging(
+        f"no merging meets the policy: one leaf for everybody in '{named(tree.name, 80)}' violates it ({rules})"
+    )
 
 
 def extended(
@@ -104,7 +116,7 @@ def extended(
     final = after_merges(groups, places, order[:high])
     merges = sum(sum(g.leaves[v] - 1 for v in own) for g, own in zip(groups, final, strict=True))
     found, facts, _ = at(high)
-    exact = high == 0 and (how[0] != how[1] or not merges)
+    exact = not merges or (high == 0 and how[0] == EACH_TREE)
     return Merging(found, merges, exact, how[0 if high == 0 else 1], final, before, facts)
 
 
@@ -118,9 +130,7 @@ def not_met(facts: Facts, demands: Demands) -> NoMerging | Inconclusive:
     return Inconclusive(f"whether a merging meets the policy is open: {rules}" + (f" ({why})" if why else ""))
 
 
-def further(
-    groups: Sequence[Groups], places: Places, demands: Demands, limits: Limits
-) -> Iterator[tuple[int, int]]:
+def further(groups: Sequence[Groups], places: Places, demands: Demands, limits: Limits) -> Iterator[tuple[int, int]]:
     """Yield tree and node of every further merge of two leaves, those that repair most first."""
     known: list[dict[int, Any]] = [{} for _ in groups]
     leaf = [set(own) for own in places]

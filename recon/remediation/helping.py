@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from encoders.domain.views import TRAINING_DATA
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Boosting, Forest, RuleList, Tree
 from recon.auditing.facts import stored_facts
@@ -16,9 +18,9 @@ from recon.inspection.inspecting import Inspection
 from recon.loading.settled import as_released
 from recon.policies.assessing import assess
 from recon.policies.policy import Policy
-from recon.remedies.demands import Demands, demands_of, figures_of, shown_facts
-from recon.remedies.merging import leaves_of, merged
-from recon.remedies.otherwise import (
+from recon.remediation.demands import Demands, demands_of, figures_of, shown_facts
+from recon.remediation.merging import merged
+from recon.remediation.otherwise import (
     at_depth,
     depth_of,
     interval_facts,
@@ -27,6 +29,7 @@ from recon.remedies.otherwise import (
     structure_only,
     with_drawn_noise,
 )
+from recon.remediation.pruning import leaves_of
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.limits import Limits
 
@@ -115,9 +118,8 @@ def possible(release: EncodedRelease, asked: Asked, seed: int) -> Iterator[Remed
         wanted = Demands(smallest_group=k)
         yield Remedy(f"{what} with fewer than {k} rows merged", "merge", k, merging(release, wanted))
     if demands is not None and demands.named:
-        command = None if not release.file else f"recon remedy {release.file} --policy {policy_name(asked)} --out FILE"
         words = f"the fewest merges of {what} that meet the policy"
-        yield Remedy(words, "merge", "policy", merging(release, demands), command)
+        yield Remedy(words, "merge", "policy", merging(release, demands), merging_command(release, asked))
     depth = depth_of(model)
     for d in sorted({max(1, round(depth * part / (DEPTHS + 1))) for part in range(1, DEPTHS + 1)}, reverse=True):
         if d < depth:
@@ -133,9 +135,22 @@ def possible(release: EncodedRelease, asked: Asked, seed: int) -> Iterator[Remed
         yield Remedy(words, "noise", epsilon, noisy(release, epsilon, seed, asked.confidence))
 
 
+def merging_command(release: EncodedRelease, asked: Asked) -> str | None:
+    """Return the command that merges leaves, DATA for what the domain is read off; None without a file."""
+    if not release.file:
+        return None
+    origin = release.models[0].origin
+    model_file = origin is not None and not release.file.lower().endswith(".json")
+    copied = model_file and origin is not None and origin.format.startswith("scikit-learn")
+    copied = copied and origin is not None and "skops" not in origin.format
+    domain = " --domain DATA" if model_file and release.domain.source == TRAINING_DATA else ""
+    out = "better.joblib" if copied else "better.json"
+    return f"recon remedy {quote(release.file)} --policy {policy_name(asked)}{domain} --out {out}"
+
+
 def policy_name(asked: Asked) -> str:
     """Return the policy's file, as a command names it."""
-    return "POLICY" if asked.policy is None or not asked.policy.file else asked.policy.file
+    return "POLICY" if asked.policy is None or not asked.policy.file else quote(asked.policy.file)
 
 
 def merging(release: EncodedRelease, demands: Demands) -> Callable[[Limits], Made]:
@@ -244,7 +259,7 @@ def stripped(published: Line, facts: Mapping[str, Any] | None, asked: Asked) -> 
         return []
     kept = [replace(one, findings=tuple(f for f in one.findings if not f.removable)) for one in asked.stored]
     note = f"{len(gone):,} findings go, counts stay as they are: " + ", ".join(path for _, path in gone[:5])
-    words, command = "seeds and stored arrays taken out of the file", f"recon inspect {gone[0][0]} --strip FILE"
+    words, command = "seeds and stored arrays taken out of the file", f"recon inspect {quote(gone[0][0])} --strip FILE"
     line = {**published, "remedy": words, "kind": "strip", "setting": len(gone), "seconds": 0.0, "note": note}
     return [line | {"command": command, "outcome": None if facts is None else outcome_of(facts, asked, kept)}]
 

@@ -19,9 +19,10 @@ from recon.measures.figures import empty
 from recon.measures.measures import measure
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import CountAnswer
+from solvers.questions.answers import CountAnswer
 
 Meets = Literal["met", "violated", "inconclusive"]
+GROUPS = 10_000  # that are listed
 Facts = dict[str, Any]
 SHOWN = ("pinned", "bits_left_per_person", "least_bits_left", "smallest_group", "smallest_cell", "class_disclosure")
 WORDS = {
@@ -64,12 +65,13 @@ def demands_of(policy: Any) -> Demands:
     """
     if isinstance(policy, Demands):
         return policy
-    whole = {name: whole_number(entry_of(policy, name)) for name in ("smallest_group", "smallest_cell", "most_pinned")}
-    bits = {name: entry_of(policy, name) for name in ("least_bits_left", "mean_bits_left")}
     return Demands(
-        **whole,
-        **{name: None if value is None else float(value) for name, value in bits.items()},
+        smallest_group=whole_number(entry_of(policy, "smallest_group")),
+        smallest_cell=whole_number(entry_of(policy, "smallest_cell")),
+        least_bits_left=number(entry_of(policy, "least_bits_left")),
         class_disclosure=largest(entry_of(policy, "class_disclosure")),
+        most_pinned=whole_number(entry_of(policy, "most_pinned")),
+        mean_bits_left=number(entry_of(policy, "mean_bits_left")),
     )
 
 
@@ -84,6 +86,11 @@ def entry_of(policy: Any, name: str) -> Any:
 def whole_number(value: Any) -> int | None:
     """Return a threshold of rows."""
     return None if value is None else int(value)
+
+
+def number(value: Any) -> float | None:
+    """Return a threshold of bits."""
+    return None if value is None else float(value)
 
 
 def largest(value: Any) -> int | None:
@@ -155,8 +162,9 @@ def figures_of(release: EncodedRelease, limits: Limits, placed: bool = True) -> 
     """Return the figures of a release as `recon.auditing.facts.facts_of` has them, in their keys.
 
     What takes longest in an audit is not asked for: certificates, suppressed cells, what files store (`stored` is
-    empty). Bits are of datasets without an order of rows. What is not known within the limits is None, with the reason.
-    `placed`: with what follows for the row at every position. Cost: that of `measure` and, where rows have positions, of placing them; of one tree linear in its leaves.
+    empty). Bits are of datasets without an order of rows. `placed`: with what follows for the row at every position.
+    What is not known within the limits is None, with the reason. Cost: that of `measure` and of placing rows, where
+    they have positions; of one tree linear in its leaves.
     """
     groups = group_disclosure(as_released(release))
     try:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from encoders.models.models import AnyModel, Forest, Tree
 from recon.inspection.objects.traversal import Place, traverse
-from recon.inspection.stripping import _equal as equal
-from recon.remedies.pruning import bottom_up, links_of
+from recon.inspection.stripping import equal
+from recon.remediation.pruning import bottom_up, links_of
 from recon.stored.containers import Stored, open_stored
 from recon.stored.objects.things import Thing
 from recon.stored.rewriting import write_pickle
@@ -64,10 +64,10 @@ def merged_copy(
     return Copied(
         content,
         (
-            f"the copy was read again: but for the tables of its {len(pairs):,} trees, all {kept:,} values are as they "
-            "were, bit for bit",
-            f"every kept leaf has its value, every merged one that of its inner node; both files were walked: {walked:,} "
-            "points, at random and at, below and above every threshold, agree",
+            f"the copy was read again: but for the node tables of its trees ({len(pairs):,}), all {kept:,} values are "
+            "as they were, bit for bit",
+            "every kept leaf has its value, every merged one that of its inner node; both files were walked: "
+            f"{walked:,} points, at random and at, below and above every threshold, agree",
         ),
     )
 

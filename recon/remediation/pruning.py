@@ -5,7 +5,7 @@ A rule list is a tree as well: every rule parts those it captures from those tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,13 +13,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.encode.encoder import encode
-from encoders.models.models import Forest, Rule, RuleList, Tree
+from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
+from encoders.models.models import AnyModel, Forest, Rule, RuleList, Tree
 from encoders.models.nodes import CountTable, Nodes, Support
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Unsupported
+from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL
+
+EXACT_TREE = "exact: dynamic programming over the nodes of the tree; no fewer merges meet the policy"
+EXACT_LIST = (
+    "exact over all prefixes: the shortest run of last rules merged into the default; merging other rules is not tried"
+)
+EACH_TREE = (
+    "exact: rules about single groups concern each tree alone, so each is merged alone by dynamic programming over its "
+    "nodes; rules about all people need no more; no fewer merges meet the policy"
+)
+RESAMPLED = (
+    "greedy: each tree counts a resample, so each is merged alone until its groups hold enough different rows of it; "
+    "fewer merges may do"
+)
+GREEDY = (
+    "greedy: each tree alone meets the rules about single groups with the fewest merges (exact); then the most exposed "
+    "pairs of leaves are merged first, as many as the rules about all people need; fewer merges may do"
+)
+GREEDY_TREE = (
+    "greedy: the exact search was too large for so many rules about all people; the pairs of leaves whose merge "
+    "repairs most are merged first; fewer merges may do"
+)
+
 
 Ints = NDArray[np.int64]
 
@@ -66,8 +89,8 @@ def links_of(model: Tree | RuleList) -> Ints:
     m = len(model.rules)
     if not m or model.rules[-1].condition:
         raise Unsupported(
-            f"the rule list '{model.name}' has no default rule with a count: rules cannot be merged into it; add one "
-            "('if': {}) that counts the rows which no rule captures"
+            f"the rule list '{named(model.name, 80)}' has no default rule with a count: rules cannot be merged into "
+            "it; add one ('if': {}) that counts the rows which no rule captures"
         )
     children = np.full((2 * m - 1, 2), -1, dtype=np.int64)
     for j in range(m - 1):  # node j < m - 1: rule j against the rest; the last one is the default itself
@@ -97,16 +120,16 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
     figures = PartitionFigures.of(statements, limits)
     if sized and (not figures.exact or statements.domain.relative):
         raise Unsupported(
-            f"how many different rows fit each group of '{model.name}' is not known exactly: merges cannot be counted; "
-            "give a domain whose attributes have a smallest step (--domain)"
+            f"how many different rows fit each group of '{named(model.name, 80)}' is not known exactly: merges cannot "
+            "be counted; give a domain whose attributes have a smallest step (--domain)"
         )
     leaf = np.flatnonzero(children[:, 0] < 0)
     place = leaf if isinstance(model, Tree) else rule_places(len(model.rules))
     counts, sizes, vector = figure_columns(figures)
     cells: list[Any] = [None] * len(children)
     by_class = [False] * len(children)
-    for region, (pairs, classes) in enumerate(joined_cells(counts, sizes, vector, len(place))):
-        cells[int(place[region])], by_class[int(place[region])] = pairs, classes
+    for region, (own, classes) in enumerate(joined_cells(counts, sizes, vector, len(place))):
+        cells[int(place[region])], by_class[int(place[region])] = own, classes
     order = bottom_up(children)
     leaves = [1] * len(children)
     for i, v in enumerate(order):
@@ -115,7 +138,7 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
         a, b = children[v].tolist()
         leaves[v] = leaves[a] + leaves[b]
         by_class[v] = by_class[a] and by_class[b]
-        pairs = [cells[c] if by_class[v] else (whole(cells[c]),) for c in (a, b)]
+        pairs: list[Any] = [cells[c] if by_class[v] else (whole(cells[c]),) for c in (a, b)]
         cells[v] = tuple((c + d, s + t) for (c, s), (d, t) in zip(*pairs, strict=True))
     rows = tuple(whole(one)[0] for one in cells)
     return Groups(children, order, tuple(leaves), rows, tuple(cells), tuple(by_class))
@@ -217,3 +240,46 @@ def alone(forest: Forest, number: int) -> Tree:
         return tree
     supports = [s if s.distinct is None else Support(None, s.distinct) for s in tree.nodes.leaf_counts]
     return replace(tree, nodes=tree.nodes.counting_leaves(supports))
+
+
+class NoMerging(Unsupported):
+    """No merging meets the policy: even one leaf, or one rule, violates it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Merging:
+    """A release whose leaves were merged until it meets a policy.
+
+    `merges`: how many pairs of leaves became one. `exact`: whether no fewer do; `how` says why, or that it is greedy.
+    `collapsed`: per tree the nodes (numbers of the released model) that became leaves; of a rule list the rule from
+    which on rules are merged into the default. `before`, `after`: figures, see `recon.remediation.figures.figures_of`.
+    """
+
+    release: EncodedRelease
+    merges: int
+    exact: bool
+    how: str
+    collapsed: tuple[tuple[int, ...], ...]
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+    @property
+    def leaves(self) -> int:
+        """Return how many leaves or rules are left."""
+        return leaves_of(self.release.models[0])
+
+
+def with_models(release: EncodedRelease, models: Sequence[AnyModel]) -> EncodedRelease:
+    """Return the release with other models over the same domain and rows. Cost: that of encoding."""
+    found = encode(release.domain, models, release.declared or release.rows, release.file)
+    found = replace(found, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)
+    return found if release.known is None else with_known_rows(found, release.known)
+
+
+def leaves_of(model: AnyModel) -> int:
+    """Return how many leaves a tree or forest has, how many rules a list."""
+    if isinstance(model, Tree):
+        return len(model.nodes.leaves)
+    if isinstance(model, Forest):
+        return sum(len(tree.nodes.leaves) for tree in model.trees)
+    return len(model.rules) if isinstance(model, RuleList) else 0

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.remedies.demands import Demands
-from recon.remedies.pruning import Groups
+from recon.remediation.demands import Demands
+from recon.remediation.pruning import Groups
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.exact import log2_multisets
 from solvers.foundation.limits import Limits
@@ -58,8 +58,8 @@ class Front:
 
     def take(self, at: NDArray[np.int64]) -> Front:
         """Return some of the entries."""
-        columns = (self.merges, self.pinned, self.disclosed, self.bits, self.left, self.right)
-        return Front(*(column[at] for column in columns))
+        whole = self.merges[at], self.pinned[at], self.disclosed[at]
+        return Front(*whole, self.bits[at], self.left[at], self.right[at])
 
 
 def pure(groups: Groups, v: int) -> bool:
@@ -93,7 +93,7 @@ def sums_of(groups: Groups, v: int) -> Sums:
 
 
 def prunings(groups: Groups, demands: Demands, limits: Limits) -> Iterator[tuple[int, list[int]]]:
-    """Yield prunings that meet the demands by these sums, the fewest merges first: merges, and the nodes that are leaves.
+    """Yield prunings that meet the demands by these sums, the fewest merges first: merges, and the nodes made leaves.
 
     Bits may fall short of what is wanted by rounding (`NEAR`): check each, and take the next where it does. The first
     that holds has the fewest merges of all. Nothing is yielded where no pruning meets the demands. Cost: linear in
@@ -134,8 +134,9 @@ def as_leaf(groups: Groups, v: int, demands: Demands, asked: Key) -> Front:
         return NOTHING
     pinned, disclosed, bits = sums_of(groups, v) if any(asked) else Sums(0, 0, 0.0)
     one = np.full(1, -1, dtype=np.int64)
-    whole = [np.array([n], dtype=np.int64) for n in (groups.leaves[v] - 1, pinned * asked[0], disclosed * asked[1])]
-    return allowed(Front(*whole, np.array([bits * asked[2]]), one, one), demands)
+    merges, people = np.array([groups.leaves[v] - 1]), np.array([pinned * asked[0]])
+    rows = np.array([disclosed * asked[1]])
+    return allowed(Front(merges, people, rows, np.array([bits * asked[2]]), one, one), demands)
 
 
 def paired(a: Front, b: Front) -> Front:
@@ -143,8 +144,9 @@ def paired(a: Front, b: Front) -> Front:
     if len(a) * len(b) > MAX_PAIRS:
         raise TooLarge(f"{len(a):,} x {len(b):,} prunings of two branches are too many to be put together")
     left, right = (part.ravel() for part in np.indices((len(a), len(b))))
-    whole = [x[left] + y[right] for x, y in ((a.merges, b.merges), (a.pinned, b.pinned), (a.disclosed, b.disclosed))]
-    return Front(*whole, a.bits[left] + b.bits[right], left.astype(np.int64), right.astype(np.int64))
+    one, two = a.take(left), b.take(right)
+    merges, pinned, disclosed = one.merges + two.merges, one.pinned + two.pinned, one.disclosed + two.disclosed
+    return Front(merges, pinned, disclosed, one.bits + two.bits, left.astype(np.int64), right.astype(np.int64))
 
 
 def joined(a: Front, b: Front) -> Front:

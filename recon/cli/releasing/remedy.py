@@ -1,4 +1,4 @@
-"""The command `recon remedy`: the fewest merges of leaves that meet a policy, written out only once they are audited."""
+"""The command `recon remedy`: the fewest merges of leaves that meet a policy, audited before they are written."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
     from recon.policies.assessing import Assessment
     from recon.policies.policy import Policy
-    from recon.remedies.merging import Merging
+    from recon.remediation.pruning import Merging
     from solvers.foundation.limits import Limits
 
+SEARCHING = 0.5  # of the time, for the search
 RELEASES, COPIES = (".json",), (".joblib", ".pkl", ".pickle")
 KEYS = {
     "pinned": "people pinned down exactly",
@@ -62,7 +63,7 @@ def remedy(
     """Merge as few leaves as a policy needs, audit the result, and write it where it meets the policy."""
     from recon.files.writing import writing
     from recon.policies.policy import read_policy
-    from recon.remedies.merging import NoMerging
+    from recon.remediation.pruning import NoMerging
     from solvers.foundation.errors import PolicyError
 
     check_out(file, out, strip)
@@ -74,7 +75,15 @@ def remedy(
         release = open_release([file], domain, False, limits, label=label, settle=False)
         try:
             result = remedied(
-                release, wanted, out, limits, data=data, label=label, strip=strip, seed=seed, declared=domain is not None
+                release,
+                wanted,
+                out,
+                limits,
+                data=data,
+                label=label,
+                strip=strip,
+                seed=seed,
+                declared=domain is not None,
             )
         except NoMerging as error:
             if json:
@@ -114,11 +123,11 @@ def remedied(
     `declared`: the domain of a model file was given; else the result must meet the policy over the one it lets guess.
     """
     from recon.frames.selections import numbers_of, read_table
-    from recon.remedies.merging import merged
+    from recon.remediation.merging import merged
 
     rows = None if data is None else numbers_of(read_table(data, limits))
     limits.report("merges are searched")
-    found = merged(release, policy, limits)
+    found = merged(release, policy, limits.share(SEARCHING))  # the audit of the result needs time too
     content, proof = written_content(release, found, out, strip, limits, seed)
     assessment, facts = audited(content, out, release, found, policy, limits, seed, declared)
     return Result(found, content, assessment, facts, accuracies(release, found, rows, label), proof)
@@ -131,7 +140,7 @@ def written_content(
     from recon.formats.release.writing import dump, release_json
     from recon.inspection.inspecting import read_file
     from recon.inspection.stripping import stripped_bytes
-    from recon.remedies.copies import merged_copy
+    from recon.remediation.copies import merged_copy
 
     if suffix(out) in RELEASES:
         after = found.release
@@ -154,9 +163,9 @@ def audited(
     Raises `EngineError` where what is read back is not the merged release.
     """
     from recon.auditing.facts import facts_of
+    from recon.auditing.gathering import Beside, gathered
     from recon.loading.loading import load
     from recon.policies.assessing import assess
-    from recon.report.audit import findings
     from solvers.foundation.errors import EngineError
 
     with tempfile.TemporaryDirectory() as folder:
@@ -168,11 +177,11 @@ def audited(
         if again.rows != found.release.rows or not same_models(again, found.release):
             raise EngineError("the file, read again, is not the merged release: nothing was written")
         limits.report("the result is audited")
-        facts = facts_of(findings(again, None, None, None, None, limits, seed, remedies=False))
+        facts = facts_of(gathered(again, Beside(seed=seed), limits))
         said = assess(facts, policy)
         if said.outcome == "met" and copy and not declared:
             guessed = load(path, memory=limits.memory, limits=limits)
-            own = facts_of(findings(guessed, None, None, None, None, limits, seed, remedies=False))
+            own = facts_of(gathered(guessed, Beside(seed=seed), limits))
             if (alone := assess(own, policy)).outcome != "met":
                 return alone, own
     return said, facts
@@ -188,7 +197,7 @@ def accuracies(
     release: EncodedRelease, found: Merging, rows: pd.DataFrame | None, label: str | None
 ) -> tuple[float | None, float | None, int | None, str]:
     """Return the accuracy before and after on the data, how many rows were judged, and why it is not known."""
-    from recon.remedies.helping import accuracy
+    from recon.remediation.helping import accuracy
     from solvers.foundation.errors import ReleaseError, Unsupported
 
     if rows is None:
@@ -202,8 +211,8 @@ def accuracies(
 
 def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
     """Return what was done as a JSON object."""
-    from recon.remedies.demands import shown_facts
-    from recon.remedies.merging import leaves_of
+    from recon.remediation.demands import shown_facts
+    from recon.remediation.pruning import leaves_of
 
     found, (before, after, judged, why) = result.found, result.accuracy
     left = leaves_of(found.release.models[0])
@@ -218,8 +227,8 @@ def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
 
 def lines_of(file: str, written: str | None, result: Result) -> list[str]:
     """Return the same for people."""
-    from recon.remedies.demands import shown_facts
-    from recon.remedies.merging import leaves_of
+    from recon.remediation.demands import shown_facts
+    from recon.remediation.pruning import leaves_of
     from solvers.foundation.escaping import named
 
     found, (before, after, judged, why) = result.found, result.accuracy
@@ -230,7 +239,9 @@ def lines_of(file: str, written: str | None, result: Result) -> list[str]:
     ]
     old, new = shown_facts(found.before), shown_facts(result.facts)
     width = max(map(len, KEYS.values()))
-    lines += [f"  {words:<{width}}  {ends_text(old[key])} before, {ends_text(new[key])} after" for key, words in KEYS.items()]
+    lines += [
+        f"  {words:<{width}}  {ends_text(old[key])} before, {ends_text(new[key])} after" for key, words in KEYS.items()
+    ]
     if judged is not None and before is not None and after is not None:
         lines.append(f"  {'accuracy':<{width}}  {before:.4f} before, {after:.4f} after ({judged:,} rows)")
     elif why:

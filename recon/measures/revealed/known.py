@@ -1,0 +1,55 @@
+"""People who are known: how many are pinned down, and what is left about the most exposed one, as least and most."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from encoders.encode.encoder import EncodedRelease
+from recon.measures.figures import Measures
+from solvers.figures.system import SystemFigures
+from solvers.foundation.limits import Limits
+
+Interval = tuple[float, float | None]  # least and most; most None: no upper bound is known
+Counts = tuple[int, int | None]
+
+
+def system_of(release: EncodedRelease, found: Measures, limits: Limits) -> SystemFigures | None:
+    """Return the cells of a coupled release that was measured; None of one partition, or where cells have no sizes."""
+    known = found.of_cells and found.determined_rows is not None
+    return SystemFigures.of(release.statements, limits) if known else None
+
+
+def pinned(release: EncodedRelease, found: Measures, system: SystemFigures | None) -> Counts | None:
+    """Return how many people have every attribute known, least and most; None where regions have no size.
+
+    They lie in cells of one raw row, so that no more of them are pinned down than such cells can hold.
+    """
+    if found.determined_rows is None:
+        return None
+    if found.cells_exact if found.of_cells else found.figures == "exact":
+        return found.determined_rows, found.determined_rows
+    if system is None:
+        return found.determined_rows, release.rows.high
+    held = sum(upper for size, upper in zip(system.sizes, system.upper.tolist(), strict=True) if size == 1)
+    most = held if release.rows.high is None else min(held, release.rows.high)
+    return found.determined_rows, max(found.determined_rows, most)
+
+
+def least_bits(release: EncodedRelease, found: Measures, system: SystemFigures | None) -> Interval | None:
+    """Return the bits left of the most exposed person: of groups that surely hold rows at most, of others at least."""
+    lines = found.exposure
+    if release.cut.unsized or (not len(lines) and system is None):
+        return None
+    bits, rows, most = (lines[name].to_numpy(dtype=np.float64) for name in ("bits_left", "rows", "rows_most"))
+    if not np.isfinite(bits[most > 0]).all():
+        return None
+    high = min(bits[rows > 0].tolist(), default=None)
+    if system is None:
+        low = min(bits[most > 0].tolist(), default=None)
+        return None if low is None else (low, high)
+    # Cells that may hold rows, or not, are no lines of the exposure.
+    live = [size for size, upper in zip(system.sizes, system.upper.tolist(), strict=True) if upper > 0 and size > 0]
+    lowest = math.log2(min(live)) if live and high != 0.0 else 0.0
+    return (lowest if high is None else min(lowest, high)), high

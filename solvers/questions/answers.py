@@ -1,0 +1,299 @@
+"""Answers to questions: each says how good it is and who gave it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.display.counts import count_facts, count_frame, count_plot
+from solvers.display.displayed import Displayed, Facts
+from solvers.foundation.errors import Inconclusive
+from solvers.foundation.exact import Factor, log2_product, product
+from solvers.questions.query import Convention, Selections
+from solvers.statements.boxes import Box, Boxes
+from solvers.statements.release import World
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from solvers.display.plots import Axes
+
+HASHED = "hashed"  # meant to be exact, proved by nobody: the weakest of the house's tags for such a figure
+
+Status = Literal["exact", "bounds", "unsat", "unknown"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What every answer carries: status, guarantee, engine, seconds and the refusals on the way (`trail`)."""
+
+    status: Status
+    guarantee: str = field(default="proved", kw_only=True)
+    engine: str = field(default="", kw_only=True)
+    seconds: float = field(default=0.0, kw_only=True)
+    trail: tuple[str, ...] = field(default=(), kw_only=True)
+    conflict: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def at(self, selections: NDArray[np.intp]) -> Self:
+        """Return the answer for these of the selections that it is about, in this order."""
+        return self
+
+
+@dataclass(frozen=True, repr=False)
+class CountAnswer(Displayed, Answer):
+    """The number of worlds, as bounds on its log2 and, where exact, as a product of powers.
+
+    `per_rows` maps each possible number of rows to its factors (one entry where the number is known); the count
+    is their sum. `relative` marks domains with a continuous attribute, where no number of worlds exists.
+    `estimate` is a number of worlds that nobody proved; `guarantee` says how good it is, the bounds do not use it.
+    """
+
+    convention: Convention = "ordered"
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    per_rows: Callable[[], dict[int, list[Factor]]] | None = None
+    log2_per_rows: dict[int, float] = field(default_factory=dict)
+    relative: bool = False
+    estimate: int | None = None
+
+    @cached_property
+    def factors(self) -> list[Factor]:
+        """Return the count as (base, exponent) pairs; `[(count, 1)]` where the number of rows is open."""
+        if self.status == "unsat":
+            return [(0, 1)]
+        if self.per_rows is None or self.relative:
+            return []
+        every = self.per_rows()
+        return next(iter(every.values())) if len(every) == 1 else [(sum(map(product, every.values())), 1)]
+
+    @cached_property
+    def value(self) -> int | None:
+        """Return the number of worlds, None where only bounds are known. May have millions of digits."""
+        if self.status == "unsat":
+            return 0
+        if self.status != "exact" or self.relative:
+            return None
+        return product(self.factors)
+
+    @property
+    def log2(self) -> float | None:
+        """Return log2 of the count, None where it is not exact or there is no world."""
+        return self.bounds[0] if self.status == "exact" and not self.relative else None
+
+    def _facts(self) -> Facts:
+        return count_facts(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the answer as one line, so that answers can be put below each other.
+
+        Columns: convention, status, log2 (None where not exact), log2_lower, log2_upper, guarantee, engine, seconds.
+        """
+        return count_frame(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return axes with log2 of the number of worlds or bounds on it; per number of rows where that is open.
+
+        Raises `Unsupported` without matplotlib, and where there is no number of worlds to draw.
+        """
+        return count_plot(self, ax)
+
+    def log2_value(self) -> float:
+        """Return log2 of the factors, computed anew (a check on `log2`)."""
+        return log2_product(self.factors)
+
+
+@dataclass(frozen=True, slots=True)
+class BoxMultipliers:
+    """What proves a bound on the rows in a box: whole multipliers of statements (by number) over a common scale."""
+
+    of: Mapping[int, int]
+    scale: int
+
+
+Side = tuple[Box, bool]  # a box of parts, and whether the rows in it are bounded from above
+
+
+@dataclass(frozen=True)
+class DecideAnswer(Answer):
+    """Per selection (arrays of length q): bounds on the number of rows, and shares of worlds.
+
+    `probability` and `before` are shares of worlds in [0, 1], after and before the release; `expected` is the
+    mean number of rows, `expected_before` that before the release; `open` marks selections for which even
+    "can, or must, a row be there" is not settled. NaN where a size is only known between bounds. `multipliers` prove
+    bounds on the boxes of selections (`Selections.boxes`) where the engine has such proofs.
+    """
+
+    low: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    high: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    probability: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    expected_before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    open: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    multipliers: Mapping[Side, BoxMultipliers] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        low: NDArray[np.int64],
+        high: NDArray[np.int64],
+        before: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+        status: Status = "bounds",
+        **known: Any,
+    ) -> DecideAnswer:
+        """Return the answer with these bounds on the numbers of rows; `before`: shares and means before the release.
+
+        What is not `known` beside them is what the bounds alone settle: a row in every world, or in none, else open.
+        """
+        unknown = np.full(len(low), np.nan)
+        share, mean = before or (unknown, unknown)
+        settled = {"probability": settled_share(low, high), "expected": unknown, "open": (low <= 0) & (high > 0)}
+        return cls(status, low=low, high=high, before=share, expected_before=mean, **{**settled, **known})
+
+    def at(self, selections: NDArray[np.intp]) -> Self:
+        """Return the answer for these of the selections, in this order (each may stand several times)."""
+        every = selections.reshape(-1)
+        names = ("low", "high", "probability", "before", "expected", "expected_before", "open")
+        return replace(self, **{name: getattr(self, name)[every] for name in names})
+
+
+def settled_share(
+    low: NDArray[np.int64], high: NDArray[np.int64], share: NDArray[np.float64] | float = np.nan
+) -> NDArray[np.float64]:
+    """Return the share of worlds with a row: 1 and 0 where bounds on the number of rows say so, `share` elsewhere."""
+    return np.where(low > 0, 1.0, np.where(high <= 0, 0.0, share))
+
+
+def each_once(selections: Selections, decide: Callable[[Selections], DecideAnswer]) -> DecideAnswer:
+    """Return the answer for every selection where equal ones are decided once."""
+    distinct, back = selections.distinct()
+    return decide(distinct).at(back)
+
+
+@dataclass(frozen=True)
+class LeaveOneOutAnswer(Answer):
+    """Per pair of selections, the share of `inner` among `outer` without the person's own row; NaN if undefined."""
+
+    share: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True)
+class ShareAnswer(Answer):
+    """Per selection the least and greatest share over the worlds where `outer` has a row; NaN if there is none."""
+
+    lower: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    upper: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True)
+class WorldsAnswer(Answer):
+    """Worlds, lazily (`Enumerate`) or drawn (`Sample`, `MostLikely`)."""
+
+    worlds: Iterator[World] = field(default_factory=lambda: iter(()))
+
+
+@dataclass(frozen=True)
+class ExtremeAnswer(Answer):
+    """Rigorous bounds on an extreme, equal where exact; a histogram and a world of the inner one (None: none known).
+
+    A bound is None where nobody found one.
+    """
+
+    bounds: tuple[int | None, int | None] = (None, None)
+    histogram: NDArray[np.int64] | None = None
+    world: World | None = None
+
+    def outer(self, greatest: bool) -> int:
+        """Return the bound that no world exceeds; every engine gives that one. Raises `Inconclusive` without it."""
+        found = self.bounds[1] if greatest else self.bounds[0]
+        if found is None:
+            raise Inconclusive("no bound was found within the limits")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class JointAnswer(Answer):
+    """The values (k, m) that the sums take together, and the share of worlds (k,) with each."""
+
+    values: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    shares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class PerCellAnswer(Answer):
+    """The least and greatest number of rows (cells,) over all worlds; outer bounds where `status` is "bounds"."""
+
+    minimum: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    maximum: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class LocatedAnswer(Answer):
+    """What is proved about the row at every position: in every world it lies here. "exact" where every leaf is known.
+
+    `start`, `end` (rows, attributes) int64: the first part of an attribute that is left and the one behind the last,
+    label included; `sets[attribute]` (rows, parts): the parts left where that says more. `leaves_proved`: the share of
+    (row, tree that drew it) whose leaf is known. `complete`: nothing more follows by propagation (else time was up).
+    `steps`: how many removals prove it.
+    """
+
+    start: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    end: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    sets: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
+    leaves_proved: float = 0.0
+    complete: bool = False
+    steps: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class SettledAnswer(Answer):
+    """Bounds on the rows per cell and label, (cells, labels) int64; "exact" where all of them are known.
+
+    `boxes` are the cells that can hold rows (of the attributes, without the label); outside of them is nobody. `steps`
+    prove it (`solvers.kernel.claims.LeafValues`), each made when it is asked for. `surplus`: how many figures were left
+    over and hold, `worst`: the part of its interval that the farthest of them uses. `failed`: which assumption the
+    figures contradict ("": none); then nothing is said of any cell, and the status is "unknown". `total_low`,
+    `total_high` (cells,): bounds on the rows per cell whatever their label; by default the sums of those per label.
+    """
+
+    boxes: Boxes | None = None
+    low: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    high: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    steps: Sequence[Any] = ()
+    surplus: int = 0
+    worst: float = 0.0
+    failed: str = ""
+    total_low: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    total_high: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        """Fill in the totals that are not given."""
+        for name, ends in (("total_low", self.low), ("total_high", self.high)):
+            if len(getattr(self, name)) != len(ends):
+                object.__setattr__(self, name, ends.sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class TargetsAnswer(Answer):
+    """Rigorous bounds `low`, `high` (cells,) on the sum of the targets of every cell's rows; status "bounds".
+
+    Cell i is region `region[i]` of block `block` of the release, box `boxes[i]`, and has `rows[i]` rows (>= 1). Bounds
+    on sums of one row are bounds on this person's target. `surplus`: how many figures are left over to check with,
+    `worst`: the root of the mean square of what figures and bounds use of their intervals (at most 1). `failed`: what
+    the figures contradict ("": nothing); then all bounds are infinite, and the status is "unknown".
+    """
+
+    boxes: Boxes | None = None
+    block: int = -1
+    region: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    low: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    high: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    surplus: int = 0
+    worst: float = 0.0
+    failed: str = ""
