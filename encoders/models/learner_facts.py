@@ -40,8 +40,9 @@ class Fact:
 class FactLimits:
     """How many facts a release may take: what is left out is said, and what is kept still holds.
 
-    `pairs`: readings of one midpoint, the nearest, and one more for all that lie farther off; `values`: those of one leaf and attribute; `combinations`: alternatives of
-    all facts multiplied; `cells`: an upper bound on the cells of a release of one tree; `statements`: of all facts.
+    `pairs`: readings of one midpoint, the nearest, and one more for all that lie farther off; `values`: those of one
+    leaf and attribute; `combinations`: alternatives of all facts multiplied; `cells`: an upper bound on the cells of a
+    release of one tree; `statements`: of all facts.
     """
 
     pairs: int = 8

@@ -57,17 +57,23 @@ def with_facts(
 
 
 def fact_bits(
-    release: EncodedRelease, learner: Learner, limits: Limits | None = None, bounds: FactLimits | None = None
+    release: EncodedRelease,
+    learner: Learner,
+    limits: Limits | None = None,
+    bounds: FactLimits | None = None,
+    *,
+    written: bool = False,
 ) -> FactBits:
     """Return how many bits all facts of its learner take from the worlds of a release of one tree, exact or bounded.
 
-    The same for sequences of rows and for rows with their leaf given. Raises `Unsupported` for anything but one tree
-    with exact counts, and for domains with impossible boxes; `ContradictionError` where no worlds are left. Cost: per
-    attribute and tied leaves up to 200,000 products of powers, in exact whole numbers.
+    `written`: thresholds stand in the conditions as stored. The bits are the same for sequences of rows and for rows
+    whose leaf is given. Raises `Unsupported` for anything but one tree with exact counts, and for domains with
+    impossible boxes; `ContradictionError` where no worlds are left. Cost: per attribute and tied leaves up to 200,000
+    products of powers, in exact whole numbers.
     """
     limits = limits or Limits()
     tree = only_tree(release)
-    every = facts_of_learner(release, learner, bounds or FactLimits(pairs=64))
+    every = facts_of_learner(release, learner, bounds or FactLimits(pairs=64), written=written)
     nodes = node_regions(tree, release.domain)
     below = leaves_below(tree, nodes)
     found: list[tuple[str, Bits]] = []
