@@ -40,8 +40,11 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
 
 
 def drawn_rows(frame: pd.DataFrame, rows: int, seed: int) -> Split:
-    """Return the first rows in the random order of a seed for training; 0: all of them."""
-    return shuffled(frame, min(rows, len(frame)) if rows else len(frame), seed)
+    """Return the first rows in the random order of a seed for training; 0: all of them, as the file has them."""
+    if rows:
+        return shuffled(frame, min(rows, len(frame)), seed)
+    x, y = frame.iloc[:, :-1], frame.iloc[:, -1]
+    return Split(x, y, x.iloc[:0], y.iloc[:0], frame)
 
 
 def fitted_tree(point: Point, some: Split) -> Any:
