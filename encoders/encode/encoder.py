@@ -256,11 +256,7 @@ def assemble(
     conditions that do not fit the domain.
     """
     alpha, published = share_left_out(models, confidence), models
-    at = sum(isinstance(m, AnyModel) for m in models)  # a question stands last
-    for further, origin in ((facts, Origin("", "")), (beside, Origin("" if beside is None else beside.file, ""))):
-        if further is not None:
-            models = [*models[:at], cast(AnyModel, further), *models[at:]]
-            origins = [*origins[:at], origin, *origins[at:]]
+    models, origins = with_further(models, origins, beside, facts)
     encoders = [encoder_of(m, alpha) if isinstance(m, AnyModel) else encoder_for(m.kind) for m in models]
     impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
     resolved = Resolutions()
@@ -316,6 +312,19 @@ def assemble(
         tuple(boosted),
     )
     return EncodedRelease(domain, tuple(published), cut, release, file, declared=known, known=beside, facts=facts)
+
+
+def with_further(
+    models: Sequence[AnyModel], origins: Sequence[Origin], beside: KnownRows | None, facts: LearnerFacts | None
+) -> tuple[list[AnyModel], list[Origin]]:
+    """Return models and origins with what the adversary knows behind the models; a question stands last."""
+    at = sum(isinstance(m, AnyModel) for m in models)
+    rows = [] if beside is None else [(cast(AnyModel, beside), Origin(beside.file, ""))]
+    further = [*rows, *([] if facts is None else [(cast(AnyModel, facts), Origin("", ""))])]
+    return (
+        [*models[:at], *(model for model, _ in further), *models[at:]],
+        [*origins[:at], *(origin for _, origin in further), *origins[at:]],
+    )
 
 
 def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease:

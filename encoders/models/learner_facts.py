@@ -40,11 +40,12 @@ class Fact:
 class FactLimits:
     """How many facts a release may take: what is left out is said, and what is kept still holds.
 
-    `pairs`: alternatives of one midpoint; `values`: those of one leaf and attribute; `combinations`: alternatives of
-    all facts multiplied; `cells`: an upper bound on the cells of a release of one tree; `statements`: of all facts.
+    `pairs`: readings of one midpoint, the nearest, and one more for all that lie farther off; `values`: those of one
+    leaf and attribute; `combinations`: alternatives of all facts multiplied; `cells`: an upper bound on the cells of a
+    release of one tree; `statements`: of all facts.
     """
 
-    pairs: int = 64
+    pairs: int = 8
     values: int = 64
     combinations: int = 1_024
     cells: int = 4_096

@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
+from typing import NoReturn
 
+from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from encoders.encode.learner_facts import adding, facts_of_learner, with_learner_facts
+from encoders.encode.learner_facts import facts_of_learner, with_learner_facts
 from encoders.kinds.node_regions import NodeRegion, node_regions
 from encoders.models.learner import Learner
-from encoders.models.learner_facts import Fact, FactLimits, LearnerFacts
+from encoders.models.learner_facts import Fact, FactLimits
 from encoders.models.models import Tree
-from recon.answers.counting import count
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 
-COMBINATIONS = 2_000  # alternatives multiplied that are tried at once
+TERMS = 200_000  # products of powers that are added up for facts that leaves tie
 ROUNDING = 1e-13  # relative: of logarithms worked out in double precision
 Bits = tuple[float, float]
 
@@ -56,25 +57,30 @@ def with_facts(
 
 
 def fact_bits(
-    release: EncodedRelease, learner: Learner, limits: Limits | None = None, bounds: FactLimits | None = None
+    release: EncodedRelease,
+    learner: Learner,
+    limits: Limits | None = None,
+    bounds: FactLimits | None = None,
+    *,
+    written: bool = False,
 ) -> FactBits:
     """Return how many bits all facts of its learner take from the worlds of a release of one tree, exact or bounded.
 
-    The same for sequences of rows and for rows with their leaf given. Raises `Unsupported` for anything but one tree
-    with exact counts, and for domains with impossible boxes. Cost: that of `count` per attribute and tied leaves.
+    `written`: thresholds stand in the conditions as stored. The bits are the same for sequences of rows and for rows
+    whose leaf is given. Raises `Unsupported` for anything but one tree with exact counts, and for domains with
+    impossible boxes; `ContradictionError` where no worlds are left. Cost: per attribute and tied leaves up to 200,000
+    products of powers, in exact whole numbers.
     """
     limits = limits or Limits()
     tree = only_tree(release)
-    every = facts_of_learner(release, learner, bounds)
+    every = facts_of_learner(release, learner, bounds or FactLimits(pairs=64), written=written)
     nodes = node_regions(tree, release.domain)
     below = leaves_below(tree, nodes)
-    before = count(release, "ordered", limits).bounds if every.facts else (0.0, 0.0)
     found: list[tuple[str, Bits]] = []
     for k, facts in groupby(sorted(every.facts, key=lambda f: f.attribute), key=lambda f: f.attribute):
         low = high = 0.0
         for tied in components(list(facts), below):
-            limits.check("facts of the learner were counted, attribute by attribute")
-            a, b = alone(tied, nodes, release) or counted(release, every, tied, before, limits)
+            a, b = bits_of_tied(tied, tree, nodes, release.domain, limits)
             low, high = low + a, high + b
         found.append((release.domain.all[k].name, (low, high)))
     removed = tuple(math.fsum(x[1][end] for x in found) for end in (0, 1))
@@ -117,35 +123,119 @@ def components(facts: Iterable[Fact], below: Sequence[frozenset[int]]) -> list[l
     return [group for _, group in out]
 
 
-def alone(tied: Sequence[Fact], nodes: Sequence[NodeRegion], release: EncodedRelease) -> Bits | None:
-    """Return the bits of one fact about a leaf in closed form, None for any other group of facts.
+@dataclass(frozen=True)
+class Tied:
+    """Facts of one attribute that leaves tie: per leaf its rows and the values left, as bits by position.
 
-    Of n rows with m of M values in each reading that leaves other values no row: n·log2 M - log2 Σ m^n.
+    `readings` of every fact: what must be absent and what must occur, each at some leaves among some values.
     """
-    (fact, *others) = tied
-    attribute = release.domain.all[fact.attribute]
-    if others or nodes[fact.node].tests >= 0 or attribute.missing:
-        return None
-    whole = sum(b - a for a, b in nodes[fact.node].within(fact.attribute, release.domain))
-    without = [sum(b - a for a, b in dict(one.where)[fact.attribute]) for (one,) in fact.alternatives]
-    left = math.log2(sum((whole - m) ** fact.rows for m in without))
-    return widened(fact.rows * math.log2(whole) - left, fact.rows * math.log2(whole))
+
+    rows: tuple[int, ...]
+    allowed: tuple[int, ...]
+    readings: tuple[tuple[tuple[tuple[Group, ...], tuple[Group, ...]], ...], ...]
+
+    @classmethod
+    def of(
+        cls, facts: Sequence[Fact], nodes: Sequence[NodeRegion], below: Sequence[frozenset[int]], domain: Domain
+    ) -> Tied:
+        """Return the facts over the leaves that they are about."""
+        k = facts[0].attribute
+        leaves = sorted(frozenset().union(*(below[fact.node] for fact in facts)))
+        allowed = tuple(bits_of(nodes[leaf].within(k, domain)) for leaf in leaves)
+        readings = []
+        for fact in facts:
+            at = tuple(i for i, leaf in enumerate(leaves) if leaf in below[fact.node])
+            split: tuple[list[tuple[Group, ...]], list[tuple[Group, ...]]] = ([], [])
+            for reading in fact.alternatives:
+                for occurs in (False, True):
+                    groups = (bits_of(dict(one.where)[k]) for one in reading if (one.low > 0) == occurs)
+                    split[occurs].append(tuple((at, group) for group in groups))
+            readings.append(tuple(zip(*split, strict=True)))
+        return cls(tuple(nodes[leaf].rows for leaf in leaves), allowed, tuple(readings))
+
+    @property
+    def terms(self) -> int:
+        """Return how many products of powers `fillings` adds up at most."""
+        return math.prod(sum(1 << len(occur) for _, occur in fact) for fact in self.readings)
+
+    def fillings(self, limits: Limits) -> int:
+        """Return in how many ways the rows of the leaves can have values under the facts, exactly.
+
+        Readings exclude each other; what must occur by inclusion and exclusion.
+        """
+        total = 0
+        stack = [(0, 1, self.allowed)]
+        while stack:
+            i, sign, allowed = stack.pop()
+            if i == len(self.readings):
+                total += sign * self.product(allowed)
+                continue
+            limits.check("facts of the learner were counted, attribute by attribute")
+            for absent, occur in self.readings[i]:
+                left = without(allowed, absent)
+                for which in range(1 << len(occur)):
+                    missed = [group for j, group in enumerate(occur) if which >> j & 1]
+                    fewer = without(left, missed)
+                    if all(fewer):
+                        stack.append((i + 1, -sign if len(missed) % 2 else sign, fewer))
+        return total
+
+    def product(self, allowed: Sequence[int]) -> int:
+        """Return in how many ways the rows can have the values allowed at their leaves."""
+        return math.prod(mask.bit_count() ** n for mask, n in zip(allowed, self.rows, strict=True))
 
 
-def counted(release: EncodedRelease, every: LearnerFacts, tied: Sequence[Fact], before: Bits, limits: Limits) -> Bits:
-    """Return the bits of facts that leaves tie, by counting the worlds with them and no others."""
+Group = tuple[tuple[int, ...], int]  # leaves by number, and positions as bits
+
+
+def bits_of(ranges: Iterable[tuple[int, int]]) -> int:
+    """Return positions as bits."""
+    return sum((1 << end) - (1 << start) for start, end in ranges)
+
+
+def without(allowed: tuple[int, ...], groups: Iterable[Group]) -> tuple[int, ...]:
+    """Return what is allowed at every leaf when no row is in these groups."""
+    out = list(allowed)
+    for leaves, group in groups:
+        for i in leaves:
+            out[i] &= ~group
+    return tuple(out)
+
+
+def bits_of_tied(tied: Sequence[Fact], tree: Tree, nodes: Sequence[NodeRegion], domain: Domain, limits: Limits) -> Bits:
+    """Return the bits of facts of one attribute that leaves tie.
+
+    Where they are too many, of those about most rows only; then no upper bound is known. Raises `ContradictionError`
+    naming the lowest node where no filling is left.
+    """
+    below = leaves_below(tree, nodes)
     kept: list[Fact] = []
-    for fact in sorted(tied, key=lambda f: (len(f.alternatives) > 1, -f.rows)):
-        if math.prod(len(f.alternatives) for f in [*kept, fact]) <= COMBINATIONS:
+    for fact in sorted(tied, key=lambda f: (len(f.alternatives), -f.rows)):
+        if Tied.of([*kept, fact], nodes, below, domain).terms <= TERMS:
             kept.append(fact)
-    answer = count(adding(release, replace(every, facts=tuple(kept))), "ordered", limits)
-    if answer.status in {"unsat", "empty"}:
-        message = "the learner could not have made this model: no training set has these counts and its thresholds"
-        raise ContradictionError(message, answer.conflict or tuple(fact.name for fact in kept))
-    low, high = answer.bounds
-    least = widened(before[0] - high, before[0])[0] if math.isfinite(high) else 0.0
-    most = widened(before[1] - low, before[1])[1] if math.isfinite(low) else math.inf
-    return max(0.0, least), most if len(kept) == len(tied) else math.inf
+    if not kept:
+        return 0.0, math.inf
+    found = Tied.of(kept, nodes, below, domain)
+    left, whole = found.fillings(limits), math.log2(found.product(found.allowed))
+    if left == 0:
+        refuse(kept, nodes, below, domain, limits)
+    low, high = widened(whole - math.log2(left), whole)
+    return low, high if len(kept) == len(tied) else math.inf
+
+
+def refuse(
+    facts: Sequence[Fact], nodes: Sequence[NodeRegion], below: Sequence[frozenset[int]], domain: Domain, limits: Limits
+) -> NoReturn:
+    """Raise `ContradictionError` naming the lowest node at which facts of one attribute leave no filling."""
+    for fact in sorted(facts, key=lambda f: -nodes[f.node].depth):
+        own = [other for other in facts if below[other.node] <= below[fact.node]]
+        if not Tied.of(own, nodes, below, domain).fillings(limits):
+            name = domain.all[fact.attribute].name
+            raise ContradictionError(
+                f"the learner could not have made this model: no values of '{name}' are left at node {fact.node}",
+                tuple(one.name for one in own),
+            )
+    raise ContradictionError("the learner could not have made this model", tuple(fact.name for fact in facts))
 
 
 def widened(bits: float, of: float) -> Bits:

@@ -134,17 +134,17 @@ def of_worlds(
     release: EncodedRelease, learner: Learner, limits: Limits, seed: int, draws: int, confidence: float
 ) -> EstimatedShare:
     """Return the estimate from whole worlds: in how many of them every model could have been chosen."""
-    grown = {m.name: grown_of(release, m, learner_of_tree(m, learner)) for m in release.models if isinstance(m, Tree)}
+    grown = [grown_of(release, m, learner_of_tree(m, learner)) for m in release.models if isinstance(m, Tree)]
     lists = [model for model in release.models if not isinstance(model, Tree)]
     hits = done = 0
     for world in drawn(release, draws, seed, None, limits):
         limits.check(f"worlds were looked at ({done:,} of {draws:,})")
         done += 1
         values = world.inner.values.astype(np.int64)
-        chosen = all(could_grow(one, values, world.inner.times) for one in grown.values())
+        chosen = all(could_grow(one, values, world.inner.times) for one in grown)
         hits += chosen and all(could_choose(model, learner, world) for model in lists)
     low, high = clopper_pearson(hits, done, confidence)
-    weak = () if all(one.known_thresholds for one in grown.values()) else (WEAK,)
+    weak = () if all(one.known_thresholds for one in grown) else (WEAK,)
     logs = [math.log2(x) if x > 0 else -math.inf for x in (low, high, hits / done)]
     return EstimatedShare(
         learner, draws, ((hits, done),), (logs[0], logs[1]), logs[2], confidence, WHOLE, (0.0, 0.0), weak,
