@@ -289,7 +289,10 @@ def random_values(rng: np.random.Generator, rows: int, *, few: bool = False) -> 
 
 def random_settings(rng: np.random.Generator, columns: int, rows: int, *, forest: bool, classes: int) -> dict[str, Any]:
     """Return settings for the constructor of a tree or forest; classes 0: regression."""
-    pick = lambda *of: of[rng.integers(len(of))]  # noqa: E731
+
+    def pick(*of: Any) -> Any:
+        return of[rng.integers(len(of))]
+
     some = {
         "criterion": pick("gini", "entropy", "log_loss") if classes else pick("squared_error", "poisson"),
         "max_depth": pick(None, None, 1, 2, 4),

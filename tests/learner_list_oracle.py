@@ -163,6 +163,30 @@ def by_columns(
     return found
 
 
+def by_states(model: RuleList, columns: int, settings: ListSettings) -> list[tuple[int, int]]:
+    """Return `by_columns` for tens of rows: whole numbers by ones per class, level by level from the last."""
+    stopped = settings.max_length is not None and len(model.parts) >= settings.max_length
+    found = []
+    for c in range(columns):
+        states, every = {(0,) * len(model.default): 1}, 1
+        for j in reversed(range(len(model.parts))):
+            part, bit = model.parts[j], fixed_bit(model, j, c)
+            choices = (
+                itertools.product(*(range(n + 1) for n in part)) if bit is None else [tuple(bit * n for n in part)]
+            )
+            more: Counter[Counts] = Counter()
+            for own in choices:
+                ways = math.prod(math.comb(n, a) for n, a in zip(part, own, strict=True)) if bit is None else 1
+                for state, x in states.items():
+                    more[tuple(a + b for a, b in zip(state, own, strict=True))] += ways * x
+            every *= 2 ** sum(part) if bit is None else 1
+            free = stopped and j == len(model.rules)
+            ones = [[0] * len(model.default)] * j
+            states = {s: x for s, x in more.items() if free or stands(model, j, c, [*ones, list(s)], settings)}
+        found.append((sum(states.values()), every))
+    return found
+
+
 def fixed_bit(model: RuleList, level: int, column: int) -> int | None:
     """Return what the rules say of a column in the rows of a level, None if nothing."""
     for j, (c, value, _) in enumerate(model.rules[: level + 1]):
@@ -197,7 +221,7 @@ def emptied(
     model: RuleList, columns: int, settings: ListSettings, *, default_rule: bool = True
 ) -> set[tuple[int, int]]:
     """Return the lowest (level, column) of every column at which none of its fillings is left."""
-    found = {}
+    found: dict[int, int] = {}
     for j in range(len(model.parts)):
         kept = by_columns(model, columns, settings, default_rule=default_rule, top=j)
         found |= {c: j for c in range(columns) if not kept[c][0]}

@@ -7,7 +7,8 @@ the encoders, the engines or the questions.
 
 Four ways to the same numbers, each simpler or closer to the library than the one before:
 
-- `by_columns`: the theorem written naively, a product over columns of the fillings of one column listed one by one;
+- `by_columns` (learner_products): the theorem written naively, a product over columns of the fillings of one column
+  listed one by one;
 - `by_fillings`: every filling of all free cells at once, node by node, no product (depth-first trees);
 - `by_growing`: `possible_trees` grows, for every filling, every tree that some sequence of random draws leads to,
   depth-first or best-first with the heap of C++ that the library uses;
@@ -23,7 +24,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -152,7 +153,8 @@ class Split:
 
 def winners(rows: tuple[Row, ...], classes: int, settings: Settings, total: int) -> list[Split]:
     """Return the splits of the highest score, one per column: the first that is drawn wins, and any may be first."""
-    best, found = NEVER, []
+    best = NEVER
+    found: list[Split] = []
     for c in range(len(rows[0][0])):
         left, right = tuple(r for r in rows if not r[0][c]), tuple(r for r in rows if r[0][c])
         ends = class_counts(left, classes), class_counts(right, classes)
@@ -171,9 +173,10 @@ def possible_trees(rows: Sequence[Row], classes: int, settings: Settings) -> fro
     ordered = tuple(sorted(rows))
     if settings.max_leaf_nodes is None:
         return _depth_first(ordered, classes, settings, 0, len(ordered))
-    found, open_prefixes = set(), [()]
+    found: set[Node] = set()
+    open_prefixes: list[tuple[int, ...]] = [()]
     while open_prefixes:
-        prefix: tuple[int, ...] = open_prefixes.pop()
+        prefix = open_prefixes.pop()
         tree, taken, choices = _best_first(ordered, classes, settings, prefix)
         found.add(tree)
         for at in range(len(prefix), len(choices)):
@@ -401,118 +404,6 @@ def by_growing(tree: Node, columns: int, settings: Settings) -> Worlds:
     return Worlds(worlds, could, strict)
 
 
-# --- the theorem, naively -------------------------------------------------------------------------------------------
-
-
-def column_fillings(tree: Node, column: int, columns: int, below: int = 0) -> Iterator[dict[int, Counts]]:
-    """Yield for every filling of one column, over the rows of node `below`, its ones per class at each node."""
-    rows = [row for row in assigned_rows(tree, columns) if below in row[2]]
-    bits = [(0, 1) if cells[column] is None else (cells[column],) for cells, _, _ in rows]
-    for filling in itertools.product(*bits):
-        ones: dict[int, list[int]] = {}
-        for bit, (_, k, passed) in zip(filling, rows, strict=True):
-            for i in passed:
-                ones.setdefault(i, [0] * len(tree.counts))[k] += bit or 0
-        yield {i: tuple(part) for i, part in ones.items()}
-
-
-def kept(
-    tree: Node,
-    settings: Settings,
-    column: int,
-    ones: dict[int, Counts],
-    nodes: Sequence[int],
-    *,
-    strict: bool,
-    leaf_rule: bool,
-) -> bool:
-    """Return whether one column's filling breaks the rule at none of some nodes."""
-    walk, are_open = list(tree.walk()), open_leaves(tree, settings)
-    for i in nodes:
-        v = walk[i][0]
-        zeros = minus(v.counts, ones[i])
-        if v.column == column or not settings.allows(zeros, ones[i], tree.rows):
-            continue
-        if v.left is not None and v.right is not None:
-            mine, chosen = (
-                score(settings.criterion, zeros, ones[i]),
-                score(settings.criterion, v.left.counts, v.right.counts),
-            )
-            if mine > chosen or (strict and mine == chosen):
-                return False
-        elif are_open[i] and leaf_rule:
-            gain = improvement(settings.criterion, zeros, ones[i], tree.rows)
-            if not gain + EPSILON < settings.min_impurity_decrease:
-                return False
-    return True
-
-
-def by_columns(
-    tree: Node, columns: int, settings: Settings, *, strict: bool = False, leaf_rule: bool = True
-) -> list[tuple[int, int]]:
-    """Return per column (fillings that the rule keeps, all fillings); the products are the counts of the theorem."""
-    every = range(len(list(tree.walk())))
-    found = []
-    for c in range(columns):
-        all_of_it = list(column_fillings(tree, c, columns))
-        kept_of_it = sum(kept(tree, settings, c, ones, every, strict=strict, leaf_rule=leaf_rule) for ones in all_of_it)
-        found.append((kept_of_it, len(all_of_it)))
-    return found
-
-
-def by_states(
-    tree: Node, columns: int, settings: Settings, *, strict: bool = False, leaf_rule: bool = True
-) -> list[int]:
-    """Return per column the fillings that the rule keeps, for tens of rows: whole numbers by state, node by node."""
-    walk, are_open = list(tree.walk()), open_leaves(tree, settings)
-
-    def kept_of(i: int, c: int) -> dict[Counts, int]:
-        v = walk[i][0]
-        if v.left is None or v.right is None:
-            found = {
-                ones: math.prod(math.comb(n, a) for n, a in zip(v.counts, ones, strict=True))
-                for ones in itertools.product(*(range(n + 1) for n in v.counts))
-            }
-        elif v.column == c:
-            return {v.right.counts: 1}
-        else:
-            found = {}
-            below = kept_of(i + 1, c), kept_of(i + 1 + v.left.size, c)
-            for (a, x), (b, y) in itertools.product(below[0].items(), below[1].items()):
-                both = tuple(p + q for p, q in zip(a, b, strict=True))
-                found[both] = found.get(both, 0) + x * y
-        return {ones: x for ones, x in found.items() if stands(i, v, ones)}
-
-    def stands(i: int, v: Node, ones: Counts) -> bool:
-        zeros = minus(v.counts, ones)
-        if not settings.allows(zeros, ones, tree.rows):
-            return True
-        if v.left is not None and v.right is not None:
-            mine = score(settings.criterion, zeros, ones)
-            chosen = score(settings.criterion, v.left.counts, v.right.counts)
-            return mine < chosen or (mine == chosen and not strict)
-        small = improvement(settings.criterion, zeros, ones, tree.rows) + EPSILON < settings.min_impurity_decrease
-        return small or not (are_open[i] and leaf_rule)
-
-    return [sum(kept_of(0, c).values()) for c in range(columns)]
-
-
-def emptied(
-    tree: Node, columns: int, settings: Settings, *, strict: bool = False, leaf_rule: bool = True
-) -> set[tuple[int, int]]:
-    """Return the (node of `walk`, column) where no filling of the node's rows is left though each child has some."""
-    walk = [v for v, _ in tree.walk()]
-    none_left = set()
-    for i, v in enumerate(walk):
-        inside = range(i, i + v.size)
-        for c in range(columns):
-            fill = column_fillings(tree, c, columns, i)
-            if not any(kept(tree, settings, c, ones, inside, strict=strict, leaf_rule=leaf_rule) for ones in fill):
-                none_left.add((i, c))
-    children = {i: (i + 1, i + 1 + v.left.size) for i, v in enumerate(walk) if v.left is not None}
-    return {(i, c) for i, c in none_left if not any((at, c) in none_left for at in children.get(i, ()))}
-
-
 # --- scikit-learn itself --------------------------------------------------------------------------------------------
 
 
@@ -575,78 +466,3 @@ def by_fitting(n: int, columns: int, classes: int, settings: Settings, seeds: in
             could[tree] += times
             strict[tree] += times * (len(trees) == 1)
     return {t: Worlds(len(fillings(t, columns)) * orderings(t), could[t], strict[t]) for t in could}
-
-
-# --- cases ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Case:
-    """A tree over some columns and the settings of the learner that is said to have grown it."""
-
-    tree: Node
-    columns: int
-    settings: Settings
-
-
-def random_case(seed: int, *, free: int = 12, classes: int = 2) -> Case:
-    """Return a tiny tree and settings: one the learner can grow, or (one in four) any tree of its depth.
-
-    4 to 6 rows, 2 to 4 columns, depth 1 to 3; at most `free` open cells, so 2^free worlds.
-    """
-    rng = np.random.default_rng(seed)
-    while True:
-        n, columns = int(rng.integers(4, 7)), int(rng.integers(2, 5))
-        settings = random_settings(rng, n)
-        if rng.random() < 0.75:
-            rows = [(tuple(rng.integers(0, 2, columns).tolist()), int(rng.integers(classes))) for _ in range(n)]
-            trees = sorted(possible_trees(rows, classes, settings), key=repr)
-            tree = trees[rng.integers(len(trees))]
-        else:
-            counts = tuple(rng.multinomial(n, [1 / classes] * classes).tolist())
-            tree = _any_tree(rng, counts, tuple(range(columns)), settings.max_depth or 3)
-        open_cells = n * columns - sum(leaf.rows * depth for leaf, depth in tree.walk() if leaf.column < 0)
-        if open_cells <= free and (tree.column >= 0 or rng.random() < 0.2):
-            return Case(tree, columns, _at_the_edge(rng, tree, settings) if rng.random() < 0.15 else settings)
-
-
-def _at_the_edge(rng: np.random.Generator, tree: Node, settings: Settings) -> Settings:
-    """Return settings whose `min_impurity_decrease` is within rounding of some split's improvement."""
-    walk = [v for v, _ in tree.walk() if v.rows > 1]
-    v = walk[rng.integers(len(walk))]
-    while True:
-        ones = tuple(int(rng.integers(c + 1)) for c in v.counts)
-        if 0 < sum(ones) < v.rows:
-            gain = improvement(settings.criterion, minus(v.counts, ones), ones, tree.rows)
-            return replace(
-                settings, min_impurity_decrease=max(0.0, gain + float(rng.choice([0, 1, 1.5, 2, -1])) * EPSILON)
-            )
-
-
-def random_settings(rng: np.random.Generator, rows: int) -> Settings:
-    """Return settings that matter for so few rows; `min_impurity_decrease` often right at a split's improvement."""
-    decrease = 0.0
-    if rng.random() < 0.3:
-        decrease = float(rng.choice([1e-9, 0.05, 0.1, 1 / 6, 0.125, 0.2, 0.25, 0.5]))
-    return Settings(
-        criterion=str(rng.choice(["gini", "entropy"])),
-        max_depth=[None, 1, 2, 2, 3][rng.integers(5)],
-        min_samples_split=int(rng.choice([2, 2, 2, 3, 4])),
-        min_samples_leaf=int(rng.choice([1, 1, 2])),
-        min_impurity_decrease=decrease,
-        min_weight_fraction_leaf=float(rng.choice([0.0, 0.0, 0.0, 0.0, 0.3])),
-        max_leaf_nodes=[None, None, None, 2, 3, 4][rng.integers(6)],
-    )
-
-
-def _any_tree(rng: np.random.Generator, counts: Counts, columns: tuple[int, ...], depth: int) -> Node:
-    """Return a tree of these counts whose splits follow no rule, with no empty child."""
-    if depth == 0 or not columns or sum(counts) < 2 or rng.random() < 0.25:
-        return Node(counts)
-    column = columns[rng.integers(len(columns))]
-    left = tuple(int(rng.integers(c + 1)) for c in counts)
-    if not 0 < sum(left) < sum(counts):
-        return Node(counts)
-    rest = tuple(c for c in columns if c != column)
-    below = [_any_tree(rng, part, rest, depth - 1) for part in (left, minus(counts, left))]
-    return Node(counts, column, below[0], below[1])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from fractions import Fraction
 
+import learner_cases as cases
 import learner_fact_oracle as facts
 import learner_list_oracle as lists
 import learner_oracle as trees
+import learner_products as products
 import numpy as np
 import pytest
 from learner_oracle import Node, Settings
@@ -71,10 +72,10 @@ def agree(n, columns, classes, settings):
 def same_without_growing(tree, columns, settings, grown):
     assert trees.by_fillings(tree, columns, settings) == grown
     for strict, count in ((False, grown.could), (True, grown.strict)):
-        products = trees.by_columns(tree, columns, settings, strict=strict)
-        assert math.prod(all_of_it for _, all_of_it in products) == grown.worlds
-        assert math.prod(kept for kept, _ in products) * trees.grown_by_rule(tree, settings) == count
-        assert trees.by_states(tree, columns, settings, strict=strict) == [kept for kept, _ in products]
+        by_column = products.by_columns(tree, columns, settings, strict=strict)
+        assert math.prod(all_of_it for _, all_of_it in by_column) == grown.worlds
+        assert math.prod(kept for kept, _ in by_column) * trees.grown_by_rule(tree, settings) == count
+        assert products.by_states(tree, columns, settings, strict=strict) == [kept for kept, _ in by_column]
 
 
 @pytest.mark.parametrize(("n", "columns", "classes", "settings"), FITS)
@@ -99,7 +100,7 @@ def test_rows_in_every_order_lead_to_the_same_trees():
 
 
 def check_case(seed, **kinds):
-    case = trees.random_case(seed, **kinds)
+    case = cases.random_case(seed, **kinds)
     grown = trees.by_growing(case.tree, case.columns, case.settings)
     limit = case.settings.max_leaf_nodes
     if limit is None or len(case.tree.leaves) < limit:
@@ -132,12 +133,12 @@ def test_all_ways_agree_on_many_random_trees(batch):
 
 def test_the_leaf_rule_can_be_left_out():
     for seed in range(60):
-        case = trees.random_case(seed, free=9)
+        case = cases.random_case(seed, free=9)
         without = trees.by_fillings(case.tree, case.columns, case.settings, leaf_rule=False)
         assert without.could >= trees.by_fillings(case.tree, case.columns, case.settings).could
         if trees.grown_by_rule(case.tree, case.settings):
-            products = trees.by_columns(case.tree, case.columns, case.settings, leaf_rule=False)
-            assert math.prod(kept for kept, _ in products) == without.could
+            by_column = products.by_columns(case.tree, case.columns, case.settings, leaf_rule=False)
+            assert math.prod(kept for kept, _ in by_column) == without.could
 
 
 def test_a_column_without_a_filling_is_found_at_the_lowest_node():
@@ -145,8 +146,37 @@ def test_a_column_without_a_filling_is_found_at_the_lowest_node():
     halves = Node((1, 1), 1, Node((1, 0)), Node((0, 1)))
     tree = Node((2, 2), 0, halves, halves)
     assert trees.by_growing(tree, 3, DEPTH_TWO).could == 0
-    assert trees.emptied(tree, 3, DEPTH_TWO) == {(0, 1)}
-    assert [kept for kept, _ in trees.by_columns(tree, 3, DEPTH_TWO)] == [1, 0, 6]  # column 2: no gain at the root
+    assert products.emptied(tree, 3, DEPTH_TWO) == {(0, 1)}
+    assert [kept for kept, _ in products.by_columns(tree, 3, DEPTH_TWO)] == [1, 0, 6]  # column 2: no gain at the root
+
+
+def best_first_bounds(seeds):
+    """Compare products that know the order in which a best-first tree grew with growing every dataset."""
+    asked = exact = tighter = 0
+    for seed in seeds:
+        case = cases.random_case(seed, free=9)
+        tree, settings = case.tree, case.settings
+        if len(tree.leaves) != settings.max_leaf_nodes or not trees.grown_by_rule(tree, settings):
+            continue
+        grown = trees.by_growing(tree, case.columns, settings)
+        lower, upper = products.best_first_products(tree, case.columns, settings)
+        assert lower <= grown.strict
+        assert grown.could <= upper <= trees.by_fillings(tree, case.columns, settings).could
+        asked, exact = asked + 1, exact + ((lower, upper) == (grown.strict, grown.could))
+        tighter += upper < trees.by_fillings(tree, case.columns, settings).could
+    return asked, exact, tighter
+
+
+def test_waiting_leaves_improve_no_more_than_nodes_taken_after_them():
+    asked, exact, tighter = best_first_bounds(range(350))
+    assert exact > 0.9 * asked > 25
+    assert tighter > 0
+
+
+@pytest.mark.slow
+def test_waiting_leaves_of_more_trees():
+    asked, exact, _ = best_first_bounds(range(1000, 5000))
+    assert exact > 0.9 * asked
 
 
 def test_figures_by_hand():
@@ -161,17 +191,13 @@ def test_figures_by_hand():
     assert trees.by_growing(leaf, 2, Settings(min_impurity_decrease=0.5)) == trees.Worlds(16, 4, 4)
 
 
-def exact_score(left, right):
-    return sum((Fraction(sum(c * c for c in side), sum(side)) for side in (left, right)), Fraction(0))
-
-
 def test_floats_decide_some_exact_ties():
     """Of 60 rows, two splits of exactly one gain may differ in the last bit of their scores: one of them never wins."""
     total, of_gain = (25, 35), {}
     for ones in np.ndindex(26, 36):
         zeros = trees.minus(total, ones)
         if Settings().allows(zeros, ones, 60):
-            of_gain.setdefault(exact_score(zeros, ones), set()).add(trees.score("gini", zeros, ones))
+            of_gain.setdefault(products.exact_score(zeros, ones), set()).add(trees.score("gini", zeros, ones))
     assert any(len(floats) > 1 for floats in of_gain.values())
 
 
@@ -210,9 +236,10 @@ def lists_agree(n, columns, classes, settings):
         assert lists.consistent(model)
         found_here = lists.by_fillings(model, columns, settings)
         assert found_here.could * lists.orderings(model) == datasets
-        products = lists.by_columns(model, columns, settings)
-        assert math.prod(kept for kept, _ in products) == found_here.could
-        assert math.prod(every for _, every in products) == found_here.worlds
+        by_column = lists.by_columns(model, columns, settings)
+        assert math.prod(kept for kept, _ in by_column) == found_here.could
+        assert math.prod(every for _, every in by_column) == found_here.worlds
+        assert lists.by_states(model, columns, settings) == by_column
 
 
 @pytest.mark.parametrize(("n", "columns", "classes", "settings"), LISTS)
