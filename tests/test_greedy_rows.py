@@ -143,7 +143,7 @@ def test_windows_that_are_cut_still_hold_the_truth():
 def found_windows(tree, rule):
     from solvers.greedy.tree_counts import Conditions, Passes
 
-    passes = Passes(Conditions(tree, rule, False, True), module.CUT, module.DIRECT, Limits())
+    passes = Passes(Conditions(tree, rule, False, True), module.CUT, module.DIRECT, Limits(), keep=True)
     return passes.windows(3)[0].values()
 
 

@@ -54,8 +54,8 @@ class Beside:
     `truth`: the real training rows, `population`: other rows of the same kind (for the fresh-sample baseline),
     `without_noise`: the same release with exact counts. `profiles`: people to ask about. `data`: the training rows
     whose exposure is listed by position, with `label` their label's column and `protected` a column to group them by;
-    `show_rows`: with their values. `learner`: what is known of how the model was chosen (`--learner`; "none": nothing is
-    asked). `remedies`: what boosted models give back published otherwise is worked out.
+    `show_rows`: with their values. `learner`: what is known of how the model was chosen (`--learner`; "none": nobody
+    asks). `remedies`: what boosted models give back published otherwise is worked out.
     """
 
     convention: str | None = None

@@ -80,7 +80,7 @@ class Marginals:
 
     def __post_init__(self) -> None:
         conditions = Conditions(self.tree, self.rule, strict=False, leaf_rule=True)
-        self.passes = Passes(conditions, CUT, DIRECT, self.limits)
+        self.passes = Passes(conditions, CUT, DIRECT, self.limits, keep=True)
 
     def leaves(self, column: int) -> dict[int, States]:
         """Return the states' probabilities by leaf. Cost: three convolutions per inner node. `Inconclusive`."""
@@ -94,7 +94,7 @@ class Marginals:
 
     def _leaves(self, column: int) -> dict[int, States]:
         tree, out = self.tree, dict[int, States]()
-        windows, _ = self.passes.windows(column)
+        windows, _, _ = self.passes.windows(column)
         top = windows[0].exponent
         low, high = windows[0].total
         outside = {0: replace(windows[0], mass=(windows[0].mass > 0).astype(float), exponent=0, relative=0.0, lost=0.0)}
