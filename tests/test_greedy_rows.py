@@ -58,7 +58,7 @@ def exact_weights(tree, rule, column, held=None):
         if tree.column[node] < 0:
             found = {(a, b): math.comb(n0, a) * math.comb(n1, b) for a in range(n0 + 1) for b in range(n1 + 1)}
             mask = np.ones((n0 + 1, n1 + 1), dtype=bool)
-            if tree.open_leaf[node]:
+            if tree.open_leaf[node] and n0 and n1:
                 mask, _ = leaves_allowed((n0, n1), np.arange(n0 + 1)[:, None], np.arange(n1 + 1)[None, :], rule)
             if held and held[0] == node:
                 found = {held[1]: found[held[1]]}

@@ -109,7 +109,7 @@ class Supports:
             found = np.ones((counts[0] + 1, counts[1] + 1), dtype=bool)
             if self.rule is not None and tree.column[node] >= 0:
                 found, _ = splits_allowed(counts, self._counts(int(tree.then[node])), a, b, self.rule)
-            elif self.rule is not None and tree.open_leaf[node]:
+            elif self.rule is not None and tree.open_leaf[node] and min(counts):  # pure ones are never open
                 found, _ = leaves_allowed(counts, a, b, self.rule)
             self.allowed[node] = found
         return self.allowed[node]
