@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from encoders.domain.domain import DECLARED, GUESSED, Domain
+from encoders.models.learner_facts import LearnerFacts
+from encoders.models.models import AnyModel
+from solvers.foundation.exact import level_text
 from solvers.statements.release import Rows
 
+INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
 NO_LEARNER = "the adversary does not use how the learner chose the model"  # what the learner's midpoints replace
 
 
@@ -18,10 +23,12 @@ def assumptions(
     said_by_models: Sequence[str] = (),
     noisy: bool = False,
     resampled: bool = False,
+    facts: LearnerFacts | None = None,
 ) -> tuple[str, ...]:
     """Return what every verdict about the release assumes (docs/what-is-computed.md, "What every verdict assumes").
 
-    `unsized`: the attributes without an end that the models cut.
+    `unsized`: the attributes without an end that the models cut. `facts` of a known learner say what that assumes
+    themselves (`said_by_models`).
     """
     if domain.source == DECLARED:
         where = "the domain is as declared: no row lies outside it"
@@ -37,7 +44,7 @@ def assumptions(
         where,
         n,
         raw_rows_line(domain, noisy, resampled),
-        NO_LEARNER,
+        *((NO_LEARNER,) if facts is None else ()),
         *domain.about_missing,
         *domain.notes,
     ]
@@ -57,3 +64,24 @@ def raw_rows_line(domain: Domain, noisy: bool, resampled: bool = False) -> str:
     without = ([] if noisy else ["noise"]) + ([] if domain.about_missing else ["missing values"])
     line = f"counts are of raw training rows: unweighted{'' if resampled else ', not resampled'}"
     return f"{line}, without {' or '.join(without)}" if without else line
+
+
+def level_lines(models: Sequence[AnyModel], confidence: Fraction) -> list[str]:
+    """Return what unbounded noise makes of every figure."""
+    if all(m.noise is None or m.noise.law.bounded for m in models if isinstance(m, AnyModel)):
+        return []
+    if confidence == 1:
+        return ["counts with unbounded noise are left out: at confidence 1 they say nothing"]
+    level = f"jointly at confidence {level_text(confidence)} over the noise"
+    return [f"{INTERVALS}, {level}: figures hold at it, not for certain"]
+
+
+def privacy_lines(models: Sequence[AnyModel], known: Rows) -> list[str]:
+    """Return what the number of rows gives away beside private counts."""
+    relations = {m.noise.neighbours for m in models if isinstance(m, AnyModel) and m.noise is not None}
+    if known.exact and "add_remove" in relations:
+        return [
+            "the exact number of rows is released beside counts that are private for adding or removing a row: "
+            "an exact release, which that privacy does not cover"
+        ]
+    return []

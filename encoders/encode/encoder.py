@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, cast
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Position
-from encoders.encode.assumed import assumptions
+from encoders.encode.assumed import assumptions, level_lines, privacy_lines
 from encoders.encode.recutting import recut
 from encoders.encode.shown import groups_plot, models_frame, release_facts
 from encoders.models.known_rows import KnownRows
+from encoders.models.learner_facts import LearnerFacts
 from encoders.models.models import AnyModel, Forest, Question
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
@@ -29,7 +30,7 @@ from solvers.display.displayed import Displayed, Facts
 from solvers.foundation.collector import collector_paused
 from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
-from solvers.foundation.exact import exact_number, level_text
+from solvers.foundation.exact import exact_number
 from solvers.gradients.boosted import Boosted
 from solvers.statements.bags import Bags
 from solvers.statements.release import Block, Observed, Partition, Release, Rows
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from solvers.display.plots import Axes
 
-INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
 CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
 
 
@@ -47,8 +47,8 @@ CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
 class EncodedRelease(Displayed):
     """A release as users hold it: the declared domain, the published models and the statements.
 
-    `known`: what the adversary knows beside them, which is in the statements and not in the models. `hashes` are the
-    SHA-256 of `files`, one each; `sha256` is that of the one file, or of all hashes.
+    `known`, and `facts` of a known learner: what the adversary knows beside them, which is in the statements and not
+    in the models. `hashes` are the SHA-256 of `files`, one each; `sha256` is that of the one file, or of all hashes.
     """
 
     domain: Domain
@@ -62,6 +62,7 @@ class EncodedRelease(Displayed):
     declared: Rows | None = None
     reader_notes: tuple[str, ...] = ()
     known: KnownRows | None = None
+    facts: LearnerFacts | None = None
     derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     @property
@@ -126,7 +127,9 @@ class EncodedRelease(Displayed):
         known = self.derived.part(AtLevels).by_level
         if level not in known:
             origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
-            found = assemble(self.domain, self.models, self.declared or Rows(), origins, self.file, level, self.known)
+            found = assemble(
+                self.domain, self.models, self.declared or Rows(), origins, self.file, level, self.known, self.facts
+            )
             known[level] = found.read_as(self)
         return known[level]
 
@@ -188,7 +191,7 @@ def asking(release: EncodedRelease, question: Question) -> EncodedRelease:
     known, level = (release.declared or release.rows), release.statements.confidence or CONFIDENCE
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))] + [Origin("", "the question")]
     encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
-    found = assemble(domain, models, known, origins, release.file, level, release.known)
+    found = assemble(domain, models, known, origins, release.file, level, release.known, release.facts)
     statements, given = found.statements, release.statements
     *published, asked = statements.blocks
     for i, (own, now) in enumerate(zip(given.blocks, published, strict=False)):
@@ -245,17 +248,15 @@ def assemble(
     file: str = "",
     confidence: Fraction = CONFIDENCE,
     beside: KnownRows | None = None,
+    facts: LearnerFacts | None = None,
 ) -> EncodedRelease:
     """Return the release of checked models over `known` rows: the domain cut, then one block after the other.
 
-    `beside`: what the adversary knows, checked as well. Raises `ReleaseError` naming file and place for conditions that
-    do not fit the domain.
+    `beside` and `facts`: what the adversary knows, checked as well. Raises `ReleaseError` naming file and place for
+    conditions that do not fit the domain.
     """
     alpha, published = share_left_out(models, confidence), models
-    if beside is not None:
-        at = sum(isinstance(m, AnyModel) for m in models)  # a question stands last
-        models = [*models[:at], cast(AnyModel, beside), *models[at:]]
-        origins = [*origins[:at], Origin(beside.file, ""), *origins[at:]]
+    models, origins = with_further(models, origins, beside, facts)
     encoders = [encoder_of(m, alpha) if isinstance(m, AnyModel) else encoder_for(m.kind) for m in models]
     impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
     resolved = Resolutions()
@@ -302,7 +303,7 @@ def assemble(
         rows,
         found,
         boxes,
-        assumptions(domain, cut.unsized, known, len(published), [*notes, *loosened], noisy, resampled),
+        assumptions(domain, cut.unsized, known, len(published), [*notes, *loosened], noisy, resampled, facts),
         observed if noisy else (),
         confidence if noisy else None,
         loosened,
@@ -310,7 +311,20 @@ def assemble(
         tuple(bags),
         tuple(boosted),
     )
-    return EncodedRelease(domain, tuple(published), cut, release, file, declared=known, known=beside)
+    return EncodedRelease(domain, tuple(published), cut, release, file, declared=known, known=beside, facts=facts)
+
+
+def with_further(
+    models: Sequence[AnyModel], origins: Sequence[Origin], beside: KnownRows | None, facts: LearnerFacts | None
+) -> tuple[list[AnyModel], list[Origin]]:
+    """Return models and origins with what the adversary knows behind the models; a question stands last."""
+    at = sum(isinstance(m, AnyModel) for m in models)
+    rows = [] if beside is None else [(cast(AnyModel, beside), Origin(beside.file, ""))]
+    further = [*rows, *([] if facts is None else [(cast(AnyModel, facts), Origin("", ""))])]
+    return (
+        [*models[:at], *(model for model, _ in further), *models[at:]],
+        [*origins[:at], *(origin for _, origin in further), *origins[at:]],
+    )
 
 
 def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease:
@@ -331,7 +345,7 @@ def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease
         raise ReleaseError(message, file=known.file)
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
     level = release.statements.confidence or CONFIDENCE
-    found = assemble(release.domain, release.models, Rows(n, n), origins, release.file, level, known)
+    found = assemble(release.domain, release.models, Rows(n, n), origins, release.file, level, known, release.facts)
     return found.read_as(release)
 
 
@@ -344,27 +358,6 @@ def share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction
     from solvers.noise.laws import per_statement
 
     return per_statement(1 - confidence, max(1, sum(1 for m in noisy for _ in published(m, ""))))
-
-
-def level_lines(models: Sequence[AnyModel], confidence: Fraction) -> list[str]:
-    """Return what unbounded noise makes of every figure."""
-    if all(m.noise is None or m.noise.law.bounded for m in models if isinstance(m, AnyModel)):
-        return []
-    if confidence == 1:
-        return ["counts with unbounded noise are left out: at confidence 1 they say nothing"]
-    level = f"jointly at confidence {level_text(confidence)} over the noise"
-    return [f"{INTERVALS}, {level}: figures hold at it, not for certain"]
-
-
-def privacy_lines(models: Sequence[AnyModel], known: Rows) -> list[str]:
-    """Return what the number of rows gives away beside private counts."""
-    relations = {m.noise.neighbours for m in models if isinstance(m, AnyModel) and m.noise is not None}
-    if known.exact and "add_remove" in relations:
-        return [
-            "the exact number of rows is released beside counts that are private for adding or removing a row: "
-            "an exact release, which that privacy does not cover"
-        ]
-    return []
 
 
 def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[Origin]) -> Rows:

@@ -124,7 +124,8 @@ class Findings:
     rows leaf values of boosted models give back, `determined_truth` the true rows beside each, `remedies` what is given
     back if they are published otherwise (None: not asked). `attribute_bits`: the bits revealed by attribute; `forced`:
     rows and values that are certain; `profiles`: verdicts on the people asked about; `persons`: the exposure of the
-    training rows that were given (None: nobody was). All four as the report's JSON has them (docs/commands.md).
+    training rows that were given (None: nobody was); `learner_rule`: what knowing the learner adds, in figures and
+    `lines` of words (None: not asked). All five as the report's JSON has them (docs/commands.md).
     """
 
     release: EncodedRelease
@@ -145,3 +146,4 @@ class Findings:
     forced: Mapping[str, Any] | None = None
     profiles: Mapping[str, Any] | None = None
     persons: Mapping[str, Any] | None = None
+    learner_rule: Mapping[str, Any] | None = None

@@ -28,6 +28,7 @@ from recon.auditing.findings import Findings
 from recon.auditing.ground_truth import checked, first_asked
 from recon.auditing.persons.exposed_rows import exposed_rows
 from recon.auditing.persons.people import people
+from recon.auditing.persons.under_rule import under_rule
 from recon.auditing.spreading import Asked, Question, Turn
 from recon.bounds.intervals import IntervalCells
 from recon.leaf_values.determined import Determined, determined
@@ -53,7 +54,8 @@ class Beside:
     `truth`: the real training rows, `population`: other rows of the same kind (for the fresh-sample baseline),
     `without_noise`: the same release with exact counts. `profiles`: people to ask about. `data`: the training rows
     whose exposure is listed by position, with `label` their label's column and `protected` a column to group them by;
-    `show_rows`: with their values. `remedies`: what boosted models give back published otherwise is worked out.
+    `show_rows`: with their values. `learner`: what is known of how the model was chosen (`--learner`; "none": nobody
+    asks). `remedies`: what boosted models give back published otherwise is worked out.
     """
 
     convention: str | None = None
@@ -67,6 +69,7 @@ class Beside:
     show_rows: bool = False
     remedies: bool = False
     seed: int = 0
+    learner: str = "none"
 
 
 def gathered(release: EncodedRelease, beside: Beside, limits: Limits) -> Findings:
@@ -111,6 +114,8 @@ def with_persons(found: Findings, beside: Beside, limits: Limits) -> Findings:
         rows = exposed_rows(release, m, beside.data, beside.label, beside.protected, beside.show_rows, limits,
                             positions=found.positions)  # fmt: skip
     found = replace(found, profiles=asked, persons=rows)
+    if beside.learner != "none":
+        found = replace(found, learner_rule=under_rule(release, beside.learner, beside.profiles, limits, beside.label))
     try:
         bits = attribute_bits(release, m, limits)
         return replace(found, attribute_bits=tuple(bits), forced=forced(release, m, limits))

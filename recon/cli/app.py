@@ -40,6 +40,7 @@ from recon.console.options import (
     KnownColumns,
     KnownRows,
     LabelName,
+    LearnerRule,
     Limit,
     LogJson,
     MaxCells,
@@ -117,11 +118,12 @@ for learner in learn_app.registered_commands:
 def count(
     files: Files, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None,
-    digits: Digits = 10_000, counter: Counter = None, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
+    digits: Digits = 10_000, counter: Counter = None, learner: LearnerRule = "none", seconds: Seconds = None,
+    memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
+    from recon.cli.output.under_rule import count_rule, rule_json, rule_text
     from recon.formats.drafts.suggesting import not_assessed_lines
     from recon.measures.measures import measure
     from recon.report.wording.headline import worlds_lines
@@ -143,12 +145,13 @@ def count(
 
             proved = contradiction_certificate(release.at_confidence(1), limits)
         counted = estimates_json(release, counter, digits, limits, measures.counted) if counter else []
+        added = count_rule(release, learner, measures.status, limits)
     if json:
         from recon.report.wording.counts import count_json
 
         found = count_json(release, measures, digits)
         found |= {"certificate": proved} if proved is not None else {}
-        print_json(found | ({"estimates": counted} if counted else {}))
+        print_json(found | ({"estimates": counted} if counted else {}) | rule_json(added))
     elif measures.status == "unsat":
         from recon.certificates.certificate_format import certified_lines
 
@@ -161,7 +164,7 @@ def count(
             from recon.report.wording.noise_report import noise_lines
 
             print_lines(*noise_lines(release, measures))
-        print_lines(*worlds_lines(measures), *estimate_lines(counted), *not_assessed_lines(release))
+        print_lines(*worlds_lines(measures), *estimate_lines(counted), *rule_text(added), *not_assessed_lines(release))
         for text in measures.counted.trail if measures.status == "bounds" else ():
             print_lines(f"not exact: {text}", file=sys.stderr)
         print_lines("assuming: " + "; ".join(assumption_lines(release)))
@@ -191,17 +194,17 @@ def sample(
     files: Files, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
     seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None, out: Out = None,
-    seconds: Seconds = None,
-    memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
+    learner: LearnerRule = "none", seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Draw possible worlds, exactly uniform over the convention's worlds."""
     from recon.cli.output.streaming import write_worlds
-    from recon.questions.questions import drawn as run
+    from recon.cli.output.under_rule import drawn_worlds
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, known=known)
-        notes, early = write_worlds(run(release, k, seed, convention, limits), views, out, json)
+        notes, early = write_worlds(drawn_worlds(release, k, seed, convention, learner, limits), views, out, json)
     ended_early(notes, early)
 
 
@@ -250,7 +253,8 @@ def reconstruct(
 def certify(
     files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None,
-    convention: ConventionName = None, out: Out = None, certificates: Certificates = None, seconds: Seconds = None,
+    convention: ConventionName = None, learner: LearnerRule = "none", out: Out = None,
+    certificates: Certificates = None, seconds: Seconds = None,
     memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
@@ -262,6 +266,11 @@ def certify(
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
         people = table_like(release, profiles, label)
+        if learner != "none":
+            from recon.cli.output.under_rule import show_under_rule
+
+            found = show_under_rule(release, people, learner, convention, limits, out, json)
+            finish("unknown" if found["verdict"].isin(["unknown", "outside"]).any() else "exact")
         found = run(release, people, convention, limits, certificates=True if certificates else None)
         proofs = line_proofs(release, people, found, limits, bool(certificates)) if json else None
     show_verdicts(found, people, out, proofs, release, certificates)

@@ -100,6 +100,7 @@ NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
     "reveal": "recon.experiments.reveal.experiment",
     "correlation": "recon.experiments.correlation.experiment",
     "joint": "recon.experiments.joint.experiment",
+    "learner_rule": "recon.experiments.learner_rule.experiment",
 }
 
 

@@ -46,6 +46,7 @@ def audit(
     show_rows: bool = False,
     register: Register | str | os.PathLike[str] | None = None,
     domain: Domain | str | None = None,
+    learner: str = "none",
     command: str | None = None,
 ) -> Report:
     """Return the report on a release: worlds, uncertainty left, exposure, group disclosure, and what a policy says.
@@ -55,7 +56,8 @@ def audit(
     the noise bought. `remedies`: the audit again under what could be published instead (docs/remedies.md). `profiles`:
     people to ask about; `data`: the training rows, whose exposure is listed by position and by groups of the column
     `protected`, with their values where `show_rows`. `register`: earlier releases about the same rows; all are audited
-    together (read over `domain`, by default the register's), and the report says what the new one adds. Raises what
+    together (read over `domain`, by default the register's), and the report says what the new one adds. `learner`: what
+    knowing the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). Raises what
     `count` raises, `PolicyError` for a policy that is none, `ReleaseError` for data that do not fit.
     """
     begun = time.monotonic()
@@ -63,7 +65,8 @@ def audit(
     exact = None if without_noise is None else release_of(without_noise, limits)
     limits = limits or Limits()
     chosen = policy if policy is None or isinstance(policy, Policy) else read_policy(os.fspath(policy))
-    beside = Beside(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies, seed)
+    beside = Beside(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies, seed,
+                    learner)  # fmt: skip
     parts = limits.share(AUDITED) if remedies and limits.seconds else limits
     earlier = register if register is None or isinstance(register, Register) else Register.read(os.fspath(register))
     with kept_open():

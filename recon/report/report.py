@@ -112,6 +112,7 @@ class Report(Displayed, Audited):
             **head,
             **({} if found.positions is None else {"positions": audit_json(found.positions, found.positions_truth)}),
             **({"leaf_values": leaf_value_json(*leaf_values)} if found.determined else {}),
+            **({} if found.learner_rule is None else {"learner_rule": dict(found.learner_rule)}),
             "without_row_order": headline_json(found.measures, digits),
             "not_assessed": not_assessed_json(found.release),
             **count_json(found.release, found.measures, digits),
@@ -159,6 +160,7 @@ class Report(Displayed, Audited):
             *([("What the file stores outright, without any attack", stored)] if stored else []),
             ("What an adversary is left with" + at, [*first, *certified_lines(found.certificate)]),
             *([("What the noise leaves", noise)] if noise else []),
+            *learner_section(found),
             *([("The same counted otherwise", worlds_lines(found.measures, stated=True))] if lines else []),
             ("Who is most exposed" + level, exposure_lines(found.measures)),
             *([("Suppressed and interval cells: what they can still be" + at, hidden)] if hidden else []),
@@ -168,6 +170,11 @@ class Report(Displayed, Audited):
             out.append(("The true rows", truth_lines(found.truth)))
         out.append(("What the counts are", provenance_lines(found.release)))
         return [*out, ("This assumes", assumption_lines(found.release))]
+
+
+def learner_section(found: Findings) -> Sections:
+    """Return the section on what knowing the learner adds; none where nobody asked."""
+    return [] if found.learner_rule is None else [("What knowing the learner adds", list(found.learner_rule["lines"]))]
 
 
 def exposure_json(found: Findings) -> dict[str, Any]:

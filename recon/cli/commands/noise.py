@@ -71,7 +71,7 @@ def posterior(
 
 def law_alone(assumptions: Iterable[str]) -> list[str]:
     """Return what a posterior or a most likely dataset assumes: the noise's law, and no interval at any confidence."""
-    from encoders.encode.encoder import INTERVALS
+    from encoders.encode.assumed import INTERVALS
 
     return [text for text in assumptions if not text.startswith(INTERVALS)]
 

@@ -23,6 +23,7 @@ from recon.console.options import (
     KnownColumns,
     KnownRows,
     LabelName,
+    LearnerRule,
     LogJson,
     MaxCells,
     Memory,
@@ -70,7 +71,8 @@ def audit(
     label: LabelName = None, protected: Protected = None, show_rows: ShowRows = False, remedies: Remedies = False,
     domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, known: KnownColumns = None,
     convention: ConventionName = None, truth: Truth = None, population: Population = None, seed: Seed = 0,
-    digits: Digits = 10_000, out: ReportOut = None, seconds: Seconds = None, memory: Memory = "1G",
+    learner: LearnerRule = "none", digits: Digits = 10_000, out: ReportOut = None,
+    seconds: Seconds = None, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, without_noise: WithoutNoise = None,
     workers: Workers = 1, dask: Cluster = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
@@ -92,7 +94,7 @@ def audit(
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, chosen, convention=convention, truth=real, population=people, without_noise=exact,
                      limits=limits, seed=seed, remedies=remedies, profiles=asked, data=given, protected=protected,
-                     show_rows=show_rows, register=register,
+                     show_rows=show_rows, register=register, learner=learner,
                      domain=declared(domain, label) if register else None, command=command_line())  # fmt: skip
     write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
     if report.findings.empty is not None and (json or out):

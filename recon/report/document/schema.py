@@ -81,6 +81,9 @@ class Document(Counted, Struct, kw_only=True):
     # What was there before version 2, whose insides are not listed here.
     positions: Annotated[Loose | None, Meta(description="What the file gives back by position in the file.")] = None
     leaf_values: Annotated[Any, Meta(description="What leaf values of boosted models give back.")] = None
+    learner_rule: Annotated[
+        Loose | None, Meta(description="What knowing the learner adds; null: not asked (--learner).")
+    ] = None
     without_row_order: Annotated[Loose | None, Meta(description="The headline without the order of rows.")] = None
     not_assessed: Annotated[Any, Meta(description="Why something was not assessed, and what would help.")] = None
     group_disclosure: Annotated[Loose | None, Meta(description="Small groups and groups of one class.")] = None

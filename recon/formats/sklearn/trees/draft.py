@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import Continuous, Grid, Test, Value, is_number
+from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, is_number
 from encoders.models.models import AnyModel, Forest, Tree
 from encoders.models.nodes import LEAF, UNPUBLISHED, CountTable, Learnt, Nodes
 from recon.formats.drafts.binding import Binder, comparison, single_limits
@@ -182,19 +182,20 @@ def seen_ends(draft: TreesDraft, binder: Binder) -> Seen:
     return ends, plain
 
 
-def last(attribute: Continuous | Grid) -> Any:
+def last(attribute: AnyAttribute) -> Any:
     """Return the position of the greatest number of an attribute."""
     return attribute.known[1] if isinstance(attribute, Continuous) else attribute.known[1] - 1
 
 
 def numbers_behind(
     draft: TreesDraft, binder: Binder
-) -> Iterator[tuple[str, Callable[[Value | None], Value] | None, Continuous | Grid | None]]:
+) -> Iterator[tuple[str, Callable[[Value | None], Value] | None, AnyAttribute | None]]:
     """Yield every feature with what the model compares of it, and its attribute where that has numbers in order."""
     for name in (f.name for f in draft.features):
         feature = binder.features.get(name)
         k = None if feature is None else binder.domain.place.get(feature.attribute)
-        if feature is None or k is None or not isinstance(attribute := binder.domain.all[k], Continuous | Grid):
+        attribute = None if k is None else binder.domain.all[k]
+        if feature is None or attribute is None or (isinstance(attribute, Listed) and not attribute.numeric):
             yield name, None, None
         else:
             yield name, comparison(binder.draft, feature), attribute

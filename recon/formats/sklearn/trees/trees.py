@@ -233,7 +233,7 @@ def regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Dr
         raise ReleaseError("has several values per node", place="tree_")
     plain = bool(np.allclose(arrays.rows, arrays.weighted, rtol=1e-9, atol=0))
     squared = thing.get("criterion") in {"squared_error", "mse", "friedman_mse"} and constrained(thing) is None
-    tree = CountedTree(arrays, only_sizes(arrays.rows, 1, ""))
+    tree = CountedTree(arrays, only_sizes(arrays.rows, 1, ""), midpoints=midpoints(thing, thing))
     misplaced = misplacing(thing, tree)
     means = plain and squared and not misplaced and not np.isinf(arrays.threshold[~arrays.leaf]).any()
     notes = (

@@ -1,0 +1,157 @@
+"""What a threshold halfway between two training values says of the rows at its node.
+
+Both values occur there and none between them; where several pairs of values of the domain have this midpoint, one of
+them does. Of a resample, or of weighted rows (of which some may weigh nothing), only that the values occur.
+
+Source: scikit-learn, tree/_splitter.pyx, `node_split_best`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from encoders.domain.domain import Domain, sizes
+from encoders.domain.values import AnyAttribute, Ranges
+from encoders.kinds.node_regions import NodeRegion
+from encoders.models.learner_facts import Counted, Fact
+from encoders.models.models import Tree
+from encoders.parts.single_values import Positions, Singles, around, as_ranges, positions_in, singles
+from solvers.foundation.errors import ContradictionError
+
+NOT_STORED = "thresholds that are not known as the learner stored them"
+NOT_PLAIN = "thresholds of what the model makes of an attribute, or of text"
+CONTINUOUS = "thresholds of attributes without a grid, or of too many values"
+MISSING = "thresholds of attributes that may be missing"
+MANY = "thresholds that more pairs of values have than are looked at"
+
+
+@dataclass
+class Midpoints:
+    """Works out the facts of the splits of a model's trees; `left_out` counts what it says nothing of, by reason.
+
+    `certain`: all rows of the model's counts took part with a weight; else rows outside of the sample are not told.
+    `written`: thresholds stand in the conditions as the learner stored them. `pairs`: at most so many readings.
+    """
+
+    domain: Domain
+    certain: bool
+    written: bool
+    pairs: int
+    left_out: dict[str, int] = field(default_factory=dict)
+    known: dict[int, Singles | None] = field(default_factory=dict)
+
+    def facts(self, tree: Tree, name: str, nodes: list[NodeRegion]) -> list[Fact]:
+        """Return the facts of a tree; `ContradictionError` for a threshold that no two values of the domain have."""
+        return [f for node in nodes if node.tests >= 0 and (f := self.fact(tree, name, node)) is not None]
+
+    def fact(self, tree: Tree, name: str, node: NodeRegion) -> Fact | None:
+        """Return what the threshold of an inner node says beyond the counts; None for nothing."""
+        k = node.tests
+        attribute = self.domain.all[k]
+        ((tested, _),) = tree.nodes.conditions[int(tree.nodes.condition[node.number])]
+        if tested in self.domain.columns or (not attribute.missing and sizes(attribute) == 2):
+            return None  # there are two values only: both children have rows, as the counts say
+        threshold = self.threshold(tree, node.number)
+        if isinstance(threshold, str):
+            return self.without(threshold)
+        if k not in self.known:
+            self.known[k] = singles(attribute)
+        values = self.known[k]
+        if attribute.missing or values is None:
+            return self.without(MISSING if attribute.missing else CONTINUOUS)
+        at = positions_in(node.within(k, self.domain), attribute)
+        own, passed = values[at], np.isin(at, positions_in(node.passed, attribute))
+        left = own.astype(np.float64) <= threshold  # else the threshold would be rounded too
+        if (left != passed).any() and (left == passed).any():
+            return self.without(NOT_PLAIN)
+        said = f"{name}, node {node.number}: '{attribute.name}' split at {threshold!r}"
+        found = around(np.unique(own[left]), np.unique(own[~left]), threshold)
+        if not found:
+            raise ContradictionError(
+                f"no training set has this model: {said} lies halfway between no two values of the domain "
+                f"({attribute.describe()}) that can reach the node",
+                (said,),
+            )
+        split = Split(node, k, attribute, at, own, left, said)
+        return split.sampled(found) if not self.certain else self.readings(split, found)
+
+    def readings(self, split: Split, found: list[tuple[np.float32, np.float32]]) -> Fact | None:
+        """Return the readings of a split all of whose rows are known to have taken part."""
+        kept = [split.pair(lo, hi) for lo, hi in found[: self.pairs]]
+        if len(found) > self.pairs:
+            lo, hi = found[self.pairs - 1]
+            if any(a >= lo or b <= hi for a, b in found[self.pairs :]):
+                return self.without(MANY)
+            kept.append(split.beyond(lo, hi))
+        return None if len(kept) == 1 and not kept[0] else split.stating(tuple(kept))
+
+    def threshold(self, tree: Tree, i: int) -> float | str:
+        """Return the threshold of a node as it is stored, or why it is not known."""
+        learnt = tree.nodes.learnt
+        if learnt is not None:
+            if not np.isfinite(learnt.threshold[i]):
+                return MISSING
+            return float(learnt.threshold[i]) if learnt.plain[learnt.feature[i]] else NOT_PLAIN
+        if not self.written:
+            return NOT_STORED
+        ((_, test),) = tree.nodes.conditions[int(tree.nodes.condition[i])]
+        if test.values is not None or test.missing or (test.low is None) == (test.high is None):
+            return NOT_PLAIN
+        end, closed = (test.high, not test.high_open) if test.low is None else (test.low, test.low_open)
+        return float(end) if closed and isinstance(end, int | float) else NOT_PLAIN
+
+    def without(self, why: str) -> Fact | None:
+        """Return None, and count a split of which nothing is said."""
+        self.left_out[why] = self.left_out.get(why, 0) + 1
+        return None
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split: node, attribute, and of every value that can reach the node its position, itself and its side."""
+
+    node: NodeRegion
+    k: int
+    attribute: AnyAttribute
+    at: Positions
+    own: Singles
+    left: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    said: str
+
+    def pair(self, lo: np.float32, hi: np.float32) -> tuple[Counted, ...]:
+        """Return that both values occur and none between; what the counts of the children say is left out."""
+        between = (self.own > lo) & (self.own < hi)
+        out = [*self.occurs(self.own == lo, True), *self.occurs(self.own == hi, False)]
+        if between.any():
+            out.append(Counted(self.having(between), 0, 0, f"no row strictly between {lo} and {hi}"))
+        return tuple(out)
+
+    def occurs(self, which: np.ndarray[tuple[int], np.dtype[np.bool_]], left: bool) -> list[Counted]:
+        """Return that some row has one of these values; nothing where a child has no others."""
+        side = self.left if left else ~self.left
+        if which.sum() == side.sum():
+            return []
+        values = [self.attribute.value_at(int(p)) for p in self.at[which][:3]]
+        shown = ", ".join(map(str, values)) + (", ..." if which.sum() > 3 else "")
+        return [Counted(self.having(which), 1, None, f"a row with {shown} just {'below' if left else 'above'} it")]
+
+    def beyond(self, lo: np.float32, hi: np.float32) -> tuple[Counted, ...]:
+        """Return that the values around the threshold lie farther off than these."""
+        inside = (self.own >= lo) & (self.own <= hi)
+        return (Counted(self.having(inside), 0, 0, f"no row from {lo} to {hi}"),)
+
+    def sampled(self, found: list[tuple[np.float32, np.float32]]) -> Fact | None:
+        """Return what holds of the training rows where the node's rows are a sample: some of the values occur."""
+        lows, highs = (np.array(x, dtype=np.float32) for x in zip(*found, strict=True))
+        said = (*self.occurs(np.isin(self.own, lows), True), *self.occurs(np.isin(self.own, highs), False))
+        return self.stating((said,)) if said else None
+
+    def stating(self, readings: tuple[tuple[Counted, ...], ...]) -> Fact:
+        """Return the fact that one of the readings holds."""
+        return Fact(self.said, readings, self.node.rows, self.node.number, self.k)
+
+    def having(self, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[tuple[int, Ranges], ...]:
+        """Return the node's rows with some of the values."""
+        return self.node.having(self.k, as_ranges(self.at[which]))

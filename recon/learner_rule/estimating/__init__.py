@@ -1,0 +1,1 @@
+"""Estimates where no exact count under the learner's rule is made: shares at a confidence, bounds on worlds."""

@@ -1,0 +1,164 @@
+"""Labelled models that the learner could have chosen instead, and the inequality that each of them proves.
+
+An optimal model makes at most as many training errors as any other model of its class. Over all data sets that agree
+with the release the errors of the released model are one number, its leaves' counts say it; those of a labelled
+alternative are the rows outside the boxes where it is right: all rows of some boxes minus boxes, so that
+`errors(released) - gap <= errors(alternative)` is a statement like those of a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from encoders.domain.domain import Condition
+from encoders.domain.values import equals
+from encoders.encode.assumed import NO_LEARNER
+from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble
+from encoders.models.models import Question
+from recon.learners.optimal.trees.nodes import TreeNode
+from recon.learners.rule_lists.estimator import Antecedent
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import UNBOUNDED, Loose, Statement
+
+Leaf = tuple[Antecedent, int]  # literals (column, 0 or 1) and the class (label index) given to the rows that meet them
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A labelled model as disjoint conjunctions that cover all rows, and the errors it makes at least (`least`).
+
+    `kind`: tree or rule list.
+    """
+
+    kind: str
+    leaves: tuple[Leaf, ...]
+    least: int
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns that it tests, each once."""
+        return tuple(dict.fromkeys(name for literals, _ in self.leaves for name, _ in literals))
+
+    def renamed(self, names: dict[str, str]) -> Alternative:
+        """Return the same model over other columns."""
+        leaves = tuple((tuple((names.get(n, n), v) for n, v in found), label) for found, label in self.leaves)
+        return replace(self, leaves=leaves)
+
+    def source(self) -> str:
+        """Return where its inequality comes from, in words."""
+        shown = "; ".join(
+            f"{' and '.join(f'{n} = {v}' for n, v in literals) or 'everybody'}: class {label}"
+            for literals, label in self.leaves
+        )
+        return f"the learner's optimality, no fewer than {self.least} errors by the {self.kind} [{shown}]"
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A further assumption: between `low` and `high` rows meet a condition."""
+
+    condition: Condition
+    low: int
+    high: int
+
+
+def of_tree(nodes: Sequence[TreeNode], columns: Sequence[str], order: Sequence[int], least: int) -> Alternative:
+    """Return a fitted tree (`order`: the label index of its classes) as an alternative; ties: the first class."""
+    leaves: list[Leaf] = []
+    stack: list[tuple[int, Antecedent]] = [(0, ())]
+    while stack:
+        at, path = stack.pop()
+        node = nodes[at]
+        if node.column is None:
+            leaves.append((path, order[node.counts.index(max(node.counts))]))
+            continue
+        name = columns[node.column]
+        stack += [(node.one, (*path, (name, 1))), (node.zero, (*path, (name, 0)))]
+    return Alternative("tree", merged(leaves), least)
+
+
+def of_list(rules: Sequence[tuple[Antecedent, Sequence[int]]], order: Sequence[int], least: int) -> Alternative:
+    """Return a fitted rule list, the default rule last, as an alternative; ties: the first class."""
+    leaves: list[Leaf] = []
+    left: list[Antecedent] = [()]
+    for antecedent, counts in rules:
+        label = order[list(counts).index(max(counts))]
+        leaves += [(both, label) for rest in left if (both := joined(rest, antecedent)) is not None]
+        left = [piece for rest in left for piece in without(rest, antecedent)]
+    return Alternative("rule list", tuple(leaves), least)
+
+
+def joined(one: Antecedent, other: Antecedent) -> Antecedent | None:
+    """Return the conjunction of two conjunctions, None where it contradicts itself."""
+    held = dict(one)
+    for name, value in other:
+        if held.setdefault(name, value) != value:
+            return None
+    return tuple(held.items())
+
+
+def without(rest: Antecedent, antecedent: Antecedent) -> list[Antecedent]:
+    """Return disjoint conjunctions of the rows that meet `rest` and not the antecedent."""
+    out, held = [], dict(rest)
+    for name, value in antecedent:
+        if held.get(name) == 1 - value:
+            return [*out, tuple(held.items())]
+        if name in held:
+            continue
+        out.append((*held.items(), (name, 1 - value)))
+        held[name] = value
+    return out
+
+
+def merged(leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
+    """Return leaves where those that differ by their last test and agree in the class are one."""
+    found = list(leaves)
+    while True:
+        for i, (path, label) in enumerate(found):
+            if path:
+                twin = ((*path[:-1], (path[-1][0], 1 - path[-1][1])), label)
+                if twin in found:
+                    found = [leaf for leaf in found if leaf not in (twin, found[i])] + [(path[:-1], label)]
+                    break
+        else:
+            return tuple(sorted(found))
+
+
+def under(
+    release: EncodedRelease, alternatives: Sequence[Alternative], assumed: Sequence[Bounded] = (), learner: str = ""
+) -> EncodedRelease:
+    """Return the release with the inequalities of alternatives (and what is `assumed`) among its statements.
+
+    Rebuilt from the models and the alternatives alone, so that whoever holds both can check a proof that rests on
+    them. `learner`: the assumption in words. Cost: that of encoding.
+    """
+    tested = sorted({name for a in alternatives for name in a.columns})
+    questions: list[Any] = [Question(((name, equals(1)),)) for name in tested]
+    questions += [Question(one.condition) for one in assumed]
+    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
+    origins += [Origin("", "the learner's rule")] * len(questions)
+    level = release.statements.confidence or CONFIDENCE
+    known = release.declared or release.rows
+    found = assemble(release.domain, [*release.models, *questions], known, origins, release.file, level, release.known)
+    box = {name: {v: found.cut.box(release.domain.resolve(((name, equals(v)),))) for v in (0, 1)} for name in tested}
+    label = len(release.domain.all) - 1
+    high = UNBOUNDED if release.rows.high is None else release.rows.high
+    members = []
+    for one in alternatives:
+        right = [
+            Box.of([*(p for n, v in literals for p in box[n][v].literals), (label, 1 << where)])
+            for literals, where in one.leaves
+        ]
+        region = Region(Box(), tuple(b for b in right if not b.empty))
+        members.append(Statement(region, one.least, high, one.source()))
+    for said in assumed:
+        region = Region(found.cut.box(release.domain.resolve(said.condition)))
+        members.append(Statement(region, said.low, min(said.high, high), "what is asked of a profile"))
+    statements = found.statements
+    published = statements.blocks[: len(statements.blocks) - len(questions)]
+    notes = tuple(learner if line == NO_LEARNER and learner else line for line in release.assumptions)
+    blocks = (*published, Loose(tuple(members))) if members else published
+    statements = replace(statements, blocks=blocks, assumptions=notes, loosened=release.statements.loosened)
+    return replace(release, cut=found.cut, statements=statements)
