@@ -23,8 +23,9 @@ from recon.frames.world import World
 from recon.learner_rule.optimal.alternatives import Alternative, Assumed, under
 from recon.learner_rule.optimal.classes import ModelClass, class_of
 from recon.learner_rule.optimal.every_model import every_model
+from recon.learner_rule.optimal.replaced import Replaced, replaced
 from recon.learner_rule.optimal.searching import Solver, best_on, training_table
-from recon.learner_rule.optimal.shares import Bits, Bounded, joint_share, ordered_bits, product_share
+from recon.learner_rule.optimal.shares import FLOATS, Bits, Bounded, joint_share, ordered_bits, product_share
 from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
 from recon.questions.questions import drawn, reconstruct, refuse_continuous
@@ -66,11 +67,13 @@ class OptimalRule:
 
     `ordered_bits`: bounds on log2 of the ordered worlds without the rule; `share`: bounds on log2 of the share of them
     in which no model of the class makes fewer errors (at most 0, the same in `assigned`): the upper bound is proved by
-    `alternatives`, each an inequality; the lower one is -infinity unless `status` is "exact" (all models of the class
-    were written down and counted). `rounds`: worlds on which the learner was asked, `better` of them had a better
-    model; `drawn`, `drawn_better`: those among them drawn uniformly from the release's worlds, before any inequality.
-    `witness`: whether a world was found in which the named `solver` proved the released model optimal. `found`: all
-    alternatives, those that broke most worlds first. `assumption`: the rule in words.
+    `alternatives`, each an inequality, or by `places` (the inequalities of all models that differ from the released one
+    by one last split, or by one more; their bits add up), whichever says more; the lower one is -infinity unless
+    `status` is "exact" (all models of the class were written down and counted). `rounds`: worlds on which the learner
+    was asked, `better` of them had a better model; `drawn`, `drawn_better`: those among them drawn uniformly from the
+    release's worlds, before any inequality. `witness`: whether a world was found in which the named `solver` proved the
+    released model optimal. `found`: all alternatives, those that broke most worlds first. `assumption`: the rule in
+    words.
     """
 
     learner: Learner
@@ -79,6 +82,7 @@ class OptimalRule:
     ordered_bits: Bits
     share: Bits
     alternatives: tuple[Alternative, ...]
+    places: tuple[Replaced, ...]
     found: tuple[Alternative, ...]
     rounds: int
     better: int
@@ -92,7 +96,7 @@ class OptimalRule:
     @property
     def extra_bits(self) -> Bits:
         """Return bounds on the bits that the rule removes beside the counts; the first is proved by inequalities."""
-        return -self.share[1], -self.share[0]
+        return abs(self.share[1]), -self.share[0]
 
     @property
     def worlds(self) -> Bits:
@@ -135,8 +139,8 @@ def optimal_rule(
     bound = bounded_share(given, models, found.alternatives, base, limits)
     return OptimalRule(
         learner, models, "exact" if bound.exact else "bounds", base, (bound.low, bound.high), bound.alternatives,
-        found.alternatives, found.rounds, found.better, found.drawn, found.drawn_better, found.world is not None,
-        found.solver, time.monotonic() - began, assumption_of(models, learner),
+        bound.places, found.alternatives, found.rounds, found.better, found.drawn, found.drawn_better,
+        found.world is not None, found.solver, time.monotonic() - began, assumption_of(models, learner),
     )  # fmt: skip
 
 
@@ -160,11 +164,14 @@ def bounded_share(
             raise impossible_model(every)
         if whole.exact:
             return whole
+    places = replaced(release, models, limits)
     best = product_share(release, models, found[:COUNTED], base, limits.share(0.5, BOUNDING))
     if len(found) > 1:
         joint = joint_share(release, found[:TOGETHER], base, limits.share(0.5, BOUNDING))
         if joint is not None and joint.high < best.high:
             best = replace(joint, low=-math.inf, exact=False)
+    if (bits := sum(place.bits for place in places)) > -best.high:
+        return Bounded(-math.inf, -bits * (1.0 - FLOATS), (), places=places)
     return best
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from encoders.encode.encoder import EncodedRelease
 from recon.learner_rule.optimal.alternatives import Alternative, under
 from recon.learner_rule.optimal.classes import ModelClass
+from recon.learner_rule.optimal.replaced import Replaced
 from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -28,13 +29,15 @@ Bits = tuple[float, float]
 class Bounded:
     """An upper bound `high` on log2 of the share of worlds (at most 0), and the alternatives that prove it.
 
-    `exact`: the share in which all of `alternatives` hold is known, between `low` and `high`; else `low` is -infinity.
+    `places`: where replacements prove it instead. `exact`: the share in which all of `alternatives` hold is known,
+    between `low` and `high`; else `low` is -infinity.
     """
 
     low: float
     high: float
     alternatives: tuple[Alternative, ...]
     exact: bool = False
+    places: tuple[Replaced, ...] = ()
 
 
 def ordered_bits(release: EncodedRelease, limits: Limits) -> Bits:
