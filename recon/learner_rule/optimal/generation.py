@@ -158,13 +158,17 @@ def bounded_share(
     The product of single shares, or the count under the most telling inequalities at once where it is smaller.
     Raises `ContradictionError` where all models of the class leave no world.
     """
-    every = every_model(models, limits)
-    if every is not None and (whole := joint_share(release, every, base, limits.share(0.5))) is not None:
+    try:
+        every = every_model(models, limits)
+        whole = None if every is None else joint_share(release, every, base, limits.share(0.5))
+        places = replaced(release, models, limits)
+    except Inconclusive:  # the time is up: nothing is said of the share
+        return Bounded(-math.inf, 0.0, ())
+    if every is not None and whole is not None:
         if whole.high == -math.inf:
             raise impossible_model(every)
         if whole.exact:
             return whole
-    places = replaced(release, models, limits)
     best = product_share(release, models, found[:COUNTED], base, limits.share(0.5, BOUNDING))
     if len(found) > 1:
         joint = joint_share(release, found[:TOGETHER], base, limits.share(0.5, BOUNDING))
@@ -225,9 +229,13 @@ class Search:
             violated = [one for one in self.pool if one not in held and one.errors(*table) < one.least]
             if violated:
                 self.rounds, self.better = self.rounds + 1, self.better + 1
-            elif by := self.accepts(world):
-                return self.result((world, by))
             else:
+                try:
+                    by = self.accepts(world)
+                except Inconclusive as error:
+                    return self.result(open=str(error))
+                if by:
+                    return self.result((world, by))
                 violated = [one for one in self.pool if one not in held]
             if not violated:
                 return self.result(open="the learner stopped before it proved that no model is better")

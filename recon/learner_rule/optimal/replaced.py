@@ -62,7 +62,7 @@ def replaced(release: EncodedRelease, models: ModelClass, limits: Limits) -> tup
 
 @dataclass(frozen=True)
 class Place:
-    """A node as replacements see it: rows per class, errors, columns that may stand there, the gap of the learner's search."""
+    """A node as replacements see it: rows per class, errors, columns that may stand there, the search's gap."""
 
     what: str
     node: int
