@@ -30,7 +30,7 @@ from recon.learner_rule.optimal.shares import fixed_attributes, ordered_bits, pr
 from recon.learner_rule.optimal.verdicts import certify_under_optimal
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
-from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 
 NAMES = ("a", "b", "c")
@@ -449,3 +449,25 @@ def test_a_large_node_is_bounded_in_floats_and_a_small_memory_leaves_it_out():
     assert bits * (1 - 1e-9) <= found <= bits
     assert one_column((40, 30), 27, Limits(memory=1000)) == 0.0
     assert one_column((3000, 2500), 2400, Limits()) > 0.0
+
+
+def test_the_solver_of_others_says_the_same_and_is_named():
+    pytest.importorskip("pystreed")
+    release = encode(domain_of(2), [stump([(2, 0), (1, 1)])])
+    found = certify_under_optimal(
+        release, pd.DataFrame({"a": [0], "b": [0], "y": [0]}), TREE2, Limits(seconds=60), solver="streed"
+    )
+    assert found["verdict"].tolist() == ["possible"]
+    assert found["rests_on"].tolist() in (
+        ["the solver (STreeD)"],
+        ["the solver (STreeD and recon's dynamic program over trees)"],
+        ["the solver (recon's dynamic program over trees and STreeD)"],
+    )
+
+
+def test_profiles_outside_the_domain_and_broken_profiles():
+    release = encode(domain_of(2), [stump([(2, 0), (1, 1)])])
+    found = certify_under_optimal(release, pd.DataFrame({"a": [0, 7]}), TREE2, Limits(seconds=60))
+    assert found["verdict"].tolist() == ["certain", "outside"]
+    with pytest.raises(ReleaseError, match="gap"):
+        optimal_rule(release, TREE2, gap=-1)

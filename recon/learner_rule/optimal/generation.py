@@ -37,6 +37,7 @@ ROUNDS = 60  # worlds found under inequalities
 MOST = 12  # inequalities that a search for a world is given: the latest, they tell most
 COUNTED = 24  # alternatives whose share is counted, one by one
 TOGETHER = 2  # and together: more than that takes minutes where rows are many
+SEARCHING = 0.6  # of the time for worlds, the rest for counting
 BOUNDING = 30.0  # seconds for either at most
 
 
@@ -132,11 +133,11 @@ def optimal_rule(
     base = ordered_bits(given, limits)
     if base[1] == -math.inf:
         raise ContradictionError("the statements contradict each other: there is no possible world", ())
-    search = Search(given, models, limits, seed, solver, draws)
-    found = search.run(every_draw=True)
+    places = replaced_in_time(given, models, limits)
+    found = Search(given, models, limits.share(SEARCHING), seed, solver, draws).run(every_draw=True)
     if found.empty:
         raise impossible_model(found.proof)
-    bound = bounded_share(given, models, found.alternatives, base, limits)
+    bound = bounded_share(given, models, found.alternatives, places, base, limits)
     return OptimalRule(
         learner, models, "exact" if bound.exact else "bounds", base, (bound.low, bound.high), bound.alternatives,
         bound.places, found.alternatives, found.rounds, found.better, found.drawn, found.drawn_better,
@@ -150,20 +151,29 @@ def impossible_model(proof: tuple[Alternative, ...]) -> ContradictionError:
     return ContradictionError("no data set is left in which the named learner would have made this model", conflict)
 
 
+def replaced_in_time(release: EncodedRelease, models: ModelClass, limits: Limits) -> tuple[Replaced, ...]:
+    """Return what replacements say, nothing where the time is up; first of all, as it costs little."""
+    try:
+        return replaced(release, models, limits)
+    except Inconclusive:
+        return ()
+
+
 def bounded_share(
-    release: EncodedRelease, models: ModelClass, found: Sequence[Alternative], base: Bits, limits: Limits
-) -> Bounded:
+    release: EncodedRelease, models: ModelClass, found: Sequence[Alternative], places: tuple[Replaced, ...],
+    base: Bits, limits: Limits,
+) -> Bounded:  # fmt: skip
     """Return the best upper bound on the share of worlds under the rule; exact where all models can be written down.
 
-    The product of single shares, or the count under the most telling inequalities at once where it is smaller.
+    The product of single shares, that of `places`, or the count under the most telling inequalities at once, whichever
+    is smallest.
     Raises `ContradictionError` where all models of the class leave no world.
     """
     try:
         every = every_model(models, limits)
         whole = None if every is None else joint_share(release, every, base, limits.share(0.5))
-        places = replaced(release, models, limits)
-    except Inconclusive:  # the time is up: nothing is said of the share
-        return Bounded(-math.inf, 0.0, ())
+    except Inconclusive:
+        every = whole = None
     if every is not None and whole is not None:
         if whole.high == -math.inf:
             raise impossible_model(every)
