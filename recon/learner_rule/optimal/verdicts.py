@@ -30,6 +30,7 @@ from solvers.foundation.limits import Limits
 
 DRAWS = 8  # uniform worlds with (without) a profile before inequalities are used
 PART = 0.5  # of the time left for one search
+START = 0.25  # of the time for a first world, whatever the profiles
 INEQUALITIES = "the inequalities"
 COUNTS = "the counts"
 
@@ -52,7 +53,7 @@ def certify_under_optimal(
     refuse_continuous(given)
     models = class_of(given, learner, gap=gap, negations=negations)
     rule = assumption_of(models, learner)
-    start = Search(given, models, limits, seed, solver, DRAWS)
+    start = Search(given, models, limits.share(START), seed, solver, DRAWS)
     first = start.run()
     if first.empty:
         raise impossible_model(first.proof)
