@@ -12,13 +12,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
+
 from encoders.domain.domain import Condition
 from encoders.domain.values import equals
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble
 from encoders.models.models import Question
 from recon.learners.optimal.trees.nodes import TreeNode
-from recon.learners.rule_lists.estimator import Antecedent
+from recon.learners.rule_lists.estimator import Antecedent, Counts
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Loose, Statement
 
@@ -46,6 +48,16 @@ class Alternative:
         leaves = tuple((tuple((names.get(n, n), v) for n, v in found), label) for found, label in self.leaves)
         return replace(self, leaves=leaves)
 
+    def errors(self, x: pd.DataFrame, y: pd.Series) -> int:
+        """Return how many rows of binary columns `x` with label indices `y` the model gets wrong."""
+        right = 0
+        for literals, label in self.leaves:
+            met = y.to_numpy() == label
+            for name, value in literals:
+                met &= x[name].to_numpy() == value
+            right += int(met.sum())
+        return len(y) - right
+
     def source(self) -> str:
         """Return where its inequality comes from, in words."""
         shown = "; ".join(
@@ -56,7 +68,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Bounded:
+class Assumed:
     """A further assumption: between `low` and `high` rows meet a condition."""
 
     condition: Condition
@@ -79,7 +91,7 @@ def of_tree(nodes: Sequence[TreeNode], columns: Sequence[str], order: Sequence[i
     return Alternative("tree", merged(leaves), least)
 
 
-def of_list(rules: Sequence[tuple[Antecedent, Sequence[int]]], order: Sequence[int], least: int) -> Alternative:
+def of_list(rules: Sequence[tuple[Antecedent, Counts]], order: Sequence[int], least: int) -> Alternative:
     """Return a fitted rule list, the default rule last, as an alternative; ties: the first class."""
     leaves: list[Leaf] = []
     left: list[Antecedent] = [()]
@@ -101,7 +113,8 @@ def joined(one: Antecedent, other: Antecedent) -> Antecedent | None:
 
 def without(rest: Antecedent, antecedent: Antecedent) -> list[Antecedent]:
     """Return disjoint conjunctions of the rows that meet `rest` and not the antecedent."""
-    out, held = [], dict(rest)
+    out: list[Antecedent] = []
+    held = dict(rest)
     for name, value in antecedent:
         if held.get(name) == 1 - value:
             return [*out, tuple(held.items())]
@@ -127,7 +140,7 @@ def merged(leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
 
 
 def under(
-    release: EncodedRelease, alternatives: Sequence[Alternative], assumed: Sequence[Bounded] = (), learner: str = ""
+    release: EncodedRelease, alternatives: Sequence[Alternative], assumed: Sequence[Assumed] = (), learner: str = ""
 ) -> EncodedRelease:
     """Return the release with the inequalities of alternatives (and what is `assumed`) among its statements.
 

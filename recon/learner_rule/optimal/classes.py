@@ -104,7 +104,7 @@ def refuse_data_dependent(learner: Learner) -> None:
 
 
 def candidates(release: EncodedRelease) -> tuple[str, ...]:
-    """Return the binary columns of the domain; `Unsupported` for an attribute whose tests would follow from the data."""
+    """Return the domain's binary columns; `Unsupported` for an attribute whose tests would follow from the data."""
     domain = release.domain
     label = None if domain.label is None else domain.label.name
     viewed = {view.attribute for view in domain.columns.values()}
@@ -175,9 +175,8 @@ def tree_class(model: Tree, learner: Learner, columns: tuple[str, ...], labels: 
         raise broken(f"max_depth {learner.max_depth}, the tree has a path of {deepest} tests")
     if learner.max_leaf_nodes is not None and leaves > learner.max_leaf_nodes:
         raise broken(f"max_leaf_nodes {learner.max_leaf_nodes}, the tree has {leaves} leaves")
-    if learner.max_depth is not None and learner.max_leaf_nodes is not None:
-        if learner.max_depth < learner.max_leaf_nodes - 1:
-            raise Unsupported("trees limited by depth and by leaves at once: no learner here finds the best of these")
+    if learner.max_depth is not None and learner.max_depth < (learner.max_leaf_nodes or 0) - 1:
+        raise Unsupported("trees limited by depth and by leaves at once: no learner here finds the best of these")
     used = tuple(dict.fromkeys(name for name, _ in tested(conditions, columns)))
     unlimited = deepest if learner.max_leaf_nodes is None else learner.max_leaf_nodes - 1
     return ModelClass(
