@@ -41,6 +41,7 @@ def why_closed(learner: Learner, sampled: bool) -> str:
         (learner.min_weight_fraction_leaf > 0, "min_weight_fraction_leaf is above 0"),
         (learner.min_impurity_decrease > 0, "min_impurity_decrease is above 0"),
         (learner.ccp_alpha > 0, "the tree was pruned (ccp_alpha)"),
+        (learner.monotonic, "monotonic constraints forbid splits"),
         (learner.criterion not in {None, "gini", "entropy", "log_loss"}, "impurities of a number are not in the file"),
     )
     return next((why for closed, why in reasons if closed), "")

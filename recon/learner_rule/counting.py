@@ -20,9 +20,9 @@ from encoders.models.learner_facts import Fact, LearnerFacts
 from encoders.models.models import AnyModel, RuleList, Tree
 from recon.answers.counting import count
 from recon.frames.describe import condition_text
-from recon.learner_rule.chosen import chosen_list, chosen_tree, columns_of, depths, greedy_rule
+from recon.learner_rule.chosen import chosen_list, chosen_tree, columns_of, depths, greedy_rule, not_used
 from recon.learner_rule.figures import Bits, LearnerRule, Part
-from recon.learner_rule.settings import exact_refusals, learner_of
+from recon.learner_rule.settings import OPTIMAL, exact_refusals, learner_of
 from recon.learner_rule.wording import rule_assumptions
 from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
@@ -68,7 +68,7 @@ def learner_rule(release: Released, learner: str = "auto", limits: Limits | None
     """Return what knowing the learner adds to a release: bits beside those of the counts, by node and by column.
 
     `learner`: "greedy", with settings after a colon ("greedy:criterion=gini,max_depth=5") or as the file says, "auto",
-    what the file says, "midpoints", facts that hold in every training set of a scikit-learn tree or forest. Where no
+    what the file says, "optimal" (no model of its class makes fewer errors), "midpoints", facts that hold in every training set of a scikit-learn tree or forest. Where no
     exact count is made under a learner's rule (attributes with several values, several models, wider rules), the share
     is estimated from uniform draws and says so; where neither is (forests), "auto" counts with these facts and says
     why, and "greedy" is refused. Raises `Unsupported` for that and where the file says nothing, `ContradictionError`
@@ -79,6 +79,8 @@ def learner_rule(release: Released, learner: str = "auto", limits: Limits | None
     known = asked_learner(release, learner)
     if learner == "midpoints":
         return with_facts_counted(release, known, limits)
+    if known.name in OPTIMAL:
+        return of_optimal(release, known, limits)
     try:
         chosen = chosen_of(release, known)
     except Unsupported as error:
@@ -136,14 +138,18 @@ def of_tree(chosen: Chosen, limits: Limits) -> LearnerRule:
     plain: Bits | None = share.log2
     if tree.open_leaf.any():
         plain = otherwise(lambda: tree_share(tree, columns, rule, limits, leaf_rule=False).log2)
-    strict = otherwise(lambda: tree_share(tree, columns, rule, limits, strict=True).log2)
+    further = not_used(chosen.learner, tree)  # then the worlds counted only contain the learner's
+    strict = None
+    if not further:
+        strict = otherwise(lambda: tree_share(tree, columns, rule, limits, strict=True).log2)
     leaves = np.flatnonzero(tree.column < 0)
     left = columns - depths(tree)[leaves]  # no column is tested twice on a path
     bits = int((tree.counts[leaves].sum(axis=1) * left).sum())
     found = figures(chosen, share, bits, tree.counts[leaves].ravel().tolist())
     strict = None if strict is None else no_world(bits, strict)
     found = replace(found, strict=strict, without_leaves=plain, by_node=tree_parts(chosen, tree, share.by_node))
-    return replace(found, assumptions=assumed(chosen, strict is None or plain is None))
+    found = replace(found, exact=found.exact and not further, notes=(*found.notes, *further))
+    return replace(found, assumptions=assumed(chosen, (strict is None and not further) or plain is None))
 
 
 def of_list(chosen: Chosen, limits: Limits) -> LearnerRule:
@@ -161,6 +167,24 @@ def of_list(chosen: Chosen, limits: Limits) -> LearnerRule:
     found = figures(chosen, share, bits, [c for level in levels for c in level.counts])
     found = replace(found, strict=share.log2, without_leaves=plain, by_node=list_parts(chosen, share.by_node))
     return replace(found, assumptions=assumed(chosen, plain is None))
+
+
+def of_optimal(release: EncodedRelease, learner: Learner, limits: Limits) -> LearnerRule:
+    """Return what it removes that no model of the class makes fewer errors: proved by inequalities, so at least that.
+
+    Raises as `recon.learner_rule.optimal.generation.optimal_rule`, whose cost it has.
+    """
+    from recon.learner_rule.optimal.generation import optimal_rule
+
+    found = optimal_rule(release, learner, limits)
+    before, _, _ = plain_worlds(release, limits, "ordered")
+    names = ", ".join(short(model.name) for model in release.models)
+    drawn = f"{found.drawn_better:,} of {found.drawn:,} data sets drawn uniformly have a better model in its class"
+    proved = f"{len(found.alternatives):,} inequalities and {len(found.places):,} replaced parts prove the bits"
+    return LearnerRule(
+        "optimal", learner, names, release.rows.high or 0, before, found.ordered_bits, found.ordered_bits, found.share,
+        exact=found.status == "exact", notes=(proved, drawn), assumptions=(*release.assumptions, found.assumption),
+    )  # fmt: skip
 
 
 def no_world(bits: int, share: Bits) -> Bits:

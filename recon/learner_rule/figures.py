@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from solvers.display.plots import Axes
 
 Bits = tuple[float, float]  # bounds [low, high] on a number of bits
-Rule = Literal["greedy", "midpoints"]
+Rule = Literal["greedy", "midpoints", "optimal"]
 PARTS = ("kind", "what", "rows", "bits_low", "bits_high", "depth")
 
 
@@ -44,7 +44,8 @@ class Part:
 class LearnerRule(Displayed):
     """What knowing the learner adds to a release: the worlds left where it must have chosen the model, in bits.
 
-    `rule`: "greedy" (the learner compared every split) or "midpoints" (facts that hold in each training set). `bits`:
+    `rule`: "greedy" (the learner compared every split) "midpoints" (facts that hold in each training set) or
+    "optimal" (no model of its class makes fewer errors). `bits`:
     bounds on log2 of the worlds (`assigned`) without the rule, `ordered_bits` of the ordered ones, `before_bits` of all
     data sets: the counts alone remove before_bits - bits. `share`: bounds on log2 of the share of worlds in which
     the learner could have chosen the model, for some draws of its seed; the same in both conventions.

@@ -50,7 +50,7 @@ def rule_lines(found: LearnerRule, shown: int = 5) -> list[str]:
 
 
 def greedy_lines(found: LearnerRule, shown: int) -> list[str]:
-    """Return what a greedy learner's comparisons remove."""
+    """Return what the comparisons of a greedy learner, or of one that finds the best model, remove."""
     extra, least = found.extra_bits, "" if found.exact or found.estimated else "at least: "
     lines = [f"what knowing the learner adds: {least}{estimate_text(found)}{beside(found)}"]
     lines.append(f"  the learner: {learner_text(found.learner)}")
@@ -67,7 +67,8 @@ def greedy_lines(found: LearnerRule, shown: int) -> list[str]:
     lines += [f"  {note}" for note in found.notes]
     lines += part_lines("where it is given away, most first", found.by_node, shown)
     lines += part_lines("by column, most first", found.by_column, shown)
-    return [*lines, *(f"  assuming: {line}" for line in rule_assumptions(found.learner))]
+    known = found.assumptions[-1:] if found.rule == "optimal" else rule_assumptions(found.learner)
+    return [*lines, *(f"  assuming: {line}" for line in known)]
 
 
 def facts_lines(found: LearnerRule, shown: int) -> list[str]:
