@@ -68,7 +68,8 @@ def learner_rule(release: Released, learner: str = "auto", limits: Limits | None
     """Return what knowing the learner adds to a release: bits beside those of the counts, by node and by column.
 
     `learner`: "greedy", with settings after a colon ("greedy:criterion=gini,max_depth=5") or as the file says, "auto",
-    what the file says, "optimal" (no model of its class makes fewer errors), "midpoints", facts that hold in every training set of a scikit-learn tree or forest. Where no
+    what the file says, "optimal" (no model of its class makes fewer errors), "midpoints", facts that hold in every
+    training set of a scikit-learn tree or forest. Where no
     exact count is made under a learner's rule (attributes with several values, several models, wider rules), the share
     is estimated from uniform draws and says so; where neither is (forests), "auto" counts with these facts and says
     why, and "greedy" is refused. Raises `Unsupported` for that and where the file says nothing, `ContradictionError`

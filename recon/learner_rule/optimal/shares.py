@@ -19,7 +19,8 @@ from recon.learner_rule.optimal.replaced import Replaced
 from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Count, CountAnswer
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import Count
 
 FLOATS = 2.0**-40  # relative: far more than sums of logarithms are off
 Bits = tuple[float, float]
