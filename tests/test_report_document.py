@@ -316,6 +316,6 @@ def test_report_refuses_what_disagrees(written):
     for arguments in (["--to", "pdf"], ["--out", "x.pdf"], ["--to", "html", "--out", "x.md"]):
         done = ran(path, *arguments)
         assert done.exit_code == 2, arguments
-    assert "html, md, txt, sarif or junit" in " ".join(ran(path, "--to", "pdf").output.replace("│", "").split())
+    assert "html, md, txt, json, sarif or junit" in " ".join(ran(path, "--to", "pdf").output.replace("│", "").split())
     assert isinstance(ran(path, "--policy", written("smallest_group = -1", "bad.toml")).exception, PolicyError)
     assert isinstance(ran(written({"audit": 1})).exception, Unsupported)

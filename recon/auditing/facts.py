@@ -277,7 +277,8 @@ def without_classes(release: EncodedRelease, groups: GroupDisclosure) -> bool:
 def classes(found: Findings, unknown: dict[str, str], elsewhere: dict[str, str]) -> dict[str, Any] | None:
     """Return how many people's class follows (groups of one class only, leaf values), and these groups.
 
-    Exact of one partition alone: of several models the class may follow where their groups cut each other.
+    Exact of one tree or list, and where no leaf of a forest is pure; of several models and tables the class may follow
+    where their groups cut each other.
     """
     release, groups = found.release, found.groups
     given_back = max((one.with_label for one in found.determined), default=0)
@@ -286,8 +287,8 @@ def classes(found: Findings, unknown: dict[str, str], elsewhere: dict[str, str])
         (elsewhere if without_classes(release, groups) else unknown)["class_disclosure"] = groups.undefined
         return None
     settled = all(low == high for low, high, *_ in (*groups.sizes, *groups.cells))
-    alone = len(release.statements.blocks) == 1 and not found.determined
-    evaluated = settled and alone and not groups.undefined
+    alone = len(release.models) == 1 and not release.statements.loose and not found.determined
+    evaluated = settled and alone and not groups.undefined and (groups.models == 1 or not groups.pure)
     pure = sorted(groups.pure, key=lambda one: one[2:])[:LISTED]
     listed = [{"name": n, "class": c, "rows": [low, bounded(high)]} for n, c, low, high in pure]
     rows = [least, least if evaluated else release.rows.high]

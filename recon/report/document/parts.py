@@ -110,6 +110,12 @@ class Facts(Part):
     not_applicable: Annotated[
         dict[str, str], Meta(description="Why a figure is null because the release has nothing of the kind.")
     ] = {}
+    not_listed: Annotated[
+        dict[str, str], Meta(description="Why there may be smaller groups or cells than those listed.")
+    ] = {}
+    profiles_in_all: Annotated[
+        dict[str, Whole] | None, Meta(description="How many people have each verdict; null: nobody was asked about.")
+    ] = None
     rows: Interval | None = None
     pinned: Annotated[
         Interval | None, Meta(description="People whose every attribute is known, in every possible world.")

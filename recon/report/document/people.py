@@ -30,6 +30,12 @@ class Profiles(Part):
     rows: list[Profile]
     rows_in_all: Whole
     shown: bool = False
+    verdicts: Annotated[dict[str, Whole], Meta(description="How many people have each verdict.")] = field(
+        default_factory=dict
+    )
+    positions: Annotated[dict[str, list[Whole]], Meta(description="The first positions of every verdict.")] = field(
+        default_factory=dict
+    )
     certificates: Annotated[list[dict[str, Any]], Meta(description="Proofs of verdicts, for recon verify.")] = field(
         default_factory=list
     )
