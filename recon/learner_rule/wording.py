@@ -75,7 +75,7 @@ def facts_lines(found: LearnerRule, shown: int) -> list[str]:
     """Return what facts of thresholds and leaves remove."""
     known = f"what knowing the learner adds, by facts of its thresholds and leaves alone: {bits_text(found.extra_bits)}"
     lines = [f"{known}{beside(found)} (row order included)"]
-    if found.extra_bits[1] == math.inf:
+    if not math.isfinite(found.bits[1]):
         lines = ["what knowing the learner adds: no number of bits, there is no number of worlds (any numbers)"]
     else:
         left = bits_text(found.bits_left)
