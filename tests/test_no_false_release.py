@@ -101,7 +101,7 @@ def test_classes_that_leaf_values_may_give_back(loss, policy, judged, tmp_path):
     x, y = rng.integers(0, 9, (200, 3)), rng.integers(0, 2, 200)
     model = GradientBoostingClassifier(loss=loss, n_estimators=5, min_samples_leaf=40, random_state=0).fit(x, y)
     joblib.dump(model, tmp_path / "m.joblib")
-    code, out = judged(tmp_path / "m.joblib", policy)
+    code, out = judged(tmp_path / "m.joblib", policy, "--time", "4")  # whatever is found by then, no release
     assert code in {1, 4}, out
 
 
