@@ -15,6 +15,7 @@ from recon.console.options import (
     Json,
     KnownColumns,
     KnownRows,
+    LearnerRule,
     LogJson,
     MaxCells,
     Memory,
@@ -52,8 +53,8 @@ def verify(
         str | None, typer.Option("--certificates", help="Folder that certificates and releases named may stand in.")
     ] = None,
     steps: Annotated[bool, typer.Option("--steps", help="Print every step of every proof in words.")] = False,
-    seconds: CheckSeconds = None, memory: CheckMemory = "1G", json: Json = False, quiet: Quiet = False,
-    log_json: LogJson = False,
+    learner: LearnerRule = "none", seconds: CheckSeconds = None, memory: CheckMemory = "1G", json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Re-check every certificate in a result from the release alone; no solver is needed."""
     from recon.certificates.explaining import explained
@@ -69,6 +70,11 @@ def verify(
             release = open_release(files, *options, rows=rows, settle=False, known=known)
         else:
             release = open_named(data, result, folders, options, rows, known)
+        if learner != "none":
+            from recon.learner_rule.counting import asked_learner
+            from recon.learner_rule.facts import with_facts
+
+            release = with_facts(release, asked_learner(release, learner), limits)
         found = run(data, release, limits, folder, certificates)
         held = {c.place for c in found.checked if not c.error}
         notes = explained(data, release, folders, limits, held) if steps else []
