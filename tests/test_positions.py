@@ -275,7 +275,7 @@ def test_words_grids_and_missing_values_by_position(tmp_path, capsys):
 
 
 def test_reports_open_with_what_is_given_back(files, tmp_path, capsys):
-    code, out, _ = run(capsys, "audit", files["forest"], "--time", "10")
+    code, out, _ = run(capsys, "audit", files["forest"], "--time", "4")
     first = after_verdict(out)[2:]
     assert code == 4
     assert first[0] == "What this file gives back, by position in the training file"
@@ -283,14 +283,14 @@ def test_reports_open_with_what_is_given_back(files, tmp_path, capsys):
     assert "remedy: without the stored seeds 0 of 40 labels and no boxes" in out
     for ending, opening in ((".md", "What this file gives back"), (".html", "What this file gives back")):
         page = tmp_path / f"report{ending}"
-        run(capsys, "audit", files["forest"], "--time", "5", "--out", str(page))
+        run(capsys, "audit", files["forest"], "--time", "3", "--out", str(page))
         text = page.read_text()
         assert text.index(opening) < text.index("Who is most exposed", text.index(opening))
-    code, out, _ = run(capsys, "audit", files["forest"], "--json", "--time", "5", "--truth", files["truth"])
+    code, out, _ = run(capsys, "audit", files["forest"], "--json", "--time", "3", "--truth", files["truth"])
     found = json.loads(out)["positions"]
     assert found["summary"].startswith("this file gives back")
     assert found["truth"]["inside"]
-    code, out, _ = run(capsys, "audit", files["stripped"], "--time", "5")
+    code, out, _ = run(capsys, "audit", files["stripped"], "--time", "3")
     assert "What this file gives back" not in out
     out = run(capsys, "inspect", files["forest"])[1]
     assert "recon positions says what is proved of every one" in out
