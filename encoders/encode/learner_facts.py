@@ -170,8 +170,8 @@ def chosen(
     facts: Sequence[Fact], earlier: Sequence[Fact], release: EncodedRelease, limits: FactLimits
 ) -> tuple[list[Fact], list[str]]:
     """Return the facts that the limits leave, those of most rows first, and what is left out in words."""
-    alone = len(release.models) == 1 and isinstance(release.models[0], Tree) and release.known is None
-    cells = CellBound(release.models[0], release) if alone else None  # type: ignore[arg-type]
+    only = release.models[0] if len(release.models) == 1 and release.known is None else None
+    cells = CellBound(only, release) if isinstance(only, Tree) else None
     combinations = math.prod(len(fact.alternatives) for fact in earlier)
     statements = sum(len(a) for fact in earlier for a in fact.alternatives)
     kept, why = [], dict.fromkeys(("statements", "combinations", "cells"), 0)
