@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs bench bench-all bench-check mutants clean
+.PHONY: demo test lint docs bench bench-all bench-check mutants safety clean
 demo: .venv/base
 	@$(BIN)/python examples/demo.py
 
@@ -35,6 +35,10 @@ bench-check: .venv/dev
 # Changes the kernel and the guards in small ways, one at a time; some test must notice each (docs/measured.md).
 mutants: .venv/dev
 	$(BIN)/python tests/mutants.py
+
+# Draws 2,000 releases and policies and holds every verdict against worlds listed apart from it (docs/measured.md).
+safety: .venv/dev
+	$(BIN)/python tests/safety.py
 
 .venv/base: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
