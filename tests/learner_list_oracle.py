@@ -2,8 +2,9 @@
 
 Two ways that share nothing: `by_fitting` runs the learner itself on every dataset and groups them by the list that
 comes out; `by_fillings` fills the open cells of one list's rows in every way and compares, level by level, exact
-fractions (Ferry et al., SaTML 2024: the highest Σ_side Σ_class n²/n_side; ties: fewer captured rows, then the first
-literal, "column is 1" before "column is 0").
+fractions (Ferry et al., SaTML 2024: the highest Σ_side Σ_class n²/n_side; ties: the purer captured part ("authors"),
+then fewer captured rows, then the first literal, "column is 1" before "column is 0"; with "authors" among literals
+whose support on all rows is at least min_support and leaves as many rows).
 
 A list's worlds are counted in the convention `assigned`: each row's rule and class is fixed.
 """
@@ -45,11 +46,17 @@ class ListSettings:
     min_support: int = 1
     max_length: int | None = None
     negations: bool = True
+    ties: str = "fewest"
+
+    def candidate(self, support: int, rows: int) -> bool:
+        """Return whether literals of a column with so many ones in all rows are candidates."""
+        least = max(1, self.min_support)
+        return self.ties == "fewest" or least <= support <= rows - least
 
 
 def learned(rows: Sequence[Row], classes: int, settings: ListSettings) -> RuleList:
     """Return the list that the learner itself finds; classes that it has not seen have count 0."""
-    model = GreedyRuleListClassifier(1, settings.min_support, settings.max_length, settings.negations)
+    model = GreedyRuleListClassifier(1, settings.min_support, settings.max_length, settings.negations, settings.ties)
     model.fit(np.array([bits for bits, _ in rows]), np.array([k for _, k in rows]))
     names = [str(name) for name in model.feature_names_in_]
     seen = model.classes_.tolist()
@@ -103,19 +110,29 @@ def gain(inside: Counts, outside: Counts) -> Fraction:
     return sum((Fraction(sum(c * c for c in side), sum(side)) for side in (inside, outside)), Fraction(0))
 
 
-def first(ones: list[list[int]], total: Counts, settings: ListSettings) -> tuple[int, int] | None:
+def key_of(inside: Counts, outside: Counts, settings: ListSettings) -> tuple[Fraction, Fraction, int]:
+    """Return what literals are compared by, but for their order; less is first."""
+    purity = sum(inside) - Fraction(sum(c * c for c in inside), sum(inside))
+    return -gain(inside, outside), purity if settings.ties == "authors" else Fraction(0), sum(inside)
+
+
+def first(
+    ones: list[list[int]], total: Counts, settings: ListSettings, candidates: Sequence[bool] | None = None
+) -> tuple[int, int] | None:
     """Return the literal (column, value) that comes first, by the ones per class of each column; None: none gains."""
     keys = []
     for c, part in enumerate(ones):
+        if candidates is not None and not candidates[c]:
+            continue
         for v in (1, 0) if settings.negations else (1,):
             inside = tuple(part) if v else tuple(t - x for t, x in zip(total, part, strict=True))
             outside = tuple(t - x for t, x in zip(total, inside, strict=True))
             if max(1, settings.min_support) <= sum(inside) < sum(total):
-                keys.append((-gain(inside, outside), sum(inside), 2 * c + (v == 0)))
+                keys.append((*key_of(inside, outside, settings), 2 * c + (v == 0)))
     best = min(keys, default=None)
     if best is None or -best[0] <= Fraction(sum(c * c for c in total), sum(total)):
         return None
-    return best[2] // 2, 1 - best[2] % 2
+    return best[3] // 2, 1 - best[3] % 2
 
 
 def consistent(model: RuleList) -> bool:
@@ -128,6 +145,7 @@ def by_fillings(model: RuleList, columns: int, settings: ListSettings, *, defaul
     table, rule, label = fillings(model, columns)
     classes = len(model.default)
     good = np.full(len(table), settings.max_length is None or len(model.parts) <= settings.max_length)
+    support = table.sum(axis=1, dtype=int)
     for j in range(len(model.parts)):
         last = j == len(model.rules)
         if last and (not default_rule or (settings.max_length is not None and len(model.parts) >= settings.max_length)):
@@ -136,8 +154,13 @@ def by_fillings(model: RuleList, columns: int, settings: ListSettings, *, defaul
         total = tuple(int((here & (label == k)).sum()) for k in range(classes))
         ones = np.stack([table[:, here & (label == k), :].sum(axis=1, dtype=int) for k in range(classes)], axis=-1)
         wanted = None if last else model.rules[j][:2]
-        distinct, which = np.unique(ones.reshape(len(ones), -1), axis=0, return_inverse=True)
-        each = [first(part.reshape(columns, classes).tolist(), total, settings) == wanted for part in distinct]
+        key = np.concatenate([ones.reshape(len(ones), -1), support], axis=1)
+        distinct, which = np.unique(key, axis=0, return_inverse=True)
+        each = []
+        for line in distinct:
+            part, overall = line[: columns * classes].reshape(columns, classes).tolist(), line[columns * classes :]
+            there = [settings.candidate(int(s), len(rule)) for s in overall]
+            each.append(first(part, total, settings, there) == wanted)
         good &= np.array(each)[which.reshape(-1)]
     return Worlds(len(table), int(good.sum()), int(good.sum()))
 
@@ -158,7 +181,10 @@ def by_columns(
             for bit, (j, k, _) in zip(bits, cells, strict=True):
                 ones[j][k] += bit
             every += 1
-            kept += all(stands(model, j, c, ones, settings) for j in levels)
+            there = settings.candidate(sum(map(sum, ones)), sum(map(sum, model.parts))) or top > 0
+            tested = any(column == c for column, _, _ in model.rules)
+            holds = all(stands(model, j, c, ones, settings) for j in levels)
+            kept += (holds and there) if tested else (holds or (not there and bool(levels)))
         found.append((kept, every))
     return found
 
@@ -203,16 +229,13 @@ def stands(model: RuleList, level: int, column: int, ones: list[list[int]], sett
     if level == len(model.rules):
         return first([here], total, settings) is None
     chosen, value, inside = model.rules[level]
-    mine = (
-        -gain(inside, tuple(t - x for t, x in zip(total, inside, strict=True))),
-        sum(inside),
-        2 * chosen + 1 - value,
-    )
+    outside = tuple(t - x for t, x in zip(total, inside, strict=True))
+    mine = (*key_of(inside, outside, settings), 2 * chosen + 1 - value)
     for v in (1, 0) if settings.negations else (1,):
         part = tuple(here) if v else tuple(t - x for t, x in zip(total, here, strict=True))
         rest = tuple(t - x for t, x in zip(total, part, strict=True))
         admissible = max(1, settings.min_support) <= sum(part) < sum(total)
-        if admissible and (-gain(part, rest), sum(part), 2 * column + 1 - v) < mine:
+        if admissible and (*key_of(part, rest, settings), 2 * column + 1 - v) < mine:
             return False
     return True
 
@@ -237,8 +260,9 @@ def random_case(seed: int, *, free: int = 12) -> tuple[RuleList, int, ListSettin
     while True:
         n, columns = int(rng.integers(4, 7)), int(rng.integers(2, 5))
         settings = ListSettings(
-            int(rng.choice([1, 1, 2])), [None, None, 1, 2, 3, 4][rng.integers(6)], bool(rng.random() < 0.7)
-        )
+            int(rng.choice([1, 1, 2])), [None, None, 1, 2, 3, 4][rng.integers(6)], bool(rng.random() < 0.7),
+            str(rng.choice(["authors", "fewest"])),
+        )  # fmt: skip
         if rng.random() < 0.7:
             rows = [(tuple(rng.integers(0, 2, columns).tolist()), int(rng.integers(2))) for _ in range(n)]
             model = learned(rows, 2, settings)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +19,7 @@ from recon.learners.rule_lists.estimator import distinct_rows
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 
 
-def reference(x, y, width, least, longest):
+def reference(x, y, width, least, longest, ties):
     """The same list grown in plain Python with exact fractions."""
     names = list(x.columns)
     literals = [(n, v) for n in names for v in (1, 0)]
@@ -31,37 +33,43 @@ def reference(x, y, width, least, longest):
     def counts(part):
         return [sum(c == k for _, c in part) for k in classes]
 
-    rules = []
+    def holds(row, chosen):
+        return all(row[0][literals[i][0]] == literals[i][1] for i in chosen)
+
+    rules, every = [], list(rows)
     while longest is None or len(rules) < longest - 1:
         candidates = []
         for size in range(1, width + 1):
             for chosen in combinations(range(len(literals)), size):
-                hit = [r for r in rows if all(r[0][literals[i][0]] == literals[i][1] for i in chosen)]
+                hit = [r for r in rows if holds(r, chosen)]
                 if not hit or len(hit) < least or len(hit) == len(rows):
                     continue
+                if ties == "authors" and sum(holds(r, chosen) for r in every) > len(every) - max(1, least):
+                    continue
                 rest = [r for r in rows if r not in hit]
-                candidates.append((impurity(hit) + impurity(rest), len(hit), size, chosen, hit, rest))
+                purity = impurity(hit) if ties == "authors" else 0
+                candidates.append((impurity(hit) + impurity(rest), purity, len(hit), size, chosen, hit, rest))
         if not candidates:
             break
-        best = min(candidates, key=lambda c: c[:4])
+        best = min(candidates, key=lambda c: c[:5])
         if best[0] >= impurity(rows):
             break
-        rules.append((tuple(literals[i] for i in best[3]), counts(best[4])))
-        rows = best[5]
+        rules.append((tuple(literals[i] for i in best[4]), counts(best[5])))
+        rows = best[6]
     return [*rules, ((), counts(rows))]
 
 
 @settings(max_examples=120)
 @given(
     st.integers(0, 2**32), st.integers(1, 24), st.integers(1, 4), st.integers(1, 3), st.integers(0, 3),
-    st.sampled_from([None, 1, 3]), st.integers(1, 3),
+    st.sampled_from([None, 1, 3]), st.integers(1, 3), st.sampled_from(["authors", "fewest"]),
 )  # fmt: skip
-def test_the_list_is_the_plain_greedy_list(seed, n, d, width, least, longest, classes):
+def test_the_list_is_the_plain_greedy_list(seed, n, d, width, least, longest, classes, ties):
     rng = np.random.default_rng(seed)
     x = pd.DataFrame(rng.integers(0, 2, (n, d)), columns=[f"c{k}" for k in range(d)])
     y = rng.integers(0, classes, n).tolist()
-    found = GreedyRuleListClassifier(width=width, min_support=least, max_length=longest).fit(x, y)
-    assert found.rules_ == reference(x, y, width, least, longest)
+    found = GreedyRuleListClassifier(width=width, min_support=least, max_length=longest, ties=ties).fit(x, y)
+    assert found.rules_ == reference(x, y, width, least, longest, ties)
     assert sum(sum(c) for _, c in found.rules_) == n
     release = recon.encode(found, recon.Domain.from_frame(x.assign(y=y), label="y", independent=True))
     from recon.frames.true_rows import violations
@@ -84,6 +92,46 @@ def test_accuracy_on_compas_is_that_of_the_literature(data):
     assert max(y.mean(), 1 - y.mean()) == pytest.approx(0.519, abs=0.001)
 
 
+@pytest.fixture
+def authors(data):
+    """The lists of the authors' own program with the rows that it was given (../shared/data/greedyrl_lists.json)."""
+    selection, random = extra("sklearn.model_selection"), extra("sklearn.utils.random")
+    frames = {"compas": pd.read_csv(data("compas27.csv.gz")), "adult": pd.read_csv(data("adult24.csv.gz"))}
+
+    def rows(dataset, seed):
+        frame = frames[dataset]
+        if dataset == "adult":
+            frame = frame.iloc[random.sample_without_replacement(48842, 4884, random_state=seed)]
+        x, _, y, _ = selection.train_test_split(frame.iloc[:, :-1], frame.iloc[:, -1], test_size=0.2, random_state=seed)
+        return x, y
+
+    return json.loads(Path(data("greedyrl_lists.json")).read_text(encoding="utf-8"))["lists"], rows
+
+
+def test_lists_are_those_of_the_authors_rule_by_rule(authors):
+    lists, rows = authors
+    for one in lists:
+        x, y = rows(one["dataset"], one["seed"])
+        found = GreedyRuleListClassifier(one["width"], one["min_support"], one["max_depth"] + 1).fit(x, y)
+        names = list(x.columns)
+        got = [(sorted([names.index(n), v] for n, v in rule), counts) for rule, counts in found.rules_]
+        expected = [*((sorted(rule["if"]), rule["counts"]) for rule in one["rules"]), ([], one["default"]["counts"])]
+        assert got == expected, (one["dataset"], one["width"], one["max_depth"], one["min_support"])
+        assert found.score(x, y) == pytest.approx(one["train_acc"], abs=1e-12)
+    assert len(lists) == 20
+
+
+def test_ties_as_the_authors_break_them_improve_the_lists_of_the_first_split(authors):
+    """With ties to the fewest rows the list of COMPAS's first split never gets better than after its first rule."""
+    x, y = authors[1]("compas", 0)
+    scores = {
+        ties: [GreedyRuleListClassifier(1, 0.01, rules + 1, ties=ties).fit(x, y).score(x, y) for rules in (1, 5, 10)]
+        for ties in ("authors", "fewest")
+    }
+    assert scores["fewest"][0] == scores["fewest"][1]
+    assert scores["authors"][0] < scores["authors"][1] < scores["authors"][2]
+
+
 def test_scikit_learn_conventions():
     base = extra("sklearn.base")
     selection = extra("sklearn.model_selection")
@@ -92,7 +140,7 @@ def test_scikit_learn_conventions():
     y = (x["a"] & x["b"]).to_numpy()
     learner = GreedyRuleListClassifier(width=2, min_support=0.05)
     copy = base.clone(learner).set_params(max_length=4)
-    assert copy.get_params() == {"width": 2, "min_support": 0.05, "max_length": 4, "negations": True}
+    assert copy.get_params() == {"width": 2, "min_support": 0.05, "max_length": 4, "negations": True, "ties": "authors"}
     assert base.is_classifier(learner)
     assert selection.cross_val_score(learner, x, y, cv=4).mean() > 0.99
     fitted = learner.fit(x, y)
@@ -124,6 +172,7 @@ BINARY = pd.DataFrame({"a": [0, 1, 1, 0], "b": [0, 0, 1, 1]})
         ({"width": None}, "width"),
         ({"max_length": 0}, "max_length"),
         ({"max_length": 2.5}, "max_length"),
+        ({"ties": "first"}, "ties must be 'authors' or 'fewest'"),
     ],
 )
 def test_parameters_without_sense_are_refused(parameters, named):
@@ -160,7 +209,8 @@ def test_nothing_is_said_before_fit_or_of_labels_of_another_shape():
     for labels in ([0], np.zeros((4, 2))):  # numpy would compare every row with every label
         with pytest.raises(recon.ReleaseError, match="shape"):
             fitted.score(BINARY, labels)
-    assert repr(fitted) == "GreedyRuleListClassifier(width=1, min_support=0.0, max_length=None, negations=True)"
+    said = "GreedyRuleListClassifier(width=1, min_support=0.0, max_length=None, negations=True, ties='authors')"
+    assert repr(fitted) == said
 
 
 @pytest.mark.parametrize("columns", [1, 8, 64, 65, 130])

@@ -3,7 +3,7 @@
 import itertools
 import json
 import math
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -11,14 +11,14 @@ import pytest
 
 import recon
 from recon.experiments.datasets import load
-from recon.learner_rule.counting import learner_rule
+from recon.learner_rule.counting import learner_rule, rule_or_reason
 from recon.learner_rule.facts import with_facts
 from recon.learner_rule.figures import bits_text
 from recon.learner_rule.settings import learner_of
 from recon.learner_rule.verdicts import Profile, Rows, attribute, certify, chosen_tree_of
 from recon.learner_rule.wording import rule_lines
 from recon.learner_rule.worlds import sample
-from solvers.foundation.errors import Unsupported
+from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from tests.learner_oracle import Settings, assigned_rows, by_fillings, fillings, node_of, possible_trees
 
@@ -323,6 +323,50 @@ def test_a_list_has_figures_by_rule():
     assert found.bits[0] == pytest.approx(recon.measure(release, "assigned").entropy_bits)
     with pytest.raises(Unsupported, match="not for rule lists"):
         certify(release, frame)
+
+
+@pytest.fixture
+def list_release(tmp_path):
+    """Return a function from rules to a release of a list over two bits: nobody says how its learner breaks ties."""
+    return partial(_list_release, tmp_path / "list.json")
+
+
+def _list_release(path, *rules, least):
+    parts = [{"if": {name: value}, "counts": counts} for name, value, counts in rules[:-1]]
+    parts.append({"if": {}, "counts": rules[-1]})
+    learner = {"name": "greedy rule list", "criterion": "gini", "width": 1, "min_support": least, "columns": 2}
+    attributes = [{"name": name, "values": [0, 1]} for name in "ab"]
+    domain = {"attributes": attributes, "label": {"name": "y", "values": [0, 1]}, "source": "declared"}
+    model = {"kind": "rule_list", "rules": parts, "learner": learner}
+    path.write_text(json.dumps({"recon": 1, "domain": domain, "models": [model]}), encoding="utf-8")
+    return recon.load(str(path))
+
+
+def test_where_nobody_says_how_ties_are_broken_every_rule_is_tried(list_release):
+    """The opposite test of a rule has the same score: one rule of ties takes it, the other does not."""
+    purer = learner_rule(list_release(("a", 1, [0, 6]), [4, 1], least=1))  # 6 pure rows before 5 that are mixed
+    assert purer.learner.ties == "authors"
+    assert any("only ties=authors" in note for note in purer.notes)
+    fewer = learner_rule(list_release(("a", 1, [4, 1]), [0, 6], least=1))
+    assert fewer.learner.ties == "fewest"
+    both = learner_rule(list_release(("a", 1, [0, 4]), [5, 1], least=1))
+    assert any("both rules" in note for note in both.notes)
+    assert not both.exact
+    alone = [
+        learner_rule(list_release(("a", 1, [0, 4]), [5, 1], least=1), f"greedy:ties={ties}")
+        for ties in ("authors", "fewest")
+    ]
+    assert both.share[0] == max(one.share[0] for one in alone)
+    assert both.share[1] == pytest.approx(min(0.0, math.log2(sum(2 ** one.share[1] for one in alone))))
+
+
+def test_a_list_that_no_known_rule_chooses_is_no_contradiction(list_release):
+    release = list_release(("a", 1, [3, 3]), [3, 3], least=1)  # it lowers no impurity
+    with pytest.raises(Inconclusive, match="the rule by which the list was chosen is not known"):
+        learner_rule(release, "greedy")
+    assert "is not known" in rule_or_reason(release, "auto", recon.Limits())
+    with pytest.raises(ContradictionError, match="lowers no impurity"):
+        learner_rule(release, "greedy:ties=authors")
 
 
 @pytest.mark.parametrize(

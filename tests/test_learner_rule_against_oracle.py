@@ -302,7 +302,7 @@ def list_agrees(seed, free):
     """Compare the share of a list with and without what its default rule says, each column's, and what is left."""
     model, columns, settings = lists.random_case(seed, free=free)
     levels = [*(Level(c, v, counts) for c, v, counts in model.rules), Level(-1, 0, model.default)]
-    rule = ListRule(settings.min_support, settings.max_length, settings.negations)
+    rule = ListRule(settings.min_support, settings.max_length, settings.negations, settings.ties)
     seen = []
     for default_rule in (True, False):
         found = lists.by_fillings(model, columns, settings, default_rule=default_rule)

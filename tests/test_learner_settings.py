@@ -303,8 +303,9 @@ def test_learning_a_list_writes_settings(run, tmp_path):
     run("learn", "greedy-rule-list", data, "--out", out, "--min-support", "0.1", "--max-length", "3", "--no-negations")
     found = recon.load(str(out)).models[0].origin.learner
     wanted = Learner(
-        "greedy rule list", "gini", width=1, max_length=3, min_support=9, negations=False, columns=6, source="the file"
-    )
+        "greedy rule list", "gini", width=1, max_length=3, min_support=9, negations=False, ties="authors", columns=6,
+        source="the file",
+    )  # fmt: skip
     assert found == wanted
     run("learn", "optimal-rule-list", data, "--out", out, "--min-support", "0.1", "--max-length", "1")
     found = recon.load(str(out)).models[0].origin.learner

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 LearnerName = Literal["sklearn tree", "sklearn forest", "greedy rule list", "optimal tree", "optimal rule list"]
+Ties = Literal["authors", "fewest"]  # which of equal candidates GreedyRL takes (recon.learners.rule_lists)
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,9 @@ class Learner:
     `min_samples_split` and `min_samples_leaf` as numbers of rows (fractions already worked out), `max_features` as the
     number of columns tried per node (None: all), `max_leaf_nodes` (None: depth-first). `bootstrap`: rows were drawn.
     `width`, `max_length` (the default rule included), `min_support` (rows) of rule lists, and whether "column = 0" is
-    a literal too (`negations`). `columns`: how many the learner chose among. `monotonic`: splits were held to signs.
-    `version` of the library, `source` where the settings were read ("the file", "--learner").
+    a literal too (`negations`) and which of equal rules comes first (`ties`; None: not known). `columns`: how many the
+    learner chose among. `monotonic`: splits were held to signs. `version` of the library, `source`
+    where the settings were read ("the file", "--learner").
     """
 
     name: LearnerName
@@ -37,6 +39,7 @@ class Learner:
     max_length: int | None = None
     min_support: int | None = None
     negations: bool = True
+    ties: Ties | None = None
     columns: int | None = None
     monotonic: bool = False
     version: str = ""

@@ -27,6 +27,7 @@ WORDS = {
         "errors",
     ),
     "splitter": ("best", "random"),
+    "ties": ("authors", "fewest"),
 }
 EXAMPLE = "greedy:criterion=gini,max_depth=5,min_samples_leaf=1"
 

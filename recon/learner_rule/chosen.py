@@ -67,8 +67,9 @@ def chosen_tree(release: EncodedRelease, model: AnyModel, learner: Learner) -> C
 def chosen_list(release: EncodedRelease, model: AnyModel, learner: Learner) -> tuple[tuple[Level, ...], ListRule]:
     """Return the levels of a released list of single tests, the default rule last, and the rule of its learner.
 
-    Columns are numbered as `columns_of` has them, in the order of the learner's own (ties go to the first). Raises
-    `Unsupported` and `ContradictionError` as `chosen_tree`.
+    Columns are numbered as `columns_of` has them, in the order of the learner's own. Ties that nobody speaks of go to
+    the fewest rows (`learner_rule` tries every rule then). Raises `Unsupported` and `ContradictionError` as
+    `chosen_tree`.
     """
     columns = columns_of(release.domain)
     if not isinstance(model, RuleList):
@@ -85,7 +86,8 @@ def chosen_list(release: EncodedRelease, model: AnyModel, learner: Learner) -> t
         column, one = _literal(release.domain, rule.condition, f"rule {k} of {named(model.name)}", only_bits=True)
         levels.append(Level(column, int(one), tuple(counts[k].tolist())))
     levels.append(Level(-1, 0, tuple(counts[-1].tolist())))
-    return tuple(levels), ListRule(learner.min_support or 1, learner.max_length, learner.negations)
+    ties = learner.ties or "fewest"
+    return tuple(levels), ListRule(learner.min_support or 1, learner.max_length, learner.negations, ties)
 
 
 def greedy_rule(learner: Learner, tree: ChosenTree) -> GreedyRule:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.learner_facts import facts_of_learner
-from encoders.models.learner import Learner
+from encoders.models.learner import Learner, Ties
 from encoders.models.learner_facts import Fact, LearnerFacts
 from encoders.models.models import AnyModel, RuleList, Tree
 from recon.answers.counting import count
@@ -41,6 +42,8 @@ UNKNOWN = (
     "the file does not say how its model was learned: give the settings, as in --learner greedy:criterion=gini,"
     "max_depth=5, or the stored model itself"
 )
+TRIED = "nobody says how the learner breaks ties: of the rules that were tried only ties={} can have chosen the list"
+EITHER = "nobody says how the learner breaks ties: the worlds of both rules that were tried are counted"
 STAYS = "what stays are facts of its thresholds and leaves: --learner midpoints"
 ESTIMATING, SECONDS = 0.5, 20.0  # of the time, for draws where no exact count is made; without a limit, seconds
 DRAWS = 200  # per event
@@ -82,6 +85,36 @@ def learner_rule(release: Released, learner: str = "auto", limits: Limits | None
         return with_facts_counted(release, known, limits)
     if known.name in OPTIMAL:
         return of_optimal(release, known, limits)
+    if known.name == "greedy rule list" and known.ties is None:
+        return _of_either_rule(release, known, learner, limits)
+    return _of_known_rule(release, known, learner, limits)
+
+
+def _of_either_rule(release: EncodedRelease, known: Learner, learner: str, limits: Limits) -> LearnerRule:
+    """Return the figures of a list of which nobody says how ties are broken: of the worlds of either rule.
+
+    Raises `Inconclusive` where neither can have chosen the list: then the rule is not known.
+    """
+    fitting, reasons = [], []
+    for ties in get_args(Ties):
+        try:
+            fitting.append(_of_known_rule(release, replace(known, ties=ties), learner, limits))
+        except ContradictionError as error:
+            reasons.append(f"ties={ties}: {'; '.join(error.conflict) or error}")
+    if not fitting:
+        raise Inconclusive(
+            f"the rule by which the list was chosen is not known: GreedyRL chose none ({' | '.join(reasons)})"
+        )
+    best = max(fitting, key=lambda one: one.share[0])
+    if len(fitting) == 1:
+        return replace(best, notes=(*best.notes, TRIED.format(best.learner.ties)))
+    high = math.log2(sum(math.exp2(one.share[1]) for one in fitting)) if best.share[1] > -1_000 else best.share[1] + 1
+    share = best.share[0], min(0.0, high)
+    return replace(best, share=share, exact=False, strict=None, without_leaves=None, notes=(*best.notes, EITHER))
+
+
+def _of_known_rule(release: EncodedRelease, known: Learner, learner: str, limits: Limits) -> LearnerRule:
+    """Return the figures under a greedy rule that is wholly known; see `learner_rule`."""
     try:
         chosen = chosen_of(release, known)
     except Unsupported as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,11 @@ from solvers.greedy.lists.conditions import (
     default_mask,
 )
 from solvers.greedy.lists.windows import Mask, Mass, agree, at, free, grown, left, masked
-from solvers.greedy.states import Window, free_leaf
+from solvers.greedy.states import U, Window, free_leaf
 
 __all__ = ["Level", "ListRule", "broken_limit", "list_share"]
 CUTS = (1e-18, 1e-40, 1e-80, 1e-160)  # parts at the edges of windows that are given up, fewer where little is left
+Bits = tuple[float, float]  # bounds on a logarithm
 SHARP = 1e-8  # bits that this may cost
 
 
@@ -147,6 +148,10 @@ def _column(passes: Sequence[_Passes], own: int, wins: tuple[bool, ...]) -> _Col
         low, high = found.mass.found()
         if low > -math.inf and high - low <= SHARP:
             break
+    if own < 0 and rule.limited and not (passes[0].stopped and len(chosen) == 1):
+        beyond = _beyond(sum(chosen[0].rows), rule.min_support)
+        below = ((low, _united((low, high), beyond)[1]) for low, high in found.after[1:])
+        return _Column((_united(found.after[0], beyond), *below), found.mass.doubt == -math.inf)
     if not found.mass.windows and own > 0:
         own_masks = [pair[win] for pair, win in zip(masks, wins, strict=True)]
         nothing = _emptied(chosen, own, own_masks, passes[0].limits)
@@ -154,6 +159,32 @@ def _column(passes: Sequence[_Passes], own: int, wins: tuple[bool, ...]) -> _Col
             after = tuple((-math.inf, -math.inf) if j <= nothing else pair for j, pair in enumerate(found.after))
             return _Column(after, True, nothing)
     return _Column(found.after, found.mass.doubt == -math.inf)
+
+
+@lru_cache(maxsize=8)
+def _beyond(rows: int, least: int) -> Bits:
+    """Return bounds on log2 of the share of the fillings of a column with fewer than `least` ones, or zeros."""
+    if 2 * least > rows:
+        return 0.0, 0.0
+    ways, c = 0, 1
+    for k in range(least):
+        ways += c
+        c = c * (rows - k) // (k + 1)
+    found = math.log2(2 * ways) - rows
+    slack = 8 * U * (rows + 1.0)  # of a logarithm of at most `rows` bits and of the difference
+    return found - slack, min(0.0, found + slack)
+
+
+def _united(a: Bits, b: Bits) -> Bits:
+    """Return bounds on log2 of the sum of two shares, at most 0."""
+    ends = []
+    for one, other, sign in ((a[0], b[0], -1), (a[1], b[1], 1)):
+        top = max(one, other)
+        if top > -math.inf:
+            top += math.log2(1.0 + math.exp2(min(one, other) - top))
+            top += sign * 8 * U * (abs(top) + 1.0)
+        ends.append(min(0.0, top))
+    return ends[0], ends[1]
 
 
 def _emptied(chosen: tuple[Chosen, ...], own: int, masks: list[Mask], limits: Limits) -> int:

@@ -49,6 +49,7 @@ from recon.learners.training.options import (
     Steps,
     Support,
     Target,
+    Ties,
     TiesToo,
     TreeSolver,
     Width,
@@ -71,14 +72,16 @@ def learn() -> None:
 @learn_app.command("greedy-rule-list")
 def learn_greedy_rule_list(
     data: Data, out: Out = None, label: Label = None, width: Width = 1, min_support: Support = "0.05",
-    max_length: Length = None, negations: Negations = True, domain: DomainFile = None, independent: Independent = False,
+    max_length: Length = None, negations: Negations = True, ties: Ties = "authors", domain: DomainFile = None,
+    independent: Independent = False,
 ) -> None:  # fmt: skip
     """Train GreedyRL, the paper's greedy rule list, on binary columns and write the release."""
     from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 
     learner = GreedyRuleListClassifier(
-        width=width, min_support=share_or_rows(min_support), max_length=max_length, negations=negations
-    )
+        width=width, min_support=share_or_rows(min_support), max_length=max_length, negations=negations,
+        ties=ties,
+    )  # fmt: skip
     finish(data, label, domain, independent, learner, out=out)
 
 

@@ -113,7 +113,7 @@ def widths(point: Point, some: Split, limits: Limits) -> list[Row]:
     least = least_rows(point, some)
     learner = f"{point['kind']}, width {point['width']}"
     if point["kind"] == "greedy":
-        found: Any = GreedyRuleListClassifier(point["width"], least, LONGEST + 1).fit(some.x, some.y)
+        found: Any = GreedyRuleListClassifier(point["width"], least, LONGEST + 1, ties="fewest").fit(some.x, some.y)
         fits = beginnings(found)
     else:
         best = OptimalRuleListClassifier(LONGEST, least, seconds=point["cap_seconds"], width=point["width"])

@@ -72,7 +72,9 @@ def best_trees(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
 def greedy_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
     """Yield the paper's greedy rule lists of width 1; a limit of L is L rules and the default rule."""
     for length in range(1, DEEPEST + 1):
-        found = GreedyRuleListClassifier(width=1, min_support=least_rows(point, some), max_length=length + 1)
+        found = GreedyRuleListClassifier(
+            width=1, min_support=least_rows(point, some), max_length=length + 1, ties="fewest"
+        )
         found.fit(some.x, some.y)
         yield Fit(length, found, found.to_model())
 

@@ -65,7 +65,9 @@ def published(learner: str, rows: pd.DataFrame, settings: Mapping[str, Any], lim
 
 def greedy_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> Published:
     """Return GreedyRL's list of so many rules and the default one."""
-    found = GreedyRuleListClassifier(at["width"], min_support=at["support"], max_length=at["rules"] + 1).fit(x, y)
+    found = GreedyRuleListClassifier(
+        at["width"], min_support=at["support"], max_length=at["rules"] + 1, ties="fewest"
+    ).fit(x, y)
     return Published(found.to_model(), found)
 
 

@@ -71,7 +71,7 @@ def public_rules(frame: pd.DataFrame, width: int, support: float) -> list[Antece
 def learner(point: Point, rules: list[Antecedent] | None, seed: int) -> RuleListClassifier:
     """Return a point's learner; GreedyRL draws nothing."""
     if rules is None:
-        return GreedyRuleListClassifier(point["width"], point["support"], point["max_length"])
+        return GreedyRuleListClassifier(point["width"], point["support"], point["max_length"], ties="fewest")
     settings = dict(MECHANISMS[point["learner"]])
     settings["min_support"] = point["support"] if settings.get("min_support") else 0
     return DPGreedyRuleListClassifier(

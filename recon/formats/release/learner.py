@@ -16,7 +16,7 @@ LEARNERS: dict[str, tuple[LearnerName, ...]] = {
     "forest": ("sklearn forest",),
     "rule_list": ("greedy rule list", "optimal rule list"),
 }
-LISTS = ("width", "max_length", "min_support")
+LISTS = ("width", "max_length", "min_support", "ties")
 
 
 def to_learner(part: LearnerPart, kind: str, place: str) -> Learner:

@@ -167,7 +167,7 @@ class LearnerPart(Part, kw_only=True):
 
     Limits as scikit-learn calls them, in rows and columns (no fractions but `min_weight_fraction_leaf`): see
     docs/release-file.md. `columns`: how many it chose among. `width`, `max_length` (the default rule included) and
-    `min_support` are of rule lists.
+    `min_support` are of rule lists, and `ties`: which of equal rules comes first (left out: not known, both are tried).
     """
 
     name: Literal["sklearn tree", "sklearn forest", "greedy rule list", "optimal tree", "optimal rule list"]
@@ -187,6 +187,7 @@ class LearnerPart(Part, kw_only=True):
     max_length: Annotated[int, Meta(ge=1)] | None = None
     min_support: Annotated[int, Meta(ge=1)] | None = None
     negations: bool = True
+    ties: Literal["authors", "fewest"] | None = None
     columns: Annotated[int, Meta(ge=1)] | None = None
     monotonic: bool = False
     version: str = ""

@@ -38,7 +38,11 @@ def list_again(model: RuleList, learner: Learner, world: World) -> bool:
     if not np.isin(frame[columns].to_numpy(), (0, 1)).all():
         raise Unsupported(f"{name}: GreedyRL takes binary columns, these have other values")
     again = GreedyRuleListClassifier(
-        learner.width or 1, int(learner.min_support or 1), learner.max_length, learner.negations
+        learner.width or 1,
+        int(learner.min_support or 1),
+        learner.max_length,
+        learner.negations,
+        learner.ties or "fewest",
     ).fit(frame[columns], y)
     values = [domain.label.value_at(i) for i in range(domain.label.known[1])]
     return said(again.to_model(label_values=values), domain) == said(model, domain)

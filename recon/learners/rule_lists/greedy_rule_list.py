@@ -1,7 +1,10 @@
 """GreedyRL: a rule list grown from the top, each rule the conjunction with the lowest weighted Gini impurity.
 
 Source: the greedy baseline of Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models",
-SaTML 2024 (CART-like: minimise the impurity after the split; ties go to the smaller captured part).
+SaTML 2024 (CART-like: minimise the impurity after the split). x and not-x have the same impurity after the split: of
+equal candidates the authors' program takes the one whose captured part is purer (its share times its Gini), and it
+chooses among conjunctions with a support on all training rows in [min_support, 1 - min_support]. Both were found by
+comparison with their lists (tests/test_greedy_rule_list.py).
 """
 
 from __future__ import annotations
@@ -9,12 +12,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from encoders.models.learner import Learner
+from encoders.models.learner import Learner, Ties
 from recon.learners.rule_lists.estimator import (
     Literal,
     RuleListClassifier,
@@ -26,6 +29,7 @@ from recon.learners.rule_lists.estimator import (
 from solvers.foundation.errors import ReleaseError
 
 TIE = 1e-12  # impurities closer than this (relative) are equal: what is left is rounding
+DIGITS = 9  # decimals of rows to which impurities of captured parts are compared: the rest is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +43,39 @@ class Table:
         """Return the table of some rows."""
         return Table(self.truth[rows], self.weight[rows])
 
+    def captured(self, single: bool) -> NDArray[np.float64]:
+        """Return the rows per class that every literal, or every pair of literals, captures; the last axis: classes.
+
+        One matrix product per class counts all pairs at once.
+        """
+        parts = (self.weight[:, c] for c in range(self.weight.shape[1]))
+        if single:
+            return np.stack([self.truth.T @ part for part in parts], axis=-1)
+        return np.stack([self.truth.T @ (self.truth * part[:, None]) for part in parts], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rule:
+    """How candidates are compared: literals per rule, rows a rule captures at least, and which of equal ones is first.
+
+    `whole`: all training rows, where candidates are limited by their support on them (None: they are not).
+    """
+
+    width: int
+    least: float
+    ties: Ties
+    whole: Table | None
+
 
 class GreedyRuleListClassifier(RuleListClassifier):
     """Greedy rule list over binary columns, with scikit-learn's estimator interface.
 
     `width`: literals per rule at most. `min_support`: rows that a rule must capture, a share of all rows (float)
     or a number (int). `max_length`: rules at most, the default rule included (None: no limit). `negations`:
-    whether "column = 0" is a literal too.
+    whether "column = 0" is a literal too. `ties`: of candidates with equal impurity after the split "authors" takes the
+    one whose captured part is purer (share times Gini), among conjunctions with a support on all rows in
+    [min_support, 1 - min_support], as the authors' program; "fewest" the one that captures fewer rows, among all that
+    capture enough (recon 0.1's rule, kept so that stored results can be repeated).
 
     After `fit`: `rules_`, a list of (literals, class counts), the default rule last with no literals; `classes_`;
     `learner_`, the settings with the support in rows.
@@ -58,11 +88,13 @@ class GreedyRuleListClassifier(RuleListClassifier):
         min_support: float | int = 0.0,
         max_length: int | None = None,
         negations: bool = True,
+        ties: Ties = "authors",
     ) -> None:
         self.width = width
         self.min_support = min_support
         self.max_length = max_length
         self.negations = negations
+        self.ties = ties
 
     def fit(self, X: Any, y: ArrayLike) -> GreedyRuleListClassifier:  # noqa: N803 - scikit-learn's name
         """Return the fitted list.
@@ -83,11 +115,13 @@ class GreedyRuleListClassifier(RuleListClassifier):
         weight = np.zeros((len(distinct), len(self.classes_)))
         np.add.at(weight, (back, codes.reshape(-1)), 1)
         truth = np.stack([distinct[:, names.index(n)] == bool(v) for n, v in literals], axis=1)
-        self.rules_ = self._grow(Table(truth, weight), literals, least)
+        table = Table(truth, weight)
+        rule = _Rule(self.width, least, self.ties, table if self.ties == "authors" else None)
+        self.rules_ = self._grow(table, literals, rule)
         longest = None if self.max_length is None else int(self.max_length)
         self.learner_ = Learner(
             "greedy rule list", "gini", width=int(self.width), max_length=longest, min_support=int(least),
-            negations=bool(self.negations), columns=len(names), source="the file",
+            negations=bool(self.negations), ties=self.ties, columns=len(names), source="the file",
         )  # fmt: skip
         return self
 
@@ -97,13 +131,15 @@ class GreedyRuleListClassifier(RuleListClassifier):
         for name, value in sizes.items():
             if not (is_whole(value) and value >= 1) and (value is not None or name == "width"):
                 raise ReleaseError(f"{name} must be a whole number of at least 1, not {value!r}")
+        if self.ties not in get_args(Ties):
+            raise ReleaseError(f"ties must be {' or '.join(map(repr, get_args(Ties)))}, not {self.ties!r}")
         return float(max(1, math.ceil(support_rows(self.min_support, n))))
 
-    def _grow(self, table: Table, literals: list[Literal], least: float) -> list[tuple[tuple[Literal, ...], list[int]]]:
+    def _grow(self, table: Table, literals: list[Literal], rule: _Rule) -> list[tuple[tuple[Literal, ...], list[int]]]:
         """Return the rules in order, the default rule last."""
         rules: list[tuple[tuple[Literal, ...], list[int]]] = []
         while self.max_length is None or len(rules) < self.max_length - 1:
-            chosen = best_conjunction(table, self.width, least)
+            chosen = _best_conjunction(table, rule)
             if chosen is None:
                 break
             hit = np.asarray(table.truth[:, list(chosen)].all(axis=1))
@@ -113,66 +149,63 @@ class GreedyRuleListClassifier(RuleListClassifier):
         return [*rules, ((), np.rint(table.weight.sum(axis=0)).astype(int).tolist())]
 
 
-def best_conjunction(table: Table, width: int, least: float) -> tuple[int, ...] | None:
+Candidate = tuple[float, float, float, int, tuple[int, ...]]  # score, impurity and rows captured, literals
+
+
+def _best_conjunction(table: Table, rule: _Rule) -> tuple[int, ...] | None:
     """Return the literals of the conjunction with the lowest weighted Gini after the split, None without a gain.
 
-    Ties: the smaller captured part, then fewer literals, then the first in the columns' order. Minimising
-    Σ_side (n_side / n) (1 - Σ_c p_c²) is maximising Σ_side Σ_c n_side,c² / n_side, which is what is compared.
+    Ties: the purer captured part ("authors"), the smaller one, then fewer literals, then the first in the columns'
+    order. Minimising Σ_side (n_side / n) (1 - Σ_c p_c²) is maximising Σ_side Σ_c n_side,c² / n_side, which is what is
+    compared.
     """
     total = table.weight.sum(axis=0)
     n = float(total.sum())
     if n < 1:
         return None
     base = float((total**2).sum() / n)
-    best: tuple[float, float, int, tuple[int, ...]] | None = None
-    for size in range(1, width + 1):
+    best: Candidate | None = None
+    for size in range(1, rule.width + 1):
         for fixed in combinations(range(table.truth.shape[1]), max(0, size - 2)):
             part = table.keep(np.asarray(table.truth[:, list(fixed)].all(axis=1))) if fixed else table
-            if fixed and part.weight.sum() < least:
+            if fixed and part.weight.sum() < rule.least:
                 continue
-            found = best_of(part, total, least, single=size == 1, after=fixed[-1] if fixed else -1)
-            if found is None:
-                continue
-            score, captured, last = found
-            key = (score, captured, size, (*fixed, *last))
-            if best is None or better(key, best):
-                best = key
+            found = _best_of(part, total, rule, fixed, single=size == 1)
+            if found is not None and (best is None or _better(found, best)):
+                best = found
     if best is None or best[0] <= base + TIE * max(1.0, base):
         return None
-    return best[3]
+    return best[-1]
 
 
-def better(a: tuple[float, float, int, tuple[int, ...]], b: tuple[float, float, int, tuple[int, ...]]) -> bool:
-    """Return whether candidate a comes before b: higher score, then captured, size and literals ascending."""
+def _better(a: Candidate, b: Candidate) -> bool:
+    """Return whether candidate a comes before b: higher score, then all else ascending."""
     if abs(a[0] - b[0]) > TIE * max(1.0, abs(b[0])):
         return a[0] > b[0]
     return a[1:] < b[1:]
 
 
-def best_of(
-    part: Table, total: NDArray[np.float64], least: float, *, single: bool, after: int
-) -> tuple[float, float, tuple[int, ...]] | None:
-    """Return (score, captured rows, literals) of the best single literal or pair beyond `after` within a part.
-
-    One matrix product per class counts all pairs at once.
-    """
-    if single:
-        captured = np.stack([part.truth.T @ part.weight[:, c] for c in range(part.weight.shape[1])], axis=-1)
-    else:
-        captured = np.stack(
-            [part.truth.T @ (part.truth * part.weight[:, c, None]) for c in range(part.weight.shape[1])], axis=-1
-        )
+def _best_of(
+    part: Table, total: NDArray[np.float64], rule: _Rule, fixed: tuple[int, ...], *, single: bool
+) -> Candidate | None:
+    """Return the best single literal, or pair beyond those that are `fixed`, within the part that these capture."""
+    captured = part.captured(single)
     inside, n = captured.sum(axis=-1), total.sum()
-    allowed = (inside >= least) & (inside < n)
+    allowed = (inside >= rule.least) & (inside < n)
     if not single:
         allowed &= np.triu(np.ones(allowed.shape, dtype=bool), k=1)
-        allowed[: after + 1] = False
+        allowed[: (fixed[-1] if fixed else -1) + 1] = False
+    if rule.whole is not None:
+        whole = rule.whole.keep(np.asarray(rule.whole.truth[:, list(fixed)].all(axis=1)))
+        allowed &= whole.captured(single).sum(axis=-1) <= rule.whole.weight.sum() - rule.least
     if not allowed.any():
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
-        score = (captured**2).sum(axis=-1) / inside + ((total - captured) ** 2).sum(axis=-1) / (n - inside)
+        squares = (captured**2).sum(axis=-1) / inside
+        score = squares + ((total - captured) ** 2).sum(axis=-1) / (n - inside)
+        purer = np.round(inside - squares, DIGITS) if rule.ties == "authors" else np.zeros(inside.shape)
     score = np.where(allowed, score, -np.inf)
     top = float(score.max())
-    tied = np.argwhere(score >= top - TIE * max(1.0, abs(top)))
-    chosen = min(tied.tolist(), key=lambda at: (inside[tuple(at)], tuple(at)))
-    return float(score[tuple(chosen)]), float(inside[tuple(chosen)]), tuple(int(i) for i in chosen)
+    tied = map(tuple, np.argwhere(score >= top - TIE * max(1.0, abs(top))).tolist())
+    at = min(tied, key=lambda at: (purer[at], inside[at], at))
+    return float(score[at]), float(purer[at]), float(inside[at]), len(fixed) + len(at), (*fixed, *at)

@@ -9,6 +9,10 @@ import typer
 Data = Annotated[str, typer.Argument(metavar="DATA", help="Training rows (.csv, .csv.gz, .parquet).")]
 Label = Annotated[str | None, typer.Option("--label", help="Label column; by default the last.")]
 Width = Annotated[int, typer.Option("--width", min=1, max=4, help="Literals per rule at most.")]
+Ties = Annotated[
+    Any,
+    typer.Option("--ties", metavar="RULE", help="Of equally good rules: authors (the purer part) or fewest (rows)."),
+]
 Support = Annotated[
     str, typer.Option("--min-support", help="Share of rows needed (0.05, 1.0), or a number of them (20).")
 ]

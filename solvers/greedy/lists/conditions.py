@@ -1,7 +1,9 @@
 """What GreedyRL of width 1 demands of a column at each level of its list, in the learner's own arithmetic.
 
 The learner is `recon.learners.rule_lists.greedy_rule_list`: in double precision, among literals whose score is within
-`TIE` of the best, it takes the smaller captured part, then the first column, "= 1" before "= 0".
+`TIE` of the best, it takes the one whose captured part is purer (`ties` "authors"), then the smaller captured part,
+then the first column, "= 1" before "= 0". With "authors" only literals with a support on all rows in [min_support,
+all - min_support] are candidates: both literals of a column are, or none.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 TIE = 1e-12  # the learner's: scores closer than this (relative) are equal
+DIGITS = 9  # the learner's: decimals to which impurities of captured parts are compared
 Pair = tuple[int, int]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -33,19 +36,40 @@ class Level:
 class ListRule:
     """The settings of GreedyRL of width 1: `min_support` in rows, `max_length` counts the default rule (None: none).
 
-    `negations`: whether "column = 0" is a literal too.
+    `negations`: whether "column = 0" is a literal too. `ties`: "authors" or "fewest", see the module.
     """
 
     min_support: int = 1
     max_length: int | None = None
     negations: bool = True
+    ties: str = "fewest"
+
+    @property
+    def limited(self) -> bool:
+        """Return whether candidates have an upper limit on their support as well."""
+        return self.ties == "authors"
+
+    def impurity(self, a: Ints, b: Ints) -> Floats:
+        """Return what equal scores are compared by first: rows times Gini of the captured part, 0 where nothing is."""
+        inside = (a + b).astype(float)
+        if not self.limited:
+            return np.zeros(inside.shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: Floats = np.round(inside - (a.astype(float) ** 2 + b.astype(float) ** 2) / inside, DIGITS)
+        return np.nan_to_num(found)
+
+    def candidate(self, support: Ints, rows: int) -> Bools:
+        """Return whether a literal that holds in so many of all rows is a candidate."""
+        found: Bools = (support >= self.min_support) & (support <= rows - self.min_support)
+        return found if self.limited else np.ones(found.shape, dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
     """A level as the conditions see it: rows of each class left before it, and the literal that was chosen.
 
-    `counts`: rows that it captures, `ones`: rows left before it whose column is 1. `reach`: see `reached`.
+    `counts`: rows that it captures, `ones`: rows left before it whose column is 1. `reach`: see `reached`. `top`: it is
+    the first level, where all rows are left.
     """
 
     rows: Pair
@@ -55,6 +79,7 @@ class Chosen:
     score: float
     base: float
     reach: float = -math.inf
+    top: bool = False
 
 
 def broken_limit(levels: Sequence[Level], columns: int, rule: ListRule) -> str | None:
@@ -84,9 +109,14 @@ def broken_limit(levels: Sequence[Level], columns: int, rule: ListRule) -> str |
         if level.score <= level.base + TIE * max(1.0, level.base):
             return f"rule {j} lowers no impurity"
         other = rows - captured
-        if rule.negations and other >= rule.min_support and (other, value) < (captured, 1 - value):
+        parts = np.array([level.counts, np.subtract(level.rows, level.counts)])
+        mine, opposite = rule.impurity(parts[:, 0], parts[:, 1]).tolist()
+        first = (opposite, other, value) < (mine, captured, 1 - value)
+        if rule.negations and other >= rule.min_support and first:
             before = f"the opposite test with the same score {other:,}"
             return f"rule {j} captures {captured:,} rows, and {before}: that comes first"
+        if not j and rule.limited and other < rule.min_support:
+            return f"rule {j} captures all but {other:,} rows, and min_support is {rule.min_support:,}"
     return None
 
 
@@ -104,7 +134,7 @@ def chosen_levels(levels: Sequence[Level]) -> tuple[Chosen, ...]:
         score = float(scores(np.array(own[0]), np.array(own[1]), pair)) if level.column >= 0 else math.inf
         ones = own if level.value else (pair[0] - own[0], pair[1] - own[1])
         reach = reached(pair, score) if level.column >= 0 else -math.inf
-        out.append(Chosen(pair, level.column, own, ones, score, base, reach))
+        out.append(Chosen(pair, level.column, own, ones, score, base, reach, not j))
     return tuple(out)
 
 
@@ -160,17 +190,22 @@ def column_mask(level: Chosen, rule: ListRule, wins: bool, a: Ints, b: Ints) -> 
     """Return in which states of another column its literals may come after the chosen one, and in which they surely do.
 
     `wins`: the column stands before the chosen one, so that it comes first where score and captured rows are equal. A
-    literal that comes first must not be tied with the best one, whose score may be another column's.
+    literal that comes first must not be tied with the best one, whose score may be another column's. At the first level
+    states of columns that are no candidates are left out.
     """
     n, captured = sum(level.rows), sum(level.counts)
     inside = a + b
     score = scores(a, b, level.rows)
     below = lowered(score) <= level.score
     tied = float(lowered(level.score))
-    possible = sure = np.ones(inside.shape, dtype=bool)
-    for size in (inside, n - inside) if rule.negations else (inside,):
+    purity = float(rule.impurity(*(np.array(x) for x in level.counts)))
+    possible = sure = rule.candidate(inside, n) if level.top else np.ones(inside.shape, dtype=bool)
+    literals = ((a, b), (level.rows[0] - a, level.rows[1] - b))
+    for own in literals if rule.negations else literals[:1]:
+        size, impurity = own[0] + own[1], rule.impurity(*own)
         allowed = (size >= rule.min_support) & (size < n)
         first = (size < captured) | ((size == captured) & wins)
+        first = (impurity < purity) | ((impurity == purity) & first)
         possible = possible & (~allowed | (below & (~first | (score < max(tied, level.reach)))))
         sure = sure & (~allowed | (below & (~first | (score < tied))))
     return possible, sure & possible
@@ -183,4 +218,5 @@ def default_mask(level: Chosen, rule: ListRule, a: Ints, b: Ints) -> tuple[Bools
     allowed = (inside >= rule.min_support) & (inside < n)
     if rule.negations:
         allowed = allowed | ((n - inside >= rule.min_support) & (inside > 0))
-    return ~allowed | (lowered(score) <= most), ~allowed | (score <= most)
+    there = rule.candidate(inside, n) if level.top else np.ones(inside.shape, dtype=bool)
+    return there & (~allowed | (lowered(score) <= most)), there & (~allowed | (score <= most))
