@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -26,6 +26,7 @@ from recon.cli.session import finish, open_release
 from recon.cli.studies.attack import attack_app
 from recon.cli.studies.learn import learn_app
 from recon.cli.studies.reproduce import reproduce
+from recon.console.channels import lost_output
 from recon.console.guarding import Commands
 from recon.console.options import (
     Certificates,
@@ -59,7 +60,9 @@ from recon.console.options import (
 from recon.console.output import (
     DONE,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
+    UNREADABLE,
     USAGE,
     exit_code,
     print_error,
@@ -71,9 +74,6 @@ from recon.console.output import (
 )
 from recon.console.version import VERSION
 from solvers.foundation.escaping import shown
-
-if TYPE_CHECKING:
-    pass
 
 
 def show_version(asked: bool) -> None:
@@ -372,10 +372,16 @@ def parse_where(text: str) -> Any:
 
 def main() -> None:
     """Run the command line and exit with the code of the contract; never a traceback."""
+    code: Any = INTERNAL
     try:
         run_app()
-    finally:
-        leave_at_once()
+    except SystemExit as error:
+        code = error.code
+    if (lost := lost_output()) is not None:
+        print_lines(f"recon: standard output cannot be written: {lost.strerror}", file=sys.stderr)
+        code = code or UNREADABLE
+    leave_at_once(code)
+    sys.exit(code)
 
 
 def run_app() -> None:
@@ -386,10 +392,11 @@ def run_app() -> None:
         print_error(KeyboardInterrupt())
         sys.exit(INCONCLUSIVE)
     except SystemExit as error:
-        # Who reads our output may stop reading (| head): typer ends with 1 for that, which means something else here.
+        # A pipe to a process of ours broke: typer takes that for a reader who left, and ends with 1.
         if not isinstance(error.__context__, OSError):
             raise
-        sys.exit(DONE)
+        print_error(error.__context__)
+        sys.exit(exit_code(error.__context__))
     except Exception as error:  # the one place that turns whatever went wrong into a sentence
         # Usage errors are click's, which some versions of typer carry under a name of their own.
         if callable(show_usage := getattr(error, "show", None)):

@@ -1,15 +1,19 @@
-"""What every command has: it never writes over a file that it reads, and --raw where it reads or writes tables."""
+"""What every command has: no option twice, nothing written over what is read, and --raw where there are tables.
+
+A name of a file that looks like an option is never taken for one: whoever names a file does not choose the policy.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations, takewhile
 from typing import Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from recon.files.spreadsheets import RAW
 
@@ -26,13 +30,51 @@ class Commands(typer.Typer):
 
     def command(self, *args: Any, **options: Any) -> Callable[[T], T]:
         """Return the decorator that registers a command, as Typer's does; the function itself stays as it is."""
-        register = super().command(*args, **options)
+        register = super().command(*args, cls=Once, **options)
 
         def decorate(run: T) -> T:
             register(guarded_command(run))
             return run
 
         return decorate
+
+
+class Once(TyperCommand):
+    """A command whose options are given once, and whose arguments before "--" are no names of files if options."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Return the parser of this command, which refuses as wrong usage what is said twice or in two ways."""
+        parser = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def once(args: list[str]) -> Any:
+            refuse_option_or_file(args)
+            found = parse(args)
+            refuse_repeated(found[2])
+            return found
+
+        parser.__dict__["parse_args"] = once
+        return parser
+
+
+def refuse_repeated(order: Sequence[Any]) -> None:
+    """Refuse, as wrong usage, an option of one value that is given twice: of two policies none is the one meant."""
+    seen = set[str]()
+    for one in order:
+        single = one.param_type_name == "option" and not one.multiple
+        if single and one.name in seen and (not one.is_flag or one.secondary_opts):
+            raise typer.BadParameter(f"{max(one.opts, key=len)} is given more than once: give it once")
+        seen.add(one.name)
+
+
+def refuse_option_or_file(args: Sequence[str]) -> None:
+    """Refuse, as wrong usage, an argument before "--" that is an option, or "-", and also the name of a file."""
+    for arg in takewhile(lambda one: one != "--", args):
+        if arg.startswith("-") and os.path.lexists(arg):
+            reading = "standard input" if arg == "-" else "an option"
+            raise typer.BadParameter(
+                f"'{arg}' is {reading}, and a file here has that name: write ./{arg} for the file, or move it away"
+            )
 
 
 def guarded_command(run: Callable[..., None]) -> Callable[..., None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from typing import IO, Any
@@ -11,6 +12,7 @@ from typing import IO, Any
 from solvers.foundation.errors import ReleaseError
 
 PUBLIC, PRIVATE = 0o666, 0o600  # before the umask
+PRINTED = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 @contextlib.contextmanager
@@ -26,7 +28,7 @@ def writing(path: str, *, private: bool = False, binary: bool = False) -> Iterat
     part = None
     try:
         if os.path.exists(target) and not os.path.isfile(target):
-            with open(target, **mode) as file:
+            with open(_printed(path) if path in PRINTED else target, **mode) as file:
                 yield file
             return
         handle, part = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:40]}.", dir=os.path.dirname(target))
@@ -41,6 +43,15 @@ def writing(path: str, *, private: bool = False, binary: bool = False) -> Iterat
         if part is not None:
             with contextlib.suppress(OSError):
                 os.unlink(part)
+
+
+def _printed(path: str) -> int | str:
+    """Return a handle of standard output, which may have left its number to others; the path where it is no file."""
+    try:
+        sys.stdout.flush()
+        return os.dup(sys.stdout.fileno())
+    except (AttributeError, OSError, ValueError):
+        return path
 
 
 def mode_of(target: str) -> int:

@@ -94,12 +94,11 @@ def show_verdicts(
     show(found.assign(certificate=kinds), out, False, release)
 
 
-def leave_at_once() -> None:
+def leave_at_once(code: object) -> None:
     """End the program now where Ctrl-C left a solver at work in a thread; else let Python end it."""
     natively = sys.modules.get("solvers.native.threads")
     if natively is None or not natively.left_behind():
         return
-    error = sys.exc_info()[1]
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else INTERNAL)
+    os._exit(code if isinstance(code, int) else INTERNAL)

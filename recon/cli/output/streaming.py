@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from recon.console.channels import failure_of
 from recon.console.output import free_name, records
 from recon.files.spreadsheets import write_csv
 from recon.files.writing import writing
@@ -56,6 +57,8 @@ def write_worlds(found: Iterator[World], views: bool, out: str | None, as_json: 
                 batch.append(world)
                 notes.setdefault(world.note)
                 rows += world.rows
+                if out is None and failure_of(sys.stdout) is not None:
+                    break  # nobody takes them any more
                 if rows >= BATCH or len(batch) >= BATCH:
                     written, rows = flushed(sink, written, batch, views), 0
         except Inconclusive as error:
