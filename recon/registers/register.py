@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recon.files.named_files import inside
-from recon.files.writing import writing
+from recon.files.writing import LOCK, locked, writing
 from recon.formats.release.reading import read_bytes
-from recon.loading.loading import is_table, read_domain, read_file
+from recon.loading.loading import is_table, load, read_domain
 from recon.registers.index import HEAD, INDEX, Entry, Index, appended, date_of, decision_of, parsed, with_domain
-from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 
@@ -106,7 +107,7 @@ class Register:
 
     def unregistered(self) -> list[str]:
         """Return the files of the folder that no entry names, hidden ones left out, in the order of their names."""
-        listed = {INDEX, self.index.domain, *(one.file for one in self.entries)}
+        listed = {INDEX, INDEX + LOCK, self.index.domain, *(one.file for one in self.entries)}
         found = []
         for folder, _, files in os.walk(self.folder):
             inner = os.path.relpath(folder, self.folder).replace(os.sep, "/")
@@ -133,41 +134,78 @@ class Register:
         """
         path = os.fspath(file)
         data, sha256 = read_bytes(path)
+        entry = Entry(self.place_of(path), sha256, date_of(date, "date"), decision_of(decision, "decision"), note=note)
+        if policy is not None:
+            entry = replace(entry, policy=os.path.basename(policy), policy_sha256=read_bytes(policy)[1])
+        before = Register.opened(self.folder)  # as it is now: another process may have added to it
+        before.refuse_known(entry, path)
+        copies = {entry.file: (path, data)}
+        shared = None if domain is None else before.domain_to_add(domain)
+        if shared is not None:
+            copies[shared[0]] = str(domain), shared[1]
+        for inner, (_, content) in copies.items():
+            before.refuse_other(inner, content)
+        before.refuse_unreadable(entry, path, domain)
+        with before.by_itself():
+            now = Register.opened(self.folder)
+            if now.index.domain != before.index.domain:
+                raise ReleaseError("got another domain meanwhile: run it again", file=self.folder)
+            now.refuse_known(entry, path)
+            text = now.text or HEAD
+            return now.written(appended(with_domain(text, shared[0]) if shared else text, entry), copies)
+
+    def refuse_known(self, entry: Entry, path: str) -> None:
+        """Refuse a content that is registered already."""
         for i, one in enumerate(self.entries, 1):
-            if one.sha256 == sha256:
+            if one.sha256 == entry.sha256:
                 known = f"release {i}, {named(one.file)}, {one.date}, decision: {one.decision}"
                 again = f"to change the decision, edit {INDEX}"
                 raise ReleaseError(f"is in the register already: {known}; {again}", file=path)
-        inner = self.place_of(path)
-        self.refuse_other(inner, data)
-        entry = Entry(inner, sha256, date_of(date, "date"), decision_of(decision, "decision"), note=note)
-        if policy is not None:
-            entry = replace(entry, policy=os.path.basename(policy), policy_sha256=read_bytes(policy)[1])
-        if entry.known:
-            readable(path)
-        text = self.text or HEAD
-        domain_file = None if domain is None else self.domain_to_add(domain)
-        copies = [(inner, data)]
-        if domain_file is not None:
-            text = with_domain(text, domain_file[0])
-            copies.append(domain_file)
-        return self.written(appended(text, entry), copies)
 
-    def written(self, text: str, copies: list[tuple[str, bytes]]) -> Register:
-        """Return the register after its copies and then its index were written: it never names what is not there."""
-        index = parsed(text, os.path.join(self.folder, INDEX))  # before anything is written
-        for inner, data in copies:
-            self.refuse_other(inner, data)
+    def refuse_unreadable(self, entry: Entry, path: str, domain: str | None) -> None:
+        """Refuse a release that counts as known and is not read with the register's domain, or one that is added.
+
+        What was registered before is read with a domain that is added, too.
+        """
+        if entry.known:
+            readable(path, domain or self.domain)
+        if domain is not None:
+            for one in self.released:
+                readable(self.path(one), domain)
+
+    @contextlib.contextmanager
+    def by_itself(self) -> Iterator[None]:
+        """Let the block be the only one that writes into the folder, which is made; `ReleaseError` after 10 s."""
+        new = not os.path.lexists(self.folder)
         try:
             os.makedirs(self.folder, exist_ok=True)
         except OSError as error:
             raise ReleaseError(f"cannot be made: {error.strerror or error}", file=self.folder) from None
-        for inner, data in copies:
+        try:
+            with locked(os.path.join(self.folder, INDEX)):
+                yield
+        except BaseException:
+            if new:
+                with contextlib.suppress(OSError):  # not empty: another process is at work in it
+                    os.rmdir(self.folder)
+            raise
+
+    def written(self, text: str, copies: Mapping[str, tuple[str, bytes]]) -> Register:
+        """Return the register after its copies and then its index were written: it never names what is not there.
+
+        `copies`: the content by name, with the path that it is from, whose permissions it keeps.
+        """
+        path = os.path.join(self.folder, INDEX)
+        index = parsed(text, path)  # before anything is written
+        for inner, (source, data) in copies.items():
+            self.refuse_other(inner, data)
             target = os.path.join(self.folder, *inner.split("/"))
             if not os.path.lexists(target):
-                with writing(target, binary=True) as out:
+                with writing(target, binary=True, like=source) as out:
                     out.write(data)
-        with writing(os.path.join(self.folder, INDEX)) as out:
+        if Register.opened(self.folder).text != self.text:  # by hand: an editor asks for no lock
+            raise ReleaseError("was edited while a release was added: run it again", file=path)
+        with writing(path) as out:
             out.write(text)
         return Register(self.folder, index, text)
 
@@ -257,12 +295,14 @@ def decoded(data: bytes, path: str) -> str:
         raise ReleaseError("is not in UTF-8", file=path) from None
 
 
-def readable(path: str) -> None:
-    """Refuse a released file that recon does not read: it could never be joined with a new one."""
+def readable(path: str, domain: str | None) -> None:
+    """Refuse a released file that recon does not read, with this domain if there is one: nothing could be joined."""
     try:
-        read_file(path)
+        load(path, domain=domain)
+    except ContradictionError:  # it was released all the same
+        return
     except (ReleaseError, Unsupported) as error:
         advice = "write what it publishes as a release file (recon schema) and register that"
+        if domain is not None:
+            advice = f"its domain is that of {named(domain)}; {advice}"
         raise ReleaseError(f"{error}; a release that counts as known must be one that recon reads: {advice}") from None
-    except Inconclusive as error:
-        raise Inconclusive(str(error)) from None

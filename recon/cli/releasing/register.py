@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.console.options import Json, ReadingMemory, ReadingSeconds
-from recon.console.output import print_json, print_lines, working
+from recon.console.output import ended_at_once, print_json, print_lines, working
 from solvers.foundation.escaping import named
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def register(
     given = {"--decision": decision, "--date": date, "--note": note, "--policy": policy, "--domain": domain}
     if add is None and (idle := [name for name, value in given.items() if value is not None]):
         raise typer.BadParameter(f"{', '.join(idle)} belongs to a file that is added: give it with --add FILE")
-    with working(seconds, memory, 1, quiet=True) as limits:
+    with working(seconds, memory, 1, quiet=True) as limits, ended_at_once():
         if add is None:
             found = Register.read(folder)
         else:
