@@ -16,13 +16,13 @@ from policy_cases import HOSTILE, facts_of, group, policy_of, ran
 
 from recon.console.output import USAGE, exit_code
 from recon.policies.assessing import assess, least_loss
+from recon.policies.checks import PLACES
+from recon.policies.facts import Facts
 from recon.policies.intervals import all_of, at_least, at_most, interval_text, none_small
-from recon.policies.policy import MOST_FILES, read_policy
-from recon.policies.presets import preset, presets
-from recon.policies.rules import CHECKS, PLACES, small
-from recon.policies.schema import RULES, WORDS, PolicyPart, json_schema, parsed, preset_names
-from recon.policies.templates import EXAMPLES, HELP, init_text, policy_lines
-from recon.policies.wording import REMEDIES, SUBJECTS, TITLES
+from recon.policies.policy import MOST_FILES, preset, presets, read_policy
+from recon.policies.rules import RULES
+from recon.policies.schema import WORDS, PolicyPart, json_schema, parsed, preset_names
+from recon.policies.templates import init_text, policy_lines
 from solvers.foundation.errors import PolicyError
 
 TOP = 12  # values of the intervals that brute force walks
@@ -72,6 +72,11 @@ def refused(text, file="p.toml"):
     return str(error.value)
 
 
+def held(facts, key, threshold):
+    """Return what a check says of facts as a report has them."""
+    return RULES[key].check(Facts.of_json(facts), RULES[key], threshold)
+
+
 def written(tmp_path, **texts):
     for name, text in texts.items():
         path = tmp_path / f"{name.replace('__', '/')}.toml"
@@ -85,9 +90,9 @@ def written(tmp_path, **texts):
 
 def test_every_key_is_described_everywhere():
     assert set(PolicyPart.__struct_fields__) == set(WORDS) == set(RIGHT) == set(WRONG)
-    assert tuple(CHECKS) == RULES
-    for table in (TITLES, HELP, REMEDIES, SUBJECTS, EXAMPLES):
-        assert set(table) == set(RULES)
+    for one in RULES.values():
+        assert all((one.title, one.subject, one.help, one.remedy)), one.key
+        assert "{found}" in one.subject
 
 
 @pytest.mark.parametrize(("key", "text"), [(key, text) for key, texts in RIGHT.items() for text in texts])
@@ -339,11 +344,11 @@ def test_groups_are_too_small_only_where_every_world_has_a_small_one(sizes, thre
     worlds = list(itertools.product(*shrunk))
     expected = meaning([all(v == 0 or v >= threshold for v in world) for world in worlds])
     facts = {"smallest_group": None, "groups": groups, "groups_in_all": len(groups)}
-    said = small(facts, "smallest_group", "groups", threshold)
+    said = held(facts, "smallest_group", threshold)
     assert said.outcome == expected
     least = [min(filter(None, world), default=None) for world in worlds]
     if None not in least:  # some group has a row in every world: the smallest has so many
-        known = small(facts | {"smallest_group": [min(least), max(least)]}, "smallest_group", "groups", threshold)
+        known = held(facts | {"smallest_group": [min(least), max(least)]}, "smallest_group", threshold)
         assert known.outcome == expected
     if said.outcome != "met":
         assert said.places_in_all == len(said.places) > 0
@@ -358,7 +363,7 @@ def test_an_unknown_verdict_may_be_any_of_three(verdicts, forbidden):
     if not verdicts and forbidden:
         expected = "inconclusive"  # nobody was asked about
     given_ = [{"position": i, "verdict": v} for i, v in enumerate(verdicts)]
-    assert CHECKS["profiles"](facts_of(profiles=given_), sorted(forbidden)).outcome == expected
+    assert held(facts_of(profiles=given_), "profiles", sorted(forbidden)).outcome == expected
 
 
 @given(st.lists(st.sampled_from(["info", "medium", "high", "critical", "unknown"]), max_size=3),
@@ -368,17 +373,17 @@ def test_what_nobody_understood_may_be_of_any_level(levels, allowed):
     options = [(1, 2, 3, 4) if one == "unknown" else (ranks.get(one, 1),) for one in levels]
     expected = meaning([max(world, default=0) <= ranks[allowed] for world in itertools.product(*options)])
     found = [stored_finding(one) for one in levels]
-    assert CHECKS["stored"](facts_of(stored=found), allowed).outcome == expected
+    assert held(facts_of(stored=found), "stored", allowed).outcome == expected
 
 
 def test_files_that_were_not_inspected_are_open():
-    said = CHECKS["stored"](
-        facts_of(stored_inspected=False, not_known={"stored": "standard input was used up."}), "medium"
+    said = held(
+        facts_of(stored_inspected=False, not_known={"stored": "standard input was used up."}), "stored", "medium"
     )
     assert (said.outcome, said.why) == ("inconclusive", "standard input was used up")
-    assert CHECKS["stored"](facts_of(stored_inspected=False), "critical").outcome == "met"
+    assert held(facts_of(stored_inspected=False), "stored", "critical").outcome == "met"
     found = [stored_finding("critical")]
-    assert CHECKS["stored"](facts_of(stored_inspected=False, stored=found), "low").outcome == "violated"
+    assert held(facts_of(stored_inspected=False, stored=found), "stored", "low").outcome == "violated"
 
 
 outcomes = st.lists(st.sampled_from(["met", "violated", "inconclusive", "not applicable"]), max_size=4)
@@ -401,8 +406,8 @@ def test_a_stricter_threshold_never_helps(figures, one, other):
     loose, strict = sorted((one, other))
     facts = facts_of(**figures, groups=[], cells=[])
     for key in ("smallest_group", "smallest_cell", "least_bits_left"):
-        assert ORDER[CHECKS[key](facts, loose).outcome] <= ORDER[CHECKS[key](facts, strict).outcome]
-    assert ORDER[CHECKS["most_pinned"](facts, strict).outcome] <= ORDER[CHECKS["most_pinned"](facts, loose).outcome]
+        assert ORDER[held(facts, key, loose).outcome] <= ORDER[held(facts, key, strict).outcome]
+    assert ORDER[held(facts, "most_pinned", strict).outcome] <= ORDER[held(facts, "most_pinned", loose).outcome]
 
 
 # Checks and verdicts
@@ -466,9 +471,9 @@ def test_each_rule_is_violated_and_says_what_where_and_what_to_do(key):
     assert (found.outcome, found.verdict) == ("violated", "do not release")
     assert check.said.found.lower() in check.sentence.lower()
     assert "(source: Handbook, section 4, page 9)" in check.sentence
-    assert check.remedy == REMEDIES[key]
+    assert check.remedy == RULES[key].remedy
     assert check.sentence.endswith(".")
-    assert check.to_json()["title"] == TITLES[key]
+    assert check.to_json()["title"] == RULES[key].title
     assert json.loads(json.dumps(found.to_json())) == found.to_json()
 
 

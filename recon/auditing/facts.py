@@ -1,13 +1,14 @@
-"""What policies look at: the figures of a finished audit as intervals, and why a figure is not known.
+"""What policies look at: the figures of a finished audit as `recon.policies.facts.Facts`.
 
-An interval is [least, most]; most is None where no upper bound is known. A figure that is None is not known, or does
-not apply: `not_known` and `not_applicable` say why. `not_listed`: why there may be smaller groups than those listed.
-Everything is proved at `confidence` (1: whatever happens).
+Each figure is worked out by one function here; what may say more than they used (`Unused`: rows in the file, leaf
+values, groups that cut each other) then takes away the ends that it makes unsure. Everything is proved at `confidence`
+(1: whatever happens).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,58 +25,73 @@ from recon.measures.figures import Measures
 from recon.measures.revealed.known import least_bits, pinned, system_of
 from recon.measures.system import groups_left_out, published_cells
 from recon.measures.unordered import bits_left
+from recon.policies.facts import (
+    FIGURES,
+    LISTED,
+    ROW_FIGURES,
+    Absent,
+    Facts,
+    Figure,
+    Groups,
+    Help,
+    Known,
+    Unknown,
+    Unused,
+    smallest_of,
+)
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 
-LISTED = 10_000  # groups and cells that are listed, the smallest first
-WORDED = 1_000  # of them with their condition in words
-UNSIZED = "an attribute has no values that could be counted: declare a domain (--domain)"
+WORDED = 1_000  # groups whose condition is put in words
+UNSIZED = Unknown("an attribute has no values that could be counted: declare a domain (--domain)", "domain")
+BOUNDED = Unknown("the worlds could not be counted within the limits", "limits")
+ROWS_OPEN = Unknown("the number of rows is open", "rows")
 BY_DIFFERENCE = "published groups cut each other: smaller ones may follow by difference"
 BY_LEAF_VALUES = "leaf values may say more of classes than the counts that were read"
-BOUNDED = "the worlds could not be counted within the limits"
-Ends = list[Any]
+TOGETHER = "where groups of several models, or figures, cut each other the class of more people may follow"
+TARGETS_TOGETHER = "several figures together may give away more than was found"
+STORED_LABELS = Unused("labels of training rows stand in the file", {"class_disclosure": "upper"})
+STORED_ROWS = Unused("training rows stand in the file", ROW_FIGURES)
+CONTRADICTION = "no training set agrees with the release: its statements contradict each other"
 
 
-def facts_of(found: Findings) -> dict[str, Any]:
-    """Return the figures of an audit that policies are held against, ready for JSON; see the module.
-
-    Keys: rows, pinned (people whose every attribute is known in every possible world), bits_before_per_person,
-    bits_left_per_person (mean, order of rows not counted), least_bits_left (about the most exposed person, given her
-    group), smallest_group and groups, smallest_cell and cells (rows of one class in a group), class_disclosure,
-    target_disclosure, kinds_of_counts, stored, stored_inspected, profiles, confidence, status.
-    """
-    release, m, groups = found.release, found.measures, found.groups
-    unknown: dict[str, str] = {}
-    elsewhere: dict[str, str] = {}
-    further: dict[str, str] = {}
+def facts_of(found: Findings) -> Facts:
+    """Return the figures of an audit that policies are held against."""
+    release, m = found.release, found.measures
+    noisy = release.confidence if release.noisy else 1.0
     if found.empty is not None or m.status == "unsat":
-        reason = "no training set agrees with the release: its statements contradict each other"
-        return nothing_known(found.stored, reason) | {
-            "status": "unsat" if found.empty is None else "empty",
+        none = nothing_known(found.stored, CONTRADICTION)
+        status = "unsat" if found.empty is None else "empty"
+        others = {**none.others, "kinds_of_counts": counted_kinds(release)}
+        return replace(none, status=status, confidence=noisy, others=others)
+    group, groups = sizes(release, found)
+    cell, cells = cells_of(release, found.groups)
+    rows, pure = classes(found)
+    facts = Facts(
+        m.status,
+        1.0 if release.certain else noisy,
+        {
+            "rows": Known(release.rows.low, release.rows.high),
+            "pinned": known_wholly(found),
+            **bits(m),
+            "least_bits_left": most_exposed(found),
+            "smallest_group": group,
+            "smallest_cell": cell,
+            "class_disclosure": rows,
+            "target_disclosure": targets(release, found.groups),
+        },
+        {"groups": groups, "cells": cells, "pure": pure},
+        {
             "kinds_of_counts": counted_kinds(release),
-            "confidence": release.confidence if release.noisy else 1.0,
-        }
-    facts: dict[str, Any] = {
-        "status": m.status,
-        "confidence": release.confidence if release.noisy and not release.certain else 1.0,
-        "rows": [release.rows.low, release.rows.high],
-        "pinned": known_wholly(found, unknown),
-        **bits(m, unknown),
-        "least_bits_left": most_exposed(found, unknown),
-        **sizes(release, found, unknown, further),
-        **cells(release, groups, unknown, elsewhere, further),
-        "class_disclosure": classes(found, unknown, elsewhere),
-        "target_disclosure": targets(release, groups, elsewhere),
-        "kinds_of_counts": counted_kinds(release),
-        "profiles": None if found.profiles is None else asked(found.profiles),
-        "profiles_in_all": None if found.profiles is None else dict(found.profiles["verdicts"]),
-        **stored_facts(found.stored),
-    }
-    facts = of_resamples(release, facts | {"not_known": unknown, "not_applicable": elsewhere, "not_listed": further})
-    return beside_rows(facts, found.stored)
+            "profiles": None if found.profiles is None else asked(found.profiles),
+            "profiles_in_all": None if found.profiles is None else dict(found.profiles["verdicts"]),
+            **stored_facts(found.stored),
+        },
+    )
+    return beside_rows(of_resamples(release, facts), found.stored)
 
 
-def beside_rows(facts: dict[str, Any], stored: Sequence[Inspection]) -> dict[str, Any]:
+def beside_rows(facts: Facts, stored: Sequence[Inspection]) -> Facts:
     """Return the figures as they are where training rows or labels stand in the file, whatever counts say.
 
     A row that stands there is a group of one; that nobody is known, or no class, can then not be said any more.
@@ -83,35 +99,17 @@ def beside_rows(facts: dict[str, Any], stored: Sequence[Inspection]) -> dict[str
     critical = [each for one in stored for each in one.findings if each.level == "critical"]
     if not critical:
         return facts
-    everybody, out = (facts["rows"] or [0, None])[1], dict(facts)
-    if out["class_disclosure"] is not None:
-        least = out["class_disclosure"]["rows"][0]
-        out["class_disclosure"] = out["class_disclosure"] | {"rows": [least, everybody]}
-    found = [each for each in critical if each.rule in ROWS]
-    if found:
-        alone = [{"name": each.path, "where": f"rows in the file: {each.what}", "rows": [1, 1]} for each in found]
-        out |= {"smallest_group": [1, 1], "groups": [*alone, *out["groups"]][:LISTED]}
-        out["groups_in_all"] += len(alone)
-        out["pinned"] = None if out["pinned"] is None else [out["pinned"][0], everybody]
-        for key in ("least_bits_left", "bits_left_per_person"):
-            out[key] = None if out[key] is None else [0.0, out[key][1]]
-    return out
+    alone = [
+        {"name": each.path, "where": f"rows in the file: {each.what}", "rows": [1, 1]}
+        for each in critical
+        if each.rule in ROWS
+    ]
+    if alone:
+        facts = facts.with_groups("smallest_group", alone).opened([STORED_ROWS])
+    return facts.opened([STORED_LABELS])
 
 
-def with_differences(facts: Mapping[str, Any], differences: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the figures with groups that only several releases together single out (name, where, rows) among them."""
-    groups = sorted([*differences, *facts["groups"]], key=lambda one: one["rows"][0])
-    ends = [one["rows"] for one in differences if one["rows"][0]] + [facts["smallest_group"] or [1, None]]
-    least = min(low for low, _ in ends)
-    most = min((high for _, high in ends if high is not None), default=None)
-    return dict(facts) | {
-        "smallest_group": [least, most],
-        "groups": groups[:LISTED],
-        "groups_in_all": facts["groups_in_all"] + len(differences),
-    }
-
-
-def of_resamples(release: EncodedRelease, facts: Mapping[str, Any]) -> dict[str, Any]:
+def of_resamples(release: EncodedRelease, facts: Facts) -> Facts:
     """Return figures in which groups of trees on resamples hold at least the different rows that each drew of them.
 
     Beside trees whose counts tell their groups' sizes, those that do not must not be passed over. Figures of classes
@@ -120,7 +118,7 @@ def of_resamples(release: EncodedRelease, facts: Mapping[str, Any]) -> dict[str,
     forests = [m for m in release.models if isinstance(m, Forest) and m.resampled]
     why = groups_left_out(release)[1]
     if not forests or not why:
-        return dict(facts)
+        return facts
     groups: list[dict[str, Any]] = []
     for tree, support in ((t, s) for m in forests for t in m.trees for s in t.nodes.leaf_counts):
         drawn = support.total or 0
@@ -128,27 +126,22 @@ def of_resamples(release: EncodedRelease, facts: Mapping[str, Any]) -> dict[str,
         groups.append({"name": f"a leaf of {tree.name}", "where": "", "rows": [least, release.rows.high]})
     groups.sort(key=lambda one: one["rows"][0])
     least = min((max(1, one["rows"][0]) for one in groups), default=1)
-    out = dict(facts) | {"smallest_group": [least, release.rows.high], "groups": groups[:LISTED]}
-    out |= {"groups_in_all": len(groups), "smallest_cell": None, "class_disclosure": None}
-    unknown = {key: text for key, text in (facts.get("not_known") or {}).items() if key != "smallest_group"}
-    return out | {"not_known": unknown | {"smallest_cell": why, "class_disclosure": why}}
-
-
-def nothing_known(stored: Sequence[Inspection], reason: str) -> dict[str, Any]:
-    """Return the figures where nothing could be counted: what the files store, and for the rest the reason."""
-    keys = (
-        "rows", "pinned", "bits_before_per_person", "bits_left_per_person", "least_bits_left", "smallest_group",
-        "smallest_cell", "class_disclosure", "target_disclosure",
-    )  # fmt: skip
-    empty: dict[str, Any] = {"groups": [], "groups_in_all": 0, "cells": [], "cells_in_all": 0, "kinds_of_counts": []}
-    out = {
-        "status": "unknown", "confidence": 1.0, **dict.fromkeys(keys), **empty, "profiles": None,
-        **stored_facts(stored), "not_known": dict.fromkeys(keys, reason), "not_applicable": {}, "not_listed": {},
+    unknown = Unknown(why)
+    figures = {
+        **facts.figures, "smallest_group": Known(least, release.rows.high, why), "smallest_cell": unknown,
+        "class_disclosure": unknown,
     }  # fmt: skip
-    return beside_rows(out, stored)
+    return replace(facts, figures=figures, groups={**facts.groups, "groups": Groups(groups[:LISTED], len(groups))})
 
 
-def known_wholly(found: Findings, unknown: dict[str, str]) -> Ends | None:
+def nothing_known(stored: Sequence[Inspection], reason: str, help: Help = "") -> Facts:
+    """Return the figures where nothing could be counted: what the files store, and for the rest the reason."""
+    figures = dict.fromkeys(FIGURES, Unknown(reason, help))
+    others = {"kinds_of_counts": [], "profiles": None, **stored_facts(stored)}
+    return beside_rows(Facts(figures=figures, others=others), stored)
+
+
+def known_wholly(found: Findings) -> Figure:
     """Return how many people are known wholly: by counts, by position, or by leaf values, whichever proves most."""
     m, elsewhere = found.measures, [0, *(one.whole for one in found.determined)]
     if found.positions is not None:
@@ -156,65 +149,64 @@ def known_wholly(found: Findings, unknown: dict[str, str]) -> Ends | None:
     system = system_of(found.release, m, Limits())  # it is remembered: the measures are taken from it
     ends, least = pinned(found.release, m, system), max(elsewhere)
     if ends is not None:
-        return [max(least, ends[0]), None if ends[1] is None else max(least, ends[1])]
-    if least:
-        return [least, found.release.rows.high]
-    unknown["pinned"] = UNSIZED if m.counted.relative else BOUNDED
-    return None
+        return between(m, max(least, ends[0]), None if ends[1] is None else max(least, ends[1]))
+    unknown = not_counted(m)
+    return Known(least, found.release.rows.high, unknown.why, unknown.help) if least else unknown
 
 
-def bits(m: Measures, unknown: dict[str, str]) -> dict[str, Any]:
+def not_counted(m: Measures) -> Unknown:
+    """Return why figures over the worlds are not known."""
+    return UNSIZED if m.counted.relative else BOUNDED
+
+
+def between(m: Measures, low: float, high: float | None) -> Known:
+    """Return a figure over the worlds between two ends; where limits kept them apart, that they did."""
+    if low == high or m.status == "exact":
+        return Known(low, high)
+    return Known(low, high, BOUNDED.why, BOUNDED.help)
+
+
+def bits(m: Measures) -> dict[str, Figure]:
     """Return the bits before the release and left by it, per person, the order of rows not counted."""
     ends, before = bits_left(m), m.unordered_before
-    out: dict[str, Any] = {"bits_before_per_person": None, "bits_left_per_person": None}
     if not m.rows or before is None:
-        reason = UNSIZED if m.counted.relative else "the number of rows is open" if m.rows is None else "there are none"
-        return out | refused(unknown, dict.fromkeys(out, reason))
-    out["bits_before_per_person"] = before / m.rows
-    if ends is None:
-        return out | refused(unknown, {"bits_left_per_person": BOUNDED})
-    out["bits_left_per_person"] = [ends[0] / m.rows, ends[1] / m.rows]
-    return out
+        unknown = UNSIZED if m.counted.relative else ROWS_OPEN if m.rows is None else Unknown("there are none")
+        return {"bits_before_per_person": unknown, "bits_left_per_person": unknown}
+    left = BOUNDED if ends is None else between(m, ends[0] / m.rows, ends[1] / m.rows)
+    return {"bits_before_per_person": Known(before / m.rows, before / m.rows), "bits_left_per_person": left}
 
 
-def refused(unknown: dict[str, str], reasons: Mapping[str, str]) -> dict[str, None]:
-    """Return nothing under the keys, and keep the reasons."""
-    unknown |= reasons
-    return dict.fromkeys(reasons)
-
-
-def most_exposed(found: Findings, unknown: dict[str, str]) -> Ends | None:
+def most_exposed(found: Findings) -> Figure:
     """Return the bits left about the most exposed person, given the group (leaf, rule or cell, and class) of hers."""
     m = found.measures
     if any(one.whole for one in found.determined) or (found.positions is not None and found.positions.rows_known):
-        return [0.0, 0.0]
+        return Known(0.0, 0.0)
     ends = least_bits(found.release, m, system_of(found.release, m, Limits()))
-    if ends is None:
-        unknown["least_bits_left"] = UNSIZED if m.counted.relative else BOUNDED
-    return None if ends is None else [*ends]
+    return not_counted(m) if ends is None else between(m, *ends)
 
 
-def sizes(release: EncodedRelease, found: Findings, unknown: dict[str, str], further: dict[str, str]) -> dict[str, Any]:
+def sizes(release: EncodedRelease, found: Findings) -> tuple[Figure, Groups]:
     """Return the smallest group and the groups, the fewest rows first, with their conditions in words."""
-    groups: list[tuple[int, int, str, str]] = []
+    groups: list[tuple[int, int | None, str, str]] = []
     partitions, cut = release.statements.partitions, release.cut
     for low, high, name, block, j in found.groups.sizes[:LISTED]:
         held = partitions.get(block)
         worded = held is not None and j < len(held.boxes) and len(groups) < WORDED
-        groups.append((low, high, name, condition_text(cut, held.boxes[j]) if worded and held is not None else ""))
+        where = condition_text(cut, held.boxes[j]) if worded and held is not None else ""
+        groups.append((low, bounded(high), name, where))
     groups += [(rows, rows, name, "") for name, rows in published_cells(release)]
-    hidden = [(one.name, *one.feasible) for one in found.intervals.cells]
-    groups += [(low, high, name, "") for name, low, high in hidden if high]
-    groups.sort(key=lambda one: one[:2])
-    if not groups:
-        unknown["smallest_group"] = groups_left_out(release)[1] or "no group with a number of rows was published"
-    listed = [{"name": n, "where": where, "rows": [low, bounded(high)]} for low, high, n, where in groups[:LISTED]]
+    groups += [(one.feasible[0], one.feasible[1], one.name, "") for one in found.intervals.cells if one.feasible[1]]
+    groups.sort(key=lambda one: (one[0], UNBOUNDED if one[1] is None else one[1]))
+    ends = smallest_of(groups)
     more = max(0, len(found.groups.sizes) - LISTED)
-    ends = smallest(groups)
+    each = [{"name": n, "where": where, "rows": [low, high]} for low, high, n, where in groups[:LISTED]]
+    listed = Groups(each, len(groups) + more)
+    if ends is None:
+        return Unknown(groups_left_out(release)[1] or "no group with a number of rows was published"), listed
     least = by_difference(found)
-    if ends is not None and least is not None and least < ends[0]:
-        ends, further["groups"] = [least, ends[1]], BY_DIFFERENCE
-    return {"smallest_group": ends, "groups": listed, "groups_in_all": len(groups) + more}
+    if least is None or least >= ends.low:
+        return ends, listed
+    return Known(least, ends.high, BY_DIFFERENCE), replace(listed, further=BY_DIFFERENCE)
 
 
 def by_difference(found: Findings) -> int | None:
@@ -236,45 +228,34 @@ def by_difference(found: Findings) -> int | None:
     return max(1, int(held.min())) if live == int((held > 0).sum()) else 1
 
 
-def smallest(groups: Sequence[tuple[Any, ...]]) -> Ends | None:
-    """Return the least and most rows that the smallest group can have that is not empty; None without groups."""
-    if not groups:
-        return None
-    least = min(max(1, low) for low, *_ in groups)
-    most = min((high for low, high, *_ in groups if low), default=None)
-    return [least, None if most is None else bounded(most)]
-
-
 def bounded(rows: int) -> int | None:
     """Return an upper bound on rows, None where there is none."""
     return None if rows >= UNBOUNDED else rows
 
 
-def cells(
-    release: EncodedRelease, groups: GroupDisclosure, unknown: dict[str, str], elsewhere: dict[str, str],
-    further: dict[str, str],
-) -> dict[str, Any]:  # fmt: skip
+def cells_of(release: EncodedRelease, groups: GroupDisclosure) -> tuple[Figure, Groups]:
     """Return the smallest number of rows of one class in a group that is not empty, and the cells, smallest first."""
-    listed = [{"name": n, "class": c, "rows": [low, bounded(high)]} for low, high, n, c in groups.cells[:LISTED]]
-    if not groups.cells:
-        where = elsewhere if without_classes(release, groups) else unknown
-        where["smallest_cell"] = groups.undefined or "no counts per class"
-    ends = smallest(groups.cells)
-    if ends is not None and any(isinstance(model, Boosting) for model in release.models):
-        ends, further["cells"] = [1, ends[1]], BY_LEAF_VALUES
-    return {"smallest_cell": ends, "cells": listed, "cells_in_all": len(groups.cells)}
+    each = [{"name": n, "class": c, "rows": [low, bounded(high)]} for low, high, n, c in groups.cells[:LISTED]]
+    listed = Groups(each, len(groups.cells))
+    ends = smallest_of((low, bounded(high)) for low, high, *_ in groups.cells)
+    if ends is None:
+        return no_classes(release, groups, "no counts per class"), listed
+    if any(isinstance(model, Boosting) for model in release.models):
+        return Known(1, ends.high, BY_LEAF_VALUES), replace(listed, further=BY_LEAF_VALUES)
+    return ends, listed
 
 
-def without_classes(release: EncodedRelease, groups: GroupDisclosure) -> bool:
-    """Return whether there are no classes at all, not only none whose counts could be evaluated."""
+def no_classes(release: EncodedRelease, groups: GroupDisclosure, otherwise: str = "") -> Unknown | Absent:
+    """Return why nothing is said of classes: there are none at all, or none whose counts could be evaluated."""
     boosted = any(isinstance(model, Boosting) and model.labels for model in release.models)
     classifying = any("lassifier" in m.origin.format for m in release.models if m.origin is not None)
+    why = groups.undefined or otherwise
     if boosted or classifying or not groups.undefined:
-        return False
-    return release.domain.label is None or numeric_target(release)
+        return Unknown(why)
+    return Absent(why) if release.domain.label is None or numeric_target(release) else Unknown(why)
 
 
-def classes(found: Findings, unknown: dict[str, str], elsewhere: dict[str, str]) -> dict[str, Any] | None:
+def classes(found: Findings) -> tuple[Figure, Groups]:
     """Return how many people's class follows (groups of one class only, leaf values), and these groups.
 
     Exact of one tree or list, and where no leaf of a forest is pure; of several models and tables the class may follow
@@ -284,30 +265,28 @@ def classes(found: Findings, unknown: dict[str, str], elsewhere: dict[str, str])
     given_back = max((one.with_label for one in found.determined), default=0)
     least = max(groups.rows_in_pure, given_back)
     if groups.undefined and not least:
-        (elsewhere if without_classes(release, groups) else unknown)["class_disclosure"] = groups.undefined
-        return None
+        return no_classes(release, groups), Groups()
     settled = all(low == high for low, high, *_ in (*groups.sizes, *groups.cells))
     alone = len(release.models) == 1 and not release.statements.loose and not found.determined
     evaluated = settled and alone and not groups.undefined and (groups.models == 1 or not groups.pure)
     pure = sorted(groups.pure, key=lambda one: one[2:])[:LISTED]
-    listed = [{"name": n, "class": c, "rows": [low, bounded(high)]} for n, c, low, high in pure]
-    rows = [least, least if evaluated else release.rows.high]
-    return {"rows": rows, "groups": listed, "groups_in_all": len(groups.pure)}
+    each = [{"name": n, "class": c, "rows": [low, bounded(high)]} for n, c, low, high in pure]
+    rows = Known(least, least) if evaluated else Known(least, release.rows.high, TOGETHER)
+    return rows, Groups(each, len(groups.pure))
 
 
-def targets(release: EncodedRelease, groups: GroupDisclosure, elsewhere: dict[str, str]) -> dict[str, Any] | None:
-    """Return how many people's numeric target is published exactly; None where nothing is about numbers.
+def targets(release: EncodedRelease, groups: GroupDisclosure) -> Figure:
+    """Return how many people's numeric target is published exactly; nothing where nothing is about numbers.
 
     Several figures together may give away more than was found, so that there is no upper bound but everybody.
     """
     values, everybody = groups.values, release.rows.high
     if values.rows is not None:
-        return {"rows": [values.rows, everybody]}
+        return Known(values.rows, everybody, TARGETS_TOGETHER)
     boosted = any(isinstance(model, Boosting) and not model.labels for model in release.models)
-    if numeric_target(release) or boosted:
-        return {"rows": [values.alone, everybody]}  # alone in a leaf whose stored value is then their target
-    elsewhere["target_disclosure"] = "no figures of numbers were published"
-    return None
+    if numeric_target(release) or boosted:  # alone in a leaf whose stored value is then their target
+        return Known(values.alone, everybody, TARGETS_TOGETHER)
+    return Absent("no figures of numbers were published")
 
 
 def asked(profiles: Mapping[str, Any]) -> list[dict[str, Any]]:

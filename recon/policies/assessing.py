@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recon.policies.intervals import Outcome, all_of
+from recon.policies.checks import Said
+from recon.policies.facts import Facts
+from recon.policies.intervals import Outcome, all_of, interval_text
 from recon.policies.policy import Policy, Threshold
-from recon.policies.rules import CHECKS, Said
-from recon.policies.wording import TITLES, asked_text, check_sentence, remedy_sentence
+from recon.policies.rules import RULES
 from solvers.foundation.escaping import named
 from solvers.foundation.exact import level_text
 
@@ -22,10 +23,17 @@ NO_WORLD = {
     "unsat": "the statements of the release contradict each other, so that no figure means anything",
     "empty": "no dataset fits the noisy counts at this confidence, so that no figure means anything",
 }
-OF_WORLDS = {  # checks of figures over the possible worlds: certain only as far as the worlds are
-    "smallest_group", "smallest_cell", "most_pinned", "least_bits_left", "mean_bits_left", "class_disclosure",
-    "target_disclosure", "profiles",
-}  # fmt: skip
+NOT_FOUND = {"not known", "not inspected", "none given", "nobody"}
+ONE = {" are ": " is ", " stand ": " stands ", " have their ": " has its "}  # of one row, person or bit
+NO_PERMISSION = "an open question is no permission"
+HELPS = {
+    "limits": f"Give the audit more time or memory (--time, --memory), then ask again: {NO_PERMISSION}.",
+    "domain": f"Say what rows can be (--domain), then ask again: {NO_PERMISSION}.",
+    "rows": f"Say how many rows there are (--rows), then ask again: {NO_PERMISSION}.",
+    "profiles": f"Give the people to ask about (--profiles), then ask again: {NO_PERMISSION}.",
+    "inspection": f"Save the file and have it inspected (recon inspect FILE), then ask again: {NO_PERMISSION}.",
+    "": f"No option of the audit settles this: publish without what keeps it open; {NO_PERMISSION}.",
+}  # what to do about an open check, by what would settle it
 
 
 @dataclass(frozen=True)
@@ -44,13 +52,14 @@ class Check:
         value = self.threshold.value
         return {
             "rule": self.rule,
-            "title": TITLES[self.rule],
+            "title": RULES[self.rule].title,
             "threshold": list(value) if isinstance(value, tuple) else value,
             "source": self.threshold.source,
             "found": self.said.found,
             "outcome": self.outcome,
             "sentence": self.sentence,
             "remedy": self.remedy,
+            "would_help": self.said.help if self.outcome not in {"met", "not applicable"} else "",
             "places": [dict(one) for one in self.said.places],
             "places_in_all": self.said.places_in_all,
         }
@@ -77,7 +86,9 @@ class Assessment:
         }
 
 
-def assess(facts: Mapping[str, Any], policy: Policy, remedies: Sequence[Mapping[str, Any]] | None = None) -> Assessment:
+def assess(
+    facts: Facts | Mapping[str, Any], policy: Policy, remedies: Sequence[Mapping[str, Any]] | None = None
+) -> Assessment:
     """Return what a policy says of the facts of an audit, and whether one of the tried remedies would do.
 
     A threshold is violated only where the facts prove it: every value that the figure can still have violates it. It is
@@ -85,8 +96,10 @@ def assess(facts: Mapping[str, Any], policy: Policy, remedies: Sequence[Mapping[
     violation. Verdicts: "release" (all met), "not assessed" (none violated, some inconclusive), "release with changes"
     (violated, and a remedy meets the policy, or only stored findings that can be taken out violate it), "do not
     release".
+    `facts`: those of a report's document, or `Facts`.
     """
-    checks = tuple(checked(facts, one, policy) for one in policy.thresholds)
+    figures = facts if isinstance(facts, Facts) else Facts.of_json(facts)
+    checks = tuple(checked(figures, one, policy) for one in policy.thresholds)
     outcome: Any = all_of(one.outcome for one in checks)
     changes = "" if outcome != "violated" else changed(checks, remedies or ())
     verdict: Verdict = "release"
@@ -97,19 +110,19 @@ def assess(facts: Mapping[str, Any], policy: Policy, remedies: Sequence[Mapping[
     return Assessment(policy, outcome, verdict, because(policy, verdict, checks, changes), checks)
 
 
-def checked(facts: Mapping[str, Any], threshold: Threshold, policy: Policy) -> Check:
+def checked(facts: Facts, threshold: Threshold, policy: Policy) -> Check:
     """Return the check of one threshold."""
-    rule = threshold.key
-    said = CHECKS[rule](facts, threshold.value)
-    no_world = NO_WORLD.get(facts.get("status") or "")
-    if no_world and rule in OF_WORLDS:
+    rule = RULES[threshold.key]
+    said = rule.check(facts, rule, threshold.value)
+    no_world = NO_WORLD.get(facts.status)
+    if no_world and rule.of_worlds:
         said = Said("inconclusive", "not known", said.asked, why=no_world)
     counted = said.outcome == "inconclusive" and policy.inconclusive == "violation"
     outcome: Outcome = "violated" if counted else said.outcome
-    level = facts.get("confidence", 1.0)
-    at = f"confidence {level_text(level)}" if level is not None and level < 1 and rule in OF_WORLDS else ""
-    sentence = check_sentence(rule, said, threshold, at, counted)
-    return Check(rule, threshold, said, outcome, sentence, remedy_sentence(rule, outcome, said))
+    level = facts.confidence
+    at = f"confidence {level_text(level)}" if level is not None and level < 1 and rule.of_worlds else ""
+    sentence = check_sentence(rule.key, said, threshold, at, counted)
+    return Check(rule.key, threshold, said, outcome, sentence, remedy_sentence(rule.key, outcome, said))
 
 
 def changed(checks: Iterable[Check], remedies: Sequence[Mapping[str, Any]]) -> str:
@@ -130,7 +143,7 @@ def because(policy: Policy, verdict: Verdict, checks: Sequence[Check], changes: 
         return f"All {many} thresholds of the policy {name} are met." if many > 1 else f"The policy {name} is met."
     kind = "inconclusive" if verdict == "not assessed" else "violated"
     bad = [one for one in checks if one.outcome == kind]
-    listed = ", ".join(TITLES[one.rule].lower() for one in bad)
+    listed = ", ".join(RULES[one.rule].title.lower() for one in bad)
     if verdict == "not assessed":
         which = of_all(len(bad), many)
         which = f"{which[:1].upper()}{which[1:]}"
@@ -168,3 +181,48 @@ def loss(remedy: Mapping[str, Any]) -> tuple[int, float, float]:
     least = bits[0] if bits and bits[0] is not None else math.inf
     rank = LOSS.get(str(remedy.get("kind")), DONE_BY_RECON if remedy.get("command") else OTHERWISE)
     return rank, 1.0 if accuracy is None else -float(accuracy), least
+
+
+def check_sentence(rule: str, said: Said, threshold: Threshold, at: str, counted: bool) -> str:
+    """Return one sentence: what was found where, what the policy asks for, by which source.
+
+    `at`: the confidence in words, "" where the figures are certain. `counted`: it is open, which counts as violated.
+    """
+    text = asked_text(rule, said)
+    if at and said.found not in NOT_FOUND and said.outcome != "not applicable":
+        text = f"At {at}: {text[:1].lower()}{text[1:]}"
+    source = named(threshold.source, 1000)
+    text += f" (source: {source})" if source else f" (set in {named(threshold.set_in)})"
+    if said.outcome == "inconclusive":
+        text += f"; this is open{f': {said.why}' if said.why else ''}"
+        text += ", and the policy counts what is open as a violation" if counted else ""
+    return text + "."
+
+
+def asked_text(rule: str, said: Said) -> str:
+    """Return what was found, with the worst place, beside what the policy asks for."""
+    if said.outcome == "not applicable" or said.found in NOT_FOUND:
+        return f"{RULES[rule].title}: {said.found}, the policy asks for {said.asked}"
+    text = RULES[rule].subject.format(found=said.found)
+    if said.found.split()[-2:-1] == ["1"]:
+        for many, one in ONE.items():
+            text = text.replace(many, one)
+    if said.places and said.outcome != "met":
+        text += f" ({worst_place(said)})"
+    return f"{text[:1].upper()}{text[1:]}, the policy asks for {said.asked}"
+
+
+def worst_place(said: Said) -> str:
+    """Return the worst place in words, and how many more there are."""
+    first = said.places[0]
+    where = f": {named(first['where'])}" if first["where"] else ""
+    rows = f", {interval_text(first['rows'], 'row')}" if first["rows"] is not None else ""
+    more = f"; {said.places_in_all - 1:,} more" if said.places_in_all > 1 else ""
+    return f"{named(first['name'])}{where}{rows}{more}"
+
+
+def remedy_sentence(rule: str, outcome: Outcome, said: Said) -> str:
+    """Return what to do about a check in one sentence, "" where nothing is to be done."""
+    if outcome in {"met", "not applicable"}:
+        return ""
+    return HELPS[said.help] if said.outcome == "inconclusive" else RULES[rule].remedy

@@ -9,7 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 Outcome = Literal["met", "violated", "inconclusive", "not applicable"]
+Direction = Literal["at least", "at most"]
 Interval = Sequence[float | None]
+
+
+def compared(interval: Interval, direction: Direction, threshold: float) -> Outcome:
+    """Return whether all numbers of an interval are on the right side of a threshold ("met"), none is, or only some."""
+    return at_least(interval, threshold) if direction == "at least" else at_most(interval, threshold)
 
 
 def at_least(interval: Interval, threshold: float) -> Outcome:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recon.files.opening import read_whole
-from recon.policies.schema import PREFIX, RULES, PolicyPart, Sourced, parsed, preset_bytes
+from recon.policies.rules import RULES
+from recon.policies.schema import PREFIX, Sourced, parsed, preset_bytes, preset_names
 from solvers.foundation.errors import PolicyError, ReleaseError
 from solvers.foundation.escaping import named
 
@@ -90,11 +91,21 @@ def read_policy(path: str) -> Policy:
     return resolved(path, Reading({}, []))
 
 
+def preset(name: str) -> Policy:
+    """Return a preset by its name; `PolicyError` where there is none of this name."""
+    return read_policy(PREFIX + name)
+
+
+def presets() -> tuple[Policy, ...]:
+    """Return all presets, in alphabetical order."""
+    return tuple(preset(name) for name in preset_names())
+
+
 @dataclass(frozen=True)
 class Layer:
     """What one file says with all behind it: thresholds by key, what an inconclusive answer means, the files."""
 
-    part: PolicyPart
+    part: Any
     thresholds: Mapping[str, Threshold]
     inconclusive: Threshold | None
     behind: tuple[str, ...]
@@ -153,7 +164,7 @@ def layer_of(path: str, reading: Reading) -> Layer:
     return found
 
 
-def threshold_of(part: PolicyPart, key: str, path: str) -> Threshold | None:
+def threshold_of(part: Any, key: str, path: str) -> Threshold | None:
     """Return the threshold that a file itself sets for a key."""
     found = getattr(part, key)
     if found is None:

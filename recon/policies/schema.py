@@ -11,19 +11,11 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from encoders.models.count_kinds import MEANING
-from encoders.models.models import CountKind
+from recon.policies.rules import RULES
 from solvers.foundation.errors import PolicyError
 from solvers.foundation.escaping import named
 
 T = TypeVar("T")
-Rows = Annotated[int, Meta(ge=1)]
-People = Annotated[int, Meta(ge=0)]
-Bits = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
-Disclosure = Literal["allowed", "forbidden"] | People
-Level = Literal["none", "low", "medium", "high", "critical"]
-Verdict = Literal["certain", "possible", "impossible", "outside", "unknown"]
-Counted = Literal["inconclusive", "violation"]
 FOLDER = Path(__file__).parent / "presets"
 PREFIX = "preset:"  # how a policy names a preset in `extends`
 LONGEST = 1 << 20  # bytes of a policy file
@@ -36,43 +28,26 @@ class Sourced(Struct, Generic[T], frozen=True, kw_only=True, forbid_unknown_fiel
     source: Annotated[str, Meta(min_length=1)]
 
 
-class PolicyPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A policy file: thresholds that a release has to meet; unknown keys are refused."""
-
-    name: Annotated[str, Meta(min_length=1)] | None = None
-    note: str | None = None
-    extends: str | list[str] | None = None
-    smallest_group: Rows | Sourced[Rows] | None = None
-    smallest_cell: Rows | Sourced[Rows] | None = None
-    most_pinned: People | Sourced[People] | None = None
-    least_bits_left: Bits | Sourced[Bits] | None = None
-    mean_bits_left: Bits | Sourced[Bits] | None = None
-    class_disclosure: Disclosure | Sourced[Disclosure] | None = None
-    target_disclosure: Disclosure | Sourced[Disclosure] | None = None
-    kinds_of_counts: list[CountKind] | Sourced[list[CountKind]] | None = None
-    stored: Level | Sourced[Level] | None = None
-    profiles: list[Verdict] | Sourced[list[Verdict]] | None = None
-    inconclusive: Counted | Sourced[Counted] | None = None
-
-
-WORDS = {
-    "name": "a text that is not empty",
-    "note": "a text",
-    "extends": 'a path relative to this file, "preset:NAME", or a list of these',
-    "smallest_group": "a whole number of rows from 1 up",
-    "smallest_cell": "a whole number of rows from 1 up",
-    "most_pinned": "a whole number of people from 0 up",
-    "least_bits_left": "a number of bits from 0 up",
-    "mean_bits_left": "a number of bits from 0 up",
-    "class_disclosure": '"allowed", "forbidden", or the largest number of rows that is allowed, from 0 up',
-    "target_disclosure": '"allowed", "forbidden", or the largest number of rows that is allowed, from 0 up',
-    "kinds_of_counts": "a list of " + ", ".join(f'"{kind}"' for kind in MEANING),
-    "stored": '"none", "low", "medium", "high" or "critical"',
-    "profiles": 'a list of "certain", "possible", "impossible", "outside", "unknown"',
-    "inconclusive": '"inconclusive" or "violation"',
-}  # what is allowed, by key
-ABOUT = ("name", "note", "extends")  # keys that are no thresholds
-RULES = tuple(key for key in WORDS if key not in {*ABOUT, "inconclusive"})  # one check each, in this order
+Counted = Literal["inconclusive", "violation"]
+TEXT = Annotated[str, Meta(min_length=1)]
+ABOUT = {
+    "name": (TEXT, "a text that is not empty"),
+    "note": (str, "a text"),
+    "extends": (str | list[str], 'a path relative to this file, "preset:NAME", or a list of these'),
+}  # keys that are no thresholds
+THRESHOLDS = {key: (one.values.type, one.values.words) for key, one in RULES.items()} | {
+    "inconclusive": (Counted, '"inconclusive" or "violation"')
+}
+WORDS = {key: words for key, (_, words) in (ABOUT | THRESHOLDS).items()}  # what is allowed, by key
+PolicyPart: Any = msgspec.defstruct(
+    "PolicyPart",
+    [
+        *((key, type_ | None, None) for key, (type_, _) in ABOUT.items()),
+        *((key, type_ | Sourced[type_] | None, None) for key, (type_, _) in THRESHOLDS.items()),  # type: ignore[valid-type]
+    ],
+    frozen=True, kw_only=True, forbid_unknown_fields=True, module=__name__,
+    namespace={"__doc__": "A policy file: thresholds that a release has to meet; unknown keys are refused."},
+)  # fmt: skip
 
 
 def json_schema() -> dict[str, Any]:
@@ -93,7 +68,7 @@ def preset_bytes(name: str) -> bytes:
     return (FOLDER / f"{name}.toml").read_bytes()
 
 
-def parsed(data: bytes, file: str) -> PolicyPart:
+def parsed(data: bytes, file: str) -> Any:
     """Return the validated parts of a policy file; `PolicyError` names file, key, value and what is allowed."""
     where = named(file)
     if len(data) > LONGEST:
@@ -111,7 +86,7 @@ def parsed(data: bytes, file: str) -> PolicyPart:
     return checked(found, where)
 
 
-def checked(found: dict[str, Any], where: str) -> PolicyPart:
+def checked(found: dict[str, Any], where: str) -> Any:
     """Return parsed TOML as the parts of a policy; `PolicyError` in one sentence where it is none."""
     for key, value in found.items():
         if key not in WORDS:

@@ -6,37 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from recon.policies.policy import Policy
-from recon.policies.presets import preset, presets
-from recon.policies.schema import PREFIX, RULES, WORDS
-from recon.policies.wording import TITLES
+from recon.policies.policy import Policy, preset, presets
+from recon.policies.rules import RULES
+from recon.policies.schema import PREFIX, WORDS
 from solvers.foundation.escaping import named
 
 DEFAULT = "minimum-cell-10"  # the most usual rule, by statistics offices and trusted research environments
-EXAMPLES: dict[str, Any] = {
-    "smallest_group": 10,
-    "smallest_cell": 10,
-    "most_pinned": 0,
-    "least_bits_left": 5.0,
-    "mean_bits_left": 10.0,
-    "class_disclosure": "forbidden",
-    "target_disclosure": "forbidden",
-    "kinds_of_counts": ["exact", "size", "noisy"],
-    "stored": "medium",
-    "profiles": ["certain"],
-}  # what the template shows, commented out
-HELP = {
-    "smallest_group": "rows of the smallest group (leaf, rule, table cell) that is not empty, at least",
-    "smallest_cell": "rows of one class in a group, where it has any, at least",
-    "most_pinned": "people whose every attribute is certain, at most",
-    "least_bits_left": "bits left about the most exposed person, at least",
-    "mean_bits_left": "bits left per person on average, at least",
-    "class_disclosure": "rows in groups of one class only, at most",
-    "target_disclosure": "rows whose numeric target is published exactly, at most",
-    "kinds_of_counts": "kinds of counts that may be published",
-    "stored": "the gravest level that data stored in the file may have",
-    "profiles": "verdicts that no given profile may have",
-}
 
 
 def init_text(name: str | None = None) -> str:
@@ -54,8 +29,8 @@ def init_text(name: str | None = None) -> str:
         '# Every threshold may say where it comes from: key = {value = 10, source = "document, section, page"}',
         "# Take the # away from what shall hold.",
     ]
-    for key in RULES:
-        lines += ["", f"# {HELP[key]}: {WORDS[key]}", f"# {key} = {toml(EXAMPLES[key])}"]
+    for key, one in RULES.items():
+        lines += ["", f"# {one.help}: {one.values.words}", f"# {key} = {toml(one.example)}"]
     lines += [
         "",
         f"# what an open answer means: {WORDS['inconclusive']}",
@@ -73,7 +48,7 @@ def policy_lines(policy: Policy) -> Iterator[str]:
     if policy.note:
         yield f"  {named(' '.join(policy.note.split()), 1000)}"
     for one in policy.thresholds:
-        yield f"{TITLES[one.key]}: {one.key} = {named(toml(one.value))}"
+        yield f"{RULES[one.key].title}: {one.key} = {named(toml(one.value))}"
         yield f"  source: {named(one.source, 1000) if one.source else 'none given'}"
         yield f"  set in {named(one.set_in)}"
     if policy.inconclusive == "violation":

@@ -15,7 +15,7 @@ from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest, Tree
-from recon.remediation.demands import Demands, Facts, Meets, figures_of, outcomes, together, unmet
+from recon.remediation.demands import Demands, Figures, Meets, figures_of, outcomes, together, unmet
 from recon.remediation.pruning import (
     EACH_TREE,
     GREEDY,
@@ -38,7 +38,7 @@ PART = 0.2  # of the time left, for one joint measure
 Places = tuple[tuple[int, ...], ...]  # per tree the nodes that are leaves
 
 
-def merged_forest(release: EncodedRelease, model: Forest, demands: Demands, before: Facts, limits: Limits) -> Merging:
+def merged_forest(release: EncodedRelease, model: Forest, demands: Demands, before: Figures, limits: Limits) -> Merging:
     """Return a forest that meets the demands; see `recon.remediation.merging.merged`."""
     single = replace(demands, most_pinned=None, mean_bits_left=None, class_disclosure=demands.class_disclosure or None)
     single = replace(single, class_disclosure=0 if demands.class_disclosure == 0 else None)
@@ -51,7 +51,7 @@ def merged_forest(release: EncodedRelease, model: Forest, demands: Demands, befo
 
 
 def merged_greedily(
-    release: EncodedRelease, model: Tree, groups: Groups, demands: Demands, before: Facts, limits: Limits
+    release: EncodedRelease, model: Tree, groups: Groups, demands: Demands, before: Figures, limits: Limits
 ) -> Merging:
     """Return one tree that meets the demands, where exact search is too large."""
     single = replace(demands, most_pinned=None, mean_bits_left=None)
@@ -85,17 +85,17 @@ def first(tree: Tree, groups: Groups, single: Demands, limits: Limits) -> tuple[
 
 
 def extended(
-    release: EncodedRelease, groups: Sequence[Groups], places: Places, demands: Demands, before: Facts,
+    release: EncodedRelease, groups: Sequence[Groups], places: Places, demands: Demands, before: Figures,
     change: Callable[[Places], EncodedRelease], limits: Limits, how: tuple[str, str],
 ) -> Merging:  # fmt: skip
     """Return the release with the fewest further merges, in the greedy order, after which it meets the demands.
 
     Raises `NoMerging` where all merges together do not help, `Inconclusive` where that is open.
     """
-    tried: dict[int, tuple[EncodedRelease, Facts, Meets]] = {}
+    tried: dict[int, tuple[EncodedRelease, Figures, Meets]] = {}
     order = list(further(groups, places, demands, limits))
 
-    def at(m: int) -> tuple[EncodedRelease, Facts, Meets]:
+    def at(m: int) -> tuple[EncodedRelease, Figures, Meets]:
         if m not in tried:
             limits.report(f"{m:,} further merges are measured")
             limits.check("merges of all trees were measured together")
@@ -120,7 +120,7 @@ def extended(
     return Merging(found, merges, exact, how[0 if high == 0 else 1], final, before, facts)
 
 
-def not_met(facts: Facts, demands: Demands) -> NoMerging | Inconclusive:
+def not_met(facts: Figures, demands: Demands) -> NoMerging | Inconclusive:
     """Return the refusal where even one leaf per tree is not enough."""
     found = outcomes(facts, demands)
     rules = "; ".join(unmet(found, demands))

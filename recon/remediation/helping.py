@@ -18,6 +18,7 @@ from recon.inspection.inspecting import Inspection
 from recon.loading.settled import as_released
 from recon.policies.assessing import assess
 from recon.policies.policy import Policy
+from recon.policies.rules import RULES
 from recon.remediation.demands import Demands, demands_of, figures_of, shown_facts
 from recon.remediation.merging import merged
 from recon.remediation.otherwise import (
@@ -173,9 +174,9 @@ def noisy(release: EncodedRelease, epsilon: float, seed: int, confidence: float)
 def blank(remedy: Remedy) -> Line:
     """Return a line without figures."""
     return {
-        "remedy": remedy.words, "kind": remedy.kind, "setting": remedy.setting, "pinned": None,
-        "bits_left_per_person": None, "least_bits_left": None, "smallest_group": None, "class_disclosed_rows": None,
-        "outcome": None, "accuracy": None, "rows_judged": None, "status": "unknown", "seconds": 0.0, "note": "",
+        "remedy": remedy.words, "kind": remedy.kind, "setting": remedy.setting,
+        **{one.column: None for one in RULES.values() if one.column}, "outcome": None,
+        "accuracy": None, "rows_judged": None, "status": "unknown", "seconds": 0.0, "note": "",
         "command": remedy.command,
     }  # fmt: skip
 
@@ -211,8 +212,7 @@ def tried(
 def columns(facts: Mapping[str, Any]) -> Line:
     """Return the figures of a line."""
     shown = shown_facts(facts)
-    names = ("pinned", "bits_left_per_person", "least_bits_left", "smallest_group", "status")
-    return {name: shown[name] for name in names} | {"class_disclosed_rows": shown["class_disclosure"]}
+    return {"status": shown["status"]} | {one.column: shown[one.fact] for one in RULES.values() if one.column}
 
 
 def outcome_of(facts: Mapping[str, Any], asked: Asked, stored: Sequence[Inspection]) -> str | None:

@@ -45,7 +45,9 @@ class ReleaseFacts(Audited):
     @property
     def facts(self) -> Mapping[str, Any]:
         """Return what policies look at: nothing can be counted."""
-        return nothing_known(self.stored, "the number of rows is open (--rows makes worlds countable)")
+        return nothing_known(
+            self.stored, "the number of rows is open (--rows makes worlds countable)", "rows"
+        ).to_json()
 
     def audited(self) -> dict[str, Any]:
         """Return what was audited: files, hashes, kinds, rows, attributes."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from recon.auditing.facts import facts_of, with_differences
+from recon.auditing.facts import facts_of
 from recon.auditing.findings import Findings
 from recon.certificates.certificate_format import certified_lines
 from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
@@ -59,7 +59,7 @@ class Report(Displayed, Audited):
         """Return what policies look at; see `recon.auditing.facts`."""
         found = facts_of(self.findings)
         together = (self.context.adds or {}).get("differences")
-        return with_differences(found, together) if together else found
+        return (found.with_groups("smallest_group", together) if together else found).to_json()
 
     def audited(self) -> dict[str, Any]:
         """Return what was audited: files, hashes, kinds, rows, attributes."""

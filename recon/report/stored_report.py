@@ -55,7 +55,7 @@ class StoredReport(Audited):
     @property
     def facts(self) -> Mapping[str, Any]:
         """Return what policies look at: what the files store."""
-        return nothing_known(self.inspected, f"worlds were not counted: {self.why}")
+        return nothing_known(self.inspected, f"worlds were not counted: {self.why}").to_json()
 
     def audited(self) -> dict[str, Any]:
         """Return what was audited: files, hashes, formats."""

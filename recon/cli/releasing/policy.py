@@ -72,8 +72,7 @@ def policy(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Check a policy and print every threshold with its source; --init writes a new one, --list lists the presets."""
-    from recon.policies.policy import read_policy
-    from recon.policies.presets import presets
+    from recon.policies.policy import presets, read_policy
     from recon.policies.templates import init_text, policy_lines, preset_lines
 
     if sum([file is not None, init, listed]) != 1:

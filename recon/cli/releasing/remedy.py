@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 
 SEARCHING = 0.5  # of the time, for the search
 RELEASES, COPIES = (".json",), (".joblib", ".pkl", ".pickle")
-KEYS = {
-    "pinned": "people pinned down exactly",
-    "bits_left_per_person": "bits left per person",
-    "least_bits_left": "bits left about the most exposed",
-    "smallest_group": "rows of the smallest group",
-    "smallest_cell": "fewest rows of a class in a group",
-    "class_disclosure": "rows in groups of one class",
-}
 ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Release or model file with one tree, list or forest.")]
 PolicyFile = Annotated[str, typer.Option("--policy", help="Policy file (.toml) that the result must meet.")]
 Better = Annotated[
@@ -177,11 +169,11 @@ def audited(
         if again.rows != found.release.rows or not same_models(again, found.release):
             raise EngineError("the file, read again, is not the merged release: nothing was written")
         limits.report("the result is audited")
-        facts = facts_of(gathered(again, Beside(seed=seed), limits))
+        facts = facts_of(gathered(again, Beside(seed=seed), limits)).to_json()
         said = assess(facts, policy)
         if said.outcome == "met" and copy and not declared:
             guessed = load(path, memory=limits.memory, limits=limits)
-            own = facts_of(gathered(guessed, Beside(seed=seed), limits))
+            own = facts_of(gathered(guessed, Beside(seed=seed), limits)).to_json()
             if (alone := assess(own, policy)).outcome != "met":
                 return alone, own
     return said, facts
@@ -227,6 +219,7 @@ def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
 
 def lines_of(file: str, written: str | None, result: Result) -> list[str]:
     """Return the same for people."""
+    from recon.policies.rules import RULES
     from recon.remediation.demands import shown_facts
     from recon.remediation.pruning import leaves_of
     from solvers.foundation.escaping import named
@@ -238,9 +231,10 @@ def lines_of(file: str, written: str | None, result: Result) -> list[str]:
         f"  {found.how}",
     ]
     old, new = shown_facts(found.before), shown_facts(result.facts)
-    width = max(map(len, KEYS.values()))
+    keys = {one.fact: one.merged for one in RULES.values() if one.merged}
+    width = max(map(len, keys.values()))
     lines += [
-        f"  {words:<{width}}  {ends_text(old[key])} before, {ends_text(new[key])} after" for key, words in KEYS.items()
+        f"  {words:<{width}}  {ends_text(old[key])} before, {ends_text(new[key])} after" for key, words in keys.items()
     ]
     if judged is not None and before is not None and after is not None:
         lines.append(f"  {'accuracy':<{width}}  {before:.4f} before, {after:.4f} after ({judged:,} rows)")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, defstruct
+
+from recon.policies.facts import FIGURES, End, Help, Shape
 
 MOST, LARGEST = 2**63 - 1, 1e300  # of whole numbers and of others: what is larger is an error, or no number
 Whole = Annotated[int, Meta(ge=0, le=MOST)]
@@ -58,6 +60,7 @@ class Group(Part):
     name: str
     rows: Interval
     where: str = ""
+    how: Annotated[str, Meta(description="How it is proved, where nobody published it.")] = ""
 
 
 class ClassGroup(Part, rename={"cls": "class"}):
@@ -82,6 +85,14 @@ class TargetDisclosure(Part):
     rows: Interval
 
 
+class NotUsed(Part):
+    """Something published that no statement carries: why, the end that each figure loses, what would help."""
+
+    why: str
+    opens: dict[str, End]
+    would_help: Help = ""
+
+
 class Stored(Part):
     """Something that a file stores outright; `removable`: a copy without it predicts the same."""
 
@@ -102,7 +113,24 @@ class Verdict(Part):
     verdict: str
 
 
-class Facts(Part):
+def _form(shape: Shape) -> Any:
+    """Return the type of a figure in JSON."""
+    forms = {"interval": Interval, "number": Float, "rows": ClassDisclosure if shape.groups else TargetDisclosure}
+    found: Any = forms[shape.form]
+    return Annotated[found | None, Meta(description=shape.about)] if shape.about else found | None
+
+
+_FIGURES = [(key, _form(shape), None) for key, shape in FIGURES.items()]
+if TYPE_CHECKING:
+
+    class Figures(Part):
+        """The figures, as `recon.policies.facts.FIGURES` lists them."""
+
+else:
+    Figures = defstruct("Figures", _FIGURES, bases=(Part,), kw_only=True)
+
+
+class Facts(Figures, Part):
     """The figures that a policy looks at; a figure is null where it is not known or does not apply."""
 
     status: Status
@@ -113,26 +141,18 @@ class Facts(Part):
     not_listed: Annotated[
         dict[str, str], Meta(description="Why there may be smaller groups or cells than those listed.")
     ] = {}
+    why_open: Annotated[dict[str, str], Meta(description="Why the ends of a figure are apart, by its key.")] = {}
+    would_help: Annotated[
+        dict[str, Help], Meta(description="What would settle a figure, by its key; not listed: no option would.")
+    ] = {}
+    not_used: Annotated[list[NotUsed], Meta(description="What was published and not used.")] = []
     profiles_in_all: Annotated[
         dict[str, Whole] | None, Meta(description="How many people have each verdict; null: nobody was asked about.")
     ] = None
-    rows: Interval | None = None
-    pinned: Annotated[
-        Interval | None, Meta(description="People whose every attribute is known, in every possible world.")
-    ] = None
-    bits_before_per_person: Float | None = None
-    bits_left_per_person: Annotated[Interval | None, Meta(description="Bits, on average.")] = None
-    least_bits_left: Annotated[
-        Interval | None, Meta(description="Bits about the most exposed person, given the group they are in.")
-    ] = None
-    smallest_group: Annotated[Interval | None, Meta(description="Rows of the smallest group that has any.")] = None
     groups: Annotated[list[Group], Meta(description="Groups that are not empty, the smallest first.")] = []
     groups_in_all: Whole = 0
-    smallest_cell: Annotated[Interval | None, Meta(description="Fewest rows of one class in a group, not 0.")] = None
     cells: Annotated[list[ClassGroup], Meta(description="Rows of one class in a group, the fewest first.")] = []
     cells_in_all: Whole = 0
-    class_disclosure: ClassDisclosure | None = None
-    target_disclosure: TargetDisclosure | None = None
     kinds_of_counts: list[str] | None = None
     stored: list[Stored] | None = None
     stored_inspected: bool = False
@@ -159,6 +179,7 @@ class Check(Part):
     threshold: Any = None
     source: str = ""
     remedy: str = ""
+    would_help: Annotated[Help, Meta(description="What would settle an open check: an option of the audit.")] = ""
     places: list[Place] = []
     places_in_all: Whole = 0
 

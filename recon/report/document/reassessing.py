@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from recon.policies.assessing import AS_PUBLISHED, assess
+from recon.policies.rules import RULES
 
 if TYPE_CHECKING:
     from recon.policies.policy import Policy
 
-FIGURES = ("pinned", "bits_left_per_person", "least_bits_left", "smallest_group")
 SAME_COUNTS = ("merge", "depth")  # remedies after which counts are of the kinds that they were
-OTHERS = ("smallest_cell", "target_disclosure", "kinds_of_counts", "stored", "profiles")
 NOT_KEPT = "the result of the audit does not hold this figure of a remedy: audit again with --policy and --remedies"
 
 
@@ -33,19 +32,17 @@ def outcome_of(remedy: Mapping[str, Any], facts: Mapping[str, Any], policy: Poli
     """Return what a policy says of a remedy: "met", "violated" or "inconclusive"."""
     if remedy.get("kind") == AS_PUBLISHED:
         return assess(facts, policy).outcome
-    disclosed = remedy.get("class_disclosed_rows")
-    figures: dict[str, Any] = {
+    columns = {one.fact: one.column for one in RULES.values() if one.column}
+    figures: dict[str, Any] = {key: remedy.get(column) for key, column in columns.items()}
+    figures["class_disclosure"] = figures["class_disclosure"] and {"rows": figures["class_disclosure"]}
+    figures |= {
         "status": remedy.get("status") or "unknown",
         "confidence": facts.get("confidence"),
         "rows": facts.get("rows"),
-        **{key: remedy.get(key) for key in FIGURES},
-        "class_disclosure": None if disclosed is None else {"rows": disclosed, "groups": [], "groups_in_all": 0},
         "kinds_of_counts": facts.get("kinds_of_counts") if remedy.get("kind") in SAME_COUNTS else None,
-        "stored": None,
-        "stored_inspected": False,
-        "not_known": dict.fromkeys(OTHERS, NOT_KEPT),
+        "not_known": {one.fact: NOT_KEPT for one in RULES.values() if not one.column},
         "not_applicable": {
-            key: why for key, why in (facts.get("not_applicable") or {}).items() if remedy.get(key) is None
+            key: why for key, why in (facts.get("not_applicable") or {}).items() if figures.get(key) is None
         },
     }
     return assess(figures, policy).outcome

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from recon.policies.assessing import least_loss
+from recon.policies.rules import RULES
 from recon.report.page.blocks import (
     NOT_KNOWN,
     Document,
@@ -25,11 +26,7 @@ from recon.report.page.blocks import (
 STEPS = 4
 GRAVE = ("critical", "high")
 MERGED = frozenset(["tree", "forest"])
-# What merging groups changes; the kind of counts, or what a file stores besides them, stays as it is.
-OF_GROUPS = frozenset([
-    "smallest_group", "smallest_cell", "most_pinned", "least_bits_left", "mean_bits_left", "class_disclosure",
-    "target_disclosure", "profiles",
-])  # fmt: skip
+OF_GROUPS = frozenset(key for key, one in RULES.items() if one.of_worlds)  # what merging groups changes
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from recon.policies.intervals import counted, ends, interval_text
-from recon.policies.templates import HELP
-from recon.policies.wording import REMEDIES, TITLES
+from recon.policies.rules import RULES
 from solvers.foundation.escaping import json_shown, named
 
 Document = Mapping[str, Any]
@@ -218,13 +217,13 @@ def rule(name: str) -> Json:
             "shortDescription": {"text": title},
             "fullDescription": {"text": about},
         }
-    title = TITLES[name]
+    of = RULES[name]
     return {
         "id": name,
-        "name": camel(title),
-        "shortDescription": {"text": title},
-        "fullDescription": {"text": f"The policy bounds: {HELP[name]}."},
-        "help": {"text": REMEDIES[name]},
+        "name": camel(of.title),
+        "shortDescription": {"text": of.title},
+        "fullDescription": {"text": f"The policy bounds: {of.help}."},
+        "help": {"text": of.remedy},
         "defaultConfiguration": {"level": "error"},
     }
 

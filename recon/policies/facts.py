@@ -1,0 +1,266 @@
+"""What policies look at: the figures of an audit, each an interval, or not known with the reason, or without meaning.
+
+    Known(low, high)      the figure is at least `low` and, in every possible world, at most `high` (None: open)
+    Unknown(why, help)    nothing is known of it; `help` names what would settle it, "" where no option of users does
+    Absent(why)           the release has nothing of the kind
+
+**Evidence is added by three functions, each of which returns new facts:**
+
+    facts.with_figure("pinned", Known(3, 10))       sets a figure
+    facts.with_groups("smallest_group", proved,     groups that are proved, published or not: name, rows [least, most],
+                      none_below=12)                where, how; `none_below`: proved that no group has 1 to 11 rows
+    facts.opened([Unused("...", ROW_FIGURES)])      what was published and no statement carries: `opens` names the
+                                                    figures and which of their ends it takes away
+
+`smallest_group` (`smallest_cell`) lies between what is proved not to exist (no group has 1 to low - 1 rows) and the
+smallest group that is proved to have a row. What is opened stays so: a figure's `why` then says what was not used.
+In JSON (`facts` of a report) figures are [least, most] or null, and `not_known`, `not_applicable`, `not_listed`,
+`why_open`, `would_help` and `not_used` hold the rest; `Facts.of_json` reads them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+End = Literal["lower", "upper", "both"]
+Help = Literal["", "domain", "limits", "rows", "profiles", "inspection"]
+LISTED = 10_000  # groups and cells that are listed, the smallest first
+NOT_WORKED_OUT = "it was not worked out"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A figure between two ends, both possible as far as is known; `why` they are apart, and what would `help`."""
+
+    low: float
+    high: float | None
+    why: str = ""
+    help: Help = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A figure of which nothing is known: why, and what would help."""
+
+    why: str
+    help: Help = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A figure that does not apply, and why."""
+
+    why: str
+
+
+Figure = Known | Unknown | Absent
+Place = Mapping[str, Any]  # a group: name, rows [least, most]; where or class; how it is proved
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a figure stands in JSON, its least value, whether it counts people, and its groups' key.
+
+    `form`: "interval", "number" (one number) or "rows" (an object with `rows`).
+    """
+
+    form: Literal["interval", "number", "rows"] = "interval"
+    least: float = 0
+    people: bool = False
+    groups: str = ""
+    about: str = ""
+
+
+FIGURES: dict[str, Shape] = {
+    "rows": Shape(people=True),
+    "pinned": Shape(people=True, about="People whose every attribute is known, in every possible world."),
+    "bits_before_per_person": Shape("number"),
+    "bits_left_per_person": Shape(about="Bits, on average."),
+    "least_bits_left": Shape(about="Bits about the most exposed person, given the group they are in."),
+    "smallest_group": Shape(
+        least=1, people=True, groups="groups", about="Rows of the smallest group that has any."
+    ),
+    "smallest_cell": Shape(least=1, people=True, groups="cells", about="Fewest rows of one class in a group, not 0."),
+    "class_disclosure": Shape("rows", people=True, groups="pure"),
+    "target_disclosure": Shape("rows", people=True),
+}  # fmt: skip
+OTHERS = ("kinds_of_counts", "profiles", "profiles_in_all", "stored", "stored_inspected")  # facts that are no figures
+Opens = Mapping[str, End]
+ROW_FIGURES: Opens = {"pinned": "upper", "least_bits_left": "lower", "bits_left_per_person": "lower"}
+LABEL_FIGURES: Opens = {"class_disclosure": "upper", "target_disclosure": "upper", **ROW_FIGURES}
+SIZE_FIGURES: Opens = {"smallest_group": "lower", "smallest_cell": "lower"}
+EVERY_FIGURE: Opens = {**LABEL_FIGURES, **SIZE_FIGURES}
+
+
+@dataclass(frozen=True)
+class Unused:
+    """Something published that no statement carries, so that it may say more than what was worked out.
+
+    `opens`: figure and the end that it loses: "upper" (there may be more), "lower" (there may be less), "both".
+    """
+
+    why: str
+    opens: Opens
+    help: Help = ""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups, those with the fewest rows first, how many there are in all, and why there may be smaller ones."""
+
+    each: Sequence[Place] = ()
+    in_all: int | None = 0
+    further: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The figures of an audit by key (`FIGURES`), their groups by key, and what are no figures (`OTHERS`)."""
+
+    status: str = "unknown"
+    confidence: float | None = 1.0
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    groups: Mapping[str, Groups] = field(default_factory=dict)
+    others: Mapping[str, Any] = field(default_factory=dict)
+    unused: tuple[Unused, ...] = ()
+
+    def __getitem__(self, key: str) -> Figure:
+        """Return a figure."""
+        return self.figures.get(key, Unknown(NOT_WORKED_OUT))
+
+    def listed(self, key: str) -> Groups:
+        """Return the groups of a figure."""
+        return self.groups.get(FIGURES[key].groups, Groups())
+
+    @property
+    def everybody(self) -> float | None:
+        """Return the most rows that there can be, None where that is open."""
+        rows = self["rows"]
+        return rows.high if isinstance(rows, Known) else None
+
+    def with_figure(self, key: str, figure: Figure) -> Facts:
+        """Return the facts with another figure under a key."""
+        return replace(self, figures={**self.figures, key: figure})
+
+    def with_groups(
+        self, key: str, proved: Sequence[Place] = (), *, none_below: int | None = None, further: str = "",
+        help: Help = "",
+    ) -> Facts:  # fmt: skip
+        """Return the facts with proved groups among those of a figure, which then is no larger than they are.
+
+        `none_below`: it is proved that no group at all has 1 to none_below - 1 rows. `further`: why there may be
+        smaller ones than those listed, after which the figure is at least 1; `help`: what would settle it.
+        """
+        figure, listed = self[key], self.listed(key)
+        now = figure if isinstance(figure, Known) else Known(1, None) if proved else None
+        if now is None:
+            return self
+        filled = [one["rows"] for one in proved if one["rows"][0]]
+        low = min([now.low, *(least for least, _ in filled)])
+        high = min([most for most in (now.high, *(most for _, most in filled)) if most is not None], default=None)
+        if none_below is not None:
+            low = max(1, none_below)
+        if further:
+            low = 1
+        why, helping = (further, help) if further else (now.why, now.help)
+        each = sorted([*proved, *listed.each], key=lambda one: (one["rows"][0], one["rows"][1] is None))[:LISTED]
+        groups = Groups(each, None if listed.in_all is None else listed.in_all + len(proved), further or listed.further)
+        found = self.with_figure(key, Known(low, high, why, helping) if low != high else Known(low, high))
+        return replace(found, groups={**self.groups, FIGURES[key].groups: groups})
+
+    def opened(self, unused: Iterable[Unused]) -> Facts:
+        """Return the facts without the ends that something unused takes away; what does not apply stays so."""
+        figures, groups, unused = dict(self.figures), dict(self.groups), tuple(unused)
+        for one in unused:
+            for key, end in one.opens.items():
+                shape, found = FIGURES[key], figures.get(key)
+                if not isinstance(found, Known):
+                    continue
+                low = found.low if end == "upper" else shape.least
+                high = found.high if end == "lower" else self.everybody if shape.people else None
+                why = "; ".join(dict.fromkeys(filter(None, [found.why, one.why])))
+                help = one.help if found.help == one.help or not found.why else ""
+                figures[key] = Known(low, high, why, help) if low != high else found
+                if shape.groups and end != "upper":
+                    held = groups.get(shape.groups, Groups())
+                    further = "; ".join(dict.fromkeys(filter(None, [held.further, one.why])))
+                    groups[shape.groups] = replace(held, further=further)
+        return replace(self, figures=figures, groups=groups, unused=(*self.unused, *unused))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the `facts` object of a report."""
+        out: dict[str, Any] = {"status": self.status, "confidence": self.confidence}
+        for key, shape in FIGURES.items():
+            figure, listed = self[key], self.groups.get(shape.groups, Groups())
+            ends = [figure.low, figure.high] if isinstance(figure, Known) else None
+            if shape.form == "interval":
+                out[key] = ends
+            elif ends is None:
+                out[key] = None
+            else:
+                out[key] = ends[0] if shape.form == "number" else {"rows": ends}
+            held = {"groups": list(listed.each), "groups_in_all": listed.in_all} if shape.groups else {}
+            if shape.form == "rows" and ends is not None:
+                out[key] |= held
+            elif shape.form == "interval" and shape.groups:
+                out |= {shape.groups: held["groups"], f"{shape.groups}_in_all": listed.in_all}
+        known = {key: one for key, one in self.figures.items() if isinstance(one, Known)}
+        unknown = {key: one for key, one in self.figures.items() if isinstance(one, Unknown)}
+        helped = {key: one.help for key, one in self.figures.items() if not isinstance(one, Absent)}
+        return {
+            **out,
+            **{key: self.others.get(key) for key in OTHERS},
+            "not_known": {key: one.why for key, one in unknown.items()},
+            "not_applicable": {key: one.why for key, one in self.figures.items() if isinstance(one, Absent)},
+            "not_listed": {key: one.further for key, one in self.groups.items() if one.further},
+            "why_open": {key: one.why for key, one in known.items() if one.why},
+            "would_help": {key: help for key, help in helped.items() if help},
+            "not_used": [{"why": one.why, "opens": dict(one.opens), "would_help": one.help} for one in self.unused],
+        }
+
+    @classmethod
+    def of_json(cls, facts: Mapping[str, Any]) -> Facts:
+        """Return the facts of a report's document; what is missing in it is not known."""
+        told = {name: facts.get(name) or {} for name in ("not_known", "not_applicable", "not_listed", "why_open")}
+        helped = facts.get("would_help") or {}
+        figures: dict[str, Figure] = {}
+        groups: dict[str, Groups] = {}
+        for key, shape in FIGURES.items():
+            found = facts.get(key)
+            holder = (found or {}) if shape.form == "rows" else facts
+            name = "groups" if shape.form == "rows" else shape.groups
+            ends = holder.get("rows") if shape.form == "rows" else [found, found] if shape.form == "number" else found
+            if shape.groups:
+                further = told["not_listed"].get(shape.groups, "")
+                groups[shape.groups] = Groups(holder.get(name) or (), holder.get(f"{name}_in_all"), further)
+            if ends is not None and tuple(ends) != (None, None):
+                low = shape.least if ends[0] is None else ends[0]
+                figures[key] = Known(low, ends[1], told["why_open"].get(key, ""), helped.get(key, ""))
+            elif key in told["not_applicable"]:
+                figures[key] = Absent(told["not_applicable"][key])
+            else:
+                figures[key] = Unknown(told["not_known"].get(key) or NOT_WORKED_OUT, helped.get(key, ""))
+        for key in (*told["not_known"], *told["not_applicable"]):
+            if key not in figures:
+                no = told["not_applicable"].get(key)
+                figures[key] = Absent(no) if no else Unknown(told["not_known"][key], helped.get(key, ""))
+        unused = tuple(
+            Unused(one["why"], one["opens"], one.get("would_help", "")) for one in facts.get("not_used") or ()
+        )
+        others = {key: facts.get(key) for key in OTHERS}
+        return cls(facts.get("status") or "", facts.get("confidence", 1.0), figures, groups, others, unused)
+
+
+def smallest_of(groups: Iterable[Sequence[Any]]) -> Known | None:
+    """Return how many rows the smallest group can have that has any; None without groups.
+
+    `groups`: least and most rows each. At least: the least of all that any may have; at most: the most that those have
+    which surely have one.
+    """
+    ends = [one[:2] for one in groups]
+    if not ends:
+        return None
+    most = min((high for low, high in ends if low and high is not None), default=None)
+    return Known(min(max(1, low) for low, _ in ends), most)
