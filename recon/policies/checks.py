@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from encoders.models.count_kinds import MEANING
 from recon.policies.facts import Absent, Facts, Figure, Help, Known, Place, Unknown
 from recon.policies.intervals import (
+    Direction,
     Interval,
     Outcome,
     all_of,
@@ -23,9 +24,6 @@ from recon.policies.intervals import (
     none_small,
 )
 from solvers.foundation.escaping import named
-
-if TYPE_CHECKING:
-    from recon.policies.rules import Rule
 
 KINDS = {str(kind): words for kind, words in MEANING.items()}
 NOTHING: tuple[str, Help] = ("", "")  # no reason is needed
@@ -55,6 +53,40 @@ class Said:
 
 
 Check = Callable[[Facts, "Rule", Any], Said]
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a threshold may be: its type in a policy file, and the same in words."""
+
+    type: Any
+    words: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: its key in a policy file, the fact that it looks at, and everything that is said of it.
+
+    `check`: what facts say against a threshold. `title`, `subject` ("... has {found}"), `help` (of the template) and
+    `remedy` are its words; `example`: a threshold. `of_worlds`: it is about the possible worlds, certain only as far as
+    they are, and merging groups may change it. `merged`: the same figure in the words of `recon remedy` ("": that
+    demands nothing of it). `column`: where the figure of a remedy stands in a report ("": nowhere).
+    """
+
+    key: str
+    fact: str
+    check: Check
+    values: Values
+    title: str
+    subject: str
+    help: str
+    remedy: str
+    example: Any
+    unit: str = ""
+    direction: Direction = "at most"
+    of_worlds: bool = True
+    merged: str = ""
+    column: str = ""
 
 
 def of_groups(facts: Facts, rule: Rule, threshold: int) -> Said:

@@ -5,15 +5,13 @@ A new rule is one entry of `RULES`, and the figure that it looks at (`recon.poli
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from encoders.models.count_kinds import MEANING
 from encoders.models.models import CountKind
-from recon.policies.checks import Check, disclosed, kinds_of_counts, of_groups, of_interval, profiles, stored
-from recon.policies.intervals import Direction
+from recon.policies.checks import Rule, Values, disclosed, kinds_of_counts, of_groups, of_interval, profiles, stored
 
 Rows = Annotated[int, Meta(ge=1)]
 People = Annotated[int, Meta(ge=0)]
@@ -21,14 +19,6 @@ Bits = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
 Disclosure = Literal["allowed", "forbidden"] | People
 Level = Literal["none", "low", "medium", "high", "critical"]
 Verdict = Literal["certain", "possible", "impossible", "outside", "unknown"]
-
-
-@dataclass(frozen=True)
-class Values:
-    """What a threshold may be: its type in a policy file, and the same in words."""
-
-    type: Any
-    words: str
 
 
 ROWS = Values(Rows, "a whole number of rows from 1 up")
@@ -41,32 +31,6 @@ KINDS = Values(list[CountKind], "a list of " + ", ".join(f'"{kind}"' for kind in
 LEVELS = Values(Level, '"none", "low", "medium", "high" or "critical"')
 VERDICTS = Values(list[Verdict], 'a list of "certain", "possible", "impossible", "outside", "unknown"')
 REMEDY = "recon remedy FILE --policy POLICY --out OUT"
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One rule: its key in a policy file, the fact that it looks at, and everything that is said of it.
-
-    `check`: what facts say against a threshold. `title`, `subject` ("... has {found}"), `help` (of the template) and
-    `remedy` are its words; `example`: a threshold. `of_worlds`: it is about the possible worlds, certain only as far as
-    they are, and merging groups may change it. `merged`: the same figure in the words of `recon remedy` ("": that
-    demands nothing of it). `column`: where the figure of a remedy stands in a report ("": nowhere).
-    """
-
-    key: str
-    fact: str
-    check: Check
-    values: Values
-    title: str
-    subject: str
-    help: str
-    remedy: str
-    example: Any
-    unit: str = ""
-    direction: Direction = "at most"
-    of_worlds: bool = True
-    merged: str = ""
-    column: str = ""
 
 
 EVERY = (
