@@ -1,0 +1,1 @@
+"""Groups of people that are small, or of one class, in every possible world: found and proved, or excluded."""

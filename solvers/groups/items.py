@@ -1,0 +1,142 @@
+"""Cells as sets of people: those that differ by label only are one item, because a group leaves the label out.
+
+Every possible row lies in one item. A group is a set of items (or of cells, where labels are kept); rows inside a cell
+can be exchanged, so that a set that is never empty still is without the cells that it holds in part.
+
+Source: docs/policy.md, "Met and violated".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from solvers.cells.linear_system import same_rows
+from solvers.cells.system import System, system_of
+from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import TooLarge
+from solvers.foundation.limits import Limits
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import UNBOUNDED, Choice, Loose, Partition, Release, Statement
+
+MAX_KEYS = 40_000_000  # entries of the table by which cells are sorted into items
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The cells of a system sorted into items: `item` (cells,) is the number of each cell's."""
+
+    system: System
+    item: Ints
+
+    def __len__(self) -> int:
+        return int(self.item.max(initial=-1)) + 1
+
+    @cached_property
+    def members(self) -> list[list[int]]:
+        """Return the cells of every item."""
+        out: list[list[int]] = [[] for _ in range(len(self))]
+        for c, i in enumerate(self.item.tolist()):
+            out[i].append(c)
+        return out
+
+    def rows(self, z: Ints) -> Ints:
+        """Return the rows of every item in a histogram."""
+        out = np.zeros(len(self), dtype=np.int64)
+        np.add.at(out, self.item, z)
+        return out
+
+    @cached_property
+    def labels(self) -> list[int]:
+        """Return the labels that each cell can have as bits (1 where there are none)."""
+        system, k = self.system, self.system.release.domain.label
+        out = [0] * len(system.sizes)
+        if k is None:
+            return [1] * len(out)
+        held = system.layout.parts_of(system.words[:, system.layout.span(k)], k)
+        for c, parts in zip(system.cell.tolist(), held, strict=True):
+            out[c] |= sum(1 << p for p, one in enumerate(parts) if one)
+        return out
+
+    def boxes(self, chosen: list[int]) -> list[Box]:
+        """Return disjoint boxes that make up some items and cells that can hold rows."""
+        system = self.system
+        pieces = [p for i in chosen for c in self.members[i] for p in system.pieces[c]]
+        return system.layout.boxes(system.words[pieces])
+
+
+def items_of(release: Release, limits: Limits, by_label: bool = False) -> Items:
+    """Return the items of a release, from memory if they are known; `by_label`: every cell is one.
+
+    Raises `TooLarge` or `Unsupported` for too many cells, `Inconclusive` when time is up. Cost: that of the system.
+    """
+    if by_label:
+        system = system_of(release, limits)
+        return Items(system, np.arange(len(system.sizes), dtype=np.int64))
+    known = release.derived.part(KnownItems)
+    if known.items is None:
+        system = system_of(label_free(release), limits)
+        known.items = Items(system, same_people(system, limits))
+    return known.items
+
+
+@dataclass(slots=True)
+class KnownItems:
+    """The items of a release."""
+
+    items: Items | None = None
+
+
+def label_free(release: Release) -> Release:
+    """Return the release cut by all its boxes without their labels too, so that no cell reaches over two items.
+
+    Itself where only counts per class name the label.
+    """
+    k = release.domain.label
+    if k is None:
+        return release
+    named = [box for box in release.impossible if any(a == k for a, _ in box.literals)]
+    for region, of in regions_of(release):
+        some = (region.box, *region.minus)
+        if of == k or any(a == k for box in some for a, _ in box.literals):
+            named += some
+    bare = dict.fromkeys(Box(tuple(p for p in box.literals if p[0] != k)) for box in named)
+    free = tuple(Statement(Region(box), -UNBOUNDED, UNBOUNDED, "") for box in bare if box.literals)
+    return replace(release, blocks=(*release.blocks, Loose(free)), observed=()) if free else release
+
+
+def regions_of(release: Release) -> Iterator[tuple[Region, int | None]]:
+    """Yield the regions of the statements outside partitions, and the attribute whose values are summed."""
+    for block in release.blocks:
+        if isinstance(block, Loose | Choice):
+            yield from ((s.region, s.of) for s in block.members)
+
+
+def same_people(system: System, limits: Limits) -> Ints:
+    """Return the item of every cell: cells in the same regions whatever their label are one."""
+    release, index, linear = system.release, system.index, system.linear
+    k, columns = release.domain.label, []
+    if len(release.blocks) * max(1, linear.columns) > MAX_KEYS:
+        raise TooLarge(f"{linear.columns:,} cells of {len(release.blocks):,} blocks are too many to sort into groups")
+    for b, block in enumerate(release.blocks):
+        limits.check("cells were sorted into groups")
+        span = slice(int(linear.start[index.first[b]]), int(linear.start[index.first[b + 1]]))
+        row, col, coef = linear.row[span] - index.first[b], linear.col[span], linear.coef[span]
+        if isinstance(block, Partition):
+            column = np.full(linear.columns, -1, dtype=np.int64)
+            column[col] = block.region[row]
+            columns.append(column)
+            continue
+        for s, statement in enumerate(block.statement(i, release.domain) for i in range(len(block))):
+            region = statement.region
+            if statement.of == k or any(a == k for x in (region.box, *region.minus) for a, _ in x.literals):
+                continue
+            column = np.zeros(linear.columns, dtype=np.int64)
+            column[col[row == s]] = coef[row == s]
+            columns.append(column)
+    if not columns:
+        return np.zeros(linear.columns, dtype=np.int64)
+    return same_rows(np.stack(columns, axis=1))[1]

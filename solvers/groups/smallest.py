@@ -1,0 +1,230 @@
+"""The smallest group: how many rows a set of people has at most that in every world has one, from both sides.
+
+s is the least, over all sets of items that no world leaves empty, of the most rows that a world has in the set. It is
+at least k where some world has 0 or at least k rows in every item: a set that is never empty holds one of them whole.
+It is less than k where a set is found that has 1 to k - 1 rows in every world. Sets that fit all worlds known so far
+are asked for, and a world that refutes each, until there is no such set or no such world: counterexample-guided
+search, as in Solar-Lezama et al., "Combinatorial sketching for finite programs", ASPLOS 2006.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import OPEN
+from solvers.groups.items import Items, items_of
+from solvers.groups.published import ProvedGroup, published_groups, small_published
+from solvers.programs.cell_model import CellModel
+from solvers.programs.cpsat import FOUND, refuse, run, state
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import UNBOUNDED, Release
+
+WORK = 4.0  # of CP-SAT's own measure, for one solve: about as many seconds, the same on every machine
+ROUNDS = 200  # sets of items tried
+MAX_CELLS = 20_000
+SMALL = 200  # cells: of so few the smallest group is searched for where a small one is known already
+UNUSED = "what was published is not all in the statements over cells"
+NOT_FOUND = "no world with enough rows in every cell was found, nor a small group"
+
+
+@dataclass(frozen=True, slots=True)
+class ProvingWorld:
+    """Worlds that leave no small group: how many, and of the last one the items with rows and the fewest of these."""
+
+    worlds: int
+    items: int
+    fewest: int
+
+
+@dataclass(frozen=True, eq=False)
+class SmallestGroup:
+    """The rows of the smallest group between `low` and `high` (UNBOUNDED: none is known; both: there is none).
+
+    `group` proves `high`, `world` proves `low` where that is more than 1, `why` says why they do not meet the size that
+    was asked about.
+    """
+
+    low: int
+    high: int
+    group: ProvedGroup | None = None
+    world: ProvingWorld | None = None
+    why: str = ""
+
+
+def smallest_group(release: Release, k: int, limits: Limits, by_label: bool = False) -> SmallestGroup:
+    """Return whether there is a group of 1 to k - 1 rows, as bounds on the smallest; `by_label`: labels are kept.
+
+    Published groups and differences of two come first; then the loop over cells, bounded by work as well as by time.
+    What the limits do not decide is open: `low` 1. Worlds of statements that leave out something published prove
+    nothing. Cost: see `solvers.groups.published`, `items_of`; then at most `ROUNDS` solves of `WORK`.
+    """
+    known = [one for one in published_groups(release, by_label) if one.low]
+    least = min(known, key=lambda one: one.high, default=None)
+    found = small_published(release, k, by_label, limits)
+    outer = SmallestGroup(1, UNBOUNDED if least is None else least.high, least)
+    if found is not None:
+        outer = SmallestGroup(1, found.high, found)
+    block = release.single
+    if block is not None and not release.unstated and bool((block.low == block.high).all()):
+        regions = known[1:] or known  # everybody first
+        alone = min(regions, key=lambda one: one.high, default=None)
+        if alone is None:
+            return SmallestGroup(UNBOUNDED, UNBOUNDED)
+        return SmallestGroup(alone.high, alone.high, alone, ProvingWorld(1, len(regions), alone.high))
+    try:
+        return searched(release, items_of(release, limits, by_label), k, outer, limits)
+    except (Unsupported, Inconclusive) as error:
+        return replace(outer, why=str(error))
+
+
+def searched(release: Release, items: Items, k: int, outer: SmallestGroup, limits: Limits) -> SmallestGroup:
+    """Return what the search over cells adds to what is known."""
+    free = len(items.system.free)
+    if outer.high < k and free > SMALL:
+        return outer
+    if free > MAX_CELLS:
+        return replace(outer, why=f"{free:,} cells are too many to search for groups")
+    search = Search(items, limits)
+    whole = not release.unstated and not release.coarse
+    best, bar = outer, min(k, outer.high)
+    while True:
+        found = search.group(bar)
+        if isinstance(found, ProvedGroup):
+            best, bar = SmallestGroup(1, found.high, found), found.high
+            continue
+        if found is None or not whole:
+            why = "" if best.high < k else UNUSED if found is not None else NOT_FOUND
+            return replace(best, why=why)
+        low = UNBOUNDED if best.high == UNBOUNDED and found.fewest == 0 else bar
+        return replace(best, low=min(low, best.high), world=found)
+
+
+@dataclass(eq=False)
+class Search:
+    """Worlds found so far, and the models that find sets and worlds."""
+
+    items: Items
+    limits: Limits
+    pool: list[Ints] = field(default_factory=list)  # rows of the items
+    worlds: CellModel = field(init=False)
+    sums: list[tuple[Any, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Build the model of the worlds."""
+        self.worlds = CellModel(self.items.system, self.limits)
+        bounds = self.items.system.bounds
+        if bounds.conflict is not None:
+            raise Unsupported("no dataset fits")
+        self.upper = self.items.rows(np.minimum(bounds.upper, OPEN // max(1, len(bounds.upper))))
+        members = self.items.members
+        self.sums = [self.worlds.sum_of(np.array(cells, dtype=np.int64)) for cells in members]
+
+    def group(self, k: int) -> ProvedGroup | ProvingWorld | None:
+        """Return a group of less than k rows, worlds that leave none, or None where the limits leave it open."""
+        if k <= 1:
+            return self.proof(k)
+        z = self.world(self.clean(k))
+        if z is not None:
+            self.pool.append(z)
+            return self.proof(k)
+        for _ in range(ROUNDS):
+            self.limits.check("small groups were searched for")
+            chosen = self.set_of(k)
+            if chosen is None or chosen == []:
+                return None if chosen is None else self.proof(k)
+            ends = self.refuted(chosen, k)
+            if ends is not None:
+                return None if ends[1] < 0 else self.named(chosen, *ends)
+        return None
+
+    def proof(self, k: int) -> ProvingWorld:
+        """Return the worlds that leave no group of less than k rows; of the one with the fewest such items."""
+        if not self.pool:
+            return ProvingWorld(0, 0, 0)
+        last = min(self.pool, key=lambda rows: int(((rows > 0) & (rows < k)).sum()))
+        filled = last[last > 0]
+        alone = 1 if not len(filled) or int(filled.min()) >= k else len(self.pool)
+        return ProvingWorld(alone, len(filled), int(filled.min(initial=UNBOUNDED)) if len(filled) else 0)
+
+    def world(self, model: cp_model.CpModel) -> Ints | None:
+        """Return the rows of every item in a world of a model; None where none was found. See `self.none`."""
+        status, solver = run(model, self.limits, workers=1, max_deterministic_time=WORK)
+        refuse(model, status)
+        self.none = status == cp_model.INFEASIBLE
+        return self.items.rows(self.worlds.histogram(solver.value)) if status in FOUND else None
+
+    def fresh(self) -> cp_model.CpModel:
+        """Return a copy of the model of the worlds, without an objective."""
+        self.worlds.model.clear_objective()  # type: ignore[no-untyped-call]
+        return self.worlds.model.clone()
+
+    def clean(self, k: int) -> cp_model.CpModel:
+        """Return the model of the worlds in which every item has 0 or at least k rows."""
+        model = self.fresh()
+        for (rows, base), most in zip(self.sums, self.upper.tolist(), strict=True):
+            ends = [[0, 0], [k, most]] if most >= k else [[0, 0]]
+            model.add_linear_expression_in_domain(rows + base, cp_model.Domain.from_intervals(ends))
+        return model
+
+    def set_of(self, k: int) -> list[int] | None:
+        """Return items that have 1 to k - 1 rows together in every known world; [] for none, None where open."""
+        model = cp_model.CpModel()
+        usable = self.upper > 0
+        for rows in self.pool:
+            usable &= rows < k
+        at = np.flatnonzero(usable)
+        chosen = {int(i): model.new_bool_var("") for i in at}
+        for rows in self.pool:
+            some = [int(i) for i in at if rows[i]]
+            state(model, [chosen[i].index for i in some], [int(rows[i]) for i in some], (1, k - 1))
+        model.add_bool_or(list(chosen.values()))
+        model.minimize(cp_model.LinearExpr.sum(list(chosen.values())))
+        status, solver = run(model, self.limits, workers=1, max_deterministic_time=WORK)
+        refuse(model, status)
+        if status == cp_model.INFEASIBLE:
+            return []
+        return [i for i, one in chosen.items() if solver.value(one)] if status in FOUND else None
+
+    def refuted(self, chosen: list[int], k: int) -> tuple[int, int] | None:
+        """Return the least and most rows of items that have 1 to k - 1 in every world; else a world joins the pool.
+
+        (0, -1) where the limits leave it open.
+        """
+        rows = sum((self.sums[i][0] for i in chosen), start=0)
+        base = sum(self.sums[i][1] for i in chosen)
+        for ends in ((0, 0), (k, OPEN)):
+            model = self.fresh()
+            model.add_linear_expression_in_domain(rows + base, cp_model.Domain(*ends))
+            z = self.world(model)
+            if z is not None:
+                self.pool.append(z)
+                return None
+            if not self.none:
+                return 0, -1
+        return self.extreme(rows, base, False), self.extreme(rows, base, True)
+
+    def extreme(self, rows: Any, base: int, greatest: bool) -> int:
+        """Return the least or most that a sum of 1 to k - 1 can be."""
+        found = self.worlds.solve(rows, greatest, self.limits)
+        if found.none:
+            raise Unsupported("no dataset fits")
+        if found.histogram is None:
+            raise Inconclusive("the time was up while a group was bounded")
+        if not found.proved:
+            raise EngineError("a bounded sum was not settled")
+        return found.bounds[1 if greatest else 0] + base
+
+    def named(self, chosen: list[int], low: int, high: int) -> ProvedGroup:
+        """Return items as a group."""
+        boxes = self.items.boxes(chosen)
+        k = self.items.system.release.domain.label
+        if k is not None and len(self.items) < len(self.items.item):
+            boxes = list(dict.fromkeys(Box(tuple(p for p in box.literals if p[0] != k)) for box in boxes))
+        return ProvedGroup(tuple(Region(box) for box in boxes), low, high, "cells together")

@@ -1,0 +1,81 @@
+"""Small groups, and groups of one class, proved and excluded: against brute force over all sets of people."""
+
+from __future__ import annotations
+
+import random
+
+import group_oracle
+import oracle
+import oracle_coupled
+import pytest
+from extras import batches, encoded
+
+from solvers.foundation.limits import Limits
+from solvers.groups.classes import known_classes
+from solvers.groups.smallest import smallest_group
+from solvers.statements.release import UNBOUNDED
+
+PER_BATCH = 40
+LIMITS = Limits(cells=20_000)
+
+
+def forest(rng):
+    """Draw a forest of two or three trees about the same rows."""
+    release, _ = oracle.random_release(rng, models=rng.choice([2, 3]))
+    trees = [{"nodes": m["nodes"]} for m in release["models"] if m["kind"] == "tree"]
+    if len(trees) < 2:
+        return None
+    release["models"] = [{"kind": "forest", "trees": trees}]
+    return release
+
+
+def drawn(rng):
+    """Draw a tiny release of some kind."""
+    kind = rng.choice(["alone", "joined", "forest", "coupled", "coupled"])
+    if kind == "forest":
+        return forest(rng)
+    if kind == "coupled":
+        return oracle_coupled.random_coupled(rng)[0]
+    return oracle.random_release(rng, models=1 if kind == "alone" else rng.choice([2, 3]))[0]
+
+
+@pytest.mark.parametrize("by_label", [False, True])
+@pytest.mark.parametrize("batch", batches(4, 20))
+def test_smallest_group_against_all_sets(batch, by_label):
+    rng, tried = random.Random(f"groups {batch} {by_label}"), 0
+    while tried < PER_BATCH:
+        release = drawn(rng)
+        truth = "many" if release is None else group_oracle.smallest_group(release, by_label)
+        if truth == "many":
+            continue
+        tried += 1
+        got = encoded(release).statements
+        size = UNBOUNDED if truth is None else truth
+        for k in (2, 3, 5):
+            found = smallest_group(got, k, LIMITS, by_label)
+            assert found.low <= size <= found.high, (release, k)
+            if size < k:
+                assert found.high == size, (release, k, found.why)
+            elif not got.unstated and not got.coarse:
+                assert found.low >= k, (release, k, found.why)
+
+
+@pytest.mark.parametrize("batch", batches(4, 20))
+def test_classes_against_all_datasets(batch):
+    rng, tried = random.Random(f"classes {batch}"), 0
+    while tried < PER_BATCH:
+        release = drawn(rng)
+        if release is None or not release["domain"].get("label"):
+            continue
+        truth = group_oracle.known_classes(release)
+        if truth == "many" or len(release["domain"]["label"].get("values", (0, 1))) < 2:
+            continue
+        tried += 1
+        got = encoded(release).statements
+        for most in (0, 1, 3):
+            found = known_classes(got, most, LIMITS)
+            assert found.low <= truth <= found.high, (release, most)
+            if truth > most:
+                assert found.low > most, (release, most, found.why)
+            elif not got.unstated and not got.coarse:
+                assert found.high <= most, (release, most, found.why)
