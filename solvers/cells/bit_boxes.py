@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.numeric_limits import EXACT
-from solvers.statements.boxes import Box, Boxes, Domain
+from solvers.statements.boxes import Box, Boxes, Domain, Region
 
 Words = NDArray[np.uint64]
 Index = NDArray[np.int64]
@@ -198,11 +198,39 @@ def split(layout: Layout, words: Words, box: Box) -> tuple[Words, Index, Words, 
     return rest, rest_of, np.concatenate(outside), np.concatenate(outside_of)
 
 
+def meeting(layout: Layout, words: Words, box: Box) -> NDArray[np.bool_]:
+    """Return which pieces share a row with a box."""
+    out = np.ones(len(words), dtype=bool)
+    for k, mask in box.literals:
+        span = layout.span(k)
+        out &= (words[:, span] & padded(mask, span.stop - span.start)).any(axis=1)
+    return out
+
+
+def beyond(layout: Layout, words: Words, box: Box) -> NDArray[np.bool_]:
+    """Return which pieces have a row outside a box."""
+    out = np.zeros(len(words), dtype=bool)
+    for k, mask in box.literals:
+        span = layout.span(k)
+        out |= (words[:, span] & ~padded(mask, span.stop - span.start)).any(axis=1)
+    return out
+
+
 def minus(layout: Layout, words: Words, boxes: Iterable[Box]) -> Words:
     """Return disjoint pieces that make up the given ones without the boxes."""
     for box in boxes:
         _, _, words, _ = split(layout, words, box)
     return words
+
+
+def apart(layout: Layout, words: Words, region: Region) -> Words:
+    """Return disjoint pieces that make up the given ones without a region, a box minus boxes."""
+    inside, _, rest, _ = split(layout, words, region.box)
+    kept = [rest]
+    for box in region.minus:
+        hit, _, inside, _ = split(layout, inside, box)
+        kept.append(hit)
+    return np.concatenate(kept)
 
 
 def split_parts(layout: Layout, words: Words, k: int, masks: Sequence[int]) -> tuple[Words, Index, Index]:

@@ -1,18 +1,26 @@
-"""Sums that follow from sums of their parts, such as the number of rows where that of every county is given.
+"""What follows from sums and their parts: sums that say nothing more, and regions that hold no row.
 
-They say nothing more, and tie cells that are otherwise independent.
+The number of rows follows from that of every county, and ties cells that are otherwise independent. Where the parts
+that are listed add up to the whole, nobody is in the rest of it.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from solvers.cells.bit_boxes import Layout, Words
 from solvers.cells.linear_system import Linear
 from solvers.foundation.array_types import Ints
+from solvers.statements.boxes import Box, Boxes, Region
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.release import UNBOUNDED
 
+COMPARED, PAIRS = 20_000_000, 1 << 20  # pairs of a whole and a part that are looked at, and at a time
 LARGEST, ENTRIES = 32, 10_000_000  # sums that are looked at, and entries looked at for all of them, about
 VISITS = 50_000  # parts that are looked at
 
@@ -74,3 +82,80 @@ def added_up(
                 break
     same = covered == int(sizes[whole]) and total == int(linear.low[whole])
     return same, max(0, visits - len(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Loose counts of boxes over the same attributes, one per box, with their least and greatest rows."""
+
+    boxes: list[Box]
+    words: Words
+    low: Ints
+    high: Ints
+
+    def take(self, kept: NDArray[np.bool_]) -> Counts:
+        """Return some of them."""
+        boxes = [box for box, stays in zip(self.boxes, kept.tolist(), strict=True) if stays]
+        return Counts(boxes, self.words[kept], self.low[kept], self.high[kept])
+
+
+def implied_zeros(index: StatementIndex) -> list[Region]:
+    """Return regions that no row can lie in: a whole without parts of it whose least counts add up to its greatest.
+
+    Wholes are the number of rows and loose counts, parts are loose counts over more attributes, all over the same ones,
+    which are disjoint: what a table lists. Not all are found. Cost: pairs of wholes and parts.
+    """
+    layout, groups = Layout(index.release.domain), _counts_by_attributes(index)
+    wholes = {names: counts.take((counts.high > 0) & (counts.high < UNBOUNDED)) for names, counts in groups.items()}
+    parts = {names: counts.take(counts.low > 0) for names, counts in groups.items()}
+    out, pairs = list[Region](), COMPARED
+    for outer, some in wholes.items():
+        for inner, listed in parts.items():
+            if some.boxes and listed.boxes and set(outer) < set(inner):
+                pairs -= len(some.boxes) * len(listed.boxes)
+                out += _rests(layout, some, listed) if pairs >= 0 else ()
+    return out
+
+
+def _counts_by_attributes(index: StatementIndex) -> dict[tuple[int, ...], Counts]:
+    """Return the loose counts of boxes, and the number of rows, by the attributes that they name."""
+    layout = Layout(index.release.domain)
+    groups: dict[tuple[int, ...], dict[Box, int]] = {(): {Box(): index.rows}}
+    for b, block in index.release.loose.items():
+        for s, one in enumerate(block, start=index.first[b]):
+            if one.of is None and not one.region.minus:
+                groups.setdefault(tuple(k for k, _ in one.region.box.literals), {}).setdefault(one.region.box, s)
+    out = {}
+    for names, boxes in groups.items():
+        numbers, every = list(boxes.values()), list(boxes)
+        out[names] = Counts(every, layout.rows(Boxes.of(every)), index.low[numbers], index.high[numbers])
+    return out
+
+
+def _rests(layout: Layout, wholes: Counts, parts: Counts) -> list[Region]:
+    """Return what the parts of wholes leave of them where nobody is there."""
+    out, step = list[Region](), max(1, PAIRS // len(parts.boxes))
+    for first in range(0, len(wholes.boxes), step):
+        chunk = slice(first, first + step)
+        within = np.ones((len(wholes.boxes[chunk]), len(parts.boxes)), dtype=bool)
+        for w in range(layout.at[-1]):
+            within &= (parts.words[None, :, w] & ~wholes.words[chunk, None, w]) == 0
+        enough = np.flatnonzero(within @ parts.low.astype(np.float64) >= wholes.high[chunk])
+        for i in enough.tolist():
+            box, high = wholes.boxes[first + i], int(wholes.high[first + i])
+            chosen = _disjoint(layout, parts.words, np.flatnonzero(within[i]))
+            boxes = [parts.boxes[j] for j in chosen.tolist()]
+            left = box.size(layout.domain) - sum(one.size(layout.domain) for one in boxes)
+            if sum(parts.low[chosen].tolist()) >= high and left:
+                out.append(Region(box, tuple(boxes)))
+    return out
+
+
+def _disjoint(layout: Layout, words: Words, candidates: Ints) -> Ints:
+    """Return the first of some boxes, each disjoint from those before."""
+    kept = list[int]()
+    for i in candidates.tolist():
+        common = np.logical_or.reduceat((words[kept] & words[i]) != 0, layout.at[:-1], axis=1).all(axis=1)
+        if not common.any():
+            kept.append(i)
+    return np.array(kept, dtype=np.int64)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +102,29 @@ def same_rows(matrix: NDArray[np.int64]) -> tuple[Ints, Ints]:
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     if not np.array_equal(matrix[first][group], matrix):
         _, first, group = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
+    return first.astype(np.int64), group.reshape(-1).astype(np.int64)
+
+
+def same_columns(row: Ints, col: Ints, coef: Ints, columns: int) -> tuple[Ints, Ints]:
+    """Return (first, group) of the columns as `same_rows` does of rows, from sparse entries, at most one per place.
+
+    Columns are grouped by a 64-bit hash; every one is then compared with its group's first, entry by entry.
+    """
+    order = np.lexsort((row, col))
+    order = order[coef[order] != 0]
+    row, col, coef = row[order], col[order], coef[order]
+    weights = hashes(int(row.max(initial=0)) + 1)
+    keys, start = np.zeros(columns, dtype=np.uint64), np.searchsorted(col, np.arange(columns + 1))
+    with np.errstate(over="ignore"):
+        np.add.at(keys, col, weights[row] * coef.astype(np.uint64))
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    group, length = group.reshape(-1), np.diff(start)
+    other = first[group]
+    at = np.arange(len(row)) - np.repeat(start[:-1] - start[:-1][other], length)  # the same entry of the group's first
+    same = bool((length == length[other]).all())
+    if not (same and np.array_equal(row[at], row) and np.array_equal(coef[at], coef)):
+        names = [row[i:j].tobytes() + coef[i:j].tobytes() for i, j in pairwise(start.tolist())]
+        _, first, group = np.unique(np.array(names, dtype=object), return_index=True, return_inverse=True)
     return first.astype(np.int64), group.reshape(-1).astype(np.int64)
 
 

@@ -1,20 +1,32 @@
 """From statements to pieces: the row space refined by every region, dead branches dropped on the way.
 
-The pieces are never listed blindly: a partition keeps only the pieces that a region with a positive count meets
-(classes apart), and when their number grows, bound propagation over the statements read so far drops those that
-can hold no row.
+The pieces are never listed blindly. Regions that count 0 go first, the largest first, then those that must be empty
+because the listed parts of a whole add up to it: they bar rows before anything is cut. A partition keeps only the
+pieces that a region with a positive count meets (classes apart). When the number of pieces grows, bound propagation
+over the counts read so far, loose ones too, drops those that can hold no row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Index, Layout, Words, minus
-from solvers.cells.cutting import AnyCut, PartitionCut, RegionCut, Room, cuts_of, labels_of, with_labels
+from solvers.cells.bit_boxes import Index, Layout, Words, apart, minus
+from solvers.cells.cutting import (
+    AnyCut,
+    PartitionCut,
+    RegionCut,
+    Room,
+    cuts_of,
+    labels_of,
+    with_labels,
+    zeros_first,
+)
+from solvers.cells.implied_sums import implied_zeros
 from solvers.cells.linear_system import Linear, propagate
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, TooLarge
@@ -43,30 +55,33 @@ class Refinement:
     labels: Ints
     cuts: list[AnyCut] = field(default_factory=list)
     counts: list[tuple[RegionCut, int]] = field(default_factory=list)
-    _columns: list[Ints] = field(default_factory=list)
-    _origins: list[Index] = field(default_factory=list)
+    _columns: list[NDArray[np.integer[Any]]] = field(default_factory=list)
+    _origins: list[Index | None] = field(default_factory=list)  # None: the same pieces as before
 
     def step(self, cut: AnyCut, allowed: NDArray[np.bool_], room: Room) -> None:
         """Replace the pieces by those of a cut."""
-        self.words, origin, column = cut.apply(self.words, self.labels, allowed, room)
-        self.labels = self.labels[origin]
+        before = self.words
+        self.words, origin, column = cut.apply(before, self.labels, allowed, room)
+        whole = self.words is before
+        self.labels = self.labels if whole else self.labels[origin]
         self.cuts.append(cut)
-        self._columns.append(column)
-        self._origins.append(origin)
+        self._columns.append(column if isinstance(cut, PartitionCut) else smallest(column))
+        self._origins.append(None if whole else origin)
 
     def keep(self, alive: NDArray[np.bool_]) -> None:
         """Drop the pieces that are not alive."""
         at = np.flatnonzero(alive)
         self.words, self.labels = self.words[at], self.labels[at]
-        self._columns[-1], self._origins[-1] = self._columns[-1][at], self._origins[-1][at]
+        origin = self._origins[-1]
+        self._columns[-1], self._origins[-1] = self._columns[-1][at], at if origin is None else origin[at]
 
     def columns(self) -> list[Ints]:
         """Return the column of every cut for the present pieces."""
         here = np.arange(len(self.words), dtype=np.int64)
         out: list[Ints] = []
         for column, origin in zip(reversed(self._columns), reversed(self._origins), strict=True):
-            out.append(column[here])
-            here = origin[here]
+            out.append(column[here].astype(np.int64))
+            here = here if origin is None else origin[here]
         return out[::-1]
 
     def values(self) -> Iterator[tuple[AnyCut, Ints]]:
@@ -113,6 +128,18 @@ def refined(release: Release, limits: Limits, words: Words | None) -> Refinement
     if words is None:
         words = minus(layout, layout.full[None].copy(), release.impossible)
     every = cuts_of(index, range(len(release.blocks)))
+    allowed = (index.high > 0) | ~index.unconditional
+
+    def room(pieces: int, width: int) -> None:
+        make_room(pieces, width, limits)
+
+    barring, every = zeros_first(every, allowed)
+    nothing = np.zeros(0, dtype=np.int64)
+    for zero in limits.paced(barring, "regions that count 0 were left out"):
+        words, _, _ = zero.apply(words, nothing, allowed, room)
+    for region in limits.paced(implied_zeros(index), "regions that count 0 were left out"):
+        words = apart(layout, words, region)
+        room(len(words), words.shape[1])
     summed = {cut.region for cut in every if isinstance(cut, RegionCut) and cut.of is not None}
     counts = [cut for cut in every if isinstance(cut, RegionCut) and cut.of is None and cut.region in summed]
     skipped = set(counts)
@@ -120,20 +147,15 @@ def refined(release: Release, limits: Limits, words: Words | None) -> Refinement
     place = {cut.region: i for i, cut in enumerate(cuts) if isinstance(cut, RegionCut)}
     words = with_labels(layout, words, cuts)
     found = Refinement(layout, words, labels_of(layout, words), counts=[(c, place[c.region]) for c in counts])
-    allowed = (index.high > 0) | ~index.partitioned  # rows dropped for another count would leave no trace
-
-    def room(pieces: int, width: int) -> None:
-        make_room(pieces, width, limits)
-
     known = 0
     for done, cut in enumerate(cuts, start=1):
         check(found, limits)
         found.step(cut, allowed, room)
         if isinstance(cut, PartitionCut):
             limits.report(f"cells: {done} of {len(release.partitions)} models, {len(found.words):,} pieces")
-            if len(found.words) > max(PRUNE_FROM, 2 * known):
-                prune(found, index, limits)
-                known = len(found.words)
+        if len(found.words) > max(PRUNE_FROM, 2 * known):
+            prune(found, index, limits)
+            known = len(found.words)
     check(found, limits)
     return found
 
@@ -164,21 +186,26 @@ def hold(entries: int, limits: Limits) -> None:
 
 
 def prune(found: Refinement, index: StatementIndex, limits: Limits) -> None:
-    """Drop the pieces that propagation over the partitions read so far leaves no room."""
-    hold(len(found.words) * len(found.cuts), limits)
-    rows, offset, low, high = [], 0, [], []
-    for cut, column in zip(found.cuts, found.columns(), strict=True):
-        if isinstance(cut, PartitionCut):
-            rows.append(column + (offset - cut.first))
-            offset += len(cut.block)
-            low.append(cut.block.low)
-            high.append(cut.block.high)
+    """Drop the pieces that propagation over the counts read so far, and the number of rows, leaves no room."""
     n, top = len(found.words), index.release.rows.high
-    if not rows or top is None or n * max(1, top) >= MAX_SUM:
+    if top is None or n * max(1, top) >= MAX_SUM:
         return
-    entries = np.concatenate(rows), np.tile(np.arange(n, dtype=np.int64), len(rows))
-    system = Linear.of(*entries, np.ones(n * len(rows), dtype=np.int64), (np.concatenate(low), np.concatenate(high)), n)
+    row, piece = [np.full(n, index.rows, dtype=np.int64)], [np.arange(n, dtype=np.int64)]
+    for cut, column in zip(found.cuts, found.columns(), strict=True):
+        if isinstance(cut, PartitionCut) or cut.of is None:
+            statement, at, _ = cut.entries(column)
+            row.append(statement)
+            piece.append(at)
+    entries = np.concatenate(row), np.concatenate(piece)
+    hold(len(entries[0]), limits)
+    read = index.unconditional & np.isin(np.arange(len(index)), entries[0])
+    system = Linear.of(*entries, np.ones(len(entries[0]), dtype=np.int64), (index.low, index.high), n).take(read)
     start, maximum = np.zeros(n, dtype=np.int64), np.full(n, top, dtype=np.int64)
     bounds = propagate(system, start, maximum, limits.expired, trace=False)
     if bounds.conflict is None:
         found.keep(bounds.upper > 0)
+
+
+def smallest(column: Ints) -> NDArray[np.integer[Any]]:
+    """Return a column of small numbers in as few bytes as hold them."""
+    return column.astype(np.min_scalar_type(-1 - int(column.max(initial=0))))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Layout, Words
 from solvers.cells.cutting import PartitionCut
-from solvers.cells.linear_system import Linear, Propagated, propagate, same_rows
+from solvers.cells.linear_system import Linear, Propagated, propagate, same_columns, same_rows
 from solvers.cells.refinement import Refinement, TooShort, hold, refine
 from solvers.foundation.array_types import Ints
 from solvers.foundation.derived import Derived
@@ -218,22 +218,22 @@ def assemble(index: StatementIndex, refined: Refinement, total: bool, limits: Li
     """
     n = len(refined.words)
     limits.report(f"{n:,} pieces of cells: {PHASE}")
-    hold(n * len(refined.cuts), limits)
-    none = np.zeros(0, dtype=np.int64)
-    entries, keys, weights = [(none, none, none)], [np.zeros((n, 0), dtype=np.int64)], dict[int, Ints]()
+    none, held = np.zeros(0, dtype=np.int64), n
+    entries, keys = [(none, none, none)], [np.zeros((n, 0), dtype=np.int64)]
     for cut, value in refined.values():
         entries.append(cut.entries(value))
+        held += len(entries[-1][0])
+        hold(held, limits)
         if isinstance(cut, PartitionCut):
             keys.append(value[:, None])
-        else:
-            weights.update(zip(cut.statements, cut.weights(value), strict=True))
-    keys += [weights[s][:, None] for s in sorted(weights)]
+    row, piece, coef = (np.concatenate(part) for part in zip(*entries, strict=True))
     limits.check(PHASE)
-    first, cell = same_rows(np.concatenate(keys, axis=1))
+    # Of partitions alone the statements of a piece are a row of a matrix: to compare these takes less.
+    whole = len(keys) == len(entries)
+    first, cell = same_rows(np.concatenate(keys, axis=1)) if whole else same_columns(row, piece, coef, n)
     limits.check(PHASE)
     chosen = np.zeros(n, dtype=bool)
     chosen[first] = True
-    row, piece, coef = (np.concatenate(part) for part in zip(*entries, strict=True))
     kept = chosen[piece]
     row, col, coef = row[kept], cell[piece[kept]], coef[kept]
     if total:

@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from solvers.cells.bit_boxes import Covering, Layout, Words, packed, split
+from solvers.cells.bit_boxes import Covering, Layout, Words, meeting, packed, split
 from solvers.cells.system import System
 from solvers.conflicts.subsets import Book, Mask, asked_for, system_of, whole
 from solvers.foundation.array_types import Ints
@@ -252,7 +252,12 @@ def bars(book: Book, on: Mask, words: Words) -> dict[int, Box]:
 
     Rule lists are left out: what a rule captures is no box.
     """
-    release, layout, out = book.release, Layout(book.release.domain), {}
+    release, layout, out = book.release, Layout(book.release.domain), dict[int, Box]()
+    for b, loose in release.loose.items():
+        zero = np.flatnonzero(on[book.span(b), 1] & (loose.high <= 0))
+        counts = [(s, loose.members[s]) for s in zero.tolist()]
+        boxes = {book.first[b] + s: one.region.box for s, one in counts if one.of is None and not one.region.minus}
+        out |= {s: box for s, box in boxes.items() if meeting(layout, words, box).any()}
     for b, block in release.partitions.items():
         if block.first_match:
             continue

@@ -18,8 +18,8 @@ from functools import cached_property
 import numpy as np
 
 from solvers.cells import cutting
-from solvers.cells.bit_boxes import Index, Layout, Words, padded, split
-from solvers.cells.cutting import AnyCut, labels_of, with_labels
+from solvers.cells.bit_boxes import Index, Layout, Words, beyond, meeting, split
+from solvers.cells.cutting import AnyCut, labels_of, with_labels, zeros_first
 from solvers.cells.linear_system import Linear, same_rows
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, NotVerified
@@ -69,27 +69,16 @@ class Live:
 
     def meeting(self, box: Box) -> Bits:
         """Return which cells share a row with a box."""
-        return self._any(self._meets(box))
+        return self._any(meeting(self.layout, self.words, box))
 
     def inside(self, box: Box) -> Bits:
         """Return which cells lie inside a box as a whole."""
-        beyond = np.zeros(len(self.words), dtype=bool)
-        for k, mask in box.literals:
-            span = self.layout.span(k)
-            beyond |= (self.words[:, span] & ~padded(mask, span.stop - span.start)).any(axis=1)
-        return ~self._any(beyond)
+        return ~self._any(beyond(self.layout, self.words, box))
 
     def pieces_meeting(self, box: Box) -> Ints:
         """Return the pieces that share a row with a box."""
-        found: Ints = np.flatnonzero(self._meets(box)).astype(np.int64)
+        found: Ints = np.flatnonzero(meeting(self.layout, self.words, box)).astype(np.int64)
         return found
-
-    def _meets(self, box: Box) -> Bits:
-        out = np.ones(len(self.words), dtype=bool)
-        for k, mask in box.literals:
-            span = self.layout.span(k)
-            out &= (self.words[:, span] & padded(mask, span.stop - span.start)).any(axis=1)
-        return out
 
     def _any(self, pieces: Bits) -> Bits:
         out = np.zeros(self.cells, dtype=bool)
@@ -126,15 +115,22 @@ def atoms(
 ) -> tuple[Words, list[Ints], Index]:
     """Return the finest pieces, per cut the value of each, and which of `words` each comes from.
 
-    `dead`: rows in regions that count 0 are dropped. Raises `NotVerified` above `maximum` pieces, or where the limits
-    of the facts are met.
+    `dead`: rows in regions that count 0 are dropped, first of all those of loose counts, which then have no column.
+    Raises `NotVerified` above `maximum` pieces, or where the limits of the facts are met.
     """
     values, allowed = list[Ints](), facts.allowed if dead else np.ones(len(facts), dtype=bool)
-    labels, came = labels_of(Layout(facts.release.domain), words), np.arange(len(words), dtype=np.int64)
-    for cut in cuts:
-        words, origin, value = cut.apply(words, labels, allowed, facts.make_room)
-        values = [v[origin] for v in values] + [value]
-        labels, came = labels[origin], came[origin]
+    came, (barring, others) = np.arange(len(words), dtype=np.int64), zeros_first(cuts, allowed)
+    for zero in barring:
+        words, origin, _ = zero.apply(words, came, allowed, facts.make_room)
+        came = came[origin]
+    labels = labels_of(Layout(facts.release.domain), words)
+    for cut in others:
+        before = words
+        words, origin, value = cut.apply(before, labels, allowed, facts.make_room)
+        if words is not before:
+            values = [v[origin] for v in values]
+            labels, came = labels[origin], came[origin]
+        values.append(value)
         facts.make_room(len(words), words.shape[1] + len(values))
         if maximum is not None and len(words) > maximum:
             raise NotVerified(f"not verified: the regions cut the row space into more than {maximum:,} pieces")
@@ -145,10 +141,11 @@ def live_cells(facts: Facts, blocks: Sequence[int], maximum: int | None = None) 
     """Return the cells that the regions of some blocks leave, with their statements. Cost: pieces times blocks."""
     cuts = cuts_of(facts, blocks)
     words, values, _ = atoms(facts, cuts, start_of(facts, cuts), maximum=maximum)
+    _, cutting_on = zeros_first(cuts, facts.allowed)
     matrix = np.stack(values, axis=1) if values else np.zeros((len(words), 0), dtype=np.int64)
     first, cell = same_rows(matrix)
     row, col, coef = [np.full(len(first), facts.rows)], [np.arange(len(first))], [np.ones(len(first), dtype=np.int64)]
-    for cut, value in zip(cuts, values, strict=True):
+    for cut, value in zip(cutting_on, values, strict=True):
         s, c, a = cut.entries(value[first])
         row.append(s)
         col.append(c)

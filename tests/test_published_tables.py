@@ -1,0 +1,138 @@
+"""Published tables: zeros before anything is cut, equal figures, cross-tables; brute force and known answers."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import published_cases as cases
+import pytest
+import random_tables
+from extras import encoded
+
+import recon
+from recon.certificates.issuing import contradiction_certificate, world_certificate
+from recon.certificates.verifying import verify
+from solvers.cells.linear_system import same_columns
+from solvers.cells.system import system_of
+from solvers.foundation.errors import TooLarge
+from solvers.foundation.limits import Limits
+
+TRACTS = {"a": 1, "b": 1, "c": 270_273_024}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_tables_are_what_brute_force_says(seed):
+    kinds = random_tables.main(80, f"tests {seed}")
+    assert min(kinds[k] for k in ("one data set", "several", "contradiction")) > 2, kinds
+
+
+@pytest.mark.parametrize("tract", TRACTS)
+def test_census_tracts_are_counted_exactly(tract):
+    found = recon.count(encoded(cases.published(f"tract_{tract}")), "multiset")
+    assert (found.status, found.value) == ("exact", TRACTS[tract])
+
+
+def test_the_only_data_set_of_a_tract_is_certified():
+    got = encoded(cases.published("tract_b"))
+    world = recon.reconstruct(got)
+    assert world.unique
+    certificate = world_certificate(got, world, None)
+    assert [c.error for c in verify(certificate, got).checked] == [""]
+    less = cases.published("tract_b")
+    less["models"][0]["statements"] = [f for f in less["models"][0]["statements"] if f["count"]]
+    assert all(c.error for c in verify(certificate, encoded(less)).checked)
+
+
+def test_zeros_bar_rows_before_anything_is_cut():
+    """Two million combinations, of which zeros leave 130: no limit on cells or memory is met on the way."""
+    release = encoded(cases.published("tract_c")).statements
+    assert math.prod(len(a.sizes) for a in release.domain.attributes) > 200_000
+    system = system_of(release, Limits(cells=1_000, memory=1 << 24))
+    assert len(system.words) == 130
+
+
+def test_the_rest_of_a_whole_is_empty_where_its_listed_parts_add_up_to_it():
+    """Five people, and the one value that they have of each of seven attributes: one of two million cells is live."""
+    attributes = [{"name": f"a{k}", "values": list(range(8))} for k in range(7)]
+    figures = [
+        {"where": {f"a{k}": v, f"a{k + 1}": w}, "at_most": 5} for k in range(6) for v in range(8) for w in (0, 1)
+    ]
+    figures += [{"where": {f"a{k}": k}, "count": 5} for k in range(7)]
+    release = {"recon": 1, "domain": {"attributes": attributes}, "rows": 5}
+    release["models"] = [{"kind": "table", "statements": figures}]
+    assert len(system_of(encoded(release).statements, Limits(cells=100)).words) == 1
+    release["rows"] = 6
+    with pytest.raises(TooLarge):
+        system_of(encoded(release).statements, Limits(cells=100))
+
+
+def test_the_rest_of_a_group_is_empty_where_its_listed_parts_add_up_to_it():
+    attributes = [{"name": "area", "values": [0, 1]}, {"name": "age", "values": list(range(9))}]
+    figures = [{"where": {"area": 0}, "count": 3}, {"where": {"area": 0, "age": 2}, "at_least": 2}]
+    figures += [{"where": {"area": 0, "age": {"in": [4, 5]}}, "count": 1}]
+    release = {"recon": 1, "domain": {"attributes": attributes}, "rows": 4}
+    release["models"] = [{"kind": "table", "statements": figures}]
+    system = system_of(encoded(release).statements, Limits())
+    assert sorted(system.sizes) == [1, 2, 9]  # age 2 and ages 4, 5 in area 0; area 1
+    figures[1]["at_least"] = 1
+    assert sorted(system_of(encoded(release).statements, Limits()).sizes) == [1, 2, 6, 9]
+
+
+def test_memory_is_estimated_from_live_cells():
+    release = encoded(cases.cross_tables("table")).statements
+    assert len(system_of(release, Limits(memory=1 << 22)).words) == 150
+    with pytest.raises(TooLarge, match="entries of statements over cells"):
+        system_of(encoded(cases.published("itemsets_0002")).statements, Limits(memory=1 << 20))
+
+
+@pytest.mark.parametrize("form", ["table", "trees", "csv"])
+def test_cross_tables_say_the_same_in_every_form(form, tmp_path):
+    release = cases.cross_tables("table" if form == "csv" else form)
+    if form == "csv":
+        domain = tmp_path / "domain.json"
+        domain.write_text(json.dumps({"recon": 1, "domain": release["domain"]}), encoding="utf-8")
+        for i, text in enumerate(cases.as_csv(release)):
+            (tmp_path / f"{i:02}.csv").write_text(text, encoding="utf-8")
+        got = recon.load(*sorted(map(str, tmp_path.glob("*.csv"))), domain=str(domain))
+    else:
+        got = encoded(release)
+    assert recon.count(got, "multiset").value == 1
+    person = cases.people()[0]
+    profile = {f"a{i}": v for i, v in enumerate(person)}
+    bound = recon.bound(got, profile)
+    assert (bound.min, bound.max) == (cases.people().count(person),) * 2
+
+
+def test_itemsets_leave_one_data_set_with_a_certificate():
+    got = encoded(cases.itemsets(2))
+    world = recon.reconstruct(got, limits=Limits(60))
+    assert world.unique
+    assert world_certificate(got, world, Limits(60)) is not None
+
+
+def test_a_contradiction_behind_a_zero_names_both_figures():
+    attributes = [{"name": "sex", "values": ["f", "m"]}, {"name": "old", "values": [0, 1]}]
+    figures = [{"where": {"sex": "f"}, "count": 0}, {"where": {"sex": "f", "old": 1}, "count": 1}, {"count": 3}]
+    release = {"recon": 1, "domain": {"attributes": attributes}, "models": [{"kind": "table", "statements": figures}]}
+    got = encoded(release)
+    named = " ".join(recon.count(got).conflict)
+    assert "sex = f: 0" in named.replace(")", "")
+    assert "old = 1: at least 1" in named.replace(")", "")
+    assert "statement 2" not in named
+    assert contradiction_certificate(got, None) is not None
+
+
+def test_equal_columns_are_found_where_hashes_collide(monkeypatch):
+    from solvers.cells import linear_system
+
+    row = np.array([0, 0, 1, 2, 1, 0], dtype=np.int64)
+    col = np.array([0, 1, 1, 2, 3, 3], dtype=np.int64)
+    coef = np.array([1, 1, 2, 3, 2, 1], dtype=np.int64)
+    for weights in (linear_system.hashes, lambda width: np.ones(width, dtype=np.uint64)):
+        monkeypatch.setattr(linear_system, "hashes", weights)
+        first, group = same_columns(row, col, coef, 5)
+        assert group[1] == group[3]
+        assert len(set(group.tolist())) == len(first) == 4
+        assert sorted(group[first].tolist()) == [0, 1, 2, 3]
