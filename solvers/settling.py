@@ -16,6 +16,7 @@ from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release, Settled
 
 NOT_USED = "its leaf values are not used"  # and why, behind the name of a model
+PREFIX = 0.2  # of the time for one try of which trees agree
 SETTLING = 0.8  # of the time for leaf values, before what they prove is asked about
 
 
@@ -58,6 +59,10 @@ def settle_all(release: Release, limits: Limits) -> Release:
             raise TypeError(f"{proved.engine} answered Settle with a {type(proved).__name__}")
         if proved.failed:
             line = f"{model.name}: {NOT_USED}: {proved.failed}"
+            kept = agreeing(found, number, limits)
+            if kept < len(model.blocks):
+                line += f"; from tree {kept} on trees may be about other rows: what they count is left out"
+            found = with_first_trees(found, number, kept)
             blocks = tuple(only_sizes(b) if i in model.blocks else b for i, b in enumerate(found.blocks))
             found = replace(found, blocks=blocks, loosened=(*found.loosened, line))
             continue
@@ -65,6 +70,41 @@ def settle_all(release: Release, limits: Limits) -> Release:
             found = with_block(found, number, proved)
         left += [] if proved.status == "exact" else [model]
     return replace(found, boosted=tuple(left))
+
+
+def agreeing(release: Release, number: int, limits: Limits) -> int:
+    """Return how many trees of a model, from the first one on, agree with each other: at least 1.
+
+    One training set explains them; what the next one says contradicts that, so that it may be about other rows. Cost:
+    every prefix that is tried is settled by itself, about log2 of the trees many.
+    """
+    low, high = 1, len(release.boosted[number].trees)
+    while high - low > 1:
+        middle = (low + high) // 2
+        part = with_first_trees(release, number, middle)
+        model = part.boosted[number]
+        one = replace(part, boosted=(replace(model, trees=model.trees[:middle]),))
+        try:
+            found = answer(one, Settle(0), limits.share(PREFIX))
+        except (Unsupported, Inconclusive):
+            break
+        agrees = isinstance(found, SettledAnswer) and not found.failed and found.boxes is not None
+        low, high = (middle, high) if agrees else (low, middle)
+    return low
+
+
+def with_first_trees(release: Release, number: int, kept: int) -> Release:
+    """Return the release without what trees of a model count from number `kept` on."""
+    gone = set(release.boosted[number].blocks[kept:])
+    most = UNBOUNDED if release.rows.high is None else release.rows.high
+    return replace(release, blocks=tuple(opened(b, most) if i in gone else b for i, b in enumerate(release.blocks)))
+
+
+def opened(block: Block, most: int) -> Block:
+    """Return a partition that says nothing of its regions, which have up to `most` rows; other blocks as they are."""
+    if not isinstance(block, Partition):
+        return block
+    return replace(block, low=np.zeros_like(block.low), high=np.full_like(block.high, most))
 
 
 def only_sizes(block: Block) -> Block:

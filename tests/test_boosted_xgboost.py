@@ -114,8 +114,8 @@ def test_whole_weights_look_like_repeated_rows_and_are_assumed_away():
 
 def first(name="honest"):
     booster = json_booster(stored(name))
-    shares, factor = starting_shares(booster)
-    return booster.trees[0], sizes(booster.trees[0], shares[0], factor)
+    begin = starting_shares(booster)
+    return booster.trees[0], sizes(booster.trees[0], begin.shares[0], begin.factor)
 
 
 def test_rates_are_those_of_the_first_tree_or_none():

@@ -109,7 +109,12 @@ def test_pickled_lightgbm_models_name_their_classes(file):
 def test_xgboost_models_say_what_the_library_says(file):
     draft, truth = read_xgboost(strict_json(text_of(file))), INDEX[file]["truth"]
     assert broken(draft, data_of(file)) == []
-    assert draft.rows.low == draft.rows.high == INDEX[file]["rows"]
+    assert draft.rows.low == INDEX[file]["rows"]
+    if isinstance(draft.models[0], Table):  # three classes from base_score 0.5: nothing tells whether rows were drawn
+        assert draft.rows.high is None
+        assert "classes" in file
+        return
+    assert draft.rows.high == INDEX[file]["rows"]
     tree, held = trees_of(draft)[0], truth["trees"][0]["counts"]
     if len(held[0]) == 2:
         found = [n.support for n in tree.nodes if n.condition is None]

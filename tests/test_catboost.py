@@ -159,9 +159,14 @@ def test_a_tree_that_no_row_can_walk_is_refused():
 def test_ubjson_says_what_json_says(file):
     draft = draft_of(file)
     same = read_xgboost(strict_json((GOLDEN / file).with_suffix(".json").read_text(encoding="utf-8")))
-    assert draft.models == same.models
-    assert (draft.rows, draft.features, draft.origin.counts) == (same.rows, same.features, same.origin.counts)
+    assert draft.features == same.features
     assert broken(draft, file) == []
+    if "classes" in file:  # three classes from base_score 0.5: only the pickle says that no rows were drawn
+        assert same.rows.high is None
+        assert (draft.rows.high is None) == file.endswith(".ubj")
+        return
+    assert draft.models == same.models
+    assert (draft.rows, draft.origin.counts) == (same.rows, same.origin.counts)
     # A pickle holds the settings too: that no tree saw a sample of the rows is then no assumption.
     assert (NOT_STATED in draft.origin.notes) == file.endswith(".ubj")
     assert (XGB_NOT_WEIGHTED in draft.origin.notes) == file.endswith(".pkl")

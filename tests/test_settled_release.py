@@ -109,8 +109,8 @@ def test_where_an_assumption_fails_leaf_values_are_not_used_and_that_is_said(say
     found = settled_release(release)
     assert found.statements.boosted == ()
     line = "boosting: its leaf values are not used: rows are weighted, or training went on"
-    assert line in found.assumptions
-    assert line in recon.count(release).trail
+    assert any(one.startswith(line) and "from tree 1 on trees may be" in one for one in found.assumptions)
+    assert any(one.startswith(line) for one in recon.count(release).trail)
     assert recon.count(release).status == "bounds"
     assert as_released(found) is release
     assert settled_release(found) is found

@@ -21,6 +21,7 @@ import pandas as pd
 
 from encoders.domain.values import Listed, plain
 from encoders.encode.encoder import EncodedRelease
+from recon.certificates.assumed import contradicted, refuted
 from recon.certificates.certificate_format import VERSION, Json, digest, level_json, naming_steps, only_world, seal_of
 from recon.certificates.position_claims import located, positions_json
 from recon.files.writing import writing
@@ -105,6 +106,8 @@ def profile_certificates(
     once; certificates that rest on the same removals hold them together, as one object. `asked`: the profiles as they
     were asked about, and the multipliers of the answer. Cost: a proof per distinct profile, most by a look at one leaf.
     """
+    if refuted(release):
+        return [None] * len(verdicts)
     read, release = release, as_proved(release)
     chosen, multipliers = asked if asked is not None and release is read else (select_frame(release, frame), {})
     boxes = chosen.boxes()
@@ -136,6 +139,8 @@ def position_certificate(
     None where positions are not known or nothing was proved of them. Of each position it says what is proved of every
     attribute, the label included. Cost: a replay of all removals, and another of those that it rests on.
     """
+    if refuted(release):
+        return None
     release = as_proved(release)
     certifier = Certifier(release.statements, limits)
     if (claim := certifier.located(rows)) is None:
@@ -149,8 +154,11 @@ def position_certificate(
 def contradiction_certificate(release: EncodedRelease, limits: Limits | None) -> Json | None:
     """Return the certificate that there is no possible world, None where no proof was found.
 
+    None as well of a model file: what contradicts itself there are its figures and what its reader assumes.
     At a confidence below 1: that no dataset has all its noise inside the joint intervals.
     """
+    if contradicted(release):
+        return None
     release = as_proved(release)
     certifier = Certifier(release.statements, limits)
     proof = certifier.prove(NoWorld())
@@ -162,6 +170,8 @@ def contradiction_certificate(release: EncodedRelease, limits: Limits | None) ->
 
 def world_certificate(release: EncodedRelease, world: World, limits: Limits | None) -> Json | None:
     """Return the certificate that a world is the only one, None where no proof was found."""
+    if refuted(release):
+        return None
     release = as_proved(release)
     certifier = Certifier(release.statements, limits)
     indices, times = np.unique(world.indices(), axis=0, return_counts=True)

@@ -19,6 +19,7 @@ from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from recon.certificates.agreement import VerifiedClaim, agreement
+from recon.certificates.assumed import contradicted
 from recon.certificates.certificate_format import (
     SHARING,
     VALUES,
@@ -41,7 +42,7 @@ from solvers.display.displayed import LINES, Displayed, Facts
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import AnyProof, LeafValues, Removals
+from solvers.kernel.claims import AnyProof, LeafValues, NoWorld, Removals
 from solvers.kernel.proof_format import (
     MAX_MODELS,
     keys,
@@ -395,7 +396,10 @@ def check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
         raise CertificateError(f"it is about other statements or another domain than this release: {how}")
     if found["assumptions"] != list(release.assumptions):
         raise CertificateError("it assumes something else than this release does")
-    verifier.verify(claim_of(found["claim"], release, boxes), readings.proof(found["proof"]))
+    claim = claim_of(found["claim"], release, boxes)
+    if isinstance(claim, NoWorld) and (why := contradicted(release)):
+        raise CertificateError(f"that no data set fits a model file proves nothing about it: {why}")
+    verifier.verify(claim, readings.proof(found["proof"]))
 
 
 def kind_of(found: Any) -> str:

@@ -153,9 +153,11 @@ def count(
         found |= {"certificate": proved} if proved is not None else {}
         print_json(found | ({"estimates": counted} if counted else {}) | rule_json(added))
     elif measures.status == "unsat":
+        from recon.certificates.assumed import contradicted
         from recon.certificates.certificate_format import certified_lines
 
-        print_lines("possible worlds: 0: the statements contradict each other")
+        why = contradicted(release)
+        print_lines(f"possible worlds: 0: the statements contradict each other{f': {why}' if why else ''}")
         print_lines(
             *(f"  {source}" for source in measures.counted.conflict), *certified_lines(proved), *doubts(release)
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from recon.auditing.facts import facts_of
 from recon.auditing.findings import Findings
+from recon.certificates.assumed import contradicted
 from recon.certificates.certificate_format import certified_lines
 from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
 from recon.leaf_values.wording import audit_json as leaf_value_json
@@ -139,6 +140,8 @@ class Report(Displayed, Audited):
             return empty_sections(found.empty)
         if found.measures.status == "unsat":
             conflict = [*found.measures.counted.conflict, *certified_lines(found.certificate), *doubts(found.release)]
+            why = contradicted(found.release)
+            conflict = [*([f"then {why}"] if why else []), *conflict]
             return [("No possible world: the statements contradict each other", conflict)]
         noise, certain = noise_lines(found.release, found.measures, found.bought), found.release.certain
         level = (

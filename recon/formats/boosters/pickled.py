@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -46,7 +47,9 @@ def read(thing: Thing, form: str) -> Draft:
         handle = booster.get("handle")
         if not isinstance(handle, (bytes, bytearray)) or not looks_like_xgboost_ubj(bytes(handle[:HEAD])):
             raise Unsupported("the pickled XGBoost booster is of an old version: save_model('model.json') is read")
-        found = read_xgboost_ubj(bytes(handle), current().left, class_values(thing))
+        missing = thing.get("missing")
+        marker = float(missing) if isinstance(missing, (int, float)) and math.isfinite(missing) else None
+        found = read_xgboost_ubj(bytes(handle), current().left, class_values(thing), marker)
         return called(found, f"XGBoost, UBJSON in a {form}")
     text = next((t for key in ("_handle", "handle") if isinstance(t := booster.get(key), str)), None)
     if text is None:

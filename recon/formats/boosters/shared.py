@@ -73,11 +73,11 @@ class Grown:
             todo.append((right, other))
             todo.append((left, None if path is None else narrowed(path, split.feature, split.test)))
 
-    def at_least(self, rows: Sequence[int], name: str) -> Iterator[Figure]:
-        """Yield "at least so many rows" for every leaf with rows."""
+    def at_least(self, rows: Sequence[int], name: str, most: Sequence[int] | None = None) -> Iterator[Figure]:
+        """Yield "at least so many rows" (and at most) for every leaf with rows."""
         for i, path in self.paths():
             if path and rows[i] > 0:
-                yield Figure(path, low=rows[i], name=f"{name}, leaf {i}")
+                yield Figure(path, low=rows[i], high=None if most is None else most[i], name=f"{name}, leaf {i}")
 
     def of_class(self, counts: Sequence[int], label: str, value: Value, name: str) -> Iterator[Figure]:
         """Yield how many rows of one class every leaf has."""

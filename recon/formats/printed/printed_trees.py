@@ -21,6 +21,7 @@ from encoders.models.models import AnyModel, Figure, Provenance, Statistic, Tabl
 from encoders.models.nodes import Node, Nodes, Support
 from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.binding import Binder, border, comparison
+from recon.formats.drafts.copies import copies_note, divided
 from recon.formats.drafts.drafts import Draft, bind
 from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
@@ -251,11 +252,15 @@ def draft_of(
     origin: Provenance,
     label: str = "label",
     ordered: bool = True,
+    weights: bool = False,
 ) -> PrintedDraft:
     """Return the draft of a printed tree; `names` are those of the columns of its counts (None: unknown).
 
+    `weights`: whether its counts are sums of weights, with no number of rows beside them.
+
     Where a name is unknown it says no more than sizes, until it is bound to a label of as many values.
     """
+    nodes, origin = without_copies(nodes, names, origin) if weights else (nodes, origin)
     leaves = [n.facts for n in nodes if n.feature is None]
     low, high = total(f.size for f in leaves)
     if low > MAX_ROWS:
@@ -278,6 +283,26 @@ def draft_of(
         names=tuple(names),
         ordered=ordered,
     )
+
+
+def without_copies(
+    nodes: Sequence[Branch], names: Sequence[Value | None], origin: Provenance
+) -> tuple[Sequence[Branch], Provenance]:
+    """Return the nodes with intervals for the counts of classes that have a common divisor in all leaves."""
+    known = [[high for _, (low, high) in n.facts.classes if low == high] for n in nodes if n.feature is None]
+    columns = [[0 if n is None else n for n in row] for row in known]
+    if not names or any(len(row) != len(names) for row in columns):
+        return nodes, origin
+    divisors, _ = divided(columns)
+    if max(divisors) == 1:
+        return nodes, origin
+    out = []
+    for n in nodes:
+        classes = tuple((k, (low // divisors[k], high)) for k, (low, high) in n.facts.classes)
+        out.append(n if n.feature else replace(n, facts=LeafCounts(total(i for _, i in classes), classes)))
+    shown = [k if name is None else name for k, name in enumerate(names)]
+    notes = (copies_note(divisors, shown), *(note for note in origin.notes if note != PLAIN_ROWS))
+    return out, replace(origin, counts=("ratio",), notes=notes)
 
 
 def values_of(names: Iterable[str]) -> dict[str, Value]:

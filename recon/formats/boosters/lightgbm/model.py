@@ -266,11 +266,20 @@ class Reading:
         params = self.booster.params
         if self.booster.average or (params is not None and bagged(params)):
             return None
-        if params is None and not self.proved:
+        if params is None and not (self.proved and self.undrawn()):
             return None
         if params is not None and sparse_rounds(params) <= self.trees[0][0] // max(1, self.booster.per_round):
             return None
         return sum(first.count)
+
+    def undrawn(self) -> bool:
+        """Return whether a file without parameters shows that no rows were drawn for the first trees.
+
+        They have a starting score (the first tree's shrinkage is then 1), that of the very classes that they count,
+        and all trees have as many rows. From 0 on, drawn rows leave no trace while they are the same (bagging_freq).
+        """
+        same = len({sum(tree.count) for _, tree, _ in self.trees}) == 1
+        return same and (self.booster.per_round > 1 or self.trees[0][1].rate == 1)
 
     def first_round(self, t: int, tree: Stored, grown: Grown) -> tuple[int, ...] | None:
         """Return the rows of the tree's class (binary: the second) per leaf of the file, where they are proved."""
@@ -289,6 +298,8 @@ class Reading:
         known = Rates(rates) if self.booster.params is None else parameters(self.booster.params, rates)
         if known is None or (self.booster.params is not None and bagged(self.booster.params)):
             return None
+        if self.booster.params is None and not rates:  # nor lambda_l2: two unknown numbers explain any two leaves
+            return None
         by_set = np.zeros(len(tree.value), dtype=np.bool_)
         for split, (left, right) in zip(grown.splits, grown.children, strict=True):
             if split is not None and split.test.values is not None:
@@ -298,7 +309,7 @@ class Reading:
         arrays = (np.array(tree.count, dtype=np.int64), np.array(tree.weight), np.array(tree.value), by_set)
         held = Round(*arrays, tree.start, tree.rate, self.rounded)
         found = class_counts(held, objective, known)
-        if found is None and known.ridges == (0.0,) and not by_set.any():
+        if found is None and known.sure and known.ridges == (0.0,) and not by_set.any():
             found = class_counts(held, objective, Rates(()))  # trained on, or at rates that changed: any rate
         return found
 

@@ -20,6 +20,8 @@ from solvers.foundation.errors import Unsupported
 SINGLE = 2.0**-23  # relative error of a float32 figure, twice over
 MAX_LEFT = 5_000  # explanations by the leaves that are compared with the inner nodes
 WHOLE = {"reg:squarederror", "reg:linear"}  # every row's hessian is 1 in every round
+ROBUST = {"reg:absoluteerror", "reg:quantileerror"}  # the same; leaf values are quantiles of residuals
+LOGISTIC = {"binary:logistic", "binary:logitraw", "reg:logistic"}  # hessian p (1 - p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,27 +33,52 @@ class Cover:
     off: float = 0.0
 
 
-def starting_shares(booster: Booster) -> tuple[tuple[float, ...], float]:
-    """Return the share that rows start at, per class with trees (() where covers are rows), and the hessian's factor.
+@dataclass(frozen=True)
+class Start:
+    """What an objective says about covers: where rows start, and what one row adds to a first cover.
+
+    `shares`: the share that rows start at, per class with trees; () where covers of no class are known. `factor`: of
+    the hessian p (1 - p), or the hessian itself. `every`: covers of all rounds are rows. `classes`: labels are 0 and 1.
+    `margin`: the score of the first round, None where later covers are not predicted. `balanced`: an estimated
+    base_score makes all gradients sum to 0.
+    """
+
+    shares: tuple[float, ...]
+    factor: float = 1.0
+    every: bool = False
+    classes: bool = False
+    margin: float | None = None
+    balanced: bool = True
+
+
+def starting_shares(booster: Booster) -> Start:
+    """Return what a booster's objective and base_score say about covers.
 
     Raises `Unsupported` for objectives whose covers are no sizes.
     """
     if booster.base is None:
-        return (0.5,), 1.0
-    if booster.objective in WHOLE:
-        return (), 1.0
-    if booster.objective == "binary:logistic" and len(booster.base) == 1:
-        if not 0 < booster.base[0] < 1:
-            raise Unsupported(f"the XGBoost model's base_score {booster.base[0]:g} is no share")
-        return (float(np.float32(booster.base[0])),), 1.0
+        return Start((0.5,), classes=True, margin=0.0)
+    if booster.objective in WHOLE | ROBUST:
+        return Start((), every=True, balanced=booster.objective in WHOLE)
+    if booster.objective in LOGISTIC and len(booster.base) == 1:
+        base = booster.base[0]
+        if booster.objective == "binary:logitraw":  # its base_score is a score, not a share
+            return Start((1 / (1 + math.exp(-max(-80.0, min(80.0, base)))),), classes=True, margin=base, balanced=False)
+        if not 0 < base < 1:
+            raise Unsupported(f"the XGBoost model's base_score {base:g} is no share")
+        share = float(np.float32(base))
+        return Start((share,), classes=booster.objective != "reg:logistic", margin=math.log(share / (1 - share)))
     if booster.objective in ("multi:softprob", "multi:softmax") and 2 <= booster.classes <= 10_000:
         scores = booster.base if len(booster.base) == booster.classes else (0.0,) * booster.classes
         top = max(scores)
         powers = [math.exp(max(-700.0, s - top)) for s in scores]
-        return tuple(x / sum(powers) for x in powers), 2.0
+        return Start(tuple(x / sum(powers) for x in powers), 2.0, classes=True)
+    if booster.objective == "count:poisson" and len(booster.base) == 1 and 0 < booster.base[0] < 1e6:
+        return Start((), booster.base[0] * math.exp(booster.max_delta_step))
     raise Unsupported(
-        f"covers of XGBoost's objective {booster.objective[:40]!r} say nothing about numbers of rows: only "
-        "binary:logistic, multi:softprob, multi:softmax and reg:squarederror are read"
+        f"covers of XGBoost's objective {booster.objective[:40]!r} are sums that depend on the target from the first "
+        "round on, so that they are no numbers of rows: fit it with binary:logistic, multi:softprob, count:poisson, "
+        "reg:squarederror, reg:absoluteerror or reg:quantileerror, or publish fewer figures"
     )
 
 
@@ -59,7 +86,7 @@ def sizes(tree: Stored, share: float | None, factor: float) -> Cover | None:
     """Return the rows of every node, None where some cover is no whole number of equal hessians."""
     cover = np.array(tree.cover)
     off = 0.0 if share is None else share_error(share)
-    h = 1.0 if share is None else factor * share * (1 - share)
+    h = factor if share is None else factor * share * (1 - share)
     if h <= 0 or bool((cover < 0).any()):
         return None
     rows = cover / h

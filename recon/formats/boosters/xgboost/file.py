@@ -47,6 +47,7 @@ class Booster:
     averaged: bool = False  # the starting scores are what the training rows average to (XGBoost 3.1 and later)
     hints: dict[str, AnyAttribute] = field(default_factory=dict)
     dart: bool = False
+    max_delta_step: float = 0.0
 
     @property
     def dump(self) -> bool:
@@ -129,6 +130,8 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> Booster:
     weigh = objective.get("reg_loss_param")
     if isinstance(weigh, dict) and real(weigh.get("scale_pos_weight", 1), "reg_loss_param.scale_pos_weight") != 1:
         raise Unsupported("the XGBoost model weighs its classes (scale_pos_weight): its covers are no numbers of rows")
+    poisson = objective.get("poisson_regression_param")
+    step = real(poisson.get("max_delta_step", 0.7), "max_delta_step") if isinstance(poisson, dict) else 0.0
     hints: dict[str, AnyAttribute] = {}
     for n, values in categories.items():
         if values and len(set(values)) == len(values):
@@ -149,6 +152,7 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> Booster:
         str(params.get("boost_from_average")) == "1" and version_of(found) >= [3, 1],
         hints,
         dart,
+        step,
     )
 
 
@@ -281,7 +285,7 @@ def dump_booster(found: Any) -> Booster:
     if not isinstance(found, list) or not found:
         raise ReleaseError("is no JSON of XGBoost's dump_model(dump_format='json'): a list of trees is expected")
     names: dict[str, None] = {}
-    trees = [dump_tree(tree, f"trees[{t}]", names) for t, tree in enumerate(found[:1])]
+    trees = [dump_tree(tree, f"trees[{t}]", names) for t, tree in enumerate(found[:2])]
     every = list(names)
     named = not all(n[:1] == "f" and n[1:].isdigit() for n in every)
     return Booster("XGBoost, dump_model JSON", every, named, "", 0, None, 1, trees)
