@@ -7,8 +7,8 @@ from typing import Any
 import typer
 
 from recon.cli.releasing.policy import gate, policy
+from recon.console.exit_codes import USAGE, of_error
 from recon.console.guarding import Commands
-from recon.console.output import USAGE, exit_code
 from recon.policies.assessing import assess
 from recon.policies.policy import Policy, Threshold
 
@@ -92,5 +92,5 @@ def ran(*arguments: object) -> int:
             show()
             return USAGE
         print(error)
-        return exit_code(error)
+        return of_error(error)
     return code if isinstance(code, int) else 0

@@ -25,7 +25,7 @@ from extras import extra
 from typer.testing import CliRunner
 
 from recon.cli.commands import inspecting as command
-from recon.console.output import exit_code
+from recon.console.exit_codes import of_error
 from recon.formats.detection import read_draft
 from recon.formats.release.reading import parse
 from recon.formats.sklearn.trees.seeds import bags, explain_bags, labels_from_weights
@@ -852,7 +852,7 @@ def run():
     def call(*arguments, stdin=None):
         result = CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
         error = result.exception
-        code = exit_code(error) if error is not None and not isinstance(error, SystemExit) else result.exit_code
+        code = of_error(error) if error is not None and not isinstance(error, SystemExit) else result.exit_code
         return code, result.stdout, result.stderr or str(error)
 
     return call

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy_cases import HOSTILE, facts_of, group, policy_of, ran
 
-from recon.console.output import USAGE, exit_code
+from recon.console.exit_codes import USAGE, of_error
 from recon.policies.assessing import assess, least_loss
 from recon.policies.checks import PLACES
 from recon.policies.facts import Facts
@@ -162,8 +162,8 @@ def test_any_bytes_are_a_policy_or_refused(data):
 
 def test_a_wrong_policy_is_wrong_usage():
     error = PolicyError("p.toml: ...")
-    assert exit_code(error) == USAGE
-    assert exit_code(pickle.loads(pickle.dumps(error))) == USAGE
+    assert of_error(error) == USAGE
+    assert of_error(pickle.loads(pickle.dumps(error))) == USAGE
 
 
 # What they extend

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import recon
 from recon.cli.app import app
-from recon.console.output import exit_code
+from recon.console.exit_codes import of_error
 from recon.files.locating import located, model_file
 from recon.inspection.inspecting import inspect, inspect_bytes
 from recon.inspection.stripping import strip
@@ -41,7 +41,7 @@ def run(*arguments):
 def code(done):
     """Return the exit code that the command line ends with."""
     ended = isinstance(done.exception, SystemExit) or done.exception is None
-    return done.exit_code if ended else exit_code(done.exception)
+    return done.exit_code if ended else of_error(done.exception)
 
 
 @pytest.mark.parametrize("name", STORED)

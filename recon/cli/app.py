@@ -27,6 +27,7 @@ from recon.cli.studies.attack import attack_app
 from recon.cli.studies.learn import learn_app
 from recon.cli.studies.reproduce import reproduce
 from recon.console.channels import lost_output
+from recon.console.exit_codes import DONE, INCONCLUSIVE, INTERNAL, INTERRUPTED, UNREADABLE, USAGE, of_error
 from recon.console.guarding import Commands
 from recon.console.options import (
     Certificates,
@@ -57,21 +58,7 @@ from recon.console.options import (
     WorldOut,
     bounded,
 )
-from recon.console.output import (
-    DONE,
-    INCONCLUSIVE,
-    INTERNAL,
-    INTERRUPTED,
-    UNREADABLE,
-    USAGE,
-    exit_code,
-    print_error,
-    print_json,
-    print_lines,
-    records,
-    working,
-    write_table,
-)
+from recon.console.output import print_error, print_json, print_lines, records, working, write_table
 from recon.console.version import VERSION
 from solvers.foundation.escaping import shown
 
@@ -398,7 +385,7 @@ def run_app() -> None:
         if not isinstance(error.__context__, OSError):
             raise
         print_error(error.__context__)
-        sys.exit(exit_code(error.__context__))
+        sys.exit(of_error(error.__context__))
     except Exception as error:  # the one place that turns whatever went wrong into a sentence
         # Usage errors are click's, which some versions of typer carry under a name of their own.
         if callable(show_usage := getattr(error, "show", None)):
@@ -406,7 +393,7 @@ def run_app() -> None:
             show_usage()
             sys.exit(USAGE)
         print_error(error)
-        sys.exit(exit_code(error))
+        sys.exit(of_error(error))
     if code == INTERRUPTED:
         print_error(KeyboardInterrupt())
         code = INCONCLUSIVE

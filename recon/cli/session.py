@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from recon.console.output import CONTRADICTION, DONE, INCONCLUSIVE, ended_at_once
+from recon.console.exit_codes import of_status
+from recon.console.output import ended_at_once
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
@@ -75,12 +76,6 @@ def open_release(
     return settled_release(release, limits)
 
 
-def code_of(status: str) -> int:
-    """Return the exit code of a status."""
-    open_ones = dict.fromkeys(("bounds", "unknown", "empty"), INCONCLUSIVE)
-    return {"unsat": CONTRADICTION, **open_ones}.get(status, DONE)
-
-
 def finish(status: str) -> None:
     """End with the exit code of a status."""
-    raise typer.Exit(code_of(status))
+    raise typer.Exit(of_status(status))

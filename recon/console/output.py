@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, limits with progress and Ctrl-C, tables written by extension."""
+"""What all commands share: limits with progress and Ctrl-C, tables written by extension."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from recon.files.spreadsheets import write_csv
 from recon.files.writing import writing
-from solvers.foundation.errors import ContradictionError, Inconclusive, PolicyError, ReconError, ReleaseError
+from solvers.foundation.errors import ReconError, ReleaseError
 from solvers.foundation.escaping import json_shown, shown_lines
 
 if TYPE_CHECKING:
@@ -23,20 +23,7 @@ if TYPE_CHECKING:
 
     from solvers.foundation.limits import Limits
 
-DONE, VIOLATED, USAGE, UNREADABLE, INCONCLUSIVE, CONTRADICTION, INTERNAL = 0, 1, 2, 3, 4, 5, 70
-INTERRUPTED = 130  # what typer returns for a Ctrl-C of its own
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-def exit_code(error: BaseException) -> int:
-    """Return the exit code of a refusal (docs/commands.md, "Exit codes")."""
-    if isinstance(error, ContradictionError):
-        return CONTRADICTION
-    if isinstance(error, PolicyError):
-        return USAGE
-    if isinstance(error, (Inconclusive, KeyboardInterrupt, MemoryError)):
-        return INCONCLUSIVE
-    return UNREADABLE if isinstance(error, (ReconError, OSError)) else INTERNAL
 
 
 def print_error(error: BaseException) -> None:

@@ -61,7 +61,8 @@ def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
 
     With `json` a list of objects, in the order of the files: an unreadable one has `file` and `error`.
     """
-    from recon.console.output import DONE, exit_code, print_error
+    from recon.console.exit_codes import DONE, gravest, of_error
+    from recon.console.output import print_error
     from recon.inspection.inspecting import inspect as inspected
     from solvers.foundation.errors import ReconError
 
@@ -72,7 +73,7 @@ def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
         try:
             found = inspected(file, memory)
         except (ReconError, OSError) as error:
-            worst = max(worst, exit_code(error))
+            worst = gravest((worst, of_error(error)))
             objects.append({"file": file, "error": str(error)})
             if json:
                 print_error(error)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from recon.cli.session import open_release
+from recon.console.exit_codes import INCONCLUSIVE
 from recon.console.options import (
     Confidence,
     DomainFile,
@@ -27,7 +28,7 @@ from recon.console.options import (
     Seed,
     known_epsilons,
 )
-from recon.console.output import INCONCLUSIVE, print_json, print_lines, records, working, write_table, write_text
+from recon.console.output import print_json, print_lines, records, working, write_table, write_text
 
 PriorName = Annotated[str, typer.Option("--prior", help="counts or worlds: what is thought before the release.")]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.session import open_release
+from recon.console.exit_codes import DONE, INCONCLUSIVE, VIOLATED
 from recon.console.options import (
     Confidence,
     DomainFile,
@@ -23,7 +24,7 @@ from recon.console.options import (
     Seconds,
     known_size,
 )
-from recon.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines, working
+from recon.console.output import print_json, print_lines, working
 from solvers.foundation.escaping import named
 
 if TYPE_CHECKING:

@@ -66,19 +66,20 @@ def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str
 
     With --json one list is printed; with --out NAME.md the reports go to NAME.1.md, NAME.2.md, ...
     """
+    from recon.console.exit_codes import DONE, gravest
     from recon.console.guarding import refuse_overwriting
     from recon.console.output import print_json, print_lines, write_text
 
     seconds = given.get("seconds")
     shared = given | {"seconds": None if seconds is None else seconds / folds}
-    out, worst, texts = given.get("out"), 0, []
+    out, worst, texts = given.get("out"), DONE, []
     print_lines(f"{file}: {folds} models of different parts of the rows, each a release of its own", file=sys.stderr)
     with tempfile.TemporaryDirectory() as place:
         paths = [fold_file(out or os.path.join(place, "report"), k) for k in range(1, folds + 1)]
         for path in paths:
             refuse_overwriting(given | {"out": path})
         for k, path in enumerate(paths, start=1):
-            worst = max(worst, code_of(audit, shared | {"files": [f"{file}#{k}"], "out": path}))
+            worst = gravest((worst, _code_of(audit, shared | {"files": [f"{file}#{k}"], "out": path})))
             if out:
                 print_lines(f"fold {k}: {path}", file=sys.stderr)
             elif os.path.exists(path):
@@ -97,9 +98,10 @@ def fold_file(out: str, fold: int) -> str:
     return f"{stem}.{fold}{ending}"
 
 
-def code_of(audit: Callable[..., None], given: dict[str, Any]) -> int:
+def _code_of(audit: Callable[..., None], given: dict[str, Any]) -> int:
     """Run one audit and return its exit code; a refusal is said, and the next one goes on."""
-    from recon.console.output import exit_code, print_error
+    from recon.console.exit_codes import of_error
+    from recon.console.output import print_error
     from solvers.foundation.errors import ReconError
 
     try:
@@ -108,5 +110,5 @@ def code_of(audit: Callable[..., None], given: dict[str, Any]) -> int:
         return int(ended.exit_code)
     except ReconError as error:
         print_error(error)
-        return exit_code(error)
+        return of_error(error)
     return 0

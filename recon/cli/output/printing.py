@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from recon.console.output import INCONCLUSIVE, INTERNAL, print_json, print_lines, records, write_table
+from recon.console.exit_codes import INCONCLUSIVE, INTERNAL
+from recon.console.output import print_json, print_lines, records, write_table
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease

@@ -6,14 +6,12 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from recon.cli.session import code_of
-from recon.console.output import DONE, INCONCLUSIVE, VIOLATED, print_lines
+from recon.console.exit_codes import of_verdict
+from recon.console.output import print_lines
 
 if TYPE_CHECKING:
     from recon.policies.policy import Policy
     from recon.report.audited import Audited
-
-CODES = {"met": DONE, "violated": VIOLATED, "inconclusive": INCONCLUSIVE}
 
 
 def policy_of(path: str | None) -> Policy | None:
@@ -31,8 +29,6 @@ def command_line() -> str:
 def ended(report: Audited, quietly: bool) -> int:
     """Return the exit code of a report: of its policy where there is one; `quietly`: the verdict is not shown yet."""
     told = report.assessment
-    if told is None or report.status == "unsat":
-        return code_of(report.status)
-    if quietly:
+    if told is not None and report.status != "unsat" and quietly:
         print_lines(f"{told.verdict}: {told.sentence}", file=sys.stderr)
-    return CODES[told.outcome]
+    return of_verdict(report.status, None if told is None else told.outcome)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recon.console.exit_codes import DONE, gravest, of_error, of_verdict
 from recon.console.guarding import same_file
 from recon.console.options import (
     Confidence,
@@ -21,19 +22,7 @@ from recon.console.options import (
     Seed,
     written_as,
 )
-from recon.console.output import (
-    CONTRADICTION,
-    DONE,
-    INCONCLUSIVE,
-    UNREADABLE,
-    VIOLATED,
-    exit_code,
-    print_error,
-    print_json,
-    print_lines,
-    working,
-    write_text,
-)
+from recon.console.output import print_error, print_json, print_lines, working, write_text
 
 if TYPE_CHECKING:
     from recon.policies.policy import Policy
@@ -58,13 +47,6 @@ JunitOut = Annotated[
     str | None,
     typer.Option("--junit", help="Write the checks as JUnit XML (.xml).", callback=written_as(".xml", json=False)),
 ]
-GRAVITY = (
-    DONE,
-    INCONCLUSIVE,
-    CONTRADICTION,
-    UNREADABLE,
-    VIOLATED,
-)  # exit codes of a gate, the one that counts most last
 
 
 def policy(
@@ -141,7 +123,7 @@ def gate(
     if json:
         print_json([said(one) for one in found])
     written(found, sarif, junit)
-    worst = max((one.code for one in found), key=lambda code: GRAVITY.index(code) if code in GRAVITY else len(GRAVITY))
+    worst = gravest(one.code for one in found)
     if worst != DONE:
         raise typer.Exit(worst)
 
@@ -167,11 +149,9 @@ def gated(
     except (ReconError, OSError) as error:
         print_error(error)
         why = " ".join(str(error).split()).removeprefix(f"{file}: ")
-        return Gate(file, exit_code(error), f"{file}: not audited: {why}", None, why)
+        return Gate(file, of_error(error), f"{file}: not audited: {why}", None, why)
     assessment = document["assessment"]
-    code = {"met": DONE, "violated": VIOLATED}.get(assessment["outcome"], INCONCLUSIVE)
-    if document["facts"]["status"] == "unsat":
-        code = CONTRADICTION
+    code = of_verdict(document["facts"]["status"], assessment["outcome"])
     return Gate(file, code, f"{file}: {assessment['verdict']}: {assessment['sentence']}", document)
 
 

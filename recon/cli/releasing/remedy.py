@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.session import open_release
+from recon.console.exit_codes import INCONCLUSIVE, VIOLATED
 from recon.console.options import DomainFile, Json, LogJson, MaxCells, Memory, Quiet, Seconds, Seed, suffix
-from recon.console.output import INCONCLUSIVE, VIOLATED, print_json, print_lines, working
+from recon.console.output import print_json, print_lines, working
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from recon.cli.releasing.ending import CODES
+from recon.console.exit_codes import DONE, of_verdict
 from recon.console.options import suffix
-from recon.console.output import DONE, write_text
+from recon.console.output import write_text
 
 SUFFIXES = {".html": "html", ".md": "md", ".txt": "txt", ".json": "json", ".sarif": "sarif", ".xml": "junit"}
 FORMATS = tuple(SUFFIXES.values())
@@ -53,7 +53,7 @@ def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo
 
         document = reassessed(document, demanded)
     write_text(rendered(document, form), out, private=True)
-    code = CODES[outcome(document)]
+    code = of_verdict("exact", outcome(document))
     if code != DONE:
         raise typer.Exit(code)
 
