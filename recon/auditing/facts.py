@@ -22,7 +22,7 @@ from recon.frames.describe import condition_text
 from recon.inspection.findings.severity import ROWS, is_counting
 from recon.inspection.inspecting import Inspection
 from recon.measures.figures import Measures
-from recon.measures.revealed.known import least_bits, pinned, system_of
+from recon.measures.revealed.known import interval_left, least_bits, pinned, system_of
 from recon.measures.system import groups_left_out, published_cells
 from recon.measures.unordered import bits_left
 from recon.policies.facts import (
@@ -39,6 +39,7 @@ from recon.policies.facts import (
     Unused,
     smallest_of,
 )
+from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 
@@ -49,6 +50,8 @@ ROWS_OPEN = Unknown("the number of rows is open", "rows")
 BY_DIFFERENCE = "published groups cut each other: smaller ones may follow by difference"
 BY_LEAF_VALUES = "leaf values may say more of classes than the counts that were read"
 TOGETHER = "where groups of several models, or figures, cut each other the class of more people may follow"
+BY_POSITION = "more may follow by position than propagation proved"
+BAGS_UNUSED = "the seeds that give the bags away are stored, and what follows from them was not worked out"
 TARGETS_TOGETHER = "several figures together may give away more than was found"
 STORED_LABELS = Unused("labels of training rows stand in the file", {"class_disclosure": "upper"})
 STORED_ROWS = Unused("training rows stand in the file", ROW_FIGURES)
@@ -79,13 +82,14 @@ def facts_of(found: Findings) -> Facts:
             "smallest_cell": cell,
             "class_disclosure": rows,
             "target_disclosure": targets(release, found.groups),
+            **by_position(found),
         },
         {"groups": groups, "cells": cells, "pure": pure},
         {
             "kinds_of_counts": counted_kinds(release),
             "profiles": None if found.profiles is None else asked(found.profiles),
             "profiles_in_all": None if found.profiles is None else dict(found.profiles["verdicts"]),
-            **stored_facts(found.stored),
+            **stored_facts(found.stored, worked_out(found)),
         },
     )
     return beside_rows(of_resamples(release, facts), found.stored)
@@ -151,7 +155,11 @@ def known_wholly(found: Findings) -> Figure:
     if ends is not None:
         return between(m, max(least, ends[0]), None if ends[1] is None else max(least, ends[1]))
     unknown = not_counted(m)
-    return Known(least, found.release.rows.high, unknown.why, unknown.help) if least else unknown
+    if least:
+        return Known(least, found.release.rows.high, unknown.why, unknown.help)
+    free = interval_left(found.release)
+    assumed = f"{named(free, 80)} can have several values between any two thresholds that the models have"
+    return Known(0, 0, assumes=assumed) if free else unknown
 
 
 def not_counted(m: Measures) -> Unknown:
@@ -289,6 +297,33 @@ def targets(release: EncodedRelease, groups: GroupDisclosure) -> Figure:
     return Absent("no figures of numbers were published")
 
 
+def worked_out(found: Findings) -> frozenset[str]:
+    """Return the rules of stored findings whose consequences are in the other figures: seeds whose bags were used."""
+    complete = found.positions is not None and found.positions.complete
+    return frozenset(["bag-seeds"] if complete else [])
+
+
+def by_position(found: Findings) -> dict[str, Figure]:
+    """Return how many labels and values are proved by position; 0 where nothing tells rows apart by position."""
+    release, placed = found.release, found.positions
+    labelled = release.domain.label is not None
+    none: Figure = Absent("the domain has no label")
+    if not release.statements.bags:
+        seeds = any(each.rule == "bag-seeds" for one in found.stored for each in one.findings)
+        zero = Unknown(BAGS_UNUSED) if seeds else Known(0, 0)
+        return {"labels_by_position": zero if labelled else none, "values_by_position": zero}
+    if placed is None:
+        late = Unknown("what follows by position was not worked out within the limits", "limits")
+        return {"labels_by_position": late if labelled else none, "values_by_position": late}
+    help: Help = "" if placed.complete else "limits"
+    values = sum(int(column.exact.sum()) for column in placed.data)
+    labels = Known(placed.labels_known or 0, placed.rows, BY_POSITION, help)
+    return {
+        "labels_by_position": labels if labelled else none,
+        "values_by_position": Known(values, placed.rows * len(placed.data), BY_POSITION, help),
+    }
+
+
 def asked(profiles: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return verdicts on people who were asked about, by position: the first of every verdict, few or many."""
     return [{"position": at, "verdict": v} for v, places in profiles["positions"].items() for at in places]
@@ -299,15 +334,16 @@ def counted_kinds(release: EncodedRelease) -> list[str]:
     return list(dict.fromkeys(kind for model in release.models for kind in kinds_of(model)))
 
 
-def stored_facts(stored: Sequence[Inspection]) -> dict[str, Any]:
+def stored_facts(stored: Sequence[Inspection], used: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return what files store outright besides counts, the gravest first, and whether all files were looked at.
 
-    What counts say is in all other figures.
+    What counts say is in all other figures, and so is what follows from findings of the rules in `used`.
     """
     found = [
         {
             "file": one.file, "level": each.level, "rule": each.rule, "what": each.what, "path": each.path,
             "follows": each.follows, "remedy": each.remove, "removable": each.removable,
+            "worked_out": each.rule in used,
         }
         for one in stored
         for each in one.findings[:LISTED]

@@ -32,12 +32,21 @@ def without_shares(found: Measures) -> Measures:
     return replace(found, bits_removed_per_row=None, bits_due_to_order=None, exposures=lines)
 
 
-def unshared(lines: pd.DataFrame) -> pd.DataFrame:
-    """Return lines of exposure without the figures that depend on sizes."""
+def without_bits_left(found: Measures) -> Measures:
+    """Return the measures without the bits left of single rows: in a continuous range there is no number of values."""
+
+    def lines() -> pd.DataFrame:
+        return unshared(found.exposure, ("bits_left",))
+
+    return replace(found, exposures=lines)
+
+
+def unshared(lines: pd.DataFrame, names: Sequence[str] = PER_ROW) -> pd.DataFrame:
+    """Return lines of exposure without the figures, by default all, that depend on sizes."""
     import pandas as pd
 
     lines = lines.copy()
-    for name in PER_ROW:
+    for name in names:
         if name in lines:
             lines[name] = np.nan
     if "worlds_per_row" in lines:

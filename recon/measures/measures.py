@@ -18,7 +18,7 @@ from recon.answers.counting import convention_of, count
 from recon.frames.describe import condition_text
 from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
-from recon.measures.exposed import without_shares
+from recon.measures.exposed import without_bits_left, without_shares
 from recon.measures.figures import Measures, empty, exposure_frame
 from solvers.figures.bits import log2_alone, log2_before, mean, ratio
 from solvers.figures.partition import PartitionFigures
@@ -47,7 +47,8 @@ def measure(
     if answer.status == "unsat":
         return empty(release, chosen, answer)
     found = measured(release, chosen, answer, limits)
-    found = without_shares(found) if release.cut.unsized else found
+    if release.domain.continuous:
+        found = without_shares(found) if release.cut.unsized else without_bits_left(found)
     if found.datasets is not None:  # datasets are no more than their orders
         datasets = capped(release, found.datasets, limits, answer.bounds[1])
         if datasets.status == "unsat":

@@ -24,7 +24,12 @@ NO_WORLD = {
     "empty": "no dataset fits the noisy counts at this confidence, so that no figure means anything",
 }
 NOT_FOUND = {"not known", "not inspected", "none given", "nobody"}
-ONE = {" are ": " is ", " stand ": " stands ", " have their ": " has its "}  # of one row, person or bit
+ONE = {
+    " are ": " is ",
+    " stand ": " stands ",
+    " have their ": " has its ",
+    "where they stood": "where it stood",
+}  # of one row, person or bit
 NO_PERMISSION = "an open question is no permission"
 HELPS = {
     "limits": f"Give the audit more time or memory (--time, --memory), then ask again: {NO_PERMISSION}.",
@@ -193,6 +198,7 @@ def check_sentence(rule: str, said: Said, threshold: Threshold, at: str, counted
         text = f"At {at}: {text[:1].lower()}{text[1:]}"
     source = named(threshold.source, 1000)
     text += f" (source: {source})" if source else f" (set in {named(threshold.set_in)})"
+    text += f"; this assumes that {said.assumes}" if said.assumes else ""
     if said.outcome == "inconclusive":
         text += f"; this is open{f': {said.why}' if said.why else ''}"
         text += ", and the policy counts what is open as a violation" if counted else ""

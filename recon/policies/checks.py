@@ -38,7 +38,7 @@ class Said:
     """What facts say against a threshold: the outcome, what was found, what was asked, the worst places first.
 
     `found` and `asked` complete "the smallest group has ..., the policy asks for ...". `why`: what kept the check from
-    an answer, `help`: what would settle it. `removable`: all that violates it can be taken out of the file by
+    an answer, `help`: what would settle it. `assumes`: what that takes for granted. `removable`: all that violates it can be taken out of the file by
     `recon inspect --strip`.
     """
 
@@ -50,6 +50,7 @@ class Said:
     why: str = ""
     removable: bool = False
     help: Help = ""
+    assumes: str = ""
 
 
 Check = Callable[[Facts, "Rule", Any], Said]
@@ -138,7 +139,8 @@ def of_interval(facts: Facts, rule: Rule, threshold: float) -> Said:
         bound = found.high if rule.direction == "at least" and found.high is not None else found.low
         digits = next((d for d in range(4, 17) if figure(bound, d) != figure(threshold, d)), 17)
     why, help = reason(found) if outcome == "inconclusive" else NOTHING
-    return Said(outcome, interval_text(interval, rule.unit, digits), asked, why=why, help=help)
+    text = interval_text(interval, rule.unit, digits)
+    return Said(outcome, text, asked, why=why, help=help, assumes=named(found.assumes, 400))
 
 
 def disclosed(facts: Facts, rule: Rule, threshold: str | int) -> Said:
@@ -177,11 +179,14 @@ def in_words(kinds: Sequence[str]) -> str:
 
 
 def stored(facts: Facts, rule: Rule, allowed: str) -> Said:
-    """Return whether the files store nothing graver than allowed; what nobody understood may be anything."""
+    """Return whether the files store nothing graver than allowed; what nobody understood may be anything.
+
+    Left out is what was worked out to the end (seeds whose bags were used): the other figures judge it.
+    """
     asked = (
         "nothing" if allowed == "none" else f"nothing graver than {allowed}" if allowed != "critical" else "anything"
     )
-    findings = facts.others.get(rule.fact) or ()
+    findings = [one for one in facts.others.get(rule.fact) or () if not one.get("worked_out")]
     grave = [one for one in findings if FOUND.get(one["level"], 0) > LEVELS[allowed]]
     grave.sort(key=lambda one: -FOUND[one["level"]])
     open_ones = [one for one in findings if one["level"] not in FOUND]

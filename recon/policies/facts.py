@@ -32,12 +32,13 @@ NOT_WORKED_OUT = "it was not worked out"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A figure between two ends, both possible as far as is known; `why` they are apart, and what would `help`."""
+    """A figure between two ends, both possible as far as is known; `why` they are apart, what would help, what it assumes."""
 
     low: float
     high: float | None
     why: str = ""
     help: Help = ""
+    assumes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +86,22 @@ FIGURES: dict[str, Shape] = {
     "smallest_cell": Shape(least=1, people=True, groups="cells", about="Fewest rows of one class in a group, not 0."),
     "class_disclosure": Shape("rows", people=True, groups="pure"),
     "target_disclosure": Shape("rows", people=True),
+    "labels_by_position": Shape(
+        people=True, about="Rows whose label is proved by where they stood in the training file."
+    ),
+    "values_by_position": Shape(
+        about="Values of attributes that are proved by where their row stood in the training file."
+    ),
 }  # fmt: skip
+TOLD = ("not_known", "not_applicable", "not_listed", "why_open", "would_help", "assumed")  # texts by the figure's key
 OTHERS = ("kinds_of_counts", "profiles", "profiles_in_all", "stored", "stored_inspected")  # facts that are no figures
 Opens = Mapping[str, End]
-ROW_FIGURES: Opens = {"pinned": "upper", "least_bits_left": "lower", "bits_left_per_person": "lower"}
-LABEL_FIGURES: Opens = {"class_disclosure": "upper", "target_disclosure": "upper", **ROW_FIGURES}
+ROW_FIGURES: Opens = {
+    "pinned": "upper", "least_bits_left": "lower", "bits_left_per_person": "lower", "values_by_position": "upper"
+}  # fmt: skip
+LABEL_FIGURES: Opens = {
+    "class_disclosure": "upper", "target_disclosure": "upper", "labels_by_position": "upper", **ROW_FIGURES
+}  # fmt: skip
 SIZE_FIGURES: Opens = {"smallest_group": "lower", "smallest_cell": "lower"}
 EVERY_FIGURE: Opens = {**LABEL_FIGURES, **SIZE_FIGURES}
 
@@ -167,7 +179,7 @@ class Facts:
         why, helping = (further, help) if further else (now.why, now.help)
         each = sorted([*proved, *listed.each], key=lambda one: (one["rows"][0], one["rows"][1] is None))[:LISTED]
         groups = Groups(each, None if listed.in_all is None else listed.in_all + len(proved), further or listed.further)
-        found = self.with_figure(key, Known(low, high, why, helping) if low != high else Known(low, high))
+        found = self.with_figure(key, Known(low, high, why, helping, now.assumes) if low != high else Known(low, high))
         return replace(found, groups={**self.groups, FIGURES[key].groups: groups})
 
     def opened(self, unused: Iterable[Unused]) -> Facts:
@@ -182,7 +194,7 @@ class Facts:
                 high = found.high if end == "lower" else self.everybody if shape.people else None
                 why = "; ".join(dict.fromkeys(filter(None, [found.why, one.why])))
                 help = one.help if found.help == one.help or not found.why else ""
-                figures[key] = Known(low, high, why, help) if low != high else found
+                figures[key] = Known(low, high, why, help, found.assumes) if low != high else found
                 if shape.groups and end != "upper":
                     held = groups.get(shape.groups, Groups())
                     further = "; ".join(dict.fromkeys(filter(None, [held.further, one.why])))
@@ -216,6 +228,7 @@ class Facts:
             "not_applicable": {key: one.why for key, one in self.figures.items() if isinstance(one, Absent)},
             "not_listed": {key: one.further for key, one in self.groups.items() if one.further},
             "why_open": {key: one.why for key, one in known.items() if one.why},
+            "assumed": {key: one.assumes for key, one in known.items() if one.assumes},
             "would_help": {key: help for key, help in helped.items() if help},
             "not_used": [{"why": one.why, "opens": dict(one.opens), "would_help": one.help} for one in self.unused],
         }
@@ -223,8 +236,8 @@ class Facts:
     @classmethod
     def of_json(cls, facts: Mapping[str, Any]) -> Facts:
         """Return the facts of a report's document; what is missing in it is not known."""
-        told = {name: facts.get(name) or {} for name in ("not_known", "not_applicable", "not_listed", "why_open")}
-        helped = facts.get("would_help") or {}
+        told = {name: facts.get(name) or {} for name in TOLD}
+        helped = told["would_help"]
         figures: dict[str, Figure] = {}
         groups: dict[str, Groups] = {}
         for key, shape in FIGURES.items():
@@ -237,7 +250,8 @@ class Facts:
                 groups[shape.groups] = Groups(holder.get(name) or (), holder.get(f"{name}_in_all"), further)
             if ends is not None and tuple(ends) != (None, None):
                 low = shape.least if ends[0] is None else ends[0]
-                figures[key] = Known(low, ends[1], told["why_open"].get(key, ""), helped.get(key, ""))
+                why, assumed = told["why_open"].get(key, ""), told["assumed"].get(key, "")
+                figures[key] = Known(low, ends[1], why, helped.get(key, ""), assumed)
             elif key in told["not_applicable"]:
                 figures[key] = Absent(told["not_applicable"][key])
             else:

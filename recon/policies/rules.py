@@ -23,6 +23,7 @@ Verdict = Literal["certain", "possible", "impossible", "outside", "unknown"]
 
 ROWS = Values(Rows, "a whole number of rows from 1 up")
 PEOPLE = Values(People, "a whole number of people from 0 up")
+VALUES = Values(People, "a whole number of values from 0 up")
 BITS = Values(Bits, "a number of bits from 0 up")
 DISCLOSED = Values(
     Disclosure, '"allowed", "forbidden", or the largest number of rows that is allowed, from 0 up'
@@ -91,6 +92,22 @@ EVERY = (
         help="rows whose numeric target is published exactly, at most",
         remedy="Publish larger groups, or targets that are rounded: a group of one row publishes its target.",
         example="forbidden", unit="row",
+    ),
+    Rule(
+        "most_labels_by_position", "labels_by_position", of_interval, PEOPLE,
+        title="Labels proved by position in the training file",
+        subject="{found} have their label proved by where they stood in the training file",
+        help="rows whose label is proved by their position in the training file, at most",
+        remedy="Take out the seeds that give the bags away: recon inspect FILE --strip OUT; or train without resampling.",
+        example=0, unit="row",
+    ),
+    Rule(
+        "most_values_by_position", "values_by_position", of_interval, VALUES,
+        title="Values proved by position in the training file",
+        subject="{found} are proved by where their row stood in the training file",
+        help="values of attributes that are proved by the position of their row in the training file, at most",
+        remedy="Take out the seeds that give the bags away: recon inspect FILE --strip OUT; or train without resampling.",
+        example=0, unit="value",
     ),
     Rule(
         "kinds_of_counts", "kinds_of_counts", kinds_of_counts, KINDS,

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from recon.measures.figures import Measures
 from solvers.figures.system import SystemFigures
 from solvers.foundation.limits import Limits
 
+DIGITS = 20  # decimals of thresholds that are looked at
 Interval = tuple[float, float | None]  # least and most; most None: no upper bound is known
 Counts = tuple[int, int | None]
 
@@ -37,10 +43,38 @@ def pinned(release: EncodedRelease, found: Measures, system: SystemFigures | Non
     return found.determined_rows, max(found.determined_rows, most)
 
 
+def interval_left(release: EncodedRelease) -> str:
+    """Return an attribute of which every part that the models tell apart holds several values; "" where there is none.
+
+    Then nobody is known wholly: whoever has one value of a part can have another, and every statement stays true. Values
+    are taken to be as fine as the thresholds and ends: multiples of 1 where thresholds lie halfway between whole
+    numbers, of 0.1 where they are 4.95, and so on. Cost: linear in thresholds.
+    """
+    if release.statements.loose:  # they are about values, not about parts
+        return ""
+    found = [c for c in release.cut.cuts if isinstance(c.attribute, Continuous) and not c.attribute.missing]
+    found.sort(key=lambda one: len(one.inner))
+    return next((one.attribute.name for one in found if _all_several(one.edges)), "")
+
+
+def _all_several(edges: Sequence[tuple[Any, int]]) -> bool:
+    """Return whether between each edge and the next lie at least two values as fine as the edges are."""
+    numbers = [2 * Fraction(x) for x, _ in edges if math.isfinite(x)]
+    digits = next((d for d in range(DIGITS) if all((x * 10**d).denominator == 1 for x in numbers)), DIGITS)
+    grid = [x if not math.isfinite(x) else Fraction(x) * 10**digits for x, _ in edges]
+    for (low, high), (after, until) in zip(pairwise(grid), pairwise(side for _, side in edges), strict=True):
+        if math.isfinite(low) and math.isfinite(high):
+            first = math.floor(low) + 1 if after else math.ceil(low)  # side 1 stands just above a number
+            last = math.floor(high) if until else math.ceil(high) - 1
+            if last <= first:
+                return False
+    return True
+
+
 def least_bits(release: EncodedRelease, found: Measures, system: SystemFigures | None) -> Interval | None:
     """Return the bits left of the most exposed person: of groups that surely hold rows at most, of others at least."""
     lines = found.exposure
-    if release.cut.unsized or (not len(lines) and system is None):
+    if release.domain.continuous or (not len(lines) and system is None):
         return None
     bits, rows, most = (lines[name].to_numpy(dtype=np.float64) for name in ("bits_left", "rows", "rows_most"))
     if not np.isfinite(bits[most > 0]).all():

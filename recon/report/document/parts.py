@@ -104,6 +104,7 @@ class Stored(Part):
     follows: str = ""
     remedy: str = ""
     removable: bool = False
+    worked_out: Annotated[bool, Meta(description="What follows from it is in the other figures.")] = False
 
 
 class Verdict(Part):
@@ -142,6 +143,7 @@ class Facts(Figures, Part):
         dict[str, str], Meta(description="Why there may be smaller groups or cells than those listed.")
     ] = {}
     why_open: Annotated[dict[str, str], Meta(description="Why the ends of a figure are apart, by its key.")] = {}
+    assumed: Annotated[dict[str, str], Meta(description="What a figure takes for granted, by its key.")] = {}
     would_help: Annotated[
         dict[str, Help], Meta(description="What would settle a figure, by its key; not listed: no option would.")
     ] = {}
