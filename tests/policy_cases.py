@@ -51,6 +51,8 @@ def facts_of(**more: Any) -> dict[str, Any]:
         "cells_in_all": 1,
         "class_disclosure": {"rows": [0, 0], "groups": [], "groups_in_all": 0},
         "target_disclosure": None,
+        "labels_by_position": [0, 0],
+        "values_by_position": [0, 0],
         "kinds_of_counts": ["exact"],
         "stored": [],
         "stored_inspected": True,

@@ -463,6 +463,7 @@ def open_bounds() -> dict[str, Any]:
     unsettled = checks()[0] | {
         "outcome": "inconclusive",
         "sentence": "The smallest group has at most 4 rows; whether it has any is open.",
+        "would_help": "limits",
     }
     found["assessment"] = assessed("not assessed", "inconclusive") | {
         "checks": [unsettled],

@@ -157,6 +157,7 @@ def test_figures_are_read_back_from_json_as_they_were_written():
         bits_left_per_person=Unknown("no domain", "domain"), least_bits_left=Known(0.0, 2.0),
         smallest_group=Known(30, 30), smallest_cell=Unknown("no counts"), class_disclosure=Known(1, 7, "together"),
         target_disclosure=Absent("no numbers"),
+        labels_by_position=Known(2, 9), values_by_position=Known(0, 0),
     )  # fmt: skip
     held = held.opened([Unused("a part was not read", {"smallest_group": "lower"})])
     told = held.to_json()

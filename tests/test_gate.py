@@ -150,6 +150,7 @@ def test_the_policy_of_the_example_names_every_source():
         "smallest_cell",
         "most_pinned",
         "least_bits_left",
+        "stored",
     }
     assert all(one.source for one in policy.thresholds)
 

@@ -279,7 +279,7 @@ def test_the_line_of_a_gate_names_verdict_and_reason(audits, tmp_path, capsys):
     assert ran("gate", "bad.pkl", "--policy", "preset:minimum-cell-10") == 1
     line = capsys.readouterr().out.strip()
     assert line.startswith(
-        "bad.pkl: do not release: The release violates 1 of 2 thresholds of the policy minimum-cell-10"
+        "bad.pkl: do not release: The release violates 1 of 4 thresholds of the policy minimum-cell-10"
     )
     assert "the smallest group has 1 row (leaf 5: age = 90" in line
 

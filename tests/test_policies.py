@@ -38,6 +38,8 @@ RIGHT = {
     "mean_bits_left": ["12"],
     "class_disclosure": ['"allowed"', '"forbidden"', "0", '{value = 12, source = "s"}'],
     "target_disclosure": ['"forbidden"'],
+    "most_labels_by_position": ["0"],
+    "most_values_by_position": ["12", '{value = 7, source = "s"}'],
     "kinds_of_counts": ["[]", '["exact", "noisy"]', '{value = ["size"], source = "s"}'],
     "stored": ['"none"', '"low"', '"critical"', '{value = "high", source = "s"}'],
     "profiles": ["[]", '["certain", "unknown"]'],
@@ -59,6 +61,8 @@ WRONG = {
     "mean_bits_left": ["[]", "-1"],
     "class_disclosure": ['"maybe"', "-1", "1.5", "true"],
     "target_disclosure": ['"no"'],
+    "most_labels_by_position": ["-1", "0.5"],
+    "most_values_by_position": ['"none"', "true"],
     "kinds_of_counts": ['"exact"', '["exactly"]', "[1]"],
     "stored": ['"info"', "1", '{value = "unknown", source = "s"}'],
     "profiles": ['"certain"', '["probable"]'],
@@ -281,6 +285,7 @@ def test_a_policy_travels_and_answers_to_its_keys():
     assert {key: getattr(policy, key) for key in RULES if getattr(policy, key) is not None} == {
         "smallest_group": 12,
         "most_pinned": 0,
+        "stored": "medium",
     }
     with pytest.raises(AttributeError, match="no smallest"):
         policy.smallest  # noqa: B018
@@ -445,6 +450,8 @@ BAD = {
     "mean_bits_left": ({"bits_left_per_person": [1.5, 2.5]}, 2.75),
     "class_disclosure": ({"class_disclosure": {"rows": [4, 4], "groups": [], "groups_in_all": 0}}, 3),
     "target_disclosure": ({"target_disclosure": {"rows": [1, None]}}, "forbidden"),
+    "most_labels_by_position": ({"labels_by_position": [3, 100]}, 2),
+    "most_values_by_position": ({"values_by_position": [1, 1]}, 0),
     "kinds_of_counts": ({"kinds_of_counts": ["exact", "noisy"]}, ("noisy",)),
     "stored": ({"stored": [stored_finding("critical", removable=False)]}, "medium"),
     "profiles": ({"profiles": [{"position": 4, "verdict": "certain"}]}, ("certain",)),
@@ -457,6 +464,8 @@ OPEN = {
     "mean_bits_left": ({"bits_left_per_person": [1, None]}, 2),
     "class_disclosure": ({"class_disclosure": {"rows": [0, 4], "groups": [], "groups_in_all": 0}}, 3),
     "target_disclosure": ({"target_disclosure": None, "not_applicable": {}}, 0),
+    "most_labels_by_position": ({"labels_by_position": [0, 100]}, 2),
+    "most_values_by_position": ({"values_by_position": None}, 0),
     "kinds_of_counts": ({"kinds_of_counts": None}, ("noisy",)),
     "stored": ({"stored": [stored_finding("unknown")]}, "medium"),
     "profiles": ({"profiles": [{"position": 4, "verdict": "unknown"}]}, ("certain",)),

@@ -284,7 +284,12 @@ def test_report_exits_as_the_assessment_says(written, made, code):
 
 @pytest.mark.parametrize(
     ("least", "code", "verdict"),
-    [(1, 0, "RELEASE"), (2, 1, "RELEASE WITH CHANGES"), (40, 1, "RELEASE WITH CHANGES"), (500, 1, "DO NOT RELEASE")],
+    [
+        (1, 0, "MEETS THE POLICY, BUT GIVES PEOPLE AWAY"),
+        (2, 1, "RELEASE WITH CHANGES"),
+        (40, 1, "RELEASE WITH CHANGES"),
+        (500, 1, "DO NOT RELEASE"),
+    ],
 )
 def test_report_assesses_again_by_another_policy(written, least, code, verdict):
     policy = written(POLICY.format(least), "policy.toml")

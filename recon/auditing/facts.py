@@ -15,7 +15,7 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import kinds_of
-from encoders.models.models import Boosting, Forest
+from encoders.models.models import Boosting, Forest, RuleList, Tree
 from recon.auditing.findings import Findings, GroupDisclosure
 from recon.bounds.disclosure import numeric_target
 from recon.frames.describe import condition_text
@@ -87,6 +87,7 @@ def facts_of(found: Findings) -> Facts:
         {"groups": groups, "cells": cells, "pure": pure},
         {
             "kinds_of_counts": counted_kinds(release),
+            "no_merging": no_merging(release),
             "profiles": None if found.profiles is None else asked(found.profiles),
             "profiles_in_all": None if found.profiles is None else dict(found.profiles["verdicts"]),
             **stored_facts(found.stored, worked_out(found)),
@@ -327,6 +328,17 @@ def by_position(found: Findings) -> dict[str, Figure]:
 def asked(profiles: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return verdicts on people who were asked about, by position: the first of every verdict, few or many."""
     return [{"position": at, "verdict": v} for v, places in profiles["positions"].items() for at in places]
+
+
+def no_merging(release: EncodedRelease) -> str:
+    """Return why groups of the release cannot be merged (`recon remedy`), "" where they may be."""
+    if any(isinstance(model, Boosting) for model in release.models):
+        return "the leaf values of boosted models say more than their counts"
+    if release.noisy:
+        return "the noise of merged counts adds up"
+    if len(release.models) != 1:
+        return "only one model is merged at a time"
+    return "" if isinstance(release.models[0], Tree | RuleList | Forest) else "it has no leaves with parents"
 
 
 def counted_kinds(release: EncodedRelease) -> list[str]:

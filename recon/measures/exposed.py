@@ -8,6 +8,7 @@ no sizes; bits removed, probabilities and expected counts do. Groups then are or
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recon.policies.checks import Said
-from recon.policies.facts import Facts
+from recon.policies.checks import PLACES, Rule, Said
+from recon.policies.facts import Facts, Known
 from recon.policies.intervals import Outcome, all_of, interval_text
 from recon.policies.policy import Policy, Threshold
 from recon.policies.rules import RULES
@@ -31,6 +31,8 @@ ONE = {
     "where they stood": "where it stood",
 }  # of one row, person or bit
 NO_PERMISSION = "an open question is no permission"
+MERGING = "recon remedy"
+RETRAIN = "Train again with larger groups, or fewer of them, and audit that: groups are not merged, for {why}."
 HELPS = {
     "limits": f"Give the audit more time or memory (--time, --memory), then ask again: {NO_PERMISSION}.",
     "domain": f"Say what rows can be (--domain), then ask again: {NO_PERMISSION}.",
@@ -72,13 +74,18 @@ class Check:
 
 @dataclass(frozen=True)
 class Assessment:
-    """What a policy says of a release: the outcome of all checks together, the verdict, why in one sentence."""
+    """What a policy says of a release: the outcome of all checks together, the verdict, why in one sentence.
+
+    `gives_away`: what is proved to be given away of single people, whatever the policy asks for (`fact`, `rows`,
+    `sentence`).
+    """
 
     policy: Policy
     outcome: Literal["met", "violated", "inconclusive"]
     verdict: Verdict
     sentence: str
     checks: tuple[Check, ...]
+    gives_away: tuple[Mapping[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the `assessment` object of the document."""
@@ -88,6 +95,7 @@ class Assessment:
             "verdict": self.verdict,
             "sentence": self.sentence,
             "checks": [one.to_json() for one in self.checks],
+            "gives_away": [dict(one) for one in self.gives_away],
         }
 
 
@@ -112,7 +120,22 @@ def assess(
         verdict = "release with changes" if changes else "do not release"
     elif outcome == "inconclusive":
         verdict = "not assessed"
-    return Assessment(policy, outcome, verdict, because(policy, verdict, checks, changes), checks)
+    away = tuple(given_away(figures))
+    return Assessment(policy, outcome, verdict, because(policy, verdict, checks, changes, away), checks, away)
+
+
+def given_away(facts: Facts) -> Iterator[Mapping[str, Any]]:
+    """Yield what is proved to be given away of single people: rows or labels in the file, people pinned, positions."""
+    for one in [each for each in facts.others.get("stored") or () if each["level"] == "critical"][:PLACES]:
+        where = f" at {named(one['path'])}" if one.get("path") else ""
+        text = f"Training rows, or their labels, stand in the file{where}: {named(one['what'])}."
+        yield {"fact": "stored", "place": one.get("path") or "", "rows": None, "sentence": text}
+    for key in ("most_pinned", "most_labels_by_position", "most_values_by_position"):
+        rule, figure = RULES[key], facts[RULES[key].fact]
+        if facts.status not in NO_WORLD and isinstance(figure, Known) and figure.low > 0:
+            ends = [figure.low, figure.high]
+            text = worded(rule, interval_text(ends, rule.unit))
+            yield {"fact": rule.fact, "place": "", "rows": ends, "sentence": f"{text[:1].upper()}{text[1:]}."}
 
 
 def checked(facts: Facts, threshold: Threshold, policy: Policy) -> Check:
@@ -127,7 +150,7 @@ def checked(facts: Facts, threshold: Threshold, policy: Policy) -> Check:
     level = facts.confidence
     at = f"confidence {level_text(level)}" if level is not None and level < 1 and rule.of_worlds else ""
     sentence = check_sentence(rule.key, said, threshold, at, counted)
-    return Check(rule.key, threshold, said, outcome, sentence, remedy_sentence(rule.key, outcome, said))
+    return Check(rule.key, threshold, said, outcome, sentence, remedy_sentence(rule, outcome, said, facts))
 
 
 def changed(checks: Iterable[Check], remedies: Sequence[Mapping[str, Any]]) -> str:
@@ -141,11 +164,15 @@ def changed(checks: Iterable[Check], remedies: Sequence[Mapping[str, Any]]) -> s
     return ""
 
 
-def because(policy: Policy, verdict: Verdict, checks: Sequence[Check], changes: str) -> str:
+def because(
+    policy: Policy, verdict: Verdict, checks: Sequence[Check], changes: str, away: Sequence[Mapping[str, Any]] = ()
+) -> str:
     """Return why the verdict is what it is, in one sentence."""
     name, many = named(policy.name), len(checks)
     if verdict == "release":
-        return f"All {many} thresholds of the policy {name} are met." if many > 1 else f"The policy {name} is met."
+        text = f"All {many} thresholds of the policy {name} are met" if many > 1 else f"The policy {name} is met"
+        more = f" (and {len(away) - 1:,} more)" if len(away) > 1 else ""
+        return f"{text}, but the file gives people away: {away[0]['sentence']}{more}" if away else f"{text}."
     kind = "inconclusive" if verdict == "not assessed" else "violated"
     bad = [one for one in checks if one.outcome == kind]
     listed = ", ".join(RULES[one.rule].title.lower() for one in bad)
@@ -209,13 +236,19 @@ def asked_text(rule: str, said: Said) -> str:
     """Return what was found, with the worst place, beside what the policy asks for."""
     if said.outcome == "not applicable" or said.found in NOT_FOUND:
         return f"{RULES[rule].title}: {said.found}, the policy asks for {said.asked}"
-    text = RULES[rule].subject.format(found=said.found)
-    if said.found.split()[-2:-1] == ["1"]:
-        for many, one in ONE.items():
-            text = text.replace(many, one)
+    text = worded(RULES[rule], said.found)
     if said.places and said.outcome != "met":
         text += f" ({worst_place(said)})"
     return f"{text[:1].upper()}{text[1:]}, the policy asks for {said.asked}"
+
+
+def worded(rule: Rule, found: str) -> str:
+    """Return what was found as the beginning of a sentence, in the singular where it is one."""
+    text = rule.subject.format(found=found)
+    if found.split()[-2:-1] == ["1"]:
+        for many, one in ONE.items():
+            text = text.replace(many, one)
+    return text
 
 
 def worst_place(said: Said) -> str:
@@ -227,8 +260,11 @@ def worst_place(said: Said) -> str:
     return f"{named(first['name'])}{where}{rows}{more}"
 
 
-def remedy_sentence(rule: str, outcome: Outcome, said: Said) -> str:
+def remedy_sentence(rule: Rule, outcome: Outcome, said: Said, facts: Facts) -> str:
     """Return what to do about a check in one sentence, "" where nothing is to be done."""
     if outcome in {"met", "not applicable"}:
         return ""
-    return HELPS[said.help] if said.outcome == "inconclusive" else RULES[rule].remedy
+    if said.outcome == "inconclusive":
+        return HELPS[said.help]
+    why = facts.others.get("no_merging")
+    return RETRAIN.format(why=named(why, 200)) if why and MERGING in rule.remedy else rule.remedy

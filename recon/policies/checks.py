@@ -38,8 +38,8 @@ class Said:
     """What facts say against a threshold: the outcome, what was found, what was asked, the worst places first.
 
     `found` and `asked` complete "the smallest group has ..., the policy asks for ...". `why`: what kept the check from
-    an answer, `help`: what would settle it. `assumes`: what that takes for granted. `removable`: all that violates it can be taken out of the file by
-    `recon inspect --strip`.
+    an answer, `help`: what would settle it. `assumes`: what that takes for granted.
+    `removable`: all that violates it can be taken out of the file by `recon inspect --strip`.
     """
 
     outcome: Outcome

@@ -32,7 +32,7 @@ NOT_WORKED_OUT = "it was not worked out"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A figure between two ends, both possible as far as is known; `why` they are apart, what would help, what it assumes."""
+    """A figure between two ends, as far as is known; `why` they are apart, what would help, what it assumes."""
 
     low: float
     high: float | None
@@ -94,7 +94,14 @@ FIGURES: dict[str, Shape] = {
     ),
 }  # fmt: skip
 TOLD = ("not_known", "not_applicable", "not_listed", "why_open", "would_help", "assumed")  # texts by the figure's key
-OTHERS = ("kinds_of_counts", "profiles", "profiles_in_all", "stored", "stored_inspected")  # facts that are no figures
+OTHERS = (
+    "kinds_of_counts",
+    "no_merging",
+    "profiles",
+    "profiles_in_all",
+    "stored",
+    "stored_inspected",
+)  # facts that are no figures
 Opens = Mapping[str, End]
 ROW_FIGURES: Opens = {
     "pinned": "upper", "least_bits_left": "lower", "bits_left_per_person": "lower", "values_by_position": "upper"

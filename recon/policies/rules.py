@@ -32,7 +32,7 @@ KINDS = Values(list[CountKind], "a list of " + ", ".join(f'"{kind}"' for kind in
 LEVELS = Values(Level, '"none", "low", "medium", "high" or "critical"')
 VERDICTS = Values(list[Verdict], 'a list of "certain", "possible", "impossible", "outside", "unknown"')
 REMEDY = "recon remedy FILE --policy POLICY --out OUT"
-
+SEEDS = "Take out the seeds that give the bags away: recon inspect FILE --strip OUT"
 
 EVERY = (
     Rule(
@@ -98,7 +98,7 @@ EVERY = (
         title="Labels proved by position in the training file",
         subject="{found} have their label proved by where they stood in the training file",
         help="rows whose label is proved by their position in the training file, at most",
-        remedy="Take out the seeds that give the bags away: recon inspect FILE --strip OUT; or train without resampling.",
+        remedy=f"{SEEDS}; or train without resampling.",
         example=0, unit="row",
     ),
     Rule(
@@ -106,7 +106,7 @@ EVERY = (
         title="Values proved by position in the training file",
         subject="{found} are proved by where their row stood in the training file",
         help="values of attributes that are proved by the position of their row in the training file, at most",
-        remedy="Take out the seeds that give the bags away: recon inspect FILE --strip OUT; or train without resampling.",
+        remedy=f"{SEEDS}; or train without resampling.",
         example=0, unit="value",
     ),
     Rule(

@@ -46,8 +46,8 @@ def pinned(release: EncodedRelease, found: Measures, system: SystemFigures | Non
 def interval_left(release: EncodedRelease) -> str:
     """Return an attribute of which every part that the models tell apart holds several values; "" where there is none.
 
-    Then nobody is known wholly: whoever has one value of a part can have another, and every statement stays true. Values
-    are taken to be as fine as the thresholds and ends: multiples of 1 where thresholds lie halfway between whole
+    Then nobody is known wholly: whoever has one value of a part can have another, and every statement stays true.
+    Values are taken to be as fine as the thresholds and ends: multiples of 1 where thresholds lie halfway between whole
     numbers, of 0.1 where they are 4.95, and so on. Cost: linear in thresholds.
     """
     if release.statements.loose:  # they are about values, not about parts

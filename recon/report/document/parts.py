@@ -156,6 +156,9 @@ class Facts(Figures, Part):
     cells: Annotated[list[ClassGroup], Meta(description="Rows of one class in a group, the fewest first.")] = []
     cells_in_all: Whole = 0
     kinds_of_counts: list[str] | None = None
+    no_merging: Annotated[str | None, Meta(description="Why recon remedy cannot merge its groups; empty: it may.")] = (
+        None
+    )
     stored: list[Stored] | None = None
     stored_inspected: bool = False
     profiles: list[Verdict] | None = None
@@ -195,6 +198,15 @@ class PolicyPart(Part):
     extends: list[str] = []
 
 
+class GivenAway(Part):
+    """Something that is proved to be given away of single people, whatever the policy asks for."""
+
+    fact: str
+    sentence: str
+    place: str = ""
+    rows: Interval | None = None
+
+
 class Assessment(Part):
     """What a policy says of the facts."""
 
@@ -203,6 +215,7 @@ class Assessment(Part):
     verdict: Literal["release", "release with changes", "do not release", "not assessed"]
     sentence: str
     checks: list[Check] = []
+    gives_away: list[GivenAway] = []
 
 
 class AttributeBits(Part, rename={"bound": "is"}):

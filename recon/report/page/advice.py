@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from recon.policies.assessing import least_loss
 from recon.policies.rules import RULES
@@ -25,6 +27,9 @@ from recon.report.page.blocks import (
 
 STEPS = 4
 GRAVE = ("critical", "high")
+FLAGS = frozenset(["--independent-columns", "--show-rows", "--remedies", "--json", "--quiet", "--log-json", "--raw"])
+OF_OUTPUT = frozenset(["--policy", "--out", "--json", "--quiet", "--log-json", "--digits", "--remedies"])
+OF_REMEDY = frozenset(["--domain", "--data", "--label", "--seed", "--time", "--memory", "--max-cells"])
 MERGED = frozenset(["tree", "forest"])
 OF_GROUPS = frozenset(key for key, one in RULES.items() if one.of_worlds)  # what merging groups changes
 
@@ -52,7 +57,7 @@ def every_step(document: Document) -> Iterator[Step]:
     if status == "empty":
         yield Step(
             "No training set fits at this confidence: ask at a higher one, or check the law of the noise.",
-            f"recon audit {files(document)} --confidence 0.999",
+            audit_again(document, "--confidence 0.999"),
         )
     yield from strip(document)
     if assessment is None:
@@ -68,7 +73,37 @@ def every_step(document: Document) -> Iterator[Step]:
 
 def files(document: Document) -> str:
     """Return the audited files as commands take them."""
-    return " ".join(quoted(one["file"]) for one in document["audited"]["files"][:3]) or quoted(document["file"])
+    return " ".join(quoted(one["file"]) for one in document["audited"]["files"]) or quoted(document["file"])
+
+
+def own_options(document: Document) -> dict[str, str]:
+    """Return the options of the audit that the user asked for, as they were given, with their values ("": a flag)."""
+    found: dict[str, str] = {}
+    try:
+        words = shlex.split((document.get("made") or {}).get("command") or "")
+    except ValueError:  # it is no command
+        return found
+    if words[:2] != ["recon", "audit"]:
+        return found
+    rest = iter(words[2:])
+    for word in takewhile(lambda one: one != "--", rest):
+        name, given, value = word.partition("=")
+        if name.startswith("--") and name not in found:
+            found[name] = value if given else "" if name in FLAGS else next(rest, "")
+    return found
+
+
+def audit_again(document: Document, *more: str, policy: str = "") -> str:
+    """Return the command that audits the same files with the user's own options, and some more or others."""
+    new = {one.partition(" ")[0]: one.partition(" ")[2] for one in more}
+    kept = {name: value for name, value in own_options(document).items() if name not in OF_OUTPUT and name not in new}
+    kept |= {"--policy": policy} if policy else {}
+    return f"recon audit {files(document)}{as_options(kept)}{''.join(f' {one}' for one in more)}"
+
+
+def as_options(options: Mapping[str, str]) -> str:
+    """Return options as commands take them."""
+    return "".join(f" {name}" + (f" {quoted(value)}" if name not in FLAGS else "") for name, value in options.items())
 
 
 def contradiction(document: Document) -> Iterator[Step]:
@@ -117,7 +152,7 @@ def unassessed(document: Document) -> Iterator[Step]:
     if worst:
         yield Step(worst)
     yield Step("Write a policy that says what is too much.", "recon policy --init --out policy.toml")
-    yield Step("Then audit against it.", f"recon audit {files(document)} --policy policy.toml")
+    yield Step("Then audit against it.", audit_again(document, policy="policy.toml"))
 
 
 def most_exposed(document: Document) -> str:
@@ -134,7 +169,12 @@ def most_exposed(document: Document) -> str:
 
 def policy_file(assessment: Document) -> str:
     """Return the policy as commands take it."""
-    return quoted(assessment["policy"].get("file") or assessment["policy"]["name"])
+    return quoted(policy_name(assessment))
+
+
+def policy_name(assessment: Document) -> str:
+    """Return the policy's file or preset, its name where there is none."""
+    return str(assessment["policy"].get("file") or assessment["policy"]["name"])
 
 
 def mend(document: Document, assessment: Document) -> Iterator[Step]:
@@ -168,8 +208,10 @@ def mended(document: Document, assessment: Document, of_groups: bool) -> Iterato
     """Yield the remedy that meets the policy, that none does, or how to find one."""
     policy, tried = policy_file(assessment), (document.get("remedies") or [])[1:]
     kinds = {kind for one in document["audited"]["files"] for kind in str(one.get("kind")).split(", ")}
-    merging = f"recon remedy {files(document)} --policy {policy} --out better{suffix(document)}"
-    if not of_groups or not kinds & MERGED:
+    own = {name: value for name, value in own_options(document).items() if name in OF_REMEDY}
+    merging = f"recon remedy {files(document)} --policy {policy}{as_options(own)} --out better{suffix(document)}"
+    alone = len(document["audited"]["files"]) <= 1 and not document["facts"].get("no_merging")
+    if not of_groups or not kinds & MERGED or not alone:
         merging = ""
     best = least_loss(tried)
     if best is not None:
@@ -192,7 +234,7 @@ def mended(document: Document, assessment: Document, of_groups: bool) -> Iterato
     if merging:
         yield Step("Look for the fewest merges of groups that meet the policy; the result is audited.", merging)
     if not tried:
-        yield Step("See what would help.", f"recon audit {files(document)} --policy {policy} --remedies")
+        yield Step("See what would help.", audit_again(document, "--remedies", policy=policy_name(assessment)))
 
 
 def suffix(document: Document) -> str:
@@ -222,7 +264,8 @@ def settle(document: Document, assessment: Document) -> Iterator[Step]:
     for one in [one for one in assessment.get("checks", ()) if one["outcome"] == "inconclusive"][:1]:
         yield Step(f"Not settled: {check_sentence(one, 240)} {remedy_of(one)}".rstrip())
     yield from (one for one in unassessed(document) if one.text.startswith("Say what"))
-    yield Step(
-        "Give the audit more time and memory.",
-        f"recon audit {files(document)} --policy {policy_file(assessment)} --time 600 --memory 8G",
-    )
+    if any(one.get("would_help") == "limits" for one in assessment.get("checks", ())):
+        yield Step(
+            "Give the audit more time and memory.",
+            audit_again(document, "--time 600", "--memory 8G", policy=policy_name(assessment)),
+        )

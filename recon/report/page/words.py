@@ -27,9 +27,13 @@ from recon.report.page.blocks import (
 WHY, STORED, ASSUMED = 4, 3, 2  # lines of the first page
 ROUNDING = 1e-9
 TOGETHER = 0.005  # of the bits before: ends that are closer than that are one figure in words
-SYMBOLS = {"met": "✓", "violated": "✕", "inconclusive": "?", "not applicable": "–"}
+AWAY = "meets the policy, but gives people away"
+SYMBOLS = {"warning": "!", "met": "✓", "violated": "✕", "inconclusive": "?", "not applicable": "–"}
 # The words for an outcome, for who does not see its symbol.
-SPOKEN = {"met": "met", "violated": "not met", "inconclusive": "not settled", "not applicable": "does not apply"}
+SPOKEN = {
+    "warning": "gives people away", "met": "met", "violated": "not met", "inconclusive": "not settled",
+    "not applicable": "does not apply",
+}  # fmt: skip
 TONES = {
     "release": "good", "release with changes": "changes", "do not release": "bad", "not assessed": "open",
 }  # fmt: skip
@@ -77,13 +81,14 @@ def first_page(document: Document) -> FirstPage:
     """Return the first page of a document."""
     assessment = document.get("assessment")
     verdict = "not assessed" if assessment is None else assessment["verdict"]
+    away = verdict == "release" and bool((assessment or {}).get("gives_away"))
     every = reasons(document)
-    failed = [one for one in every if one[0] in {"violated", "inconclusive"}]
+    failed = [one for one in every if one[0] in {"violated", "inconclusive", "warning"}]
     shown = (failed or every)[:WHY]
     left = len(every) - len(shown)
     return FirstPage(
-        TONES.get(verdict, "open"),
-        "not assessed against a policy" if assessment is None else verdict,
+        "changes" if away else TONES.get(verdict, "open"),
+        "not assessed against a policy" if assessment is None else AWAY if away else verdict,
         against(document),
         "" if assessment is None else policy_name(assessment),
         shown,
@@ -130,7 +135,9 @@ def reasons(document: Document) -> list[tuple[str, str]]:
     if assessment is None:
         return [("violated", cut(line, 240)) for line in standing_out(document)]
     checks = sorted(assessment.get("checks", ()), key=lambda one: ORDER.index(one["outcome"]))
-    return [(one["outcome"], check_sentence(one, 260)) for one in checks if one["outcome"] != ORDER[-1]]
+    away = [("warning", cut(one["sentence"], 240)) for one in assessment.get("gives_away") or ()]
+    found = [(one["outcome"], check_sentence(one, 260)) for one in checks if one["outcome"] != ORDER[-1]]
+    return [*away, *found] if assessment["verdict"] == "release" else found
 
 
 def standing_out(document: Document) -> list[str]:

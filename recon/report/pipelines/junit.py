@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET  # it only writes here
 
-from recon.report.pipelines.sarif import audited, place_text
+from recon.report.pipelines.sarif import audited, place_text, warnings
 from solvers.foundation.escaping import named, shown
 
 Document = Mapping[str, Any]
@@ -88,6 +88,11 @@ def cases_of(document: Document, name: str) -> Iterator[ET.Element]:
             ET.SubElement(case, "skipped", {"message": sentence})
         else:
             ET.SubElement(case, "system-out").text = sentence
+        yield case
+    if away := warnings(assessment):
+        case = ET.Element("testcase", {"name": "People given away", "classname": name, "time": "0"})
+        text = "\n".join(f"warning: {named(one['sentence'], LONGEST)}" for one in away)
+        ET.SubElement(case, "system-out").text = text
         yield case
 
 

@@ -22,6 +22,10 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 LEVELS = {"violated": "error", "inconclusive": "warning"}
 SHOWN = 3  # places that a message spells out
 NOTES = {
+    "gives_away": (
+        "People given away",
+        "What is proved to be given away of single people, whatever the policy asks for.",
+    ),
     "pinned": (
         "People pinned down",
         "People whose every attribute is the same in every dataset that agrees with the release.",
@@ -34,7 +38,7 @@ NOTES = {
         "Data stored in the file",
         "What the file stores outright of its training data, before anything is worked out.",
     ),
-}  # rules of notes, where no policy decides: title and description
+}  # what no policy decides: title and description
 FINGERPRINT = "reconCheck/v1"
 
 
@@ -132,6 +136,14 @@ def results_of(document: Document) -> Iterator[Json]:
         found = result(check["rule"], LEVELS[check["outcome"]], text, check["places"])
         found["properties"] = {"outcome": check["outcome"], "threshold": check["threshold"], "source": check["source"]}
         yield found
+    for one in warnings(assessment):
+        yield result("gives_away", "warning", named(one["sentence"], 1000), (), one["fact"] + (one.get("place") or ""))
+
+
+def warnings(assessment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what is given away of single people although no check of the policy is violated by it."""
+    violated = {RULES[one["rule"]].fact for one in assessment["checks"] if one["outcome"] == "violated"}
+    return [one for one in assessment.get("gives_away") or () if one["fact"] not in violated]
 
 
 def more_places(check: Mapping[str, Any]) -> str:
