@@ -10,6 +10,7 @@ search, as in Solar-Lezama et al., "Combinatorial sketching for finite programs"
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import OPEN
+from solvers.groups.candidates import Candidates
 from solvers.groups.items import Items, items_of
 from solvers.groups.published import ProvedGroup, published_groups, small_published
 from solvers.programs.cell_model import CellModel
@@ -28,7 +30,9 @@ from solvers.statements.release import UNBOUNDED, Release
 
 WORK = 4.0  # of CP-SAT's own measure, for one solve: about as many seconds, the same on every machine
 ROUNDS = 200  # sets of items tried
-MAX_CELLS = 20_000
+MAX_CELLS = 60_000
+WHOLE = 1_000  # free cells: of more, worlds are searched for over a few of them
+STARTS = (2, 4, 8, 16, 32)  # further vertices of the linear program, before each search over the cells that they fill
 SMALL = 200  # cells: of so few the smallest group is searched for where a small one is known already
 UNUSED = "what was published is not all in the statements over cells"
 NOT_FOUND = "no world with enough rows in every cell was found, nor a small group"
@@ -113,23 +117,31 @@ class Search:
     items: Items
     limits: Limits
     pool: list[Ints] = field(default_factory=list)  # rows of the items
-    worlds: CellModel = field(init=False)
-    sums: list[tuple[Any, int]] = field(init=False)
+    none: bool = False
 
     def __post_init__(self) -> None:
-        """Build the model of the worlds."""
-        self.worlds = CellModel(self.items.system, self.limits)
+        """Refuse statements that contradict each other."""
         bounds = self.items.system.bounds
         if bounds.conflict is not None:
             raise Unsupported("no dataset fits")
         self.upper = self.items.rows(np.minimum(bounds.upper, OPEN // max(1, len(bounds.upper))))
-        members = self.items.members
-        self.sums = [self.worlds.sum_of(np.array(cells, dtype=np.int64)) for cells in members]
+
+    @cached_property
+    def worlds(self) -> CellModel:
+        """Return the model of the worlds."""
+        return CellModel(self.items.system, self.limits)
+
+    @cached_property
+    def sums(self) -> list[tuple[Any, int]]:
+        """Return the rows of every item as an expression over the free cells, and what fixed ones add."""
+        return [self.worlds.sum_of(np.array(cells, dtype=np.int64)) for cells in self.items.members]
 
     def group(self, k: int) -> ProvedGroup | ProvingWorld | None:
         """Return a group of less than k rows, worlds that leave none, or None where the limits leave it open."""
         if k <= 1:
             return self.proof(k)
+        if len(self.items.system.free) > WHOLE:
+            return self.among_few(k)
         z = self.world(self.clean(k))
         if z is not None:
             self.pool.append(z)
@@ -142,6 +154,18 @@ class Search:
             ends = self.refuted(chosen, k)
             if ends is not None:
                 return None if ends[1] < 0 else self.named(chosen, *ends)
+        return None
+
+    def among_few(self, k: int) -> ProvingWorld | None:
+        """Return a world over few cells that leaves no group of less than k rows, None where none was found."""
+        candidates = Candidates(self.items, self.limits)
+        for starts in STARTS:
+            self.limits.check("a world with enough rows in every cell was searched for")
+            few = Search(candidates.widened(starts), self.limits)
+            z = few.world(few.clean(k))
+            if z is not None:
+                self.pool.append(z)
+                return self.proof(k)
         return None
 
     def proof(self, k: int) -> ProvingWorld:
@@ -169,6 +193,8 @@ class Search:
         """Return the model of the worlds in which every item has 0 or at least k rows."""
         model = self.fresh()
         for (rows, base), most in zip(self.sums, self.upper.tolist(), strict=True):
+            if not most:
+                continue
             ends = [[0, 0], [k, most]] if most >= k else [[0, 0]]
             model.add_linear_expression_in_domain(rows + base, cp_model.Domain.from_intervals(ends))
         return model
