@@ -21,6 +21,7 @@ from recon.bounds.intervals import interval_cells
 from recon.inspection.findings.findings import Finding
 from recon.inspection.inspecting import Inspection
 from recon.measures.measures import measure
+from recon.measures.revealed.together import judged_together
 from recon.policies.facts import (
     FIGURES,
     ROW_FIGURES,
@@ -41,7 +42,8 @@ BATCHES = batches(2, 6)
 def facts(release, limits=None):
     got = encoded(release)
     limits = limits or Limits()
-    found = Findings(got, measure(got), group_disclosure(got), intervals=interval_cells(got, limits))
+    together = judged_together(got, {}, limits)
+    found = Findings(got, measure(got), group_disclosure(got), intervals=interval_cells(got, limits), together=together)
     return facts_of(found).to_json()
 
 

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import kinds_of
 from encoders.models.models import Boosting, Forest, RuleList, Tree
@@ -23,6 +21,7 @@ from recon.inspection.findings.severity import ROWS, is_counting
 from recon.inspection.inspecting import Inspection
 from recon.measures.figures import Measures
 from recon.measures.revealed.known import interval_left, least_bits, pinned, system_of
+from recon.measures.revealed.together import with_together
 from recon.measures.system import groups_left_out, published_cells
 from recon.measures.unordered import bits_left
 from recon.policies.facts import (
@@ -47,7 +46,6 @@ WORDED = 1_000  # groups whose condition is put in words
 UNSIZED = Unknown("an attribute has no values that could be counted: declare a domain (--domain)", "domain")
 BOUNDED = Unknown("the worlds could not be counted within the limits", "limits")
 ROWS_OPEN = Unknown("the number of rows is open", "rows")
-BY_DIFFERENCE = "published groups cut each other: smaller ones may follow by difference"
 BY_LEAF_VALUES = "leaf values may say more of classes than the counts that were read"
 TOGETHER = "where groups of several models, or figures, cut each other the class of more people may follow"
 BY_POSITION = "more may follow by position than propagation proved"
@@ -93,7 +91,7 @@ def facts_of(found: Findings) -> Facts:
             **stored_facts(found.stored, worked_out(found)),
         },
     )
-    return beside_rows(of_resamples(release, facts), found.stored)
+    return beside_rows(with_together(release, of_resamples(release, facts), found.together), found.stored)
 
 
 def beside_rows(facts: Facts, stored: Sequence[Inspection]) -> Facts:
@@ -212,29 +210,7 @@ def sizes(release: EncodedRelease, found: Findings) -> tuple[Figure, Groups]:
     listed = Groups(each, len(groups) + more)
     if ends is None:
         return Unknown(groups_left_out(release)[1] or "no group with a number of rows was published"), listed
-    least = by_difference(found)
-    if least is None or least >= ends.low:
-        return ends, listed
-    return Known(least, ends.high, BY_DIFFERENCE), replace(listed, further=BY_DIFFERENCE)
-
-
-def by_difference(found: Findings) -> int | None:
-    """Return the fewest rows that a group can have that follows from groups that cut each other, None if none do.
-
-    Tables, rule sets and several models: what is in one group and not in another is a group too, and made of cells.
-    Where some cell may have rows, or none, it is 1. A forest's groups are its leaves, as published.
-    """
-    release, m = found.release, found.measures
-    if not release.statements.loose and len(release.models) == 1:
-        return None
-    if len(release.statements.blocks) == 1 and not release.statements.loose:
-        return None
-    system = system_of(release, m, Limits())
-    if system is None or not len(m.exposure):
-        return 1
-    held = m.exposure["rows"].to_numpy()
-    live = int((np.asarray(system.upper) > 0).sum())
-    return max(1, int(held.min())) if live == int((held > 0).sum()) else 1
+    return ends, listed
 
 
 def bounded(rows: int) -> int | None:

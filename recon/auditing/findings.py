@@ -16,6 +16,7 @@ from recon.inspection.inspecting import Inspection
 from recon.leaf_values.determined import Determined
 from recon.located.placed_rows import PlacedRows
 from recon.measures.figures import Measures
+from recon.measures.revealed.together import Together
 from recon.noisy.posterior import Posterior
 from solvers.foundation.errors import EmptyConfidenceSet
 
@@ -123,7 +124,8 @@ class Findings:
     `positions_truth`: the true rows beside it (None: not given, or not in the order of `fit`). `determined`: how many
     rows leaf values of boosted models give back, `determined_truth` the true rows beside each, `remedies` what is given
     back if they are published otherwise (None: not asked). `attribute_bits`: the bits revealed by attribute; `forced`:
-    rows and values that are certain; `profiles`: verdicts on the people asked about; `persons`: the exposure of the
+    rows and values that are certain; `together`: groups that follow from all counts;
+    `profiles`: verdicts on the people asked about; `persons`: the exposure of the
     training rows that were given (None: nobody was); `learner_rule`: what knowing the learner adds, in figures and
     `lines` of words (None: not asked). All five as the report's JSON has them (docs/commands.md).
     """
@@ -147,3 +149,4 @@ class Findings:
     profiles: Mapping[str, Any] | None = None
     persons: Mapping[str, Any] | None = None
     learner_rule: Mapping[str, Any] | None = None
+    together: Together | None = None

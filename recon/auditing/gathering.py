@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -39,6 +39,7 @@ from recon.measures.figures import Measures, empty
 from recon.measures.measures import measure
 from recon.measures.revealed.attribute_bits import attribute_bits
 from recon.measures.revealed.forced import forced
+from recon.measures.revealed.together import judged_together
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import CountAnswer
@@ -55,7 +56,8 @@ class Beside:
     `without_noise`: the same release with exact counts. `profiles`: people to ask about. `data`: the training rows
     whose exposure is listed by position, with `label` their label's column and `protected` a column to group them by;
     `show_rows`: with their values. `learner`: what is known of how the model was chosen (`--learner`; "none": nobody
-    asks). `remedies`: what boosted models give back published otherwise is worked out.
+    asks). `remedies`: what boosted models give back published otherwise is worked out. `thresholds`: of
+    the policy by their keys, with which groups are searched for.
     """
 
     convention: str | None = None
@@ -70,6 +72,7 @@ class Beside:
     remedies: bool = False
     seed: int = 0
     learner: str = "none"
+    thresholds: Mapping[str, Any] = field(default_factory=dict)
 
 
 def gathered(release: EncodedRelease, beside: Beside, limits: Limits) -> Findings:
@@ -101,7 +104,9 @@ def gathered(release: EncodedRelease, beside: Beside, limits: Limits) -> Finding
         answers.get("intervals", IntervalCells()), rows, against, known,
         tuple(answers.get(("beside", one.number)) for one in known), table_of(tried) if tried else None,
     )  # fmt: skip
-    return found if first.status == "unsat" else with_persons(found, beside, limits)
+    if first.status == "unsat":
+        return found
+    return with_persons(replace(found, together=judged_together(release, beside.thresholds, limits)), beside, limits)
 
 
 def with_persons(found: Findings, beside: Beside, limits: Limits) -> Findings:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from encoders.domain.values import MISSING, AnyAttribute, Grid, Listed, cell_text
 from encoders.parts.cut_domain import CutDomain
@@ -169,3 +170,29 @@ def values_text(cut: CutDomain, k: int, mask: int) -> str:
 def condition_text(cut: CutDomain, box: Box) -> str:
     """Return a box in words; "everybody" for the whole row space. Cost: linear in its literals."""
     return words_of(cut).condition(box)
+
+
+def condition_json(cut: CutDomain, box: Box) -> dict[str, Any] | None:
+    """Return a box as a condition of the release file (`recon bound --where`), None where it takes several of them."""
+    words, out = words_of(cut), dict[str, Any]()
+    for k, mask in box.literals:
+        attribute, runs = words.attributes[k], spans(mask & ((1 << len(cut.cuts[k].sizes)) - 1))
+        first, last = cut.cuts[k].bounds(runs[0][0])[0], cut.cuts[k].bounds(runs[-1][1] - 1)[1]
+        if isinstance(attribute, Listed):
+            values = [attribute.value(i) for i in words.positions(k, mask)]
+            out[attribute.name] = {"in": values} if len(values) > 1 else values[0]
+        elif len(runs) > 1 or (attribute.missing and last > attribute.known[1]):
+            return None
+        elif isinstance(attribute, Grid):
+            ends = attribute.value(first), attribute.value(last - 1)
+            out[attribute.name] = {"at_least": number(ends[0]), "at_most": number(ends[1])}
+        else:
+            (low, above), (high, to) = words.edge(k, runs[0][0]), words.edge(k, runs[-1][1])
+            test = {"above" if above else "at_least": float(low)} if low else {}
+            out[attribute.name] = test | ({"at_most" if to else "below": float(high)} if high else {})
+    return out
+
+
+def number(value: Any) -> int | float:
+    """Return a number of a grid as JSON has it."""
+    return int(value) if int(value) == value else float(value)

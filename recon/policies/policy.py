@@ -59,6 +59,11 @@ class Policy:
         found = self.threshold(key)
         return None if found is None else found.value
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return the value of every threshold by its key."""
+        return {one.key: one.value for one in self.thresholds}
+
     def __getattr__(self, key: str) -> Any:
         """Return the value of a threshold by its key."""
         if key in RULES:

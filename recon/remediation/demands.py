@@ -6,7 +6,7 @@ Figures are those of an audit, without its slow questions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
@@ -17,6 +17,7 @@ from recon.auditing.findings import Findings
 from recon.loading.settled import as_released
 from recon.measures.figures import empty
 from recon.measures.measures import measure
+from recon.measures.revealed.together import judged_together
 from recon.policies.facts import Facts, Known
 from recon.policies.intervals import Outcome, all_of
 from recon.policies.rules import RULES
@@ -97,13 +98,13 @@ def unmet(found: Mapping[str, Meets], demands: Demands) -> list[str]:
     ]
 
 
-def figures_of(release: EncodedRelease, limits: Limits, placed: bool = True) -> Figures:
+def figures_of(release: EncodedRelease, limits: Limits, demands: Demands, placed: bool = True) -> Figures:
     """Return the figures of a release as `recon.auditing.facts.facts_of` has them, in their keys.
 
     What takes longest in an audit is not asked for: certificates, suppressed cells, what files store (`stored` is
-    empty). Bits are of datasets without an order of rows. `placed`: with what follows for the row at every position.
-    What is not known within the limits is None, with the reason. Cost: that of `measure` and of placing rows, where
-    they have positions; of one tree linear in its leaves.
+    empty). Bits are of datasets without an order of rows; groups are searched for as the demands need it. `placed`:
+    with what follows for the row at every position. What is not known within the limits is None, with the reason. Cost:
+    that of `measure` and of placing rows, where they have positions; of one tree linear in its leaves.
     """
     groups = group_disclosure(as_released(release))
     try:
@@ -114,6 +115,8 @@ def figures_of(release: EncodedRelease, limits: Limits, placed: bool = True) -> 
         return facts_of(Findings(release, none, groups)).to_json() | {"status": "empty", "note": str(error)}
     except (Inconclusive, TooLarge, Unsupported) as error:
         return nothing_known((), str(error), "limits").to_json()
+    if found.measures.status != "unsat":
+        found = replace(found, together=judged_together(release, dict(demands.named), limits))
     return facts_of(found).to_json()
 
 

@@ -101,7 +101,7 @@ def extended(
             limits.check("merges of all trees were measured together")
             now = after_merges(groups, places, order[:m])
             found = change(now) if any(now) else release
-            facts = figures_of(found, limits.share(PART))
+            facts = figures_of(found, limits.share(PART), demands)
             tried[m] = (found, facts, together(outcomes(facts, demands)))
         return tried[m]
 

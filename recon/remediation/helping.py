@@ -190,7 +190,8 @@ def tried(
         found, note = remedy.make(limits)
         between = remedy.kind in {"rounded counts", "noise"}
         some = limits.share(1.0, BETWEEN) if between else limits
-        facts = figures_of(found, some, placed=remedy.kind in {"as published", "merge", "depth"})
+        demands = Demands() if asked.policy is None else demands_of(asked.policy)
+        facts = figures_of(found, some, demands, placed=remedy.kind in {"as published", "merge", "depth"})
         facts |= interval_facts(found, limits) if between else {}
         published = None if before is None else before.get("bits_left_per_person")
         if remedy.kind == "rounded counts" and published and facts["bits_left_per_person"]:

@@ -48,7 +48,7 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     limits = (limits or Limits()).limited(SECONDS)
     release, demands = as_released(release), demands_of(policy)
     model = mergeable(release)
-    before = figures_of(release, limits.share(PART))
+    before = figures_of(release, limits.share(PART), demands)
     if isinstance(model, Forest):
         return merged_forest(release, model, demands, before, limits)
     groups = groups_of(model, release.domain, limits, demands.sized)
@@ -58,7 +58,7 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     try:
         for merges, at in islice(prunings(groups, demands, limits), TRIES):
             found = with_models(release, [change(at)]) if at else release
-            after = figures_of(found, limits)
+            after = figures_of(found, limits, demands)
             if together(outcomes(after, demands)) == "met":
                 how = EXACT_TREE if isinstance(model, Tree) else EXACT_LIST
                 return Merging(found, merges, True, how, (tuple(at),), before, after)
@@ -76,7 +76,7 @@ def no_merging(
     """Return the refusal that says which rule one leaf alone violates."""
     root = [0] if groups.leaves[0] > 1 else []
     one = pruned(model, root)[0] if isinstance(model, Tree) else shortened(model, root)
-    found = outcomes(figures_of(with_models(release, [one]), limits), demands)
+    found = outcomes(figures_of(with_models(release, [one]), limits, demands), demands)
     if together(found) == "met":
         return Inconclusive(
             "the fewest merges that meet the policy were not settled: rounding decides; change it a bit"

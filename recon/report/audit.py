@@ -66,7 +66,7 @@ def audit(
     limits = limits or Limits()
     chosen = policy if policy is None or isinstance(policy, Policy) else read_policy(os.fspath(policy))
     beside = Beside(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies, seed,
-                    learner)  # fmt: skip
+                    learner, {} if chosen is None else chosen.values)  # fmt: skip
     parts = limits.share(AUDITED) if remedies and limits.seconds else limits
     earlier = register if register is None or isinstance(register, Register) else Register.read(os.fspath(register))
     with kept_open():

@@ -23,7 +23,7 @@ from solvers.groups.smallest import MAX_CELLS, WORK
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND, refuse, rounded, run
 from solvers.statements.boxes import Box, Region
-from solvers.statements.release import UNBOUNDED, Release
+from solvers.statements.release import UNBOUNDED, Partition, Release
 
 Mask = NDArray[np.bool_]
 SEVERAL = 0  # stands for a cell of several labels, or of a label that is a range of values
@@ -54,6 +54,10 @@ def known_classes(release: Release, most: int, limits: Limits) -> KnownClasses |
     if release.domain.labels < 2:
         return None
     everybody = UNBOUNDED if release.rows.high is None else release.rows.high
+    block = release.single
+    if block is not None and not release.unstated and bool((block.low == block.high).all()):
+        rows = rows_of_one(block, release.domain.labels)
+        return KnownClasses(rows, rows)
     try:
         items = items_of(release, limits)
         if len(items.system.free) > MAX_CELLS:
@@ -61,6 +65,16 @@ def known_classes(release: Release, most: int, limits: Limits) -> KnownClasses |
         return Classes(items, limits).known(most, everybody, whole=not release.unstated and not release.coarse)
     except (Unsupported, Inconclusive) as error:
         return KnownClasses(0, everybody, why=str(error))
+
+
+def rows_of_one(block: Partition, labels: int) -> int:
+    """Return the rows of a partition of exact counts in regions of one class."""
+    rows = 0
+    for statements in block.by_region.values():
+        counts = block.low[statements]
+        if len(statements) == labels and (counts > 0).sum() == 1:
+            rows += int(counts.sum())
+    return rows
 
 
 class Classes:
@@ -184,5 +198,5 @@ class Classes:
             bare = (Box(tuple(p for p in b.literals if p[0] != k)) for b in system.layout.boxes(system.words[pieces]))
             regions = tuple(Region(box) for box in dict.fromkeys(bare))
             low, high = int(system.bounds.lower[cells].sum()), int(system.bounds.upper[cells].sum())
-            out.append((label - 1, ProvedGroup(regions, low, high, "cells of one class")))
+            out.append((label - 1, ProvedGroup(regions, low, high, "cells of one class", published=False)))
         return tuple(out)

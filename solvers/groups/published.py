@@ -24,12 +24,16 @@ Literals = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class ProvedGroup:
-    """Disjoint regions that in every world hold between `low` and `high` rows together; `source`: what they are."""
+    """Disjoint regions that in every world hold between `low` and `high` rows together; `source`: what they are.
+
+    `published`: nobody has to work it out.
+    """
 
     regions: tuple[Region, ...]
     low: int
     high: int
     source: str
+    published: bool = True
 
     def small(self, k: int) -> bool:
         """Return whether it has 1 to k - 1 rows in every world."""
@@ -129,6 +133,14 @@ def nested(release: Release, groups: list[ProvedGroup], k: int, limits: Limits) 
             if (most := int(high[a] - low[b])) < best:
                 best = most
                 outer, inner = groups[a], groups[b]
-                region = Region(outer.regions[0].box, (inner.regions[0].box,))
-                found = ProvedGroup((region,), int(low[a] - high[b]), most, f"{outer.source} without {inner.source}")
+                region = without(release, outer.regions[0].box, inner.regions[0].box)
+                source = f"{outer.source} without {inner.source}"
+                found = ProvedGroup((region,), int(low[a] - high[b]), most, source, published=False)
     return found
+
+
+def without(release: Release, outer: Box, inner: Box) -> Region:
+    """Return a box without one inside it: a box where they differ in one attribute only."""
+    held, full = dict(outer.literals), [a.full for a in release.domain.attributes]
+    other = [(k, held.get(k, full[k]) & ~mask) for k, mask in inner.literals if held.get(k, full[k]) & ~mask]
+    return Region(outer & Box(tuple(other))) if len(other) == 1 else Region(outer, (inner,))

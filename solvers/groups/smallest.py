@@ -71,8 +71,11 @@ def smallest_group(release: Release, k: int, limits: Limits, by_label: bool = Fa
     """
     known = [one for one in published_groups(release, by_label) if one.low]
     least = min(known, key=lambda one: one.high, default=None)
-    found = small_published(release, k, by_label, limits)
     outer = SmallestGroup(1, UNBOUNDED if least is None else least.high, least)
+    try:
+        found = small_published(release, k, by_label, limits)
+    except Inconclusive as error:
+        return replace(outer, why=str(error))
     if found is not None:
         outer = SmallestGroup(1, found.high, found)
     block = release.single
@@ -253,4 +256,4 @@ class Search:
         k = self.items.system.release.domain.label
         if k is not None and len(self.items) < len(self.items.item):
             boxes = list(dict.fromkeys(Box(tuple(p for p in box.literals if p[0] != k)) for box in boxes))
-        return ProvedGroup(tuple(Region(box) for box in boxes), low, high, "cells together")
+        return ProvedGroup(tuple(Region(box) for box in boxes), low, high, "cells together", published=False)

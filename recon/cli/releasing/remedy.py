@@ -170,11 +170,12 @@ def audited(
         if again.rows != found.release.rows or not same_models(again, found.release):
             raise EngineError("the file, read again, is not the merged release: nothing was written")
         limits.report("the result is audited")
-        facts = facts_of(gathered(again, Beside(seed=seed), limits)).to_json()
+        beside = Beside(seed=seed, thresholds=policy.values)
+        facts = facts_of(gathered(again, beside, limits)).to_json()
         said = assess(facts, policy)
         if said.outcome == "met" and copy and not declared:
             guessed = load(path, memory=limits.memory, limits=limits)
-            own = facts_of(gathered(guessed, Beside(seed=seed), limits)).to_json()
+            own = facts_of(gathered(guessed, beside, limits)).to_json()
             if (alone := assess(own, policy)).outcome != "met":
                 return alone, own
     return said, facts

@@ -15,6 +15,7 @@ from encoders.models.count_kinds import kinds_of
 from recon.auditing.findings import Findings
 from recon.console.version import VERSION as PROGRAM
 from recon.inspection.inspecting import Inspection
+from recon.measures.revealed.together import proofs
 
 if TYPE_CHECKING:
     from recon.policies.assessing import Assessment
@@ -120,6 +121,8 @@ def how(found: Findings, context: Context) -> dict[str, Any]:
     if found.intervals.cells:
         tight = all(cell.tight for cell in found.intervals.cells)
         numbers.append(["feasible intervals of suppressed cells", "exact" if tight else "bounds", m.counted.engine])
+    if found.together is not None:
+        numbers += [[what, status, "groups of cells"] for what, status in proofs(found.release, found.together)]
     engines = [list(line.partition(": ")[::2]) for line in m.counted.trail]
     return {
         "conventions": [[name, CONVENTIONS[name]] for name in used],

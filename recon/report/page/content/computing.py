@@ -59,7 +59,7 @@ def computed(document: Document) -> Part:
         blocks.append(Pairs("Conventions", [(name_of(a, 60), sentence_of(b)) for a, b in how["conventions"][:LISTED]]))
     if how.get("numbers"):
         rows: Rows = [
-            (name_of(what, 120), name_of(status, 60), name_of(engine, 60))
+            (name_of(what, 400), name_of(status, 60), name_of(engine, 60))
             for what, status, engine in how["numbers"][:LISTED]
         ]
         blocks.append(Table("The status of every number", ("Number", "Status", "Engine"), rows))
