@@ -247,8 +247,7 @@ def classes(found: Findings) -> tuple[Figure, Groups]:
     where their groups cut each other.
     """
     release, groups = found.release, found.groups
-    given_back = max((one.with_label for one in found.determined), default=0)
-    least = max(groups.rows_in_pure, given_back)
+    least = groups.rows_in_pure
     if groups.undefined and not least:
         return no_classes(release, groups), Groups()
     settled = all(low == high for low, high, *_ in (*groups.sizes, *groups.cells))

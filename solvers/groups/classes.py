@@ -9,6 +9,7 @@ one world in which every item with rows has two proves that no class is disclose
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +61,12 @@ def known_classes(release: Release, most: int, limits: Limits) -> KnownClasses |
         return KnownClasses(rows, rows)
     try:
         items = items_of(release, limits)
+        found = Classes(items, limits)
         if len(items.system.free) > MAX_CELLS:
-            return KnownClasses(0, everybody, why=f"{len(items.system.free):,} cells are too many to follow classes in")
-        return Classes(items, limits).known(most, everybody, whole=not release.unstated and not release.coarse)
+            sure, low = found.of_one(found.live), items.rows(items.system.bounds.lower)
+            why = f"{len(items.system.free):,} cells are too many to follow classes in"
+            return KnownClasses(int(low[sure].sum()), everybody, found.named(sure, found.live), why=why)
+        return found.known(most, everybody, whole=not release.unstated and not release.coarse)
     except (Unsupported, Inconclusive) as error:
         return KnownClasses(0, everybody, why=str(error))
 
@@ -81,17 +85,22 @@ class Classes:
     """The items of a release with the classes that worlds have shown in them."""
 
     def __init__(self, items: Items, limits: Limits) -> None:
-        """Build the model of the worlds."""
+        """Refuse statements that contradict each other."""
         system = items.system
         if system.bounds.conflict is not None:
             raise Unsupported("no dataset fits")
-        self.items, self.limits, self.worlds = items, limits, CellModel(system, limits)
+        self.items, self.limits = items, limits
         k = system.release.domain.label
         sizes = system.release.domain.attributes[k].sizes if k is not None else (1,)
         single = {1 << p: p + 1 for p, size in enumerate(sizes) if size == 1}
         self.label = np.array([single.get(mask, SEVERAL) for mask in items.labels], dtype=np.int64)
         self.live = system.bounds.upper > 0
         self.pool: list[Ints] = []
+
+    @cached_property
+    def worlds(self) -> CellModel:
+        """Return the model of the worlds."""
+        return CellModel(self.items.system, self.limits)
 
     def of_one(self, possible: Mask) -> Ints:
         """Return the items of which the possible cells (a mask) have one class."""
