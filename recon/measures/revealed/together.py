@@ -120,7 +120,7 @@ def with_classes(release: EncodedRelease, facts: Facts, found: KnownClasses) -> 
     return with_listed(facts, key, Known(low, high, why, help), listed)  # type: ignore[arg-type]
 
 
-def place(release: EncodedRelease, group: ProvedGroup) -> Mapping[str, Any]:
+def place(release: EncodedRelease, group: ProvedGroup) -> dict[str, Any]:
     """Return a proved group as facts list it: `where` in words, `how` with the condition that `recon bound` takes."""
     shown = [region_text(release, one) for one in group.regions[:REGIONS]]
     more = f" or {len(group.regions) - REGIONS:,} more" if len(group.regions) > REGIONS else ""
