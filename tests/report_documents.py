@@ -84,13 +84,13 @@ def checks() -> list[dict[str, Any]]:
             "places_in_all": 0,
         },
         {
-            "rule": "profiles",
-            "title": "Given profiles",
-            "threshold": ["certain"],
+            "rule": "target_disclosure",
+            "title": "Targets published exactly",
+            "threshold": "forbidden",
             "source": "",
-            "found": "none",
+            "found": "does not apply",
             "outcome": "not applicable",
-            "sentence": "No profiles were given.",
+            "sentence": "The release has no figures of numbers.",
             "remedy": "",
             "places": [],
             "places_in_all": 0,
@@ -296,7 +296,7 @@ def facts() -> dict[str, Any]:
         ],
         "profiles": [{"position": 0, "verdict": "certain"}],
         "confidence": 1.0,
-        "not_known": {"target_disclosure": "the release has no figures of numbers"},
+        "not_applicable": {"target_disclosure": "the release has no figures of numbers"},
     }
 
 
@@ -441,10 +441,13 @@ def met() -> dict[str, Any]:
     found = full() | {"confidential": None}
     passed = [
         one | {"outcome": "met", "places": [], "places_in_all": 0, "sentence": f"{one['title']} is as it should be."}
-        for one in checks()
+        for one in checks()[:3]
     ]
     found["assessment"] = assessed("release", "met") | {"checks": passed, "sentence": "All checks are met."}
-    found["facts"] = facts() | {"pinned": [0, 0], "smallest_group": [31, 31], "least_bits_left": [6.58, 6.58]}
+    figures = {"pinned": [0, 0], "smallest_group": [31, 31], "least_bits_left": [6.58, 6.58]}
+    apart = {"groups": [], "class_disclosure": {"rows": [0, 0], "groups": [], "groups_in_all": 0}}
+    found["facts"] = facts() | figures | apart
+    found["remedies"][0] |= figures | {"class_disclosed_rows": [0, 0], "outcome": "met"}
     return found
 
 
@@ -456,7 +459,8 @@ def open_bounds() -> dict[str, Any]:
         "rows": [100, None],
         "pinned": [3, 150],
         "bits_left_per_person": [0, 8.123],
-        "smallest_group": [0, 4],
+        "smallest_group": [1, 40],
+        "groups": [one | {"rows": [0, 40]} for one in facts()["groups"]],
         "least_bits_left": None,
         "not_known": {"least_bits_left": "worlds are bounded only"},
     }
@@ -554,6 +558,7 @@ def large(leaves: int = 1000) -> dict[str, Any]:
     found["facts"]["groups"] = [
         {"name": one["name"], "where": one["where"], "rows": one["rows"]} for one in found["exposed"]
     ]
+    found["facts"]["groups_in_all"] = leaves
     found["curve"] = [[k / 199, math.sqrt(k / 199)] for k in range(200)]
     nodes = []
     for k in range(2 * leaves - 1):
@@ -588,6 +593,7 @@ def hostile() -> dict[str, Any]:
         "worlds_per_row",
         "suppressed",
         "key",
+        "threshold",
     }
     at = 0
 
@@ -607,6 +613,7 @@ def hostile() -> dict[str, Any]:
     found = copy.deepcopy(full())
     found["persons"]["most_exposed"][0]["row"] = {"age": "70", "sex": "Male"}
     found["facts"]["stored"][0]["level"] = "critical"
+    found["assessment"]["checks"][2]["outcome"] = "violated"
     out: dict[str, Any] = turned(found)
     return out
 

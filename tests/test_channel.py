@@ -15,6 +15,7 @@ import typer
 import yaml
 from typer.main import get_command
 
+import recon
 from recon.cli.app import app, main, run_app
 from recon.cli.output.streaming import write_worlds
 from recon.console.channels import ESCAPED, Channel, escaped, failure_of, lost_output
@@ -56,6 +57,8 @@ def files(tmp_path_factory):
     )  # fmt: skip
     assert found.returncode == 1, found.stderr
     (folder / "result.json").write_text(found.stdout, encoding="utf-8")
+    made = recon.audit(recon.load(str(TREE)))
+    (folder / "met.json").write_text(made.to_json(), encoding="utf-8")
     counted = subprocess.run(
         [sys.executable, "-m", "recon", "count", str(GOLDEN / "contradiction.json"), "--json"],
         cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False,
@@ -126,6 +129,28 @@ def test_a_full_disk_is_said_and_is_not_done(monkeypatch, capsys):
     full = io.TextIOWrapper(io.BufferedWriter(Channel(os.open("/dev/full", os.O_WRONLY))), "utf-8")
     assert code_of(monkeypatch, ["engines"], full) == 3
     assert "standard output cannot be written: No space left on device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", [
+    "audit tree.json --policy policy.toml --out /dev/full", "report result.json --out /dev/full",
+    "audit tree.json --policy policy.toml --out no/such/folder.json",
+])  # fmt: skip
+def test_a_verdict_stands_where_its_report_cannot_be_written(files, monkeypatch, capsys, line):
+    monkeypatch.chdir(files)
+    assert code_of(monkeypatch, line.split()) == 1
+    assert "cannot be written" in capsys.readouterr().err
+    assert code_of(monkeypatch, line.replace(" --policy policy.toml", "").replace("result", "met").split()) == 3
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+def test_a_verdict_stands_where_its_report_is_stopped(files, monkeypatch, failure):
+    def failed(*_, **__):
+        raise failure
+
+    monkeypatch.chdir(files)
+    monkeypatch.setattr("recon.cli.releasing.auditing.write_text", failed)
+    assert code_of(monkeypatch, ["audit", "tree.json", "--policy", "policy.toml"]) == 1
+    assert code_of(monkeypatch, ["audit", "tree.json"]) == 4
 
 
 def test_a_reader_that_left_ends_endless_worlds(monkeypatch):

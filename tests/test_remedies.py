@@ -151,7 +151,7 @@ def test_files_without_stored_findings_are_a_line_of_their_own(tmp_path: Path) -
     assert len(strips) == (1 if removable else 0)
     for one in strips:
         assert one["pinned"] == lines[0]["pinned"]
-        assert one["command"] == f"recon inspect {path} --strip FILE"
+        assert one["command"] == f"recon inspect {path} --strip model-stripped.pkl"
 
 
 def test_what_boosted_models_give_back_otherwise_stands_in_the_same_lines() -> None:

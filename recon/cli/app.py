@@ -59,6 +59,7 @@ from recon.console.options import (
     bounded,
 )
 from recon.console.output import print_error, print_json, print_lines, records, working, write_table
+from recon.console.suggesting import asking
 from recon.console.version import VERSION
 from solvers.foundation.escaping import shown
 
@@ -92,8 +93,8 @@ app.add_typer(learn_app, name="learn")
 app.add_typer(attack_app, name="attack")
 reading: list[Callable[..., None]] = [inspect, convert, domain, report, policy]
 deciding: list[Callable[..., None]] = [audit, gate, remedy, register]
-asking: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep]
-for command in [*map(bounded, reading), *deciding, *asking]:
+questions: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep]
+for command in [*map(bounded, reading), *deciding, *questions]:
     app.command()(command)
 for command in (schema, engines, reproduce):
     app.command()(command)
@@ -376,7 +377,8 @@ def main() -> None:
 def run_app() -> None:
     """Run the command line; always ends in `SystemExit`."""
     try:
-        code = app(prog_name="recon", standalone_mode=False)  # also the command that a shell completes
+        with asking(sys.argv[1:]):
+            code = app(prog_name="recon", standalone_mode=False)  # also the command that a shell completes
     except (KeyboardInterrupt, typer.Abort):
         print_error(KeyboardInterrupt())
         sys.exit(INCONCLUSIVE)

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from encoders.domain.values import cell_text
+from recon.console.suggesting import stripped_name, suggestion
 from recon.located.placed_rows import PlacedRows
 
 SHOWN_ROWS = 3
@@ -148,7 +149,8 @@ def remedy(found: PlacedRows) -> str:
         return (
             f"remedy: without multiplicities (recon convert --without-bags) {after}no boxes are given back by position"
         )
-    strip = f"recon inspect {release.file or 'FILE'} --strip OUT writes such a copy"
+    file = release.file or "FILE"
+    strip = f"{suggestion('inspect', [file], {'--strip': stripped_name(file)})} writes such a copy"
     return (
         f"remedy: without the stored seeds {after}no boxes are given back by position: {strip}; who guesses the seed "
         "(random_state=0, 42) draws the same bags again: fit without one"
@@ -158,7 +160,8 @@ def remedy(found: PlacedRows) -> str:
 def audit_lines(found: PlacedRows, truth: Mapping[str, Any] | None) -> list[str]:
     """Return the lines with which a report opens: what is given back by position, and how to take it out."""
     beside = [] if truth is None else truth_position_lines(truth)
-    more = f"recon positions {found.release.file or 'FILE'} --out ROWS.csv lists every position and value"
+    listing = suggestion("positions", [found.release.file or "FILE"], {"--out": "ROWS.csv"})
+    more = f"{listing} lists every position and value"
     after = remedy(found)
     return [*position_lines(found), *beside, *([more, after] if after else [])]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from recon.console.suggesting import suggestion
 from recon.files.named_files import inside
 from recon.files.writing import LOCK, locked, writing
 from recon.formats.release.reading import read_bytes
@@ -40,8 +41,8 @@ class Register:
         where = os.fspath(folder)
         path = os.path.join(where, INDEX)
         if not os.path.lexists(path):
-            raise ReleaseError(f"{absence(where)}; start one: recon register FOLDER --add FILE --decision release",
-                               file=where)  # fmt: skip
+            start = f"{suggestion('register', [where])} --add FILE --decision release"
+            raise ReleaseError(f"{absence(where)}; start one: {start}", file=where)
         text = decoded(read_bytes(path)[0], path)
         return cls(where, parsed(text, path), text)
 
@@ -245,7 +246,7 @@ class Register:
         if is_table(domain):
             raise ReleaseError(
                 "is a table of rows, which are never copied into a register: "
-                f"recon domain {named(domain)} --out domain.json, and give that",
+                f"{suggestion('domain', [domain], {'--out': 'domain.json'})}, and give that",
                 file=domain,
             )
         read_domain(domain)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from encoders.domain.views import TRAINING_DATA
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Boosting, Forest, RuleList, Tree
 from recon.auditing.facts import stored_facts
+from recon.console.suggesting import command_line, options_of, stripped_name, suggestion
 from recon.inspection.inspecting import Inspection
 from recon.loading.settled import as_released
 from recon.policies.assessing import assess
@@ -144,14 +144,14 @@ def merging_command(release: EncodedRelease, asked: Asked) -> str | None:
     model_file = origin is not None and not release.file.lower().endswith(".json")
     copied = model_file and origin is not None and origin.format.startswith("scikit-learn")
     copied = copied and origin is not None and "skops" not in origin.format
-    domain = " --domain DATA" if model_file and release.domain.source == TRAINING_DATA else ""
-    out = "better.joblib" if copied else "better.json"
-    return f"recon remedy {quote(release.file)} --policy {policy_name(asked)}{domain} --out {out}"
-
-
-def policy_name(asked: Asked) -> str:
-    """Return the policy's file, as a command names it."""
-    return "POLICY" if asked.policy is None or not asked.policy.file else quote(asked.policy.file)
+    out = {"--out": "better.joblib" if copied else "better.json"}
+    if asked.policy is not None and asked.policy.file:
+        out = {"--policy": asked.policy.file, **out}
+    elif "--policy" not in options_of(command_line()):
+        out = {"--policy": "POLICY", **out}
+    if model_file and release.domain.source == TRAINING_DATA and command_line() is None:
+        out["--domain"] = "DATA"  # asked from Python: it is not known where the data are
+    return suggestion("remedy", [release.file], out)
 
 
 def merging(release: EncodedRelease, demands: Demands) -> Callable[[Limits], Made]:
@@ -260,7 +260,8 @@ def stripped(published: Line, facts: Mapping[str, Any] | None, asked: Asked) -> 
         return []
     kept = [replace(one, findings=tuple(f for f in one.findings if not f.removable)) for one in asked.stored]
     note = f"{len(gone):,} findings go, counts stay as they are: " + ", ".join(path for _, path in gone[:5])
-    words, command = "seeds and stored arrays taken out of the file", f"recon inspect {quote(gone[0][0])} --strip FILE"
+    words = "seeds and stored arrays taken out of the file"
+    command = suggestion("inspect", [gone[0][0]], {"--strip": stripped_name(gone[0][0])})
     line = {**published, "remedy": words, "kind": "strip", "setting": len(gone), "seconds": 0.0, "note": note}
     return [line | {"command": command, "outcome": None if facts is None else outcome_of(facts, asked, kept)}]
 

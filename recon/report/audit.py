@@ -18,6 +18,7 @@ from recon.policies.assessing import assess
 from recon.policies.policy import Policy, read_policy
 from recon.registers.adding import Added, adds, joined
 from recon.registers.register import Register
+from recon.remediation.helping import columns
 from recon.remediation.helping import remedies as what_would_help
 from recon.report.document.making import Context, limits_json, made
 from recon.report.report import Report
@@ -75,7 +76,10 @@ def audit(
         added = None if earlier is None else what_it_adds(release, earlier, whole, found, domain, limits)
         tried = helping(release, found, chosen, beside, limits) if remedies else None
     around = Context(remedies=tried, adds=None if added is None else added.to_json(), seed=seed)
-    told = None if chosen is None else assess(Report(found, around).facts, chosen, tried)
+    facts = Report(found, around).facts
+    told = None if chosen is None else assess(facts, chosen, tried)
+    if tried and earlier is None:  # as it is published, the audit knows more of it: by leaf values and positions
+        tried[0] |= {**columns(facts), "outcome": None if told is None else told.outcome}
     now = made(command, time.monotonic() - begun)
     return Report(found, replace(around, made=now, assessment=told, limits=limits_json(limits)))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from recon.auditing.facts import nothing_known
+from recon.console.suggesting import suggestion
 from recon.inspection.findings.findings import Finding
 from recon.inspection.findings.severity import ROWS, is_counting
 from recon.inspection.inspecting import Inspection, inspect
@@ -126,7 +127,7 @@ def finding_lines(one: Inspection, several: bool) -> list[str]:
         return [f"{one.file}: {one.format}"]
     grave = [f for f in one.findings if f.level in (*GRAVE, "unknown")]
     lines = [f"{before}{f.level}: {f.path}: {f.what}: {f.follows}; remedy: {f.remove}" for f in grave]
-    return [*lines, f"recon inspect {one.file} lists everything"]
+    return [*lines, f"{suggestion('inspect', [one.file])} lists everything"]
 
 
 def stored_report(files: Sequence[str], error: ReconError, limits: Limits) -> StoredReport | None:

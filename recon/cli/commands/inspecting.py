@@ -9,6 +9,7 @@ import typer
 
 from recon.console.options import Json, ReadingMemory, written_as
 from recon.console.output import parse_memory, print_json, print_lines, write_text
+from recon.console.suggesting import suggestion
 
 if TYPE_CHECKING:
     from recon.inspection.stripping import Stripped
@@ -127,6 +128,7 @@ def left_advice(done: Stripped) -> str:
 
     if any(is_counting(f.rule) for f in done.after.findings):
         return (
-            f"its counts are as they were, and can still give rows back, all of them: run recon audit {done.after.file}"
+            "its counts are as they were, and can still give rows back, all of them: run "
+            f"{suggestion('audit', [done.after.file])}"
         )
     return "what is left was not made safe by what was taken out"

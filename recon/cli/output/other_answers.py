@@ -42,9 +42,10 @@ def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str
 
     `begun`: when the command did; its time and memory bound this too.
     """
-    from recon.cli.releasing.ending import command_line, ended, policy_of
+    from recon.cli.releasing.ending import ended, policy_of
     from recon.console.options import suffix
     from recon.console.output import parse_memory, write_text
+    from recon.console.suggesting import command_line
     from recon.files.budget import drawing
     from recon.formats.sklearn.pipelines.folds import Folds
     from recon.report.stored_report import stored_instead

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.cli.output.other_answers import with_other_answers
-from recon.cli.releasing.ending import command_line, ended, policy_of
+from recon.cli.releasing.ending import ended, ending, policy_of
 from recon.cli.session import open_release
 from recon.console.options import (
     Cluster,
@@ -41,6 +41,7 @@ from recon.console.options import (
     within_machine,
 )
 from recon.console.output import print_lines, working, write_text
+from recon.console.suggesting import command_line
 
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain
@@ -96,10 +97,10 @@ def audit(
                      limits=limits, seed=seed, remedies=remedies, profiles=asked, data=given, protected=protected,
                      show_rows=show_rows, register=register, learner=learner,
                      domain=declared(domain, label) if register else None, command=command_line())  # fmt: skip
-    write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
-    if report.findings.empty is not None and (json or out):
-        print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
-    raise typer.Exit(ended(report, bool(out)))
+    with ending(ended(report, bool(out))):
+        write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
+        if report.findings.empty is not None and (json or out):
+            print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
 
 
 def registered_domain(register: str | None) -> str | None:

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-import shlex
+import contextlib
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from recon.console.exit_codes import of_verdict
-from recon.console.output import print_lines
+import typer
+
+from recon.console.exit_codes import of_error, of_verdict
+from recon.console.output import print_error, print_lines
+from solvers.foundation.errors import ReconError
 
 if TYPE_CHECKING:
     from recon.policies.policy import Policy
     from recon.report.audited import Audited
+
+
+@contextlib.contextmanager
+def ending(code: int) -> Iterator[None]:
+    """End with an exit code that is fixed before the block prints or writes.
+
+    Where that fails, or is stopped, the reason is said, and the code is that of the failure only if it was 0.
+    """
+    try:
+        yield
+    except (ReconError, OSError, MemoryError, KeyboardInterrupt) as error:
+        print_error(error)
+        code = code or of_error(error)
+    raise typer.Exit(code)
 
 
 def policy_of(path: str | None) -> Policy | None:
@@ -19,11 +37,6 @@ def policy_of(path: str | None) -> Policy | None:
     from recon.policies.policy import read_policy
 
     return None if path is None else read_policy(path)
-
-
-def command_line() -> str:
-    """Return the command as it was given, for the report."""
-    return shlex.join(["recon", *sys.argv[1:]])
 
 
 def ended(report: Audited, quietly: bool) -> int:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.console.exit_codes import DONE, gravest, of_error, of_verdict
+from recon.cli.releasing.ending import ending
+from recon.console.exit_codes import gravest, of_error, of_verdict
 from recon.console.guarding import same_file
 from recon.console.options import (
     Confidence,
@@ -120,12 +121,10 @@ def gate(
             found.append(gated(file, domain, demanded, limits, confidence, seed))
         if not json:
             print_lines(found[-1].line)
-    if json:
-        print_json([said(one) for one in found])
-    written(found, sarif, junit)
-    worst = gravest(one.code for one in found)
-    if worst != DONE:
-        raise typer.Exit(worst)
+    with ending(gravest(one.code for one in found)):
+        if json:
+            print_json([said(one) for one in found])
+        written(found, sarif, junit)
 
 
 def said(one: Gate) -> dict[str, Any]:

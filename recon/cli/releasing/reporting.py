@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from recon.console.exit_codes import DONE, of_verdict
+from recon.cli.releasing.ending import ending
+from recon.console.exit_codes import of_verdict
 from recon.console.options import suffix
 from recon.console.output import write_text
 
@@ -39,7 +40,7 @@ ReportTo = Annotated[
 def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo = None) -> None:
     """Show the result of an audit as a page, Markdown, text, SARIF or JUnit; nothing is computed anew."""
     from recon.report.audited import rendered
-    from recon.report.document.reading import read_document
+    from recon.report.results.reading import as_read, read_document
 
     form = chosen(to, out)
     demanded = None
@@ -49,13 +50,11 @@ def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo
         demanded = read_policy(policy)
     document = read_document(result)
     if demanded is not None:
-        from recon.report.document.reassessing import reassessed
+        from recon.report.results.reassessing import reassessed
 
         document = reassessed(document, demanded)
-    write_text(rendered(document, form), out, private=True)
-    code = of_verdict("exact", outcome(document))
-    if code != DONE:
-        raise typer.Exit(code)
+    with ending(of_verdict("exact", outcome(document))):
+        write_text(rendered(as_read(document), form), out, private=True)
 
 
 def outcome(document: dict[str, Any]) -> str:

@@ -11,13 +11,13 @@ Source: Geurts, Ernst, Wehenkel, "Extremely randomized trees", Machine Learning 
 from __future__ import annotations
 
 import math
-import shlex
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from encoders.domain.domain import GUESSED, Domain
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed
 from encoders.encode.encoder import EncodedRelease
+from recon.console.suggesting import suggestion
 
 ROUNDING = Fraction(1, 1 << 23)  # of 32-bit numbers, relative
 LARGEST = 1 << 20  # beyond, 32-bit numbers are too far apart to tell halves
@@ -124,12 +124,13 @@ def why_not_assessed(release: EncodedRelease) -> str:
 
 def commands(release: EncodedRelease) -> list[str]:
     """Return the commands that assess a release which is not, the surest first."""
-    files = " ".join(map(shlex.quote, release.files or (release.file or "MODEL",)))
+    files = release.files or (release.file or "MODEL",)
+    edited = suggestion("audit", files, {"--domain": "domain.json"})
     if release.domain.source != GUESSED:  # whoever gave it has to say more: the same command would say the same again
-        return [f"recon audit {files} --domain domain.json"]
-    out = [f"recon audit {files} --domain DATA.csv"]
+        return [edited]
+    out = [suggestion("audit", files, {"--domain": "DATA.csv"})]
     if suggested(release).recognised and len(release.files) <= 1:
-        out.append(f"recon domain {files} --suggest --out domain.json; recon audit {files} --domain domain.json")
+        out.append(f"{suggestion('domain', files, {'--suggest': None, '--out': 'domain.json'})}; {edited}")
     return out
 
 

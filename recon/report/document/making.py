@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import kinds_of
 from recon.auditing.findings import Findings
+from recon.console.suggesting import suggestion
 from recon.console.version import VERSION as PROGRAM
 from recon.inspection.inspecting import Inspection
 from recon.measures.revealed.together import proofs
@@ -137,8 +138,8 @@ def how(found: Findings, context: Context) -> dict[str, Any]:
 
 def certificates(found: Findings) -> list[dict[str, Any]]:
     """Return the certificates in the document: what each is about, its seal, and the command that re-checks it."""
-    files = " ".join(found.release.files or (found.release.file,))
-    command = f"recon verify RESULT.json {files}".strip()
+    files = [one for one in (found.release.files or (found.release.file,)) if one]
+    command = suggestion("verify", ["RESULT.json", *files])
     out = []
     if found.certificate is not None:
         about = "there is no possible world" if found.measures.status == "unsat" else "there is no other possible world"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
+from recon.console.suggesting import Options, options_of, stripped_name, suggestion
 from recon.policies.assessing import least_loss
 from recon.policies.rules import RULES
 from recon.report.page.blocks import (
@@ -20,17 +19,14 @@ from recon.report.page.blocks import (
     name_of,
     people,
     percent,
-    quoted,
     rows_of,
     sentence_of,
 )
 
 STEPS = 4
 GRAVE = ("critical", "high")
-FLAGS = frozenset(["--independent-columns", "--show-rows", "--remedies", "--json", "--quiet", "--log-json", "--raw"])
-OF_OUTPUT = frozenset(["--policy", "--out", "--json", "--quiet", "--log-json", "--digits", "--remedies"])
-OF_REMEDY = frozenset(["--domain", "--data", "--label", "--seed", "--time", "--memory", "--max-cells"])
-MERGED = frozenset(["tree", "forest"])
+MERGED = frozenset(["tree", "forest", "rule list"])
+CHANGING = ("--register", "--rows", "--known-columns", "--independent-columns")  # `recon remedy` knows none of them
 OF_GROUPS = frozenset(key for key, one in RULES.items() if one.of_worlds)  # what merging groups changes
 
 
@@ -57,7 +53,7 @@ def every_step(document: Document) -> Iterator[Step]:
     if status == "empty":
         yield Step(
             "No training set fits at this confidence: ask at a higher one, or check the law of the noise.",
-            audit_again(document, "--confidence 0.999"),
+            again(document, {"--confidence": "0.999"}),
         )
     yield from strip(document)
     if assessment is None:
@@ -71,39 +67,27 @@ def every_step(document: Document) -> Iterator[Step]:
         yield Step("Nothing has to be changed to meet the policy." + (f" {worst}" if worst else ""))
 
 
-def files(document: Document) -> str:
-    """Return the audited files as commands take them."""
-    return " ".join(quoted(one["file"]) for one in document["audited"]["files"]) or quoted(document["file"])
+def files(document: Document) -> list[str]:
+    """Return the audited files."""
+    return [str(one["file"]) for one in document["audited"]["files"]] or [str(document["file"])]
 
 
-def own_options(document: Document) -> dict[str, str]:
-    """Return the options of the audit that the user asked for, as they were given, with their values ("": a flag)."""
-    found: dict[str, str] = {}
-    try:
-        words = shlex.split((document.get("made") or {}).get("command") or "")
-    except ValueError:  # it is no command
-        return found
-    if words[:2] != ["recon", "audit"]:
-        return found
-    rest = iter(words[2:])
-    for word in takewhile(lambda one: one != "--", rest):
-        name, given, value = word.partition("=")
-        if name.startswith("--") and name not in found:
-            found[name] = value if given else "" if name in FLAGS else next(rest, "")
-    return found
+def typed(document: Document, command: str, named: Sequence[str], options: Options | None = None) -> str:
+    """Return a command on files, with the options of the audit that it takes too; "" where nobody would type it."""
+    made = document.get("made") or {}
+    return command_of(suggestion(command, named, options, asked=str(made.get("command") or "")))
 
 
-def audit_again(document: Document, *more: str, policy: str = "") -> str:
-    """Return the command that audits the same files with the user's own options, and some more or others."""
-    new = {one.partition(" ")[0]: one.partition(" ")[2] for one in more}
-    kept = {name: value for name, value in own_options(document).items() if name not in OF_OUTPUT and name not in new}
-    kept |= {"--policy": policy} if policy else {}
-    return f"recon audit {files(document)}{as_options(kept)}{''.join(f' {one}' for one in more)}"
+def again(document: Document, options: Options) -> str:
+    """Return the command that audits the same again, with other options."""
+    return typed(document, "audit", files(document), options)
 
 
-def as_options(options: Mapping[str, str]) -> str:
-    """Return options as commands take them."""
-    return "".join(f" {name}" + (f" {quoted(value)}" if name not in FLAGS else "") for name, value in options.items())
+def by_policy(document: Document, assessment: Document) -> Options:
+    """Return the policy as the audit was given it, where that is known: else its file, or its name."""
+    given = options_of(str((document.get("made") or {}).get("command") or ""))
+    named = assessment["policy"].get("file") or assessment["policy"]["name"]
+    return {"--policy": given.get("--policy") or str(named)}
 
 
 def contradiction(document: Document) -> Iterator[Step]:
@@ -125,18 +109,11 @@ def strip(document: Document) -> Iterator[Step]:
     paths = list(dict.fromkeys(name_of(one.get("path"), 60) for one in same))
     what = f"{', '.join(paths[:3])}{' and more' if len(paths) > 3 else ''}"
     if worst.get("removable"):
-        yield Step(
-            f"Take out what the file stores outright ({what}).", f"recon inspect {quoted(file)} --strip {copy(file)}"
-        )
+        command = typed(document, "inspect", [file], {"--strip": stripped_name(file)})
+        yield Step(f"Take out what the file stores outright ({what}).", command)
         return
     remedy = sentence_of(worst.get("remedy") or "release a model that does not keep rows", 160)
-    yield Step(f"The file stores rows outright ({what}): {remedy}.", f"recon inspect {quoted(file)}")
-
-
-def copy(file: str) -> str:
-    """Return the name of a stripped copy, with the suffix of the file."""
-    stem, dot, end = file.rpartition("/")[2].rpartition(".")
-    return quoted(f"{stem}-stripped.{end}" if dot and stem else f"{file.rpartition('/')[2]}-stripped")
+    yield Step(f"The file stores rows outright ({what}): {remedy}.", typed(document, "inspect", [file]))
 
 
 def unassessed(document: Document) -> Iterator[Step]:
@@ -152,7 +129,7 @@ def unassessed(document: Document) -> Iterator[Step]:
     if worst:
         yield Step(worst)
     yield Step("Write a policy that says what is too much.", "recon policy --init --out policy.toml")
-    yield Step("Then audit against it.", audit_again(document, policy="policy.toml"))
+    yield Step("Then audit against it.", again(document, {"--policy": "policy.toml"}))
 
 
 def most_exposed(document: Document) -> str:
@@ -165,16 +142,6 @@ def most_exposed(document: Document) -> str:
         where = f", where {cut(one['where'], 180)}" if one.get("where") else ""
         return f"Smallest group: {name_of(one['name'], 60)} ({people(one['rows'])}){where}."
     return ""
-
-
-def policy_file(assessment: Document) -> str:
-    """Return the policy as commands take it."""
-    return quoted(policy_name(assessment))
-
-
-def policy_name(assessment: Document) -> str:
-    """Return the policy's file or preset, its name where there is none."""
-    return str(assessment["policy"].get("file") or assessment["policy"]["name"])
 
 
 def mend(document: Document, assessment: Document) -> Iterator[Step]:
@@ -206,13 +173,10 @@ def remedy_of(check: Document) -> str:
 
 def mended(document: Document, assessment: Document, of_groups: bool) -> Iterator[Step]:
     """Yield the remedy that meets the policy, that none does, or how to find one."""
-    policy, tried = policy_file(assessment), (document.get("remedies") or [])[1:]
-    kinds = {kind for one in document["audited"]["files"] for kind in str(one.get("kind")).split(", ")}
-    own = {name: value for name, value in own_options(document).items() if name in OF_REMEDY}
-    merging = f"recon remedy {files(document)} --policy {policy}{as_options(own)} --out better{suffix(document)}"
-    alone = len(document["audited"]["files"]) <= 1 and not document["facts"].get("no_merging")
-    if not of_groups or not kinds & MERGED or not alone:
-        merging = ""
+    policy, tried = by_policy(document, assessment), (document.get("remedies") or [])[1:]
+    merging = ""
+    if of_groups and mergeable(document):
+        merging = typed(document, "remedy", files(document), {**policy, "--out": f"better{suffix(document)}"})
     best = least_loss(tried)
     if best is not None:
         merges = best.get("kind") == "merge"
@@ -234,7 +198,25 @@ def mended(document: Document, assessment: Document, of_groups: bool) -> Iterato
     if merging:
         yield Step("Look for the fewest merges of groups that meet the policy; the result is audited.", merging)
     if not tried:
-        yield Step("See what would help.", audit_again(document, "--remedies", policy=policy_name(assessment)))
+        yield Step("See what would help.", again(document, {**policy, "--remedies": None}))
+
+
+def mergeable(document: Document) -> bool:
+    """Return whether `recon remedy` takes what was audited: one file, whose leaves or rules can be merged."""
+    audited = document["audited"]["files"]
+    kinds = {kind for one in audited for kind in str(one.get("kind")).split(", ")}
+    given = options_of(str((document.get("made") or {}).get("command") or ""))
+    may_be = kinds <= MERGED and not document["facts"].get("no_merging")
+    return len(audited) == 1 and may_be and not any(name in given for name in CHANGING)
+
+
+def more_limits(document: Document) -> Options:
+    """Return ten times the time of the audit, 10 minutes at least, and 8 GB of memory, or twice what it had."""
+    limits = (document.get("how") or {}).get("limits") or {}
+    seconds, memory = limits.get("seconds"), limits.get("memory")
+    more = seconds * 10 if isinstance(seconds, int | float) else 0
+    held = memory >> 29 if isinstance(memory, int) else 0  # twice as many GB
+    return {"--time": f"{max(600, more):g}", "--memory": f"{max(8, held)}G"}
 
 
 def suffix(document: Document) -> str:
@@ -260,12 +242,20 @@ def gains(document: Document, best: Document) -> list[str]:
 
 
 def settle(document: Document, assessment: Document) -> Iterator[Step]:
-    """Yield what to do about what was not settled."""
-    for one in [one for one in assessment.get("checks", ()) if one["outcome"] == "inconclusive"][:1]:
+    """Yield what to do about what was not settled: what would settle it, and nothing where no option would."""
+    open_ones = [one for one in assessment.get("checks", ()) if one["outcome"] == "inconclusive"]
+    for one in open_ones[:1]:
         yield Step(f"Not settled: {check_sentence(one, 240)} {remedy_of(one)}".rstrip())
-    yield from (one for one in unassessed(document) if one.text.startswith("Say what"))
-    if any(one.get("would_help") == "limits" for one in assessment.get("checks", ())):
-        yield Step(
-            "Give the audit more time and memory.",
-            audit_again(document, "--time 600", "--memory 8G", policy=policy_name(assessment)),
-        )
+    policy = by_policy(document, assessment)
+    domain = [one for one in unassessed(document) if one.text.startswith("Say what")]
+    yield from domain
+    for needed in dict.fromkeys(str(one.get("would_help") or "") for one in open_ones):
+        if needed == "domain" and not domain:
+            yield Step("Say what rows can be, by rows of the same kind.", again(document, {"--domain": "DATA.csv"}))
+        elif needed == "profiles":
+            yield Step("Say whom to ask about.", again(document, {**policy, "--profiles": "people.csv"}))
+        elif needed == "inspection":
+            yield Step("Have the file inspected.", typed(document, "inspect", files(document)))
+        elif needed == "limits":
+            more = again(document, {**policy, **more_limits(document)})
+            yield Step("Give the audit more time and memory.", more)

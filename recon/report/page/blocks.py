@@ -112,8 +112,8 @@ def sentence_of(text: object, maximum: int = SENTENCE) -> str:
 
 
 def command_of(text: object) -> str:
-    """Return a command to type, "" for none; what is longer than anybody types is cut."""
-    return sentence_of(text, COMMAND) if text else ""
+    """Return a command to type, "" for none; one longer than anybody types would have to be cut, and be another."""
+    return sentence_of(text, COMMAND) if text and len(str(text)) <= COMMAND else ""
 
 
 def amount(value: float, places: int = 0) -> str:

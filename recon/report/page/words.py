@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from recon.console.suggesting import suggestion
 from recon.report.page.advice import Step, steps
 from recon.report.page.blocks import (
     NOT_KNOWN,
@@ -19,7 +20,6 @@ from recon.report.page.blocks import (
     path_of,
     people,
     percent,
-    quoted,
     rows_of,
     span_of,
 )
@@ -304,5 +304,6 @@ def stored(document: Document) -> list[str]:
         for one in notes[:STORED]
     ]
     if len(notes) > STORED:
-        lines.append(f"and {len(notes) - STORED:,} more: recon inspect {quoted(document['file'])} lists everything")
+        listing = suggestion("inspect", [document["file"]], asked=str(document["made"].get("command") or ""))
+        lines.append(f"and {len(notes) - STORED:,} more: {listing} lists everything")
     return lines

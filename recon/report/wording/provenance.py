@@ -8,6 +8,7 @@ from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import MEANING, kinds_of
 from encoders.models.models import CountKind, Provenance
+from recon.console.suggesting import suggestion
 from recon.formats.drafts.guessing import WANTING
 from recon.inspection.findings.severity import is_counting
 
@@ -57,7 +58,7 @@ def stored_lines(found: Inspection) -> list[str]:
     further = ["counts of training rows: what they give away is the rest of this report"] if counted else []
     further += [f"{kinds} of other exact statistics of the training set (means, extremes, ...)"] if others else []
     remedy = ", and how to take it out" if grave else ""
-    return [*lines, "; ".join([*further, f"recon inspect {found.file} lists everything{remedy}"])]
+    return [*lines, "; ".join([*further, f"{suggestion('inspect', [found.file])} lists everything{remedy}"])]
 
 
 def assumption_lines(release: EncodedRelease) -> list[str]:

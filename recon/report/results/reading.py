@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from recon.console.suggesting import suggestion
 from recon.files.opening import read_whole
 from recon.formats.release.reading import strict_json
 from recon.report.document.schema import VERSION, Document
+from recon.report.results.consistency import refuse_contradictions
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.escaping import named
 
+READ = "Figures read, not recomputed: "
 STEP = re.compile(r"\.([^.\[\]]+)|\[(\.\.\.|\d+)\]")
 WANTED = re.compile(r"Expected `([^`]*)`(?:, got `[^`]*`)?( (?:>=|<=|of length) [^,]*)?")
 LACKING = re.compile("Object missing required field `(.*)`")
@@ -25,7 +29,8 @@ WORDS = {
 def read_document(path: str) -> dict[str, Any]:
     """Return the document of a file ("-": standard input) as parsed JSON, validated; nothing in it is changed.
 
-    Raises `ReleaseError` naming file, place and value for what is no document, and `Unsupported` for a document of
+    Raises `ReleaseError` naming file, place and value for what is no document, or has figures that cannot be true
+    together, and `Unsupported` for a document of
     another version, saying how to make it anew.
     """
     try:
@@ -35,7 +40,15 @@ def read_document(path: str) -> dict[str, Any]:
     except ReleaseError as error:
         message = error.message.replace("to be a release file", "to be the result of an audit")
         raise ReleaseError(message, place=error.place, file=error.file or path) from None
-    return checked(found, path)
+    document = checked(found, path)
+    refuse_contradictions(document, path)
+    return document
+
+
+def as_read(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document whose title says first, in every format, that its figures are those of a file."""
+    title = str(document["title"])
+    return dict(document) | {"title": title if title.startswith(READ) else f"{READ}{title}"}
 
 
 def checked(found: Any, file: str = "") -> dict[str, Any]:
@@ -51,7 +64,7 @@ def checked(found: Any, file: str = "") -> dict[str, Any]:
     if version == 1 and version is not True:
         raise Unsupported(
             f"{file}: is the result of an older recon (audit: 1), which has no facts to report on: audit the file "
-            f"again, with recon audit {audited_file(found)} --json --out result.json"
+            f"again, with {suggestion('audit', [audited_file(found)], {'--json': None, '--out': 'result.json'})}"
         )
     if version != VERSION or version is True:
         raise Unsupported(

@@ -1,0 +1,191 @@
+"""Suggested commands: run as they are printed, with the user's own options, and none where it would not help."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import report_documents as documents
+from extras import run
+from typer.main import get_command
+
+from recon.cli.app import app
+from recon.console.suggesting import FLAGS, TAKES, asking, command_line, options_of, stripped_name, suggestion
+from recon.report.page.advice import every_step, more_limits
+
+ROOT = Path(__file__).parents[1]
+RELEASES, GATE = ROOT / "examples" / "releases", ROOT / "examples" / "gate"
+
+
+@pytest.mark.parametrize("command", TAKES)
+def test_every_option_that_is_carried_is_one_of_the_command(command):
+    known = {name: one for one in get_command(app).commands[command].params for name in one.opts}
+    assert set(TAKES[command]) <= set(known)
+    assert {name for name in TAKES[command] if known[name].is_flag} == set(TAKES[command]) & FLAGS
+
+
+def test_options_are_read_as_the_shell_gave_them():
+    given = "recon audit 'a b.json' --domain='my d.csv' --time 5 --json --raw --policy p.toml -- --rows=3 --label"
+    assert options_of(given) == {"--domain": "my d.csv", "--time": "5", "--raw": None, "--policy": "p.toml"}
+    assert options_of(None) == options_of("recon audit 'half") == options_of("recon audit --domain") == {}
+
+
+def test_a_suggestion_is_one_shell_command():
+    with asking(["count", "x", "--domain", "d;rm -rf.csv", "--time", "3", "--digits", "5"]):
+        said = suggestion("audit", ["-m.json", "a b", "-"], {"--policy": "p q.toml", "--time": "9"})
+        assert command_line() == "recon count x --domain 'd;rm -rf.csv' --time 3 --digits 5"
+    assert shlex.split(said) == [
+        "recon", "audit", "./-m.json", "a b", "-", "--policy", "p q.toml", "--time", "9", "--domain", "d;rm -rf.csv",
+    ]  # fmt: skip
+    assert command_line() is None
+    assert suggestion("verify", ["R"], asked="recon audit x --policy p --rows 9") == "recon verify R --rows 9"
+    assert stripped_name("d/my.forest.pkl") == "my.forest-stripped.pkl"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with files whose names a shell would take apart, and tables of the same kind of rows."""
+    found = tmp_path_factory.mktemp("my files")
+    for source, name in (
+        (RELEASES / "compas_tree.json", "my tree;.json"), (GATE / "model.json", "-model.json"),
+        (GATE / "policy.toml", "my policy.toml"), (RELEASES / "diabetes_forest.joblib", "d.joblib"),
+        (RELEASES / "diabetes_rows.csv", "DATA.csv"), (RELEASES / "boosted_model.txt", "b.txt"),
+        (ROOT / "examples" / "boosted_domain.json", "b domain.json"),
+    ):  # fmt: skip
+        shutil.copy(source, found / name)
+    (found / "strict.toml").write_text("smallest_group = 12\nsmallest_cell = 12\n", encoding="utf-8")
+    (found / "bits.toml").write_text("mean_bits_left = 1\nstored = 'critical'\n", encoding="utf-8")
+    return found
+
+
+SCENES = {
+    "violated": ["my tree;.json", "--policy", "my policy.toml", "--time", "20", "--seed", "3"],
+    "no policy": ["my tree;.json", "--memory", "900M"],
+    "remedies": ["--policy=strict.toml", "--remedies", "--time=15", "--", "-model.json"],
+    "no domain": ["d.joblib", "--policy", "bits.toml", "--time", "9"],
+    "no domain, no policy": ["d.joblib", "--time", "9"],
+    "boosted": ["b.txt", "--domain", "b domain.json", "--policy", "strict.toml", "--time", "20"],
+}
+
+
+@pytest.fixture(scope="module")
+def audited(folder):
+    """Return the documents of the scenes, made as users make them, and what the terminal says."""
+    found = {}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    for name, arguments in SCENES.items():
+        done = subprocess.run(
+            [sys.executable, "-m", "recon", "audit", "--json", *arguments],
+            cwd=folder, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode in {0, 1, 4}, done.stderr
+        found[name] = json.loads(done.stdout)
+    return found
+
+
+def commands_of(document):
+    """Return every command that a document suggests, one by one."""
+    found = [one.command for one in every_step(document) if one.command]
+    found += [one["command"] for one in document["remedies"] or () if one.get("command")]
+    found += [one["command"] for one in (document.get("how") or {}).get("certificates") or ()]
+    wanting = document.get("not_assessed")
+    found += wanting["run"] if isinstance(wanting, dict) else []
+    return list(dict.fromkeys(part for one in found for part in one.split("; ")))
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_suggested_commands_run_as_printed(folder, audited, monkeypatch, capsys, scene):
+    monkeypatch.chdir(folder)
+    document = audited[scene]
+    (folder / "RESULT.json").write_text(json.dumps(document), encoding="utf-8")
+    (folder / "policy.toml").unlink(missing_ok=True)
+    found = commands_of(document)
+    assert found
+    for command in found:
+        recon, *arguments = shlex.split(command)
+        assert recon == "recon"
+        code, _, err = run(capsys, *arguments)
+        assert code in {0, 1, 4}, f"{command}: {err}"
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_suggested_commands_carry_the_options_of_the_user(audited, scene):
+    document = audited[scene]
+    given = options_of(document["made"]["command"])
+    for command in commands_of(document):
+        name, options = command.split()[1], options_of(command)
+        more = {} if "more time" in " ".join(one.text for one in every_step(document)) else given
+        for key, value in more.items():
+            replaced = key in {"--policy", "--domain"} and options.get(key) not in {None, value}
+            assert key not in TAKES.get(name, ()) or options.get(key) == value or replaced
+
+
+def test_text_says_the_same_commands(folder, audited, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    out = run(capsys, "audit", *SCENES["no domain, no policy"])[1]
+    wanted = "recon inspect d.joblib --strip d-stripped.joblib --time 9"
+    assert wanted in out
+    assert wanted in [one.command for one in every_step(audited["no domain, no policy"])]
+    assert "recon positions d.joblib --out ROWS.csv --time 9 lists" in out
+    assert "run recon audit d.joblib --domain DATA.csv --time 9 (" in out
+
+
+def test_boosted_models_are_never_merged(audited):
+    document = audited["boosted"]
+    assert document["facts"]["no_merging"]
+    failed = [one for one in document["assessment"]["checks"] if one["outcome"] == "violated"]
+    assert failed
+    found = list(every_step(document))
+    for text in (json.dumps(document["assessment"]), *(f"{one.text} {one.command}" for one in found)):
+        assert "recon remedy" not in text
+        assert "Merge" not in text
+    assert any("are not merged" in one["remedy"] for one in failed)
+
+
+def test_what_recon_remedy_does_not_take_is_not_sent_there(audited):
+    document = audited["violated"] | {"remedies": None}
+    assert [one for one in every_step(document) if one.command.startswith("recon remedy")]
+    for change in (
+        {"facts": document["facts"] | {"no_merging": "noise"}},
+        {"audited": document["audited"] | {"files": document["audited"]["files"] * 2}},
+        {"made": document["made"] | {"command": "recon audit x --register earlier"}},
+        {"made": document["made"] | {"command": "recon audit x --rows 9"}},
+    ):
+        assert not [one for one in every_step(document | change) if one.command.startswith("recon remedy")]
+
+
+@pytest.mark.parametrize(
+    ("helps", "told"),
+    [
+        ("limits", "--time 600 --memory 8G"), ("domain", "--domain DATA.csv"), ("profiles", "--profiles people.csv"),
+        ("inspection", "recon inspect"), ("rows", None), ("", None),
+    ],
+)  # fmt: skip
+def test_more_time_is_advised_only_where_time_settles_it(helps, told):
+    document = _open_document()
+    document["not_assessed"] = None
+    for one in document["assessment"]["checks"]:
+        if one["outcome"] == "inconclusive":
+            one["would_help"] = helps
+    found = [one.command for one in every_step(document) if one.command]
+    assert any("--time 600" in one for one in found) == (helps == "limits")
+    assert told is None or any(told in one for one in found)
+
+
+def _open_document():
+    document = documents.met()
+    document["assessment"]["outcome"] = "inconclusive"
+    document["assessment"]["checks"][0]["outcome"] = "inconclusive"
+    return document
+
+
+def test_more_is_more_than_there_was():
+    limits = {"seconds": 600, "memory": 16 << 30}
+    assert more_limits({"how": {"limits": limits}}) == {"--time": "6000", "--memory": "32G"}
+    assert more_limits({}) == {"--time": "600", "--memory": "8G"}
