@@ -25,7 +25,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 Box = tuple[int, ...]  # per attribute the values as a bit mask
-Limit = tuple[dict[int, int], float, float]  # coefficients of variables, least, most
+Limit = tuple[np.ndarray, np.ndarray, float, float]  # variables, their coefficients, least, most
 MOST_ATOMS, MOST_WORLDS, MOST_SETS = 30_000, 60_000, 12
 
 
@@ -84,7 +84,8 @@ class Worlds:
         self.label, self.labels = label["name"], self.space.values[label["name"]]
         self.atoms: list[tuple] = [()]
         self.boxes: list[list[Box]] = [[tuple((1 << len(self.space.values[n])) - 1 for n in self.names)]]
-        self.limits: list[Limit] = []
+        self._said: list[tuple] = []
+        self._boosted: list[tuple[dict, int]] = []
         self._number(release)
         self._impossible()
         for model in release["models"]:
@@ -125,8 +126,8 @@ class Worlds:
                 return None, rest
         return tuple(left), rest
 
-    def _refine(self, parts: Any) -> list[Any]:
-        """Cut every atom by `parts(box)`, pairs of a key and a box; return the key of every new atom."""
+    def _refine(self, parts: Any) -> int:
+        """Cut every atom by `parts(box)`, pairs of a key and a box; return the level of the keys in names of atoms."""
         every: dict[tuple, list[Box]] = {}
         for number, boxes in enumerate(self.boxes):
             for box in boxes:
@@ -134,51 +135,57 @@ class Worlds:
                     every.setdefault((number, key), []).append(piece)
             if len(every) > MOST_ATOMS:
                 raise TooMany("atoms")
-        old, width = self.limits, len(self.labels)
-        members: dict[int, list[int]] = {}
-        for new, (number, _) in enumerate(every):
-            members.setdefault(number, []).append(new)
-        self.limits = []
-        for coefficients, low, high in old:
-            wider: dict[int, int] = {}
-            for variable, c in coefficients.items():
-                for new in members.get(variable // width, ()):
-                    wider[new * width + variable % width] = c
-            self.limits.append((wider, low, high))
         self.atoms = [(*self.atoms[number], key) for number, key in every]
         self.boxes = list(every.values())
-        return [key for _, key in every]
+        return len(self.atoms[0]) - 1
 
-    def _say(self, where: Iterable[int], labels: Iterable[int], low: float, high: float) -> None:
-        labels = list(labels)
-        self.limits.append(({a * len(self.labels) + k: 1 for a in where for k in labels}, low, high))
+    def _say(self, level: int | None, keys: Iterable[int], labels: Iterable[int], low: float, high: float) -> None:
+        """Limit the rows with these labels in the atoms whose key at a level is one of these (None: in all atoms)."""
+        self._said.append((level, tuple(keys), tuple(labels), low, high))
+
+    @cached_property
+    def limits(self) -> list[Limit]:
+        """What is said, over the variables."""
+        width, found = len(self.labels), []
+        numbers = np.arange(len(self.atoms))
+        by: dict[int, dict[int, np.ndarray]] = {}
+        for level in {level for level, *_ in self._said if level is not None}:
+            keys = np.array([atom[level] for atom in self.atoms])
+            by[level] = {int(key): np.flatnonzero(keys == key) for key in np.unique(keys)}
+        for level, keys, labels, low, high in self._said:
+            own = [by[level][key] for key in keys if key in by[level]] if level is not None else [numbers]
+            atoms = np.concatenate(own) if own else np.zeros(0, dtype=int)
+            variables = (atoms[:, None] * width + np.array(labels, dtype=int)).ravel()
+            found.append((variables, np.ones(len(variables)), low, high))
+        for model, first in self._boosted:
+            found += list(self._sums(model, first))
+        return found
 
     # -------------------------------------------------- what is said
 
     def _number(self, release: dict) -> None:
-        rows = release.get("rows")
+        rows, every = release.get("rows"), range(len(self.labels))
         if isinstance(rows, dict):
-            self._say([0], range(len(self.labels)), rows.get("at_least", 0), rows.get("at_most", math.inf))
+            self._say(None, (), every, rows.get("at_least", 0), rows.get("at_most", math.inf))
         elif rows is not None:
-            self._say([0], range(len(self.labels)), rows, rows)
+            self._say(None, (), every, rows, rows)
 
     def _impossible(self) -> None:
         for condition in self.release["domain"].get("impossible", []):
             masks, labels = self._masks(condition)
-            self._cut(masks, lambda inside, labels=labels: self._say(inside, labels, 0, 0))
+            self._say(self._cut(masks), [1], labels, 0, 0)
 
-    def _cut(self, masks: dict[int, int], say: Any) -> None:
-        """Cut by one condition and say something of the atoms inside."""
+    def _cut(self, masks: dict[int, int]) -> int:
+        """Cut by one condition, key 1 where it holds; return the level."""
 
-        def parts(box: Box) -> Iterator[tuple[bool, Box]]:
+        def parts(box: Box) -> Iterator[tuple[int, Box]]:
             inside, rest = self._parted(box, masks)
             if inside is not None:
-                yield True, inside
+                yield 1, inside
             for one in rest:
-                yield False, one
+                yield 0, one
 
-        keys = self._refine(parts)
-        say([k for k, inside in enumerate(keys) if inside])
+        return self._refine(parts)
 
     def _take(self, model: dict) -> None:
         if model["kind"] == "table":
@@ -187,20 +194,18 @@ class Worlds:
                     raise TooMany("figures that are no counts")
                 low, high = oracle._limits(statement, "count")
                 masks, labels = self._masks(statement.get("where", {}))
-                self._cut(masks, lambda inside, a=labels, b=low, c=high: self._say(inside, a, b, c))
+                self._say(self._cut(masks), [1], labels, low, high)
         elif model["kind"] == "rule_set":
             for rule in model["rules"]:
                 masks, _ = self._masks(rule["if"])
-                self._cut(masks, lambda inside, rule=rule: self._counts(inside, rule))
+                self._counts(self._cut(masks), [1], rule)
         elif model["kind"] == "forest" and model.get("bootstrap", model.get("resample")):
             for tree in model["trees"]:
                 self._tree(tree["nodes"], bag=True)
         elif model["kind"] == "boosting":
-            plain = [{k: v for k, v in tree.items() if k == "nodes"} for tree in model["trees"]]
-            first = len(self.atoms[0])
-            for tree in plain:
+            self._boosted.append((model, len(self.atoms[0])))
+            for tree in model["trees"]:
                 self._tree(tree["nodes"])
-            self._sums(model, first)
         elif model["kind"] in ("tree", "forest"):
             for tree in model.get("trees", [model]):
                 self._tree(tree["nodes"])
@@ -216,24 +221,23 @@ class Worlds:
                 nodes.append({})
             self._tree(nodes)
 
-    def _counts(self, where: list[int], part: dict) -> None:
+    def _counts(self, level: int, keys: list[int], part: dict) -> None:
         if "count" in part:
-            self._say(where, range(len(self.labels)), part["count"], part["count"])
+            self._say(level, keys, range(len(self.labels)), part["count"], part["count"])
         for k, number in enumerate(part.get("counts", ())):
-            self._say(where, [k], number, number)
+            self._say(level, keys, [k], number, number)
 
-    def _bag(self, where: list[int], part: dict) -> None:
+    def _bag(self, level: int, key: int, part: dict) -> None:
         """What a leaf says of a bag drawn with replacement: at least so many different rows of some classes."""
         counts = part.get("counts")
         if counts is None:
-            self._say(where, range(len(self.labels)), part.get("distinct", int(part["count"] > 0)), math.inf)
+            self._say(level, [key], range(len(self.labels)), part.get("distinct", int(part["count"] > 0)), math.inf)
             return
         seen = [k for k, number in enumerate(counts) if number]
         for size in range(1, len(seen) + 1):
             for chosen in itertools.combinations(seen, size):
                 outside = sum(number for k, number in enumerate(counts) if k not in chosen)
-                least = max(part.get("distinct", 0) - outside, size)
-                self._say(where, chosen, least, math.inf)
+                self._say(level, [key], chosen, max(part.get("distinct", 0) - outside, size), math.inf)
 
     def _tree(self, nodes: list[dict], bag: bool = False) -> None:
         tests = [self._masks(node["if"])[0] if "if" in node else None for node in nodes]
@@ -250,25 +254,33 @@ class Worlds:
                     left.append((nodes[at]["then"], inside))
                 left += [(nodes[at]["else"], piece) for piece in rest]
 
-        keys = self._refine(parts)
-        inside: dict[int, list[int]] = {at: [] for at in range(len(nodes))}
-        for number, at in enumerate(keys):
-            inside[at].append(number)
-        for at in reversed(range(len(nodes))):
+        level = self._refine(parts)
+        inside = {at: [at] for at in range(len(nodes))}
+        for at in self._upwards(nodes):
             if "if" in nodes[at]:
                 inside[at] = inside[nodes[at]["then"]] + inside[nodes[at]["else"]]
             if not bag:
-                self._counts(inside[at], nodes[at])
+                self._counts(level, inside[at], nodes[at])
             elif "if" not in nodes[at]:
-                self._bag(inside[at], nodes[at])
+                self._bag(level, at, nodes[at])
 
-    def _sums(self, model: dict, first: int) -> None:
-        """Sums of gradients of a boosted model: what a row of each atom and class adds, as limits with slack."""
-        given, numbers = model["gradients"], {k: i for i, k in enumerate(model["labels"])}
-        for a in range(len(self.atoms)):
-            for k in range(len(self.labels)):
-                if k not in numbers:
-                    self._say([a], [k], 0, 0)
+    @staticmethod
+    def _upwards(nodes: list[dict]) -> list[int]:
+        """List the nodes of a tree, children before parents."""
+        order = [0]
+        for at in order:
+            if "if" in nodes[at]:
+                order += [nodes[at]["then"], nodes[at]["else"]]
+        return order[::-1]
+
+    def _sums(self, model: dict, first: int) -> Iterator[Limit]:
+        """Yield sums of gradients of a boosted model: what a row of each atom and class adds, and the interval."""
+        given, width = model["gradients"], len(self.labels)
+        numbers = {k: i for i, k in enumerate(model["labels"])}
+        other = np.array([k for k in range(width) if k not in numbers], dtype=int)
+        every = np.arange(len(self.atoms))
+        gone = (every[:, None] * width + other).ravel()
+        yield gone, np.ones(len(gone)), 0, 0
         sums = [list(model.get("base", model["start"])) for _ in self.atoms]
         before, last = [list(model["start"]) for _ in self.atoms], 0
         for t, tree in enumerate(model["trees"]):
@@ -278,20 +290,17 @@ class Worlds:
             leaves: dict[int, list[int]] = {at: [] for at in range(len(nodes))}
             for a, sig in enumerate(self.atoms):
                 leaves[sig[first + t]].append(a)
-            for at in reversed(range(len(nodes))):
+            own = [[oracle._gradient(given, before[a], of, i) for i in numbers.values()] for a in every]
+            gradients = np.array(own).reshape(len(every), len(numbers), 2)
+            for at in self._upwards(nodes):
                 if "if" in nodes[at]:
                     leaves[at] = leaves[nodes[at]["then"]] + leaves[nodes[at]["else"]]
-            own = {(a, k): oracle._gradient(given, before[a], of, i)
-                   for a in range(len(self.atoms)) for k, i in numbers.items()}  # fmt: skip
-            for at, node in enumerate(nodes):
+                node, inside = nodes[at], np.array(leaves[at], dtype=int)
+                variables = (inside[:, None] * width + np.array(list(numbers), dtype=int)).ravel()
+                g, h = (gradients[inside, :, i].ravel() for i in (0, 1))
                 for one in [node[key] for key in ("value", "weight") if key in node] + node.get("sums", []):
                     f = [one.get(key, 0) for key in ("gradient", "hessian", "square")]
-                    terms = {}
-                    for a in leaves[at]:
-                        for k in numbers:
-                            g, h = own[a, k]
-                            terms[a * len(self.labels) + k] = f[0] * g + f[1] * h + f[2] * g * g
-                    self.limits.append((terms, one["at_least"], one["at_most"]))
+                    yield variables, f[0] * g + f[1] * h + f[2] * g * g, one["at_least"], one["at_most"]
             for a, sig in enumerate(self.atoms):
                 sums[a][of] += nodes[sig[first + t]]["step"]
 
@@ -305,14 +314,11 @@ class Worlds:
     @cached_property
     def system(self) -> LinearConstraint:
         """The limits as a constraint."""
-        rows, columns, values = [], [], []
-        for number, (coefficients, _, _) in enumerate(self.limits):
-            rows += [number] * len(coefficients)
-            columns += coefficients.keys()
-            values += coefficients.values()
-        shape = (len(self.limits), self.width)
-        matrix = csr_array((values, (rows, columns)), shape=shape, dtype=float)
-        return LinearConstraint(matrix, [low for _, low, _ in self.limits], [high for _, _, high in self.limits])
+        rows = np.repeat(np.arange(len(self.limits)), [len(variables) for variables, *_ in self.limits])
+        columns = np.concatenate([variables for variables, *_ in self.limits])
+        values = np.concatenate([coefficients for _, coefficients, *_ in self.limits])
+        matrix = csr_array((values, (rows, columns)), shape=(len(self.limits), self.width), dtype=float)
+        return LinearConstraint(matrix, [low for *_, low, _ in self.limits], [high for *_, high in self.limits])
 
     def most_rows(self) -> int:
         """Return the greatest number of rows in all."""
@@ -333,9 +339,9 @@ class Worlds:
         """Return rounded counts after checking them against every limit."""
         world = np.rint(x).astype(np.int64)
         assert (world >= 0).all()
-        for coefficients, low, high in self.limits:
-            total = sum(c * int(world[v]) for v, c in coefficients.items())
-            assert low - 1e-6 <= total <= high + 1e-6, (total, low, high)
+        total = self.system.A @ world
+        assert (total >= np.array(self.system.lb) - 1e-6).all()
+        assert (total <= np.array(self.system.ub) + 1e-6).all()
         return world
 
     def held(self, world: np.ndarray, labelled: bool) -> np.ndarray:
@@ -428,22 +434,21 @@ class Worlds:
     def every_world(self, most: int = MOST_WORLDS) -> np.ndarray:
         """List all worlds as counts by variable (worlds, variables); `TooMany` where there are more than `most`."""
         caps = [math.inf] * self.width
-        for coefficients, _, high in self.limits:
-            if high < math.inf and all(c == 1 for c in coefficients.values()):
-                for v in coefficients:
-                    caps[v] = min(caps[v], high)
+        plain = [(variables, low, high) for variables, c, low, high in self.limits if (c == 1).all()]
+        for variables, _, high in plain:
+            for v in variables if high < math.inf else ():
+                caps[v] = min(caps[v], high)
         order = [v for v in range(self.width) if caps[v] > 0]
         if any(caps[v] == math.inf for v in order):
             raise TooMany("no limit")
-        touching: dict[int, list[tuple[int, int]]] = {v: [] for v in order}
-        lows, room = [low for _, low, _ in self.limits], [high for _, _, high in self.limits]
-        ahead = [0] * len(self.limits)
-        later = [n for n, (coefficients, _, _) in enumerate(self.limits) if any(c != 1 for c in coefficients.values())]
-        for number, (coefficients, _, _) in enumerate(self.limits):
-            for v, c in coefficients.items() if number not in later else ():
+        touching: dict[int, list[int]] = {v: [] for v in order}
+        lows, room = [low for _, low, _ in plain], [high for *_, high in plain]
+        ahead = [0] * len(plain)
+        for number, (variables, _, _) in enumerate(plain):
+            for v in variables:
                 if v in touching:
-                    touching[v].append((number, c))
-                    ahead[number] += c * int(caps[v])
+                    touching[v].append(number)
+                    ahead[number] += int(caps[v])
         found: list[list[int]] = []
         world = [0] * self.width
         steps = 0
@@ -457,38 +462,30 @@ class Worlds:
                 found.append(list(world))
                 return
             v = order[at]
-            for number, c in touching[v]:
-                ahead[number] -= c * int(caps[v])
-            for x in range(int(caps[v]) + 1):
-                if x:
-                    for number, c in touching[v]:
-                        lows[number] -= c
-                        room[number] -= c
-                if any(room[number] < 0 for number, _ in touching[v]):
+            for number in touching[v]:
+                ahead[number] -= int(caps[v])
+            top = min([int(caps[v]), *(room[number] for number in touching[v])])
+            for x in range(int(top) + 1):
+                if all(lows[number] - x <= ahead[number] for number in touching[v]):
                     world[v] = x
-                    for number, c in touching[v]:
-                        lows[number] += c * x
-                        room[number] += c * x
-                    break
-                if all(lows[number] <= ahead[number] for number, _ in touching[v]):
-                    world[v] = x
+                    for number in touching[v]:
+                        lows[number] -= x
+                        room[number] -= x
                     walk(at + 1)
-            else:
-                for number, c in touching[v]:
-                    lows[number] += c * int(caps[v])
-                    room[number] += c * int(caps[v])
+                    for number in touching[v]:
+                        lows[number] += x
+                        room[number] += x
             world[v] = 0
-            for number, c in touching[v]:
-                ahead[number] += c * int(caps[v])
+            for number in touching[v]:
+                ahead[number] += int(caps[v])
 
-        if all(low <= ahead[n] for n, (_, low, _) in enumerate(self.limits) if n not in later):
+        if all(low <= ahead[number] for number, (_, low, _) in enumerate(plain)):
             walk(0)
         worlds = np.array(found, dtype=np.int64).reshape(len(found), self.width)
-        for number in later:
-            coefficients, low, high = self.limits[number]
-            total = worlds[:, list(coefficients)] @ np.array(list(coefficients.values()))
-            size = worlds[:, list(coefficients)] @ np.abs(list(coefficients.values()))
-            worlds = worlds[(total >= low - 1e-12 * size) & (total <= high + 1e-12 * size)]
+        for variables, coefficients, low, high in self.limits:
+            if not (coefficients == 1).all():
+                total, size = worlds[:, variables] @ coefficients, worlds[:, variables] @ np.abs(coefficients)
+                worlds = worlds[(total >= low - 1e-12 * size) & (total <= high + 1e-12 * size)]
         return worlds
 
 

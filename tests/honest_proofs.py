@@ -1,0 +1,257 @@
+"""What is right of the honest models, proved apart from the engine: `python tests/honest_proofs.py [NAME ...]`.
+
+Of each model the release file that `recon convert` makes of it is taken for what is published; atoms, worlds and groups
+are those of plain_groups.py. *Met* is proved by one world, checked against every figure, in which every cell has no row
+or at least ten of each class: the true rows where they do, rows moved out of small cells where leaves only bound
+numbers from below. *Violated* is proved by a set of cells that the true rows take, for
+which linear programs bound the rows between 1 and 9, or by plain_groups' search. What neither proves is open. Writes
+tests/golden/honest_verdicts.json.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import honest_models
+import numpy as np
+import pandas as pd
+from plain_groups import TooMany, Worlds
+from scipy.optimize import Bounds, milp
+
+import recon
+from recon.formats.release.writing import release_json
+
+OUT = Path(__file__).parent / "golden" / "honest_verdicts.json"
+K = 10
+
+
+def published(model: honest_models.Honest) -> dict[str, Any]:
+    """Return what a model publishes as a release file says it."""
+    domain = None if model.domain is None else str(model.domain)
+    made = recon.load(*model.files, domain=domain)
+    return json.loads(json.dumps(release_json(made.domain, made.models, made.declared)))
+
+
+def passes(test: Any, value: Any) -> bool:
+    """Say whether a value of the data passes a test of a release file."""
+    if not isinstance(test, dict):
+        return value == test
+    checks = {"in": lambda a: value in a, "at_most": lambda a: value <= a, "below": lambda a: value < a,
+              "at_least": lambda a: value >= a, "above": lambda a: value > a}  # fmt: skip
+    return all(checks[word](argument) for word, argument in test.items())
+
+
+def met(condition: dict, row: dict, domain: dict) -> bool:
+    """Say whether a row of the data, by its columns, meets a condition."""
+    for name, test in condition.items():
+        if name in row:
+            held = passes(test, row[name])
+        else:  # an attribute of one-hot columns
+            views = domain["columns"].items()
+            (value,) = [v["in"][0] for c, v in views if v["attribute"] == name and row[c] == 1] or ["none"]
+            held = passes(test, value)
+        if not held:
+            return False
+    return True
+
+
+def signature(release: dict, row: dict) -> tuple[int, ...]:
+    """Return the key of a row of the data at every level of its atom."""
+    domain, out = release["domain"], [0 for _ in release["domain"].get("impossible", [])]
+    for model in release["models"]:
+        if model["kind"] in ("tree", "forest", "boosting"):
+            for tree in model.get("trees", [model]):
+                at = 0
+                while "if" in (node := tree["nodes"][at]):
+                    at = node["then"] if met(node["if"], row, domain) else node["else"]
+                out.append(at)
+        elif model["kind"] == "rule_list":
+            first = next(k for k, rule in enumerate(model["rules"]) if met(rule["if"], row, domain))
+            out.append(2 * first + (1 if model["rules"][first]["if"] else 0))
+        else:
+            label = domain["label"]["name"]
+            wheres = [s.get("where", {}) for s in model["statements"]]
+            out += [int(met({k: v for k, v in w.items() if k != label}, row, domain)) for w in wheres]
+    return tuple(out)
+
+
+def true_world(worlds: Worlds, release: dict, frame: pd.DataFrame) -> np.ndarray:
+    """Return the rows of the data by atom and label."""
+    place = {atom: k for k, atom in enumerate(worlds.atoms)}
+    world = np.zeros(worlds.width, dtype=np.int64)
+    for values, number in frame.value_counts().items():
+        row = dict(zip(frame.columns, values, strict=True))
+        atom = place[signature(release, row)]
+        world[atom * len(worlds.labels) + worlds.labels.index(values[-1])] += number
+    return worlds.checked(world)
+
+
+def bad_atoms(worlds: Worlds, world: np.ndarray) -> np.ndarray:
+    """Return which atoms have rows but fewer than ten of a class."""
+    by = world.reshape(-1, len(worlds.labels))
+    return (by.sum(axis=1) > 0) & (by.min(axis=1) < K)
+
+
+def moved(worlds: Worlds, world: np.ndarray, seconds: float) -> np.ndarray | None:
+    """Empty or fill the bad atoms of a world by moving rows, where figures are least numbers; None where it fails."""
+    labels, world = len(worlds.labels), world.copy()
+    matrix = worlds.system.A.tocsc()
+    least, most = np.array(worlds.system.lb), np.array(worlds.system.ub)
+    value = worlds.system.A @ world
+    names = np.array(worlds.atoms)
+    end = time.process_time() + seconds
+
+    def shifted(a: int, b: int, label: int, number: int) -> bool:
+        """Move rows from atom a to atom b where every figure allows it."""
+        nonlocal value
+        one, other = (matrix[:, [atom * labels + label]].toarray().ravel() for atom in (a, b))
+        new = value + number * (other - one)
+        if (new < least - 1e-9).any() or (new > most + 1e-9).any():
+            return False
+        value = new
+        world[a * labels + label] -= number
+        world[b * labels + label] += number
+        return True
+
+    for _ in range(4):
+        order = np.flatnonzero(bad_atoms(worlds, world))
+        if not len(order):
+            return worlds.checked(world)
+        rows = world.reshape(-1, labels).sum(axis=1)
+        for a in order[np.argsort(rows[order])]:
+            good = np.flatnonzero((world.reshape(-1, labels) >= K).all(axis=1))
+            near = good[np.argsort(-(names[good] == names[a]).sum(axis=1))][:40]
+            for label in range(labels):
+                while world[a * labels + label] and time.process_time() < end:
+                    left = int(world[a * labels + label])
+                    steps = [n for n in (left, -(-left // 2), 1) if n]
+                    if not any(shifted(a, b, label, n) for n in dict.fromkeys(steps) for b in near):
+                        break
+            if bad_atoms(worlds, world)[a]:  # filled instead
+                for label in range(labels):
+                    for b in near:
+                        spare = int(world[b * labels + label]) - K
+                        lacking = K - int(world[a * labels + label])
+                        if spare > 0 and lacking > 0:
+                            shifted(b, a, label, min(spare, lacking))
+    return None if bad_atoms(worlds, world).any() else worlds.checked(world)
+
+
+def never_pinned(worlds: Worlds, known: list[np.ndarray]) -> bool:
+    """Say whether programs empty every atom of one possible row: then nobody's row is the same in all worlds."""
+    labels = len(worlds.labels)
+    single = [
+        k for k, boxes in enumerate(worlds.boxes) if len(boxes) == 1 and all(m.bit_count() == 1 for m in boxes[0])
+    ]
+    left = np.array([k for k in single for w in known[:1] if w.reshape(-1, labels)[k].any()], dtype=int)
+    for _ in range(20):
+        for world in known:
+            left = left[world.reshape(-1, labels)[left].any(axis=1)]
+        if not len(left):
+            return True
+        objective = np.zeros((len(worlds.atoms), labels))
+        objective[left] = 1
+        known = [worlds.extreme(objective.ravel(), most=False, seconds=60)]
+    return False
+
+
+def ends(worlds: Worlds, atoms: np.ndarray) -> tuple[float, float]:
+    """Return rigorous ends (up to HiGHS) of the rows in some atoms over all worlds, by linear programs."""
+    objective = np.zeros((len(worlds.atoms), len(worlds.labels)))
+    objective[atoms] = 1
+    found = []
+    for sign in (1, -1):
+        one = milp(sign * objective.ravel(), constraints=worlds.system, integrality=np.zeros(worlds.width),
+                   bounds=Bounds(0, np.inf), options={"time_limit": 30})  # fmt: skip
+        if one.status != 0:
+            raise TooMany(one.message)
+        found.append(sign * one.fun)
+        if sign == 1 and one.fun < 1e-6:
+            break  # it may be empty
+    return found[0], found[-1] if len(found) == 2 else float("inf")
+
+
+def small_sets(worlds: Worlds, world: np.ndarray, labels: bool = False) -> list[np.ndarray]:
+    """List sets of atoms with 1 to 9 true rows: what is in one leaf of a tree and in one of another, and atoms."""
+    rows = world.reshape(-1, len(worlds.labels)).sum(axis=1)
+    names = np.array(worlds.atoms)
+    out: dict[tuple, np.ndarray] = {}
+    levels = [k for k in range(names.shape[1]) if len(np.unique(names[:, k])) > 1][:12]
+    for one, other in itertools.combinations(levels, 2):
+        for key in {tuple(pair) for pair in names[:, [one, other]].tolist()}:
+            inside = (names[:, one] == key[0]) & (names[:, other] == key[1])
+            if 1 <= rows[inside].sum() < K:
+                atoms = np.flatnonzero(inside)
+                out[tuple(atoms)] = atoms
+    for a in np.flatnonzero((rows >= 1) & (rows < K)):
+        out[(a,)] = np.array([a])
+    return sorted(out.values(), key=lambda atoms: (-len(atoms), rows[atoms].sum()))
+
+
+def proved(model: honest_models.Honest, seconds: float = 120) -> dict[str, Any]:
+    """Return the verdict that is proved of a model, and how."""
+    release = published(model)
+    kinds = [one for one in release["models"] if one.get("multiplicities")]
+    if kinds:
+        return {"verdict": "open", "proof": "rows are told apart by position: not looked at"}
+    try:
+        worlds = Worlds(release)
+    except TooMany as error:
+        return {"verdict": "open", "proof": f"more {error} than are looked at"}
+    frame = honest_models.frame_of(model.data)
+    if any(not set(frame.columns[:-1]) & {name} for name in release["domain"].get("order", [])[:1]):
+        frame = frame.rename(columns=honest_models.plain)
+    size = f"{len(worlds.atoms):,} atoms"
+    world = true_world(worlds, release, frame)
+    good = world if not bad_atoms(worlds, world).any() else None
+    how = "the true rows are such a world"
+    if good is None and any(one.get("bootstrap") for one in release["models"]):
+        good, how = moved(worlds, world, seconds), "rows of the truth moved out of small cells"
+    if good is not None and not never_pinned(worlds, [good, world]):
+        return {"verdict": "open", "proof": f"{size}: {how}, but people may be pinned down"}
+    if good is not None:
+        return {"verdict": "release", "proof": f"{size}: {how}"}
+    end = time.process_time() + seconds
+    tried = 0
+    try:
+        for atoms in small_sets(worlds, world):
+            if time.process_time() > end:
+                break
+            tried += 1
+            low, high = ends(worlds, atoms)
+            if low > 1e-6 and high < K - 1e-6:
+                true = int(world.reshape(-1, len(worlds.labels))[atoms].sum())
+                how = f"a group of {low:.3f} to {high:.3f} rows ({true} in truth), set {tried}"
+                return {"verdict": "do not release", "proof": f"{size}: {how}"}
+        chosen = worlds.small_group(K, labelled=True, rounds=12)
+    except TooMany as error:
+        return {"verdict": "open", "proof": f"{size}, {tried} sets: {error}"}
+    if chosen is not None:
+        return {"verdict": "do not release", "proof": f"{size}: a group of {len(chosen)} cells, by search"}
+    return {"verdict": "open", "proof": f"{size}, {tried} sets: no group of fewer than {K} rows; classes not decided"}
+
+
+def main() -> None:
+    """Prove what can be proved of the models of these names (none: all) and keep it."""
+    found = json.loads(OUT.read_text()) if OUT.exists() else {}
+    with tempfile.TemporaryDirectory() as folder:
+        for model in honest_models.built(Path(folder)):
+            if sys.argv[1:] and not any(model.name.startswith(name) for name in sys.argv[1:]):
+                continue
+            begun = time.process_time()
+            try:
+                found[model.name] = proved(model)
+            except Exception as error:  # the next model goes on
+                found[model.name] = {"verdict": "open", "proof": f"{type(error).__name__}: {error}"}
+            print(model.name, found[model.name], round(time.process_time() - begun), flush=True)
+            OUT.write_text(json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
