@@ -98,67 +98,83 @@ def bad_atoms(worlds: Worlds, world: np.ndarray) -> np.ndarray:
     return (by.sum(axis=1) > 0) & (by.min(axis=1) < K)
 
 
-def moved(worlds: Worlds, world: np.ndarray, seconds: float) -> np.ndarray | None:
-    """Empty or fill the bad atoms of a world by moving rows, where figures are least numbers; None where it fails."""
-    labels, world = len(worlds.labels), world.copy()
-    matrix = worlds.system.A.tocsc()
-    least, most = np.array(worlds.system.lb), np.array(worlds.system.ub)
-    value = worlds.system.A @ world
-    names = np.array(worlds.atoms)
-    end = time.process_time() + seconds
+class Moving:
+    """A world whose rows are moved from atom to atom as far as every figure allows it."""
 
-    def shifted(a: int, b: int, label: int, number: int) -> bool:
-        """Move rows from atom a to atom b where every figure allows it."""
-        nonlocal value
-        one, other = (matrix[:, [atom * labels + label]].toarray().ravel() for atom in (a, b))
-        new = value + number * (other - one)
-        if (new < least - 1e-9).any() or (new > most + 1e-9).any():
+    def __init__(self, worlds: Worlds, world: np.ndarray) -> None:
+        self.worlds, self.labels, self.world = worlds, len(worlds.labels), world.copy()
+        self.matrix = worlds.system.A.tocsc()
+        self.least, self.most = np.array(worlds.system.lb), np.array(worlds.system.ub)
+        self.value = worlds.system.A @ world
+        self.names = np.array(worlds.atoms)
+
+    def shifted(self, a: int, b: int, label: int, number: int) -> bool:
+        """Move rows from atom a to atom b where every figure allows it; say whether it does."""
+        columns = [[atom * self.labels + label] for atom in (a, b)]
+        one, other = (self.matrix[:, column].toarray().ravel() for column in columns)
+        new = self.value + number * (other - one)
+        if (new < self.least - 1e-9).any() or (new > self.most + 1e-9).any():
             return False
-        value = new
-        world[a * labels + label] -= number
-        world[b * labels + label] += number
+        self.value = new
+        self.world[a * self.labels + label] -= number
+        self.world[b * self.labels + label] += number
         return True
 
+    def near(self, a: int, among: np.ndarray) -> np.ndarray:
+        """List atoms that share most leaves with an atom."""
+        order = np.argsort(-(self.names[among] == self.names[a]).sum(axis=1), kind="stable")
+        return among[order][:40]
+
+    def emptied(self, a: int, near: np.ndarray) -> bool:
+        """Move all rows of an atom away, some at a time; say whether none is left."""
+        for label in range(self.labels):
+            while left := int(self.world[a * self.labels + label]):
+                steps = dict.fromkeys((left, -(-left // 2), 1))
+                if not any(self.shifted(a, b, label, n) for n in steps for b in near):
+                    return False
+        return True
+
+    def filled(self, a: int, near: np.ndarray) -> None:
+        """Move rows into an atom until it has ten of each class, leaving ten where they come from."""
+        for label in range(self.labels):
+            for b in near:
+                spare = int(self.world[b * self.labels + label]) - K
+                lacking = K - int(self.world[a * self.labels + label])
+                if spare > 0 and lacking > 0:
+                    self.shifted(b, a, label, min(spare, lacking))
+
+
+def moved(worlds: Worlds, world: np.ndarray, seconds: float) -> np.ndarray | None:
+    """Empty or fill the bad atoms of a world by moving rows, where figures are least numbers; None where it fails."""
+    moving, end = Moving(worlds, world), time.process_time() + seconds
     for _ in range(4):
-        order = np.flatnonzero(bad_atoms(worlds, world))
+        order = np.flatnonzero(bad_atoms(worlds, moving.world))
         if not len(order):
-            return worlds.checked(world)
-        rows = world.reshape(-1, labels).sum(axis=1)
+            return worlds.checked(moving.world)
+        rows = moving.world.reshape(-1, moving.labels).sum(axis=1)
         for a in order[np.argsort(rows[order])]:
-            good = np.flatnonzero((world.reshape(-1, labels) >= K).all(axis=1))
-            near = good[np.argsort(-(names[good] == names[a]).sum(axis=1))][:40]
-            for label in range(labels):
-                while world[a * labels + label] and time.process_time() < end:
-                    left = int(world[a * labels + label])
-                    steps = [n for n in (left, -(-left // 2), 1) if n]
-                    if not any(shifted(a, b, label, n) for n in dict.fromkeys(steps) for b in near):
-                        break
-            if bad_atoms(worlds, world)[a]:  # filled instead
-                for label in range(labels):
-                    for b in near:
-                        spare = int(world[b * labels + label]) - K
-                        lacking = K - int(world[a * labels + label])
-                        if spare > 0 and lacking > 0:
-                            shifted(b, a, label, min(spare, lacking))
-    return None if bad_atoms(worlds, world).any() else worlds.checked(world)
+            if time.process_time() > end:
+                return None
+            near = moving.near(a, np.flatnonzero((moving.world.reshape(-1, moving.labels) >= K).all(axis=1)))
+            if not moving.emptied(a, near):
+                moving.filled(a, near)
+    return None if bad_atoms(worlds, moving.world).any() else worlds.checked(moving.world)
 
 
 def never_pinned(worlds: Worlds, known: list[np.ndarray]) -> bool:
-    """Say whether programs empty every atom of one possible row: then nobody's row is the same in all worlds."""
+    """Say whether every atom of one possible row is empty in some world: then nobody's row is the same in all."""
     labels = len(worlds.labels)
-    single = [
-        k for k, boxes in enumerate(worlds.boxes) if len(boxes) == 1 and all(m.bit_count() == 1 for m in boxes[0])
-    ]
-    left = np.array([k for k in single for w in known[:1] if w.reshape(-1, labels)[k].any()], dtype=int)
-    for _ in range(20):
-        for world in known:
-            left = left[world.reshape(-1, labels)[left].any(axis=1)]
-        if not len(left):
-            return True
-        objective = np.zeros((len(worlds.atoms), labels))
-        objective[left] = 1
-        known = [worlds.extreme(objective.ravel(), most=False, seconds=60)]
-    return False
+    boxes = enumerate(worlds.boxes)
+    left = np.array([k for k, own in boxes if len(own) == 1 and all(m.bit_count() == 1 for m in own[0])], dtype=int)
+    for world in known:
+        left = left[world.reshape(-1, labels)[left].any(axis=1)]
+    every = np.arange(len(worlds.atoms))
+    for a in left:
+        moving = Moving(worlds, known[0])
+        if not moving.emptied(int(a), moving.near(a, every[every != a])):
+            return False
+        worlds.checked(moving.world)
+    return True
 
 
 def ends(worlds: Worlds, atoms: np.ndarray) -> tuple[float, float]:
