@@ -67,9 +67,10 @@ def _tests(release: dict) -> Iterator[tuple[str, Any]]:
 class Worlds:
     """The atoms of a release and the limits on their rows; variable `atom * labels + label` is a number of rows."""
 
-    def __init__(self, release: dict) -> None:
+    def __init__(self, release: dict, slack: float = 0.0) -> None:
+        """`slack` widens sums of gradients, so that rounding of HiGHS excludes no world; groups stay proved."""
         domain = release["domain"]
-        self.release = release
+        self.release, self.slack = release, slack
         ends: dict[str, list] = {}
         for name, test in _tests(release):
             stated = test.items() if isinstance(test, dict) else [("in", [test])]
@@ -300,7 +301,12 @@ class Worlds:
                 g, h = (gradients[inside, :, i].ravel() for i in (0, 1))
                 for one in [node[key] for key in ("value", "weight") if key in node] + node.get("sums", []):
                     f = [one.get(key, 0) for key in ("gradient", "hessian", "square")]
-                    yield variables, f[0] * g + f[1] * h + f[2] * g * g, one["at_least"], one["at_most"]
+                    yield (
+                        variables,
+                        f[0] * g + f[1] * h + f[2] * g * g,
+                        one["at_least"] - self.slack,
+                        one["at_most"] + self.slack,
+                    )
             for a, sig in enumerate(self.atoms):
                 sums[a][of] += nodes[sig[first + t]]["step"]
 
