@@ -14,7 +14,6 @@ import safety_cases
 from extras import batches
 
 DOMAIN = {"attributes": [{"name": "age", "min": 1, "max": 90}], "label": {"name": "ill", "values": [0, 1]}}
-HOLDS = ("tree", "rule list", "rule set", "table", "bags")  # kinds of which every outcome is right
 
 
 def cut_at(age, low, high):
@@ -71,17 +70,17 @@ def test_programs_listing_and_brute_force_agree(seed):
         assert worlds.known_class() == found["class_disclosure"] == by_rows["class_disclosure"]
 
 
-@pytest.mark.parametrize("batch", batches(8, 12))
+@pytest.mark.parametrize("batch", batches(10, 10))
 def test_every_outcome_is_right_and_every_form_of_a_release_has_the_same_verdict(batch):
     for seed in range(batch * 20, batch * 20 + 20):
-        case = safety_cases.drawn(seed, HOLDS)
+        case = safety_cases.drawn(seed)
         assert safety_cases.failures(case) == [], f"seed {seed}: {case}"
 
 
 @pytest.mark.parametrize("batch", range(4))
 def test_nothing_that_bound_or_attribute_prove_is_released(batch):
     for seed in range(batch * 10, batch * 10 + 10):
-        case = safety_cases.drawn(seed, HOLDS)
+        case = safety_cases.drawn(seed)
         verdict, _ = safety_cases.judged([case.release], case.policy)
         if verdict == "release":
             assert safety_cases.proved_by_bound(case) == [], f"seed {seed}: {case}"
