@@ -171,3 +171,41 @@ def test_verify_rejects_a_contradiction_that_rests_on_a_reader(tmp_path, monkeyp
     assert not found.verified
     assert "proves nothing about it" in found.rejected[0].error
     assert np.isclose(found.rejected[0].confidence, 1.0)
+
+
+# ------------------------------------------------------------------ PMML
+
+
+def test_a_class_that_no_rule_predicts_may_have_rows():
+    domain = domain_of("ruleset_default_domain.csv", "y")
+    release = recon.load(CASES / "ruleset_default.pmml", domain=domain)
+    assert release.models[0].origin.counts == ("size",)
+    assert recon.certify(release, table("ruleset_default_people.csv"))["verdict"].ne("impossible").all()
+
+
+def test_counts_of_overlapping_rules_do_not_add_up_to_rows():
+    release = recon.load(CASES / "clementine_ruleset.pmml")
+    assert (release.rows.low, release.rows.high) == (40, None)
+    assert "no number of rows" in " ".join(release.assumptions)
+
+
+def test_the_last_rule_of_rapidminer_is_left_open():
+    release = recon.load(CASES / "rapidminer_ruleset.pmml")
+    assert (release.rows.low, release.rows.high, len(release.models[0].rules)) == (90, None, 1)
+
+
+@pytest.mark.parametrize(("file", "rows"), [("scoredistribution_only", 100), ("norootcount", 70)])
+def test_counts_stand_in_score_distributions_and_leaves(file, rows):
+    release = recon.load(CASES / f"{file}.pmml")
+    assert (release.rows.low, release.rows.high) == (rows, rows)
+    assert release.models[0].origin.counts == ("exact",)
+
+
+def test_an_average_of_trees_is_a_forest():
+    release = recon.load(CASES / "rf_avg.pmml")
+    assert release.models[0].origin.counts == ("bag",)
+    assert {f.low for f in release.models[0].statements} == {1}
+
+
+def test_inspect_counts_the_rows_of_a_tree_without_a_root_count():
+    assert recon.inspect(CASES / "norootcount.pmml").rows == 70

@@ -9,7 +9,7 @@ Source: Data Mining Group, PMML 4.4 (Tree Model, Rule Set Model, Multiple Models
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from encoders.domain.values import AnyAttribute, Value
@@ -43,6 +43,18 @@ MAX_ELEMENTS = 8_000_000
 MAX_NODES = 200_000
 FORESTS = {"majorityVote", "weightedMajorityVote", "average", "weightedAverage", "median", "max"}
 CHAINS = {"modelChain", "selectFirst", "selectAll"}
+ALONE = "; save a segment's TreeModel as a file of its own if it was fitted on all rows"
+REASONS = {
+    "sum": "later trees are fitted on residuals" + ALONE,
+    "weightedSum": "later trees are fitted on residuals" + ALONE,
+    "modelChain": "a later model is fed what an earlier one predicts" + ALONE,
+    "selectFirst": "the file does not say whether a segment was fitted on all rows or on those it is for" + ALONE,
+    "selectAll": "the file does not say whether a segment was fitted on all rows or on those it is for" + ALONE,
+    "": "the file does not say whether each of them was fitted on the rows, or on residuals" + ALONE,
+}
+OTHERS = "some segment holds a model that is no tree, which has no counts of rows" + ALONE
+SUMMED = "RuleSet@recordCount adds up the rules' counts, which may overlap: it is no number of rows"
+LAST = "RapidMiner's last rule counts fewer rows than it is for: it is left open"
 FIRST_HIT = "each rule's count is of the rows that meet it and no rule before it"
 
 
@@ -217,6 +229,10 @@ class File:
                     None if chance is None else float(number(chance, f"{place}.ScoreDistribution")),
                 )
             todo += [(child, at) for child in reversed(list(inside(element, "Node")))]
+        for node in reversed(out):  # RapidMiner writes 0 of nodes that have rows below
+            below = [out[c].rows for c in node.children]
+            if node.rows == 0 and any(below):
+                node.rows = None if None in below else sum(b or 0.0 for b in below)
         for at, name in defaults.items():
             if out[at].children:
                 out[at].default = ids.get(name)
@@ -233,11 +249,11 @@ class File:
         if how in CHAINS and len(trees) == len(parts) == 1:
             return self.read(trees[0], None)
         if how not in FORESTS or not trees or len(trees) != len(parts):
-            message = f"several PMML models joined by {how[:40]!r} are not read: later trees are fitted on residuals"
-            raise Unsupported(message)
+            why = REASONS.get(how, REASONS[""]) if len(trees) == len(parts) else OTHERS
+            raise Unsupported(f"several PMML models joined by {how[:40]!r} are not read: {why}")
         for part in parts:
             if predicate(part, self.fields, "Segment") != Both("and"):
-                raise Unsupported("PMML segments with conditions are not read")
+                raise Unsupported(f"PMML segments with conditions are not read: {REASONS['selectFirst']}")
         readings = []
         for tree in trees:
             holder = first(tree, "LocalTransformations")
@@ -276,31 +292,41 @@ class File:
         method = first(rule_set, "RuleSelectionMethod")
         ordered = method is not None and method.get("criterion") == "firstHit"
         found = list(self.simple_rules(rule_set))
-        labels = self.labels([node for _, node in found])
+        data = self.fields.data.get(self.target)
+        other = PmmlNode("RuleSet", Both("and"), score=rule_set.get("defaultScore"))
+        labels = self.labels([*(node for _, node in found), other])
+        closed = data is not None and bool(data.values)  # else there may be classes that no rule predicts
         total = rule_set.get("recordCount")
         rows = None if total is None else whole_number(total, "RuleSet.recordCount")
         rules: list[Rule] = []
         per_class = True
         for condition, node in found:
-            support = rule_support(node, labels)
+            support = rule_support(node, labels, closed)
             if condition is None:
                 if support.total:
                     raise ReleaseError("a rule that is never true has rows", place=node.place)
                 continue
             per_class &= support.counts is not None
             rules.append(Rule(condition, support, node.place))
+        if not per_class:
+            rules = [replace(r, support=Support(count=r.support.total)) for r in rules]
         covered = sum(r.support.total or 0 for r in rules)
         kinds: Any = ("exact",) if per_class else ("size",)
         notes: tuple[str, ...] = ()
+        if not ordered and rows == covered and len(rules) > 1:
+            rows, notes = None, (SUMMED,)
+        most = max((r.support.total or 0 for r in rules), default=0)
         models: tuple[AnyModel, ...] = (RuleSet(tuple(rules)),)
         if ordered and (rows is None or covered <= rows):
             notes = (FIRST_HIT,)
-            if rows is not None:
+            if self.writer.startswith("RapidMiner") and rules:
+                notes, rules = (FIRST_HIT, LAST), rules[:-1]
+            elif rows is not None:
                 rules.append(Rule((), Support(count=rows - covered), "default rule"))
             models = (RuleList(tuple(rules)),)
         if not rules:
             raise Unsupported("the PMML rule set has no rules with counts")
-        known = Rows(covered if ordered else 0, None) if rows is None else Rows(rows, rows)
+        known = Rows(covered if ordered else most, None) if rows is None else Rows(rows, rows)
         classes = tuple(labels.values()) if per_class else None
         return Answer(models, kinds, notes, known, classes)
 
@@ -354,15 +380,15 @@ def conjunction(parts: tuple[Predicate, ...], place: str) -> tuple[tuple[str, An
     return tuple(out)
 
 
-def rule_support(node: PmmlNode, labels: dict[str, Value]) -> Support:
-    """Return a rule's rows per class, or its number of rows."""
+def rule_support(node: PmmlNode, labels: dict[str, Value], closed: bool) -> Support:
+    """Return a rule's rows per class, or its number of rows; `closed`: there are no other classes than the labels."""
     counts = {text: pair[0] for text, pair in node.shares.items()}
     rows = node.rows
     if rows is None and counts and set(counts) == set(labels):
         rows = sum(c or 0.0 for c in counts.values())
     if rows is None:
         raise Unsupported(f"{node.place} has no recordCount: it says nothing about rows")
-    if len(counts) == 1 and len(labels) == 2:
+    if len(counts) == 1 and len(labels) == 2 and closed:
         count, other = next(iter(counts.values())), next((t for t in labels if t not in counts), "")
         counts[other] = rows - (count or 0.0)
     size = whole_number(repr(rows), node.place)

@@ -64,6 +64,9 @@ class Reading:
         rows = [n.rows for n in self.leaves]
         inner = self.nodes[0].rows if len(self.nodes) > 1 else None
         ones = all(r is None or abs(r - 1) < WHOLE for r in rows) and (inner is None or abs(inner - 1) < WHOLE)
+        if all(r is None for r in rows) and self.labels:  # what is written of classes sums to 1, or to rows
+            sums = [sum(c or 0.0 for c, _ in n.shares.values()) for n in self.leaves]
+            ones = all(abs(s - 1) < WHOLE or not s for s in sums)
         if self.labels and not ones:
             if all(self.counts(n) is not None for n in self.leaves):
                 return "counts"
@@ -285,6 +288,8 @@ def forest_answer(trees: Sequence[Reading]) -> Answer:
             for text, value in dict(tree.labels).items():
                 if any((x or 0.0) > 1e-9 for x in node.shares.get(text, ())):
                     figures.append(Figure((*path, (tree.label, equals(value))), low=1, name=name))
+            if not nyoka and not tree.labels and (node.rows or 0.0) > 0:
+                figures.append(Figure(path, low=1, name=name))
         if nyoka and tree.nodes[0].rows is not None:
             rows = max(rows, int(tree.nodes[0].rows))
     if not figures:
@@ -292,4 +297,4 @@ def forest_answer(trees: Sequence[Reading]) -> Answer:
     kinds: tuple[CountKind, ...] = ("distinct", "bag") if nyoka else ("bag",)
     notes = (SAMPLES, DISTINCT) if nyoka else (SAMPLES,)
     lines = ("the file does not say whether rows were resampled: only least numbers are stated",)
-    return Answer((Table(tuple(figures), "leaves"),), kinds, notes, Rows(rows, None), trees[0].classes, lines)
+    return Answer((Table(tuple(figures), "leaves"),), kinds, notes, Rows(rows, None), trees[0].classes or None, lines)

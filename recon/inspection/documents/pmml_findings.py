@@ -30,6 +30,8 @@ class _Reader:
         self.values: Counter[str] = Counter()
         self.by = ""
         self.rows: float | None = None
+        self.nodes: list[tuple[float | None, bool]] = []  # rows and whether it has children, from the root on
+        self.leaves: float | None = 0.0  # rows of the first tree's leaves
         self.root = ""
         self.extra = 0
 
@@ -54,10 +56,26 @@ class _Reader:
             self._row(inside)
         elif name in {"Node", "SimpleRule", "ScoreDistribution"} and "recordCount" in attributes:
             self.count[name] += 1
-            if name == "Node" and self.rows is None:
-                self.rows = _number(attributes["recordCount"])
         elif name in {"VectorInstance", "PairCounts", "NumericInfo", "DiscrStats", "ContStats", "Cluster"}:
             self.count[name] += "size" in attributes if name == "Cluster" else 1
+        if name == "Node" and self.rows is None:
+            self._node(attributes)
+
+    def _node(self, attributes: dict[str, str]) -> None:
+        """Enter a node of the first tree: its root says how many rows there are, or its leaves do."""
+        if self.nodes:
+            self.nodes[-1] = self.nodes[-1][0], True
+        self.nodes.append((_number(attributes.get("recordCount", "")), False))
+        if len(self.nodes) == 1:
+            self.rows = self.nodes[0][0]
+
+    def _left(self) -> None:
+        """Leave a node of the first tree."""
+        rows, inner = self.nodes.pop()
+        if not inner and self.leaves is not None:
+            self.leaves = None if rows is None else self.leaves + rows
+        if not self.nodes:
+            self.rows = self.leaves
 
     def _row(self, inside: set[str]) -> None:
         for holder in ("ModelVerification", "TrainingInstances"):
@@ -69,7 +87,8 @@ class _Reader:
             self.extra += len(data.strip())
 
     def end(self, tag: str) -> None:
-        self.above.pop()
+        if self.above.pop() == "Node" and self.nodes and self.rows is None:
+            self._left()
 
 
 def _number(text: str) -> float | None:
@@ -84,7 +103,7 @@ def _refused(*_: Any) -> int:
 
 
 def pmml_findings(data: bytes) -> Found | None:
-    """Return kind, number of training rows (of the first node) and findings of a PMML file; None for other XML."""
+    """Return kind, number of training rows (of the first tree) and findings of a PMML file; None for other XML."""
     parser, reader = expat.ParserCreate(), _Reader()
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
     parser.CharacterDataHandler = reader.text

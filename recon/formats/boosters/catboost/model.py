@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import AnyModel, Boosting, CountKind, Forest, Provenance, Tree
+from encoders.models.models import AnyModel, Boosting, CountKind, Forest, Provenance, Table, Tree
 from encoders.models.nodes import Support
 from recon.formats.boosters.catboost.file import MEMORY, Booster, Branching, Symmetric, cbm_booster, json_booster
 from recon.formats.boosters.catboost.sums import NEEDED, Placed, gradients, group, inner_splits, tree_sums, unusable
 from recon.formats.boosters.shared import Grown, Split, label_name, sums
+from recon.formats.drafts.copies import copies_note, divided
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -70,6 +71,12 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
                     for n, k in zip(counts, counts if ones is None or t else ones, strict=True)], f"tree {t}")
         for t, grown, counts in kept
     ]  # fmt: skip
+    told = [[counts[i]] for _, grown, counts in kept for i in grown.leaves]
+    if ones is not None and kept[0][0] == 0:
+        told = [[kept[0][2][i] - ones[i], ones[i]] for i in kept[0][1].leaves]
+    divisors, _ = divided(told)
+    if max(divisors) > 1:
+        return of_copies(booster, kept, max(divisors), copies_note(divisors, values if len(divisors) == 2 else ()))
     kinds: tuple[CountKind, ...] = ("size",) if ones is None else ("exact",) if len(trees) == 1 else ("exact", "size")
     models: tuple[AnyModel, ...] = (Tree(trees[0].nodes, "tree"),) if len(trees) == 1 else (Forest(tuple(trees)),)
     why = unusable(booster)
@@ -98,6 +105,26 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
         named=booster.named,
         single=True,
         reader_notes=tuple(notes),
+    )
+
+
+def of_copies(booster: Booster, kept: Sequence[tuple[int, Grown, list[int]]], divisor: int, note: str) -> Draft:
+    """Return bounds on the rows per leaf, where leaf weights have a common divisor: rows weigh more, or are copies."""
+    figures = [
+        figure
+        for t, grown, counts in kept
+        for figure in grown.at_least([-(-n // divisor) for n in counts], f"tree {t}", counts)
+    ]
+    rows = kept[0][2][0]
+    return Draft(
+        Provenance(booster.form, ("size",), (note, HELD_OUT, SAME_ROWS)),
+        tuple(Feature(name, name) for name in booster.names),
+        (Table(tuple(figures), "leaves"),),
+        label=label_name(booster.names),
+        rows=Rows(-(-rows // divisor), rows),
+        named=booster.named,
+        single=True,
+        reader_notes=(SIZES,),
     )
 
 
