@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gzip
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,7 @@ from recon.certificates.assumed import contradicted
 from recon.certificates.issuing import contradiction_certificate
 from recon.certificates.verifying import verify
 from recon.cli.app import app
+from recon.formats.foreign import FOREIGN
 from recon.frames.true_rows import violations
 from recon.loading.loading import read_domain
 from recon.loading.settled import settled_release
@@ -209,3 +213,132 @@ def test_an_average_of_trees_is_a_forest():
 
 def test_inspect_counts_the_rows_of_a_tree_without_a_root_count():
     assert recon.inspect(CASES / "norootcount.pmml").rows == 70
+
+
+# ------------------------------------------------------------------ people's tables
+
+
+@pytest.mark.parametrize("file", ["index_column_with.csv", "index_column_without.csv"])
+def test_row_numbers_are_no_attribute(file):
+    domain = read_domain(str(CASES / file))
+    assert [a.name for a in domain.all] == ["age", "sex", "y"]
+    assert any("counts the rows" in note for note in domain.notes) == ("with." in file)
+
+
+@pytest.mark.parametrize("index", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_frame_and_its_csv_are_the_same_domain(tmp_path, seed, index):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"age": rng.integers(18, 90, 60), "smoker": rng.random(60) < 0.5, "y": rng.random(60) < 0.3})
+    path = tmp_path / "rows.csv"
+    frame.to_csv(path, index=index)
+    read = read_domain(str(path), label="y")
+    assert read.all == recon.Domain.from_frame(frame, label="y").all
+    frame.assign(smoker=frame["smoker"].map({True: "TRUE", False: "FALSE"})).to_csv(path, index=index)  # R
+    assert read_domain(str(path), label="y").all == read.all
+
+
+def test_true_and_false_are_bits():
+    release = recon.load(CASES / "boolean_tree.joblib", domain=read_domain(str(CASES / "boolean.csv")))
+    assert violations(release, table("boolean.csv").astype({"smoker": int})) == []
+
+
+def test_few_numbers_in_many_rows_are_the_values_that_occur():
+    codes = pd.DataFrame({"code": np.tile([1, 2, 5, 40, 99, 246], 50), "y": np.tile([0, 1], 150)})
+    domain = recon.Domain.from_frame(codes, label="y")
+    assert domain.attributes[0].values == (1, 2, 5, 40, 99, 246)
+    assert any("declare min and max" in note for note in domain.notes)
+    few = recon.Domain.from_frame(codes.head(60), label="y")
+    assert few.attributes[0].known[1] == 246
+
+
+# ------------------------------------------------------------------ refused for no good reason
+
+
+def test_a_split_between_missing_and_the_rest_is_read():
+    frame = table("lgb_missing_split.csv")
+    release = recon.load(CASES / "lgb_missing_split.txt", domain=recon.Domain.from_frame(frame, label="label"))
+    assert violations(release, frame) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "rows", "form"),
+    [
+        ("rpart_knitr.txt", 3821, "R rpart, printed text"),
+        ("j48.txt", 150, "Weka J48, printed tree"),
+        ("c50.txt", 150, "C5.0, printed tree"),
+        ("lgb_v2.txt", 100, "LightGBM, model file"),
+    ],
+)
+def test_texts_with_counts_per_leaf_are_read(file, rows, form):
+    release = recon.load(CASES / file)
+    assert (release.rows.low, release.models[0].origin.format) == (rows, form)
+
+
+def test_printed_leaves_say_their_class_and_how_many_are_of_others():
+    release = recon.load(CASES / "j48.txt")
+    assert recon.bound(release, {"label": "setosa"}).min == 50
+    assert recon.bound(release, {"label": "versicolor"}).max == 47 + 2 + 1
+    assert recon.load(CASES / "c50.txt").rows.high == 150
+
+
+def test_fractions_of_rows_are_refused(tmp_path):
+    path = tmp_path / "j48.txt"
+    path.write_text((CASES / "j48.txt").read_text().replace("(48.0/1.0)", "(48.5/1.0)"))
+    with pytest.raises(recon.Unsupported, match="fractions of rows"):
+        recon.load(path)
+
+
+def test_made_up_rows_are_no_training_rows():
+    with pytest.raises(recon.Unsupported, match="SMOTE makes up, copies or drops rows"):
+        recon.load(CASES / "imb_smote.joblib")
+
+
+# ------------------------------------------------------------------ what a file is
+
+
+def zipped(*names):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in names:
+            archive.writestr(name, "x")
+    return out.getvalue()
+
+
+FILES = {
+    "an XGBoost model in its old binary format": b"binf" + bytes(200),
+    "an H2O MOJO": zipped("model.ini", "trees/t00_000.bin"),
+    "a KNIME workflow": zipped("flow/workflow.knime"),
+    "a PyTorch file": zipped("archive/data.pkl"),
+    "an Excel workbook": zipped("[Content_Types].xml", "xl/workbook.xml"),
+    "an OpenDocument spreadsheet": zipped("content.xml"),
+    "a NumPy archive (.npz)": zipped("a.npy"),
+    "a NumPy array (.npy)": b"\x93NUMPY\x01\x00" + bytes(120),
+    "an R workspace (.RData)": gzip.compress(b"RDX3\nX\n" + bytes(50)),
+    "a Java object (Weka's .model, for instance)": b"\xac\xed\x00\x05sr",
+    "an HDF5 file (Keras, pandas)": b"\x89HDF\r\n\x1a\n" + bytes(40),
+    "a Parquet file": b"PAR1" + bytes(40),
+    "an Arrow or Feather file": b"ARROW1\x00\x00",
+    "a treelite checkpoint": b"\x01\x00treelite" + bytes(20),
+    "an ONNX model": b"\x08\x09\x12\x08skl2onnx" + bytes(20),
+    "Spark ML metadata": b'{"class":"org.apache.spark.ml.classification.DecisionTreeClassificationModel"}',
+    "a model of YDF or TensorFlow Decision Forests": b"\x0a\x10yggdrasil" + bytes(20),
+    "a PDF": b"%PDF-1.7\n",
+    "a picture": b"\x89PNG\r\n\x1a\n",
+    "an SPSS data file": b"$FL2@(#) SPSS",
+    "an SQLite database": b"SQLite format 3\x00",
+}
+
+
+@pytest.mark.parametrize("name", [f.name for f in FOREIGN])
+def test_a_file_is_named_by_its_first_bytes(tmp_path, name):
+    path = tmp_path / "file"
+    path.write_bytes(FILES[name])
+    row = next(f for f in FOREIGN if f.name == name)
+    with pytest.raises(recon.Unsupported) as refused:
+        recon.load(path)
+    assert f"is {name}, which is not read" in str(refused.value)
+    assert row.instead in str(refused.value)
+    page = (Path(__file__).parents[1] / "docs" / "readers.md").read_text(encoding="utf-8")
+    assert row.instead in page
+    assert name in page

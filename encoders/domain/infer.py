@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BIT = (0, 1)
 MAX_DECIMALS = 6
+FEW_VALUES, MANY_ROWS, SPREAD = 12, 20, 4  # numbers taken for codes: so few, in so many rows each, so far apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ def infer(
     columns: dict[str, AnyAttribute] = {}
     bits: dict[str, Bits] = {}
     empty: dict[str, int] = {}
+    occurring: dict[str, list[Value]] = {}
     for k, name in enumerate(names):
         column = df.iloc[:, k]
         gaps = _empty(column)
@@ -70,7 +72,13 @@ def infer(
                 raise ReleaseError(f"column '{name}' has no value in row {empty[name]} (counted from 1)")
         distinct = _distinct(column, name, used_only=name == target_name)
         as_list = name == target_name or str(df.dtypes.iloc[k]) == "category"
-        columns[name] = (_listed if as_list else _attribute)(name, distinct, name in empty)
+        columns[name] = (
+            _listed(name, distinct, name in empty)
+            if as_list
+            else _attribute(name, distinct, name in empty, len(column))
+        )
+        if isinstance(columns[name], Listed) and len(distinct) > 2 and not as_list and is_number(distinct[0]):
+            occurring[name] = distinct
         if name != target_name and _binary(distinct):
             bits[name] = np.zeros(len(df), dtype=np.bool_)
             bits[name][~gaps] = column.to_numpy() == 1
@@ -89,7 +97,7 @@ def infer(
             groups += guess(bitset, taken, notes)
     _refuse_gaps(bitset, groups, empty)
     groups = unique_names(sorted(groups, key=lambda g: min(g.columns)), set(names))
-    notes = [group.note for group in groups] + notes + _column_notes(bitset, columns)
+    notes = [group.note for group in groups] + notes + _column_notes(bitset, columns, occurring)
     attributes, views = _assemble(columns, bitset, groups)
     order = tuple(name for name in names if name != target_name)
     return Inferred(attributes, target, views, tuple(notes), order)
@@ -204,12 +212,18 @@ def _listed(name: str, distinct: list[Value], missing: bool) -> Listed:
     return Listed(name, BIT if _binary(distinct) else tuple(distinct), missing=missing)
 
 
-def _attribute(name: str, distinct: list[Value], missing: bool) -> AnyAttribute:
-    """Return the attribute of one column of its own: a bit, integers, a decimal grid, a range or a list."""
+def _attribute(name: str, distinct: list[Value], missing: bool, rows: int) -> AnyAttribute:
+    """Return the attribute of one column of its own: a bit, integers, a decimal grid, a range or a list.
+
+    Few numbers, far apart, in many rows are codes: the values that occur, and none between them.
+    """
     if _binary(distinct) or not all(is_number(v) for v in distinct):
         return _listed(name, distinct, missing)
     decimals = _decimals(distinct)
     low, high = distinct[0], distinct[-1]
+    few = 2 < len(distinct) <= FEW_VALUES and rows >= MANY_ROWS * len(distinct)
+    if few and decimals <= MAX_DECIMALS and (high - low) * 10**decimals >= SPREAD * len(distinct):  # type: ignore[operator]
+        return Listed(name, tuple(distinct), missing=missing)
     if decimals <= MAX_DECIMALS:
         return Grid.between(name, low, high, float(f"1e-{decimals}") if decimals else 1, missing)
     if low == high:
@@ -250,7 +264,7 @@ def _assemble(
     return tuple(attributes), views
 
 
-def _column_notes(data: Bitset, columns: dict[str, AnyAttribute]) -> list[str]:
+def _column_notes(data: Bitset, columns: dict[str, AnyAttribute], occurring: Collection[str]) -> list[str]:
     """Return what is assumed about columns of their own: constants, observed ranges, resolutions, categories."""
     notes = []
     constant = [name for c, name in enumerate(data.names) if data.constant(c) and not columns[name].missing]
@@ -262,6 +276,9 @@ def _column_notes(data: Bitset, columns: dict[str, AnyAttribute]) -> list[str]:
             notes.append(f"column '{name}' can be {kind} from {shown(a.minimum)} to {shown(a.maximum)}, as observed")
         elif isinstance(a, Continuous):
             notes.append(f"column '{name}' needs more than {MAX_DECIMALS} decimals: continuous, {a.values_text()}")
+        elif name in occurring:
+            text = "taken for codes, none between them (declare min and max to take all numbers between)"
+            notes.append(f"column '{name}' can be the {len(a.values)} numbers that occur, {text}")  # type: ignore[union-attr]
         elif isinstance(a, Listed) and a.values != BIT:
             notes.append(f"column '{name}' can be {a.values_text()} ({len(a.values)} in all), no other")
     if gaps := [name for name, a in columns.items() if a.missing]:

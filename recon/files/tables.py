@@ -125,3 +125,19 @@ def measured(asked: dict[str, Any]) -> tuple[str, Any]:
 
 
 __all__ = ["measured", "metered", "read_parquet", "table_text"]
+
+
+NUMBERED = {"", "Unnamed: 0", "index", "rownames", "row.names"}  # how row numbers are called where they are
+ROW_NUMBERS = "its first column counts the rows (written by pandas or R): it is left out, no attribute of anybody"
+
+
+def without_row_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame without a first column that only counts the rows, from 0 or 1; `attrs` then have a note."""
+    if len(frame.columns) < 2 or len(frame) < 2 or str(frame.columns[0]) not in NUMBERED:
+        return frame
+    cells = list(map(str, frame.iloc[:, 0].tolist()))
+    if not any(cells == list(map(str, range(first, first + len(cells)))) for first in (0, 1)):
+        return frame
+    out = frame.iloc[:, 1:].copy()
+    out.attrs.update(frame.attrs, note=ROW_NUMBERS)
+    return out

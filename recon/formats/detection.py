@@ -14,6 +14,7 @@ from recon.files.budget import current, read_text, within
 from recon.formats.boosters.catboost.file import looks_like_catboost_json, looks_like_cbm
 from recon.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
 from recon.formats.drafts.drafts import Draft
+from recon.formats.foreign import refuse_foreign
 from recon.formats.printed.rpart_rds import read_rpart_rds
 from recon.stored.binary.rds import is_rds
 from recon.stored.containers import open_stored, unpacked
@@ -43,6 +44,7 @@ TEXTS = (
     ("printed.graphviz_dot", "looks_like_dot", "read_dot"),
     ("printed.export_text", "looks_like_export_text", "read_export_text"),
     ("printed.rpart_text", "looks_like_rpart", "read_rpart"),
+    ("printed.weka_text", "looks_like_weka", "read_weka"),
     ("boosters.lightgbm.model", "looks_like_lightgbm_text", "read_lightgbm_text"),
     ("printed.corels_text", "looks_like_corels_text", "read_corels_text"),
     ("printed.count_table", "looks_like_count_table", "read_count_table"),
@@ -67,19 +69,21 @@ def read_draft(data: bytes, memory: int) -> Draft | None:
 
 def draft_of_bytes(data: bytes, memory: int) -> Draft | None:
     """Return what a file publishes; see `read_draft`."""
+    refuse_foreign(data)
     stored = open_stored(data, memory)
     if stored is not None:
         return draft_of_object(stored.root, stored.format)
     if is_rds(data):
         return read_rpart_rds(data, memory)
     data = unpacked(data, memory)
+    refuse_foreign(data)
     if looks_like_xgboost_ubj(data[:HEAD]):
         return read_xgboost_ubj(data, memory)
     if looks_like_cbm(data[:HEAD]):
         from recon.formats.boosters.catboost.model import read_cbm
 
         return read_cbm(data, None, memory)
-    text = as_text(data)
+    text = uncommented(as_text(data))
     head = text[:HEAD].lstrip("\ufeff \t\r\n")
     if head.startswith(("{", "[")):
         return draft_of_json(text)
@@ -97,6 +101,14 @@ def draft_of_bytes(data: bytes, memory: int) -> Draft | None:
         counts = "no column of counts (count, n, freq, ...), which a table of counts has"
         raise ReleaseError(f"is of no format that is read: it starts with {head[:12]!r} and has {counts}")
     raise ReleaseError(f"is of no format that is read: it starts with {head[:12]!r} (see docs/readers.md)")
+
+
+def uncommented(text: str) -> str:
+    """Return a text without the "## " that knitr writes before every line of output."""
+    lines = text.splitlines()
+    if not lines or not all(line.startswith("##") for line in lines if line.strip()):
+        return text
+    return "\n".join(line[2:].removeprefix(" ") for line in lines) + "\n"
 
 
 def as_text(data: bytes) -> str:

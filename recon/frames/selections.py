@@ -24,7 +24,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.parts.cut_domain import CutDomain
 from recon.files.budget import within
 from recon.files.spreadsheets import read_back
-from recon.files.tables import metered, read_parquet, table_text
+from recon.files.tables import metered, read_parquet, table_text, without_row_numbers
 from recon.frames.odd import Odd, doubt, refusal
 from recon.frames.parts_held import part_sizes
 from solvers.foundation.errors import Inconclusive, ReleaseError
@@ -32,6 +32,7 @@ from solvers.foundation.limits import Limits
 from solvers.questions.query import Selections
 
 NAMES_SHOWN = 8
+TRUTHS = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0", "true": "1", "false": "0", "": ""}
 
 
 def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
@@ -54,7 +55,7 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
     except (ValueError, EOFError, csv.Error, zlib.error) as error:
         raise ReleaseError(f"is no table: {str(error).splitlines()[0]}", file=path) from None
     frame.attrs.update(text=not path.lower().endswith(".parquet"), file=path)
-    return frame
+    return without_row_numbers(frame)
 
 
 def read_csv(path: str) -> pd.DataFrame:
@@ -89,15 +90,18 @@ def read_csv(path: str) -> pd.DataFrame:
 
 
 def numbers_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with text columns turned into numbers where every cell is one."""
+    """Return the frame with text columns turned into numbers where every cell is one; True and False are bits."""
     if not frame.attrs.get("text"):
         return frame
     out: dict[str, pd.Series[Any]] = {}
     for name in frame.columns:
+        cells = frame[name]
+        if set(cells.unique()) <= TRUTHS.keys() and set(cells.unique()) != {""}:
+            cells = cells.map(TRUTHS)
         try:
-            out[name] = pd.to_numeric(frame[name])
+            out[name] = pd.to_numeric(cells)
         except ValueError:
-            out[name] = frame[name].where(frame[name] != "")
+            out[name] = cells.where(cells != "")
     return pd.DataFrame(out)
 
 

@@ -291,12 +291,14 @@ def _read_domain(path: str, label: str | None, independent: bool, lenient: bool)
             raise error.at(file=path) from None
     from recon.frames.selections import numbers_of, read_table
 
-    frame = numbers_of(read_table(path))
+    table = read_table(path)
+    frame, said = numbers_of(table), table.attrs.get("note")
     try:
         if not len(frame.columns):
             raise ReleaseError("the file is empty")
         last = str(frame.columns[-1])
         named = last if label is None or (lenient and label not in frame.columns) else label
-        return Domain.from_frame(frame, label=named, independent=independent)
+        found = Domain.from_frame(frame, label=named, independent=independent)
+        return found if said is None else replace(found, notes=(*found.notes, f"{os.path.basename(path)}: {said}"))
     except ReleaseError as error:
         raise error.at(file=path) from None

@@ -134,15 +134,15 @@ def text_tree(block: str, t: int) -> Stored:
     if leaves == 1:
         out.start = real(found.get("leaf_value", "0"), f"{place}.leaf_value")
         return out
-    if integer(found.get("is_linear", "0"), f"{place}.is_linear"):
-        raise Unsupported("the LightGBM model has linear trees (linear_tree), whose leaves are no published counts")
-    for key in ("leaf_count", "leaf_weight"):
-        if not found.get(key):
-            raise Unsupported(f"{place}: '{key}' is missing: save the model again with save_model()")
+    if not found.get("leaf_count"):
+        raise Unsupported(f"{place}: 'leaf_count' is missing: save the model again with save_model()")
     inner = leaves - 1
     out.feature, out.kind = integers("split_feature", inner), integers("decision_type", inner)
     out.left, out.right = integers("left_child", inner), integers("right_child", inner)
-    out.value, out.weight = numbers("leaf_value", leaves), numbers("leaf_weight", leaves)
+    out.value = numbers("leaf_value", leaves)
+    # Before 2.3 there are no weights; leaves of linear trees have no one value: then only counts are used.
+    plain = found.get("leaf_weight") and not integer(found.get("is_linear", "0"), f"{place}.is_linear")
+    out.weight = numbers("leaf_weight", leaves) if plain else [0.0] * leaves
     out.count = integers("leaf_count", leaves)
     out.start = numbers("internal_value", inner)[0]
     found["threshold"] = found.get("threshold", "").replace("inf", "1e308")  # only missing values go right

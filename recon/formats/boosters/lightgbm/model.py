@@ -40,6 +40,7 @@ from solvers.statements.release import Rows
 __all__ = ["looks_like_lightgbm_json", "looks_like_lightgbm_text", "read_lightgbm", "read_lightgbm_text"]
 
 ZERO = 1e-35  # what LightGBM takes for zero
+TINY = 1e-34  # thresholds below it are the ends of zero
 MAX_RATES = 8  # different learning rates of later trees that the first round may have had
 ENDLESS = 1e300  # how infinite thresholds are written
 SAMPLED_FOR_BINS = 200_000  # ranges and categories are those of so many rows at most
@@ -134,13 +135,23 @@ class Columns:
                 raise Unsupported(message)
             coded = dict(zip(listed, booster.categories, strict=True))
         gaps = set()
+        infos = dict(booster.infos)
         for tree in booster.trees:
-            for feature, kind in zip(tree.feature, tree.kind, strict=True):
+            for feature, kind, cut in zip(tree.feature, tree.kind, tree.threshold, strict=True):
                 if not 0 <= feature < len(booster.names):
                     raise refuse(f"feature {feature} is none of {len(booster.names)}", f"{tree.place}.split_feature")
                 if kind >> 2 & 3 == IS_NAN:
                     gaps.add(booster.names[feature])
-        return cls(tuple(booster.names), booster.infos, coded, frozenset(gaps))
+                name = booster.names[feature]
+                if isinstance(cut, tuple) and name not in coded:  # feature_infos may leave rare categories out
+                    known = {int(v) for v in infos.get(name, ()) if isinstance(v, int)}
+                    infos[name] = tuple(sorted(known | set(cut)))
+        return cls(tuple(booster.names), infos, coded, frozenset(gaps))
+
+    def lowest(self, name: str) -> float:
+        """Return the least value of a feature in training, minus infinity where the file does not say it."""
+        info = self.infos.get(name)
+        return -math.inf if info is None or isinstance(info[0], int) else info[0]
 
 
 def grow(tree: Stored, columns: Columns) -> Grown:
@@ -183,6 +194,11 @@ def to_split(tree: Stored, node: int, columns: Columns) -> tuple[Split, bool]:
     if missing == IS_ZERO:
         return zero_split(name, threshold, default_left, columns)
     gaps = missing == IS_NAN
+    if gaps and 0 < threshold < TINY and default_left and columns.lowest(name) > 0:  # "missing", or any value
+        return Split(name, Test(missing=True), Test()), False
+    if 0 < abs(threshold) < TINY:  # the ends of what LightGBM takes for zero
+        test = Test(high=0, high_open=threshold < 0, missing=default_left if gaps else threshold > 0)
+        return split_of(name, test, True), False
     if abs(threshold) >= ENDLESS:  # everything that is not missing goes left
         if not gaps or default_left or threshold < 0:
             raise refuse(f"the threshold {threshold:g} of '{name}' sends every row to one side", tree.place)

@@ -31,7 +31,8 @@ Inner = Callable[[Any, str], Draft]
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 THRESHOLDS = ("TunedThresholdClassifierCV", "FixedThresholdClassifier")
 SEVERAL = ("VotingClassifier", "VotingRegressor", "StackingClassifier", "StackingRegressor")
-KINDS = ("Pipeline", *SEARCHES, *THRESHOLDS, "CalibratedClassifierCV", "FrozenEstimator", *SEVERAL)
+PIPELINES = ("Pipeline", "PMMLPipeline")  # sklearn2pmml's adds what it writes beside the model
+KINDS = (*PIPELINES, *SEARCHES, *THRESHOLDS, "CalibratedClassifierCV", "FrozenEstimator", *SEVERAL)
 MAX_MODELS = 1_000
 FLOATS = "the columns were given to the pipeline as 64-bit numbers"
 
@@ -44,7 +45,7 @@ def read(thing: Thing, form: str, inner: Inner) -> Draft:
     check_nesting(thing)
     if thing.class_name in SEVERAL:
         return several(thing, form, inner)
-    if thing.class_name == "Pipeline":
+    if thing.class_name in PIPELINES:
         opened = open_pipeline(thing)
         try:
             return behind(inner(opened.final, form), opened)
@@ -77,7 +78,7 @@ def check_nesting(thing: Thing) -> None:
 
 def inside(thing: Thing) -> list[Any]:
     """Return what stands inside a wrapper of models."""
-    if thing.class_name == "Pipeline":
+    if thing.class_name in PIPELINES:
         return [step[1] for step in steps_of(thing, "steps", 2, "Pipeline")[-1:]]
     if thing.class_name in SEVERAL:
         found = thing.get("estimators_")
@@ -180,9 +181,9 @@ def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
     for first in steps:
         step = first
         for _ in range(DEEPEST):
-            if not isinstance(step, Thing) or step.class_name not in {"Pipeline", "FeatureUnion"}:
+            if not isinstance(step, Thing) or step.class_name not in {*PIPELINES, "FeatureUnion"}:
                 break
-            parts = steps_of(step, "steps" if step.class_name == "Pipeline" else "transformer_list", 2, "Pipeline")
+            parts = steps_of(step, "steps" if step.class_name in PIPELINES else "transformer_list", 2, "Pipeline")
             step = next((part for _, part in parts if isinstance(part, Thing)), None)
         if isinstance(step, Thing) and (step.has("feature_names_in_") or step.has("n_features_in_")):
             return feature_names(step)

@@ -47,6 +47,11 @@ def passed(step: Any, columns: Columns, hints: Hints, place: str, depth: int = 0
     hints.work += 1 + sum(1 + len(c.maps) for c in columns)
     if depth > DEEPEST or hints.work > MAX_WORK:
         raise ReleaseError("pipelines are nested too deeply, or have too many columns", place=place)
+    if step.kind.startswith("imblearn."):
+        raise Unsupported(
+            f"{place}: {step.class_name} makes up, copies or drops rows before the fit: what the model counts "
+            "are not the training rows. Fit it without that step to have it read"
+        )
     read = STEPS.get(step.class_name) or PARTS.get(step.class_name)
     if read is None or (step.class_name == "FunctionTransformer" and step.get("func") is not None):
         why = WHY_NOT.get(step.class_name, "it does not make every column from one column alone")
