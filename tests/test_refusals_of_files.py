@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from test_refusals import raised, unreached
 
 import recon
+from encoders.models.models import Provenance
 from recon.certificates.certificate_format import claim_of, digest, level_of, sealed
 from recon.certificates.verifying import Readings, check, opened
 from recon.files.named_files import MAX_NAME, located, read_regular
@@ -109,7 +111,15 @@ def models_in_models(release, good, folder):
     return readings.proof(proof)
 
 
+def of_a_model_file(release, good, folder):
+    """Check that no data set fits a release that was read from a model file."""
+    origin = Provenance("LightGBM, model file", ("size",), ("no row was weighted",))
+    read = replace(release, models=tuple(replace(model, origin=origin) for model in release.models))
+    return check(sealed(json.loads(good) | {"claim": {"worlds": 0}}), Readings(read, Limits()), None)
+
+
 FORGERIES = {
+    "no world of a model file": ("no data set fits a model file proves nothing about it", of_a_model_file),
     "too many boosted models": ("proof.last is of more than 20 boosted models", models_in_models),
     "no claim": ("the claim is no object", lambda release, good, folder: claim_of([], release)),
     "some worlds": ("only that there is no world", claim(worlds=1)),
