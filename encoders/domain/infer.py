@@ -278,7 +278,7 @@ def _column_notes(data: Bitset, columns: dict[str, AnyAttribute], occurring: Col
             notes.append(f"column '{name}' needs more than {MAX_DECIMALS} decimals: continuous, {a.values_text()}")
         elif name in occurring:
             text = "taken for codes, none between them (declare min and max to take all numbers between)"
-            notes.append(f"column '{name}' can be the {len(a.values)} numbers that occur, {text}")  # type: ignore[union-attr]
+            notes.append(f"column '{name}' can be the {len(a.values)} numbers that occur, {text}")
         elif isinstance(a, Listed) and a.values != BIT:
             notes.append(f"column '{name}' can be {a.values_text()} ({len(a.values)} in all), no other")
     if gaps := [name for name, a in columns.items() if a.missing]:

@@ -139,5 +139,5 @@ def without_row_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     if not any(cells == list(map(str, range(first, first + len(cells)))) for first in (0, 1)):
         return frame
     out = frame.iloc[:, 1:].copy()
-    out.attrs.update(frame.attrs, note=ROW_NUMBERS)
+    out.attrs = {**frame.attrs, "note": ROW_NUMBERS}
     return out

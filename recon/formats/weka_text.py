@@ -157,7 +157,8 @@ def grow(branches: list[Printed], nodes: list[Branch], place: dict[str, int]) ->
         group, parent, then = todo.pop()
         here = len(nodes)
         if parent >= 0:
-            nodes[parent] = replace(nodes[parent], **{"then" if then else "otherwise": here})
+            old = nodes[parent]
+            nodes[parent] = replace(old, then=here) if then else replace(old, otherwise=here)
         if len(group) == 1:
             one = group[0]
             if one.below:
