@@ -243,8 +243,7 @@ def no_classes(release: EncodedRelease, groups: GroupDisclosure, otherwise: str 
 def classes(found: Findings) -> tuple[Figure, Groups]:
     """Return how many people's class follows (groups of one class only, leaf values), and these groups.
 
-    Exact of one tree or list, and where no leaf of a forest is pure; of several models and tables the class may follow
-    where their groups cut each other.
+    Exact of one tree or list; of several the class may follow where their groups cut each other.
     """
     release, groups = found.release, found.groups
     least = groups.rows_in_pure
@@ -252,7 +251,7 @@ def classes(found: Findings) -> tuple[Figure, Groups]:
         return no_classes(release, groups), Groups()
     settled = all(low == high for low, high, *_ in (*groups.sizes, *groups.cells))
     alone = len(release.models) == 1 and not release.statements.loose and not found.determined
-    evaluated = settled and alone and not groups.undefined and (groups.models == 1 or not groups.pure)
+    evaluated = settled and alone and not groups.undefined and groups.models == 1
     pure = sorted(groups.pure, key=lambda one: one[2:])[:LISTED]
     each = [{"name": n, "class": c, "rows": [low, bounded(high)]} for n, c, low, high in pure]
     rows = Known(least, least) if evaluated else Known(least, release.rows.high, TOGETHER)

@@ -18,17 +18,20 @@ from ortools.sat.python import cp_model
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.groups.candidates import Candidates
 from solvers.groups.items import Items, items_of
 from solvers.groups.published import ProvedGroup
-from solvers.groups.smallest import MAX_CELLS, WORK
+from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, Work
+from solvers.linear.linear_program import Relaxation
 from solvers.programs.cell_model import CellModel
-from solvers.programs.cpsat import FOUND, refuse, rounded, run
+from solvers.programs.cpsat import FOUND, rounded
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Partition, Release
 
 Mask = NDArray[np.bool_]
 SEVERAL = 0  # stands for a cell of several labels, or of a label that is a range of values
 SHOWN = 200  # worlds
+STARTS = 12  # vertices whose cells are enough for worlds
 UNDECIDED = "which classes are possible where was not settled within the limits"
 
 
@@ -89,7 +92,8 @@ class Classes:
         system = items.system
         if system.bounds.conflict is not None:
             raise Unsupported("no dataset fits")
-        self.items, self.limits = items, limits
+        self.items, self.limits, self.work = items, limits, Work(IN_ALL)
+        self.whole = len(system.free) <= WHOLE
         k = system.release.domain.label
         sizes = system.release.domain.attributes[k].sizes if k is not None else (1,)
         single = {1 << p: p + 1 for p, size in enumerate(sizes) if size == 1}
@@ -99,8 +103,9 @@ class Classes:
 
     @cached_property
     def worlds(self) -> CellModel:
-        """Return the model of the worlds."""
-        return CellModel(self.items.system, self.limits)
+        """Return the model of the worlds; of some over a few cells, where there are too many."""
+        few = self.items if self.whole else Candidates(self.items, self.limits).widened(STARTS)
+        return CellModel(few.system, self.limits)
 
     def of_one(self, possible: Mask) -> Ints:
         """Return the items of which the possible cells (a mask) have one class."""
@@ -167,11 +172,13 @@ class Classes:
         rows, base = self.worlds.weighted(inside)
         model = self.worlds.model.clone()
         model.minimize(rows)
-        status, solver = run(model, self.limits, workers=1, max_deterministic_time=WORK)
-        refuse(model, status)
+        status, solver = self.work.run(model, self.limits)
         if status == cp_model.INFEASIBLE:
             raise Unsupported("no dataset fits")
         lower = int(self.items.system.bounds.lower @ inside)
+        if not self.whole:
+            lower = max(lower, Relaxation(self.items.system, self.limits).bound(inside, False, self.limits))
+            return lower, self.worlds.histogram(solver.value) if status in FOUND else None
         if status not in FOUND:
             return lower, None
         z = self.worlds.histogram(solver.value)
@@ -182,19 +189,18 @@ class Classes:
         """Return a world that fills as many of some empty cells as it can; zeros for none, None where that is open."""
         model = self.worlds.model.clone()
         filled = []
-        for c in fresh.tolist():
+        for c in (c for c in fresh.tolist() if c in self.worlds.variables):
             one = model.new_bool_var("")
             model.add(self.worlds.variables[c] >= 1).only_enforce_if(one)
             filled.append(one)
         model.maximize(cp_model.LinearExpr.sum(filled))
-        status, solver = run(model, self.limits, workers=1, max_deterministic_time=WORK)
-        refuse(model, status)
+        status, solver = self.work.run(model, self.limits)
         if status not in FOUND:
             return None
         z = self.worlds.histogram(solver.value)
         if z[fresh].any():
             return z
-        return np.zeros_like(z) if status == cp_model.OPTIMAL else None
+        return np.zeros_like(z) if self.whole and status == cp_model.OPTIMAL else None
 
     def named(self, items: Ints, possible: Mask) -> tuple[tuple[int, ProvedGroup], ...]:
         """Return the items of one class by their label; their least and most rows are those of the bounds of cells."""

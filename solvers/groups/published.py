@@ -5,18 +5,21 @@ Regions are leaves, inner nodes (leaves of one tree that make up a box), rules, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from solvers.cells.bit_boxes import Layout
+from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box, Boxes, Region
 from solvers.statements.numbering import ROWS
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Loose, Partition, Release
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Loose, Partition, Release, Statement
 
 MAX_PAIRS = 2_000_000  # pairs of regions compared
+MAX_REGIONS = 20_000
 MERGED = 4  # times the leaves of a tree: so many inner nodes are made of them
 PHASE = "published groups were compared"
 Literals = tuple[tuple[int, int], ...]
@@ -35,47 +38,86 @@ class ProvedGroup:
     source: str
     published: bool = True
 
-    def small(self, k: int) -> bool:
-        """Return whether it has 1 to k - 1 rows in every world."""
-        return self.low >= 1 and self.high < k
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """Regions of one block with their least and most rows (k,); `group` makes one of them."""
+
+    low: Ints
+    high: Ints
+    group: Callable[[int], ProvedGroup]
+    tree: Partition | None = None
 
 
-def published_groups(release: Release, by_label: bool = False) -> Iterator[ProvedGroup]:
-    """Yield the regions whose rows were published; `by_label`: those of one label too."""
-    rows = release.rows
-    yield ProvedGroup((Region(Box()),), rows.low, UNBOUNDED if rows.high is None else rows.high, ROWS)
+def published(release: Release, by_label: bool = False) -> Iterator[Published]:
+    """Yield the regions whose rows were published, block by block; `by_label`: those of one label too."""
+    rows, everybody = release.rows, UNBOUNDED if release.rows.high is None else release.rows.high
     for block in release.blocks:
         if isinstance(block, Partition):
-            yield from of_partition(release, block, by_label)
+            yield regions_of(block, everybody)
+            if by_label:
+                at = np.flatnonzero(block.label != ANY_LABEL)
+                yield labelled(release, block, at, everybody)
         elif isinstance(block, Loose):
-            for s in block:
-                boxes = (s.region.box, *s.region.minus)
-                named = any(k == release.domain.label for box in boxes for k, _ in box.literals)
-                if s.of is None and (by_label or not named):
-                    yield ProvedGroup((s.region,), max(0, s.low), s.high, s.source)
+            some = [s for s in block if s.of is None and (by_label or not names_label(release, s))]
+            low = np.array([max(0, s.low) for s in some], dtype=np.int64)
+            high = np.array([min(everybody, s.high) for s in some], dtype=np.int64)
+            yield Published(low, high, partial(of_statement, some, low, high))
+    whole = ProvedGroup((Region(Box()),), rows.low, everybody, ROWS)
+    yield Published(*(np.array([n], dtype=np.int64) for n in (rows.low, everybody)), lambda _: whole)
 
 
-def of_partition(release: Release, block: Partition, by_label: bool) -> Iterator[ProvedGroup]:
-    """Yield the regions of a partition with the sums of their counts, then inner nodes, then those of one label."""
-    k, everybody = len(block.boxes), UNBOUNDED if release.rows.high is None else release.rows.high
-    low = np.bincount(block.region, weights=block.low.astype(np.float64), minlength=k)
-    top = np.minimum(block.high, everybody).astype(np.float64)
-    high = np.minimum(np.bincount(block.region, weights=top, minlength=k), float(everybody))
-    ends = [(int(a), int(b)) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
-    for j, (least, most) in enumerate(ends):
-        yield ProvedGroup((block.region_of(j),), least, min(most, everybody), f"{block.kind}, {block.names[j]}")
-    if not block.first_match:
-        yield from inner_nodes(release, block, ends, everybody)
-    if by_label:
-        for s in np.flatnonzero(block.label != ANY_LABEL).tolist():
-            region, most = block.statement(s, release.domain).region, min(everybody, int(block.high[s]))
-            yield ProvedGroup((region,), int(block.low[s]), most, block.source(s))
+def names_label(release: Release, statement: Statement) -> bool:
+    """Return whether a statement is about some labels only."""
+    region = statement.region
+    return any(k == release.domain.label for box in (region.box, *region.minus) for k, _ in box.literals)
 
 
-def inner_nodes(
-    release: Release, block: Partition, ends: list[tuple[int, int]], everybody: int
-) -> Iterator[ProvedGroup]:
+def of_statement(some: Sequence[Statement], low: Ints, high: Ints, i: int) -> ProvedGroup:
+    """Return the group of a statement."""
+    return ProvedGroup((some[i].region,), int(low[i]), int(high[i]), some[i].source)
+
+
+def regions_of(block: Partition, everybody: int) -> Published:
+    """Return the regions of a partition with the sums of their counts."""
+    k = len(block.boxes)
+    low = np.zeros(k, dtype=np.int64)
+    np.add.at(low, block.region, block.low)
+    top = np.zeros(k)
+    np.add.at(top, block.region, np.minimum(block.high, everybody).astype(np.float64))
+    high = np.where(top >= everybody, everybody, top).astype(np.int64)
+
+    def group(j: int) -> ProvedGroup:
+        return ProvedGroup((block.region_of(j),), int(low[j]), int(high[j]), f"{block.kind}, {block.names[j]}")
+
+    return Published(low, high, group, None if block.first_match else block)
+
+
+def labelled(release: Release, block: Partition, at: Ints, everybody: int) -> Published:
+    """Return the statements of a partition that count one label."""
+    low, high = block.low[at], np.minimum(block.high[at], everybody)
+
+    def group(i: int) -> ProvedGroup:
+        region = block.statement(int(at[i]), release.domain).region
+        return ProvedGroup((region,), int(low[i]), int(high[i]), block.source(int(at[i])))
+
+    return Published(low, high, group)
+
+
+def least_published(release: Release, by_label: bool = False) -> ProvedGroup | None:
+    """Return the published region with a row that surely has the fewest, None for none."""
+    best, least = None, UNBOUNDED
+    for one in published(release, by_label):
+        at = np.flatnonzero(one.low > 0)
+        if len(at) and int(one.high[at].min()) < least:
+            least = int(one.high[at].min())
+            best = one.group(int(at[one.high[at].argmin()]))
+    return best
+
+
+def inner_nodes(release: Release, block: Partition, leaves: Published) -> Iterator[ProvedGroup]:
     """Yield boxes that two disjoint boxes of a tree make up, from its leaves upwards."""
+    ends = zip(leaves.low.tolist(), leaves.high.tolist(), strict=True)
     known = {box.literals: one for box, one in zip(block.boxes, ends, strict=True)}
     fresh, most = list(known), MERGED * len(known)
     attributes = release.domain.attributes
@@ -95,21 +137,26 @@ def inner_nodes(
                 by_rest[k, rest].append((mask, literals))
         fresh = made
     names = f"{block.kind}, leaves together"
-    for literals in list(known)[len(ends) :]:
-        low, high = known[literals]
-        yield ProvedGroup((Region(Box(literals)),), low, min(high, everybody), names)
+    for literals in list(known)[len(block.boxes) :]:
+        yield ProvedGroup((Region(Box(literals)),), *known[literals], names)
 
 
-def small_published(release: Release, k: int, by_label: bool, limits: Limits) -> ProvedGroup | None:
-    """Return the smallest published group, or difference of two, with 1 to k - 1 rows in every world, if any.
+def small_difference(release: Release, k: int, by_label: bool, limits: Limits) -> ProvedGroup | None:
+    """Return the smallest difference of two published boxes with 1 to k - 1 rows in every world, None for none found.
 
-    Cost: the regions sorted, and those whose counts differ by less than k compared, at most `MAX_PAIRS`.
+    The ends of both together are then less than k - 1 apart: of others, such as counts of resamples, there is none.
+    Cost: the boxes sorted, and those whose counts differ by less than k compared, at most `MAX_PAIRS`.
     """
-    groups = [one for one in published_groups(release, by_label) if one.high > 0]
-    best = min((one for one in groups if one.small(k)), key=lambda one: one.high, default=None)
-    boxes = [one for one in groups if not one.regions[0].minus and one.high < UNBOUNDED]
-    found = nested(release, boxes, k if best is None else best.high, limits)
-    return best if found is None else found
+    groups: list[ProvedGroup] = []
+    for one in published(release, by_label):
+        limits.check(PHASE)
+        near = np.flatnonzero((one.high - one.low < k - 1) & (one.high > 0) & (one.high < UNBOUNDED))
+        if len(groups) + len(near) > MAX_REGIONS:
+            return None
+        groups += [group for j in near.tolist() if not (group := one.group(j)).regions[0].minus]
+        if one.tree is not None and len(near) and int((one.high - one.low).sum()) < k - 1:
+            groups += inner_nodes(release, one.tree, one)
+    return nested(release, groups, k, limits)
 
 
 def nested(release: Release, groups: list[ProvedGroup], k: int, limits: Limits) -> ProvedGroup | None:

@@ -22,19 +22,22 @@ from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import OPEN
 from solvers.groups.candidates import Candidates
 from solvers.groups.items import Items, items_of
-from solvers.groups.published import ProvedGroup, published_groups, small_published
+from solvers.groups.published import ProvedGroup, least_published, small_difference
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND, refuse, run, state
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Release
 
-WORK = 4.0  # of CP-SAT's own measure, for one solve: about as many seconds, the same on every machine
+WORK = 3.0  # of CP-SAT's own measure, for one solve: about as many seconds, the same on every machine
+IN_ALL = 8.0  # of it for one question
 ROUNDS = 200  # sets of items tried
 MAX_CELLS = 60_000
 WHOLE = 1_000  # free cells: of more, worlds are searched for over a few of them
 STARTS = (2, 4, 8, 16, 32)  # further vertices of the linear program, before each search over the cells that they fill
+FEW_BLOCKS = 8  # models: of more, cells are not made only to learn how much smaller a small group is
 SMALL = 200  # cells: of so few the smallest group is searched for where a small one is known already
 UNUSED = "what was published is not all in the statements over cells"
+EXHAUSTED = "the work set aside for small groups was done before they were found or excluded"
 NOT_FOUND = "no world with enough rows in every cell was found, nor a small group"
 
 
@@ -67,24 +70,24 @@ def smallest_group(release: Release, k: int, limits: Limits, by_label: bool = Fa
 
     Published groups and differences of two come first; then the loop over cells, bounded by work as well as by time.
     What the limits do not decide is open: `low` 1. Worlds of statements that leave out something published prove
-    nothing. Cost: see `solvers.groups.published`, `items_of`; then at most `ROUNDS` solves of `WORK`.
+    nothing. Cost: see `solvers.groups.published` and `items_of`, then at most `ROUNDS` solves of `WORK`.
     """
-    known = [one for one in published_groups(release, by_label) if one.low]
-    least = min(known, key=lambda one: one.high, default=None)
+    least = least_published(release, by_label)
     outer = SmallestGroup(1, UNBOUNDED if least is None else least.high, least)
-    try:
-        found = small_published(release, k, by_label, limits)
-    except Inconclusive as error:
-        return replace(outer, why=str(error))
-    if found is not None:
-        outer = SmallestGroup(1, found.high, found)
     block = release.single
     if block is not None and not release.unstated and bool((block.low == block.high).all()):
-        regions = known[1:] or known  # everybody first
-        alone = min(regions, key=lambda one: one.high, default=None)
-        if alone is None:
+        if least is None:
             return SmallestGroup(UNBOUNDED, UNBOUNDED)
-        return SmallestGroup(alone.high, alone.high, alone, ProvingWorld(1, len(regions), alone.high))
+        held = block.low > 0
+        filled = int(held.sum()) if by_label else len(np.unique(block.region[held]))
+        return replace(outer, low=least.high, world=ProvingWorld(1, filled, least.high))
+    try:
+        found = small_difference(release, min(k, outer.high), by_label, limits)
+    except Inconclusive as error:
+        return replace(outer, why=str(error))
+    outer = outer if found is None else SmallestGroup(1, found.high, found)
+    if outer.high < k and len(release.blocks) > FEW_BLOCKS:
+        return outer
     try:
         return searched(release, items_of(release, limits, by_label), k, outer, limits)
     except (Unsupported, Inconclusive) as error:
@@ -113,6 +116,22 @@ def searched(release: Release, items: Items, k: int, outer: SmallestGroup, limit
         return replace(best, low=min(low, best.high), world=found)
 
 
+@dataclass(slots=True)
+class Work:
+    """What is left of CP-SAT's work for one question."""
+
+    left: float
+
+    def run(self, model: cp_model.CpModel, limits: Limits) -> tuple[Any, cp_model.CpSolver]:
+        """Return the status of a solve and the solver; raises `Inconclusive` where nothing is left."""
+        if self.left <= 0:
+            raise Inconclusive(EXHAUSTED)
+        status, solver = run(model, limits, workers=1, max_deterministic_time=min(WORK, self.left))
+        refuse(model, status)
+        self.left -= solver.response_proto.deterministic_time
+        return status, solver
+
+
 @dataclass(eq=False)
 class Search:
     """Worlds found so far, and the models that find sets and worlds."""
@@ -121,6 +140,7 @@ class Search:
     limits: Limits
     pool: list[Ints] = field(default_factory=list)  # rows of the items
     none: bool = False
+    work: Work = field(default_factory=lambda: Work(IN_ALL))
 
     def __post_init__(self) -> None:
         """Refuse statements that contradict each other."""
@@ -164,7 +184,7 @@ class Search:
         candidates = Candidates(self.items, self.limits)
         for starts in STARTS:
             self.limits.check("a world with enough rows in every cell was searched for")
-            few = Search(candidates.widened(starts), self.limits)
+            few = Search(candidates.widened(starts), self.limits, work=self.work)
             z = few.world(few.clean(k))
             if z is not None:
                 self.pool.append(z)
@@ -182,8 +202,7 @@ class Search:
 
     def world(self, model: cp_model.CpModel) -> Ints | None:
         """Return the rows of every item in a world of a model; None where none was found. See `self.none`."""
-        status, solver = run(model, self.limits, workers=1, max_deterministic_time=WORK)
-        refuse(model, status)
+        status, solver = self.work.run(model, self.limits)
         self.none = status == cp_model.INFEASIBLE
         return self.items.rows(self.worlds.histogram(solver.value)) if status in FOUND else None
 
@@ -215,8 +234,7 @@ class Search:
             state(model, [chosen[i].index for i in some], [int(rows[i]) for i in some], (1, k - 1))
         model.add_bool_or(list(chosen.values()))
         model.minimize(cp_model.LinearExpr.sum(list(chosen.values())))
-        status, solver = run(model, self.limits, workers=1, max_deterministic_time=WORK)
-        refuse(model, status)
+        status, solver = self.work.run(model, self.limits)
         if status == cp_model.INFEASIBLE:
             return []
         return [i for i, one in chosen.items() if solver.value(one)] if status in FOUND else None
