@@ -64,7 +64,8 @@ def published(release: Release, by_label: bool = False) -> Iterator[Published]:
             high = np.array([min(everybody, s.high) for s in some], dtype=np.int64)
             yield Published(low, high, partial(of_statement, some, low, high))
     whole = ProvedGroup((Region(Box()),), rows.low, everybody, ROWS)
-    yield Published(*(np.array([n], dtype=np.int64) for n in (rows.low, everybody)), lambda _: whole)
+    low, high = np.array([[rows.low], [everybody]], dtype=np.int64)
+    yield Published(low, high, lambda _: whole)
 
 
 def names_label(release: Release, statement: Statement) -> bool:
