@@ -56,7 +56,16 @@ class Target:
 KERNEL = ("test_refusals.py", "test_kernel.py")
 REMOVALS = ("test_refusals.py", "test_removals.py")
 COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_programs.py",)
+VERDICT = ("test_fact_guards.py", "test_policies.py", "test_figures.py")
 TARGETS = (
+    Target("recon.console.exit_codes", ("test_exit_codes.py",)),
+    Target("recon.policies.intervals", VERDICT),
+    Target("recon.policies.checks", VERDICT),
+    Target("recon.policies.facts", VERDICT),
+    Target("recon.policies.assessing", VERDICT),
+    Target("recon.auditing.facts", VERDICT),
+    Target("recon.remediation.demands", VERDICT, ("limit", "outcomes", "entry_of")),
+    Target("recon.report.document.reassessing", VERDICT, ("outcome_of",)),
     Target("solvers.kernel.claims", KERNEL, everything=True),
     Target("solvers.kernel.proof_format", KERNEL, everything=True),
     Target("solvers.kernel.checker", KERNEL, everything=True),

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from defusedxml import ElementTree
+from policy_cases import ran
 
 from recon.policies.policy import read_policy
 
@@ -207,3 +208,12 @@ def test_the_model_is_what_its_script_makes(project, tmp_path):
     assert made["domain"] == kept["domain"]
     assert made["rows"] == kept["rows"] == 300
     assert sum(sum(one["counts"]) for one in made["models"][0]["nodes"] if "if" not in one) == 300
+
+
+def test_a_violation_is_not_hidden_behind_a_file_that_cannot_be_read(tmp_path, capsys):
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "p.toml").write_text("smallest_group = 100000")
+    for order in (1, -1):
+        files = [EXAMPLE / "model.json", tmp_path / "broken.json"][::order]
+        assert ran("gate", *files, "--policy", tmp_path / "p.toml") == 1
+    assert ran("gate", tmp_path / "broken.json", "--policy", tmp_path / "p.toml") == 3

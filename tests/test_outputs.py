@@ -17,7 +17,7 @@ import recon
 from recon.cli.app import app
 from recon.cli.studies.learn import learn_app
 from recon.console.guarding import OUTPUTS
-from recon.console.output import write_table, write_text
+from recon.console.output import records, write_table, write_text
 from recon.files.spreadsheets import RAW, guarded, unguarded
 from recon.frames.selections import read_table
 from solvers.foundation.errors import ReleaseError
@@ -172,3 +172,12 @@ def test_domains_with_formulas_are_read_off_tables(tmp_path):
     frame = read_table(str(path))
     assert frame["=a"].tolist() == ["+x", "z"]
     assert found is None or found.attributes[0].name == "=a"
+
+
+@pytest.mark.parametrize("number", [2**53, 2**53 + 1, -(2**53) - 1, 2**62])
+def test_numbers_that_other_readers_would_round_are_texts(number):
+    """Readers of JSON hold numbers as 64-bit floats: beyond 2^53 the next whole number would be read in its place."""
+    (line,) = records(pd.DataFrame({"n": [number]}))
+    again = line["n"]
+    assert int(float(again)) == number if isinstance(again, int) else again == str(number)
+    assert isinstance(again, int) == (abs(number) <= 2**53)

@@ -1,0 +1,370 @@
+"""What keeps a figure from saying more than is known: each guard with the file that would be released without it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+from types import SimpleNamespace
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import report_documents as documents
+from extras import encoded, run
+from policy_cases import facts_of as harmless
+from policy_cases import policy_of
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import recon
+from recon.auditing.auditing import group_disclosure
+from recon.auditing.facts import beside_rows, by_difference, by_position, classes, no_merging, nothing_known
+from recon.auditing.facts import facts_of as audited
+from recon.auditing.findings import Findings
+from recon.auditing.gathering import Beside, gathered
+from recon.inspection.findings.findings import Finding
+from recon.inspection.inspecting import Inspection
+from recon.measures.measures import measure
+from recon.measures.revealed.known import interval_left
+from recon.policies.assessing import assess
+from recon.policies.facts import Absent, Facts, Groups, Known, Unknown
+from recon.remediation.demands import Demands, outcomes
+from recon.report.document.reassessing import outcome_of
+from recon.report.page.advice import audit_again, every_step, own_options
+from solvers.foundation.limits import Limits
+
+LABEL = {"name": "y", "values": [0, 1]}
+BITS = {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}], "label": LABEL}
+
+
+def split(name, first, second, value=0):
+    nodes = [{"if": {name: value}, "then": 1, "else": 2}, {"counts": first}, {"counts": second}]
+    return {"kind": "tree", "name": f"tree {name}", "nodes": nodes}
+
+
+def release_of(*models, domain=BITS):
+    return encoded({"recon": 1, "domain": domain, "models": list(models)})
+
+
+def found_of(release):
+    return Findings(release, measure(release), group_disclosure(release))
+
+
+def finding(level="critical", rule="raw-data", removable=False):
+    return Finding(level, rule, "X_", "an array", "rows", "leave it out", removable)
+
+
+def inspected(*findings):
+    return (Inspection("m.pkl", "pickle", "ab", 3, findings),)
+
+
+# Facts
+
+
+def test_a_cell_that_may_be_empty_may_also_hold_one_row():
+    found = found_of(release_of(split("a", [100, 0], [20, 0]), split("b", [100, 0], [20, 0])))
+    assert found.measures.exposure["rows"].min() == 80  # the only cell that surely has rows
+    assert by_difference(found) == 1
+    known = found_of(release_of(split("a", [100, 0], [0, 20]), split("b", [100, 0], [0, 20])))
+    assert by_difference(known) == 20  # a = 0 holds class 0 alone, so that no other cell can have rows
+
+
+def test_two_trees_with_pure_leaves_may_tell_the_class_of_more_people_together():
+    trees = [split("a", [30, 0], [30, 60]), split("b", [0, 40], [60, 20])]
+    forest = release_of({"kind": "forest", "trees": [{"nodes": one["nodes"]} for one in trees]})
+    figure, _ = classes(found_of(forest))
+    assert figure.low == 40
+    assert figure.high == 120
+    alone, _ = classes(found_of(release_of(trees[0])))
+    assert (alone.low, alone.high) == (30, 30)
+
+
+def test_a_count_that_may_hold_another_class_is_no_group_of_one_class():
+    release = release_of(split("a", [9, 3], [14, 14]))
+    (block,) = release.statements.blocks
+    high = block.high.copy()
+    low = np.where(block.low == 3, 0, block.low)
+    maybe = replace(release, statements=replace(release.statements, blocks=(block.bounded(low, high),)))
+    assert group_disclosure(maybe).pure == ()
+    sure = replace(
+        release, statements=replace(release.statements, blocks=(block.bounded(low, np.where(low, high, 0)),))
+    )
+    assert [one[0] for one in group_disclosure(sure).pure] == ["leaf 1"]
+
+
+def test_rows_in_the_file_open_what_counts_settled():
+    held = Facts("exact", 1.0, {
+        "rows": Known(50, 50), "pinned": Known(0, 0), "least_bits_left": Known(4.0, 4.0),
+        "bits_left_per_person": Known(5.0, 5.0), "smallest_group": Known(20, 20), "class_disclosure": Known(0, 0),
+    }, {"groups": Groups([{"name": "leaf", "where": "", "rows": [20, 20]}], 1)})  # fmt: skip
+    found = beside_rows(held, inspected(finding()))
+    assert found["pinned"] == Known(0, 50, "training rows stand in the file")
+    assert (found["least_bits_left"].low, found["bits_left_per_person"].low) == (0, 0)
+    assert found["smallest_group"] == Known(1, 1)
+    assert found["class_disclosure"].high == 50
+    labels = beside_rows(held, inspected(finding(rule="labels")))
+    assert labels["pinned"] == Known(0, 0)
+    assert labels["class_disclosure"].high == 50
+    assert beside_rows(held, inspected(finding("high"))) is held
+
+
+def test_what_a_resample_drew_may_be_one_row_many_times(tmp_path):
+    nodes = [{"if": {"a": 0}, "then": 1, "else": 2}, {"counts": [50, 0]}, {"counts": [50, 0]}]
+    forest = {"kind": "forest", "bootstrap": True, "trees": [{"nodes": nodes}]}
+    release = encoded({"recon": 1, "domain": BITS, "rows": 100, "models": [forest]})
+    told = audited(gathered(release, Beside(), Limits()))
+    assert told["smallest_group"].low == 1
+    assert told.to_json()["smallest_cell"] is None
+    assert assess(told, policy_of(smallest_group=10)).verdict == "not assessed"
+
+
+def test_nothing_known_is_open_whatever_is_asked():
+    told = nothing_known((), "no counts were read", "rows")
+    found = assess(told, policy_of(smallest_group=1, most_pinned=9, least_bits_left=0, class_disclosure=100))
+    assert {one.outcome for one in found.checks} == {"inconclusive"}
+    assert {one.said.help for one in found.checks} == {"rows"}
+
+
+# Continuous ranges
+
+
+def continuous(thresholds, **ends):
+    attributes = [{"name": "x", "resolution": None, **ends}, {"name": "b", "values": [0, 1]}]
+    models = [split("x", [20, 0], [0, 20], value={"at_most": t}) for t in thresholds]
+    return release_of(*models, domain={"attributes": attributes, "label": LABEL})
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "free"),
+    [
+        ([1.37], True), ([64.5], True), ([64.5, 65.5], False), ([64.5, 66.5], True), ([0.0517, 0.0518], False),
+        ([64.5, 65.4378], True), ([4.95, 4.85], False), ([1, 1], True),
+    ],
+)  # fmt: skip
+def test_an_interval_that_may_hold_one_value_only_is_no_interval(thresholds, free):
+    """Full-grown trees on whole numbers cut every value off: there an interval is a value."""
+    release = continuous(thresholds, min=0, max=100)
+    assert bool(interval_left(release)) == free
+    pinned = audited(found_of(release))["pinned"]
+    assert (pinned == Known(0, 0, assumes=pinned.assumes)) if free else isinstance(pinned, Unknown)
+    if free:
+        sentence = assess(audited(found_of(release)), policy_of(most_pinned=0)).checks[0].sentence
+        assert "this assumes that x can have several values between any two thresholds" in sentence
+
+
+def test_bits_of_a_continuous_range_are_not_defined():
+    release = continuous([1.5], min=0, max=4)
+    told = audited(found_of(release))
+    assert all(isinstance(told[key], Unknown) for key in ("least_bits_left", "bits_left_per_person"))
+    found = assess(told, policy_of(least_bits_left=3, mean_bits_left=3))
+    assert found.verdict == "not assessed"
+    assert {one.said.help for one in found.checks} == {"domain"}
+    document = recon.audit(release).to_dict()
+    assert all(one["bits_left"] is None for one in document["exposed"])
+    assert any(one["bits_removed"] for one in document["exposed"])
+
+
+def test_a_missing_value_is_a_value_of_its_own():
+    domain = {"attributes": [{"name": "x", "min": 0, "max": 4, "resolution": None, "missing": True}], "label": LABEL}
+    assert interval_left(release_of(split("x", [2, 0], [0, 2], value={"at_most": 1.5}), domain=domain)) == ""
+
+
+# By position, seeds, what is given away
+
+
+@pytest.fixture(scope="module")
+def forest(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("forest")
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame({"a": rng.integers(0, 4, 40), "b": rng.integers(0, 3, 40), "c": rng.integers(0, 2, 40)})
+    y = rng.integers(0, 2, 40)
+    x.assign(y=y).to_csv(folder / "rows.csv", index=False)
+    joblib.dump(RandomForestClassifier(12, random_state=0).fit(x, y), folder / "leaky.joblib")
+    joblib.dump(RandomForestClassifier(3, min_samples_leaf=12, random_state=0).fit(x, y), folder / "large.joblib")
+    joblib.dump(DecisionTreeClassifier(random_state=0).fit(x, y), folder / "tree.joblib")
+    return folder
+
+
+def test_seeds_whose_bags_were_rebuilt_are_judged_by_what_follows(forest, capsys):
+    code, out, _ = run(capsys, "audit", forest / "leaky.joblib", "--domain", forest / "rows.csv", "--json")
+    assert code == 0
+    facts = json.loads(out)["facts"]
+    (seeds,) = [one for one in facts["stored"] if one["rule"] == "bag-seeds"]
+    assert seeds["worked_out"]
+    assert assess(facts, policy_of(stored="medium")).outcome == "met"
+    assert facts["labels_by_position"][0] > 20
+    assert facts["values_by_position"][0] > 20
+    found = assess(facts, policy_of(most_labels_by_position=0, most_values_by_position=0))
+    assert [one.outcome for one in found.checks] == ["violated", "violated"]
+
+
+def test_seeds_whose_bags_were_not_used_count_as_stored():
+    release = release_of(split("a", [30, 0], [30, 60]))
+    seeds = inspected(finding("high", "bag-seeds", True))
+    unused = Findings(release, measure(release), group_disclosure(release), stored=seeds)
+    told = audited(unused)
+    assert assess(told, policy_of(stored="medium")).outcome == "violated"
+    assert isinstance(by_position(unused)["labels_by_position"], Unknown)
+    assert by_position(found_of(release))["labels_by_position"] == Known(0, 0)
+    unfinished = SimpleNamespace(
+        complete=False, labels_known=2, rows=9, data=[SimpleNamespace(exact=np.array([True, False]))]
+    )
+    with_bags = SimpleNamespace(
+        release=SimpleNamespace(domain=release.domain, statements=SimpleNamespace(bags=(1,))), positions=unfinished,
+        stored=seeds,
+    )  # fmt: skip
+    figures = by_position(with_bags)
+    assert (figures["labels_by_position"].low, figures["labels_by_position"].help) == (2, "limits")
+    assert figures["values_by_position"] == Known(1, 9, figures["values_by_position"].why, "limits")
+    late = by_position(SimpleNamespace(**{**vars(with_bags), "positions": None}))
+    assert {one.help for one in late.values()} == {"limits"}
+    no_label = release_of(
+        {"kind": "table", "statements": [{"count": 9}]}, domain={"attributes": BITS["attributes"], "label": None}
+    )
+    assert by_position(found_of(no_label))["labels_by_position"] == Absent("the domain has no label")
+
+
+@pytest.mark.parametrize(
+    ("facts", "first"),
+    [
+        ({"pinned": [3, 3]}, "3 people are pinned down exactly."),
+        ({"labels_by_position": [1, 100]}, "Between 1 and 100 rows have their label proved"),
+        ({"values_by_position": [7, 7]}, "7 values are proved by where their row stood"),
+        (
+            {"stored": [{"level": "critical", "what": "an array", "path": "X_", "rule": "raw-data"}]},
+            "Training rows, or",
+        ),
+    ],
+)
+def test_a_file_that_gives_people_away_never_gets_a_green_page(facts, first):
+    from policy_cases import document_of
+
+    from recon.report.page.words import first_page
+    from recon.report.pipelines.junit import junit
+    from recon.report.pipelines.sarif import sarif
+
+    document = documents.met() | document_of(harmless(**facts), policy_of(smallest_group=10))
+    assessment = document["assessment"]
+    assert (assessment["verdict"], assessment["outcome"]) == ("release", "met")
+    assert assessment["gives_away"][0]["sentence"].startswith(first)
+    assert "gives people away" in assessment["sentence"]
+    page = first_page(document)
+    assert (page.tone, page.verdict) == ("changes", "meets the policy, but gives people away")
+    assert page.reasons[0][0] == "warning"
+    levels = [one["level"] for one in json.loads(sarif(document))["runs"][0]["results"]]
+    assert levels == ["warning"]
+    assert "People given away" in junit(document)
+    clean = document | document_of(harmless(), policy_of(smallest_group=10))
+    assert clean["assessment"]["gives_away"] == []
+    assert first_page(clean).tone == "good"
+    assert json.loads(sarif(clean))["runs"][0]["results"] == []
+    assert "People given away" not in junit(clean)
+
+
+def test_what_a_check_is_violated_by_is_no_warning_too():
+    from recon.report.pipelines.sarif import warnings
+
+    said = assess(harmless(pinned=[3, 3], labels_by_position=[2, 9]), policy_of(most_pinned=0)).to_json()
+    assert [one["fact"] for one in warnings(said)] == ["labels_by_position"]
+    assert [one["fact"] for one in said["gives_away"]] == ["pinned", "labels_by_position"]
+    none = assess(harmless(status="unsat", pinned=[3, 3]), policy_of(most_pinned=0))
+    assert none.gives_away == ()
+
+
+# Policies, remedies
+
+
+def test_groups_that_were_not_listed_keep_those_listed_from_deciding():
+    facts = harmless(smallest_group=[1, 40], not_listed={"groups": "published groups cut each other"})
+    (check,) = assess(facts, policy_of(smallest_group=10)).checks
+    assert (check.outcome, check.said.why) == ("inconclusive", "published groups cut each other")
+    assert assess(harmless(smallest_group=[1, 40]), policy_of(smallest_group=10)).outcome == "met"
+    some = harmless(smallest_group=[1, 40], groups_in_all=3)
+    assert assess(some, policy_of(smallest_group=10)).outcome == "inconclusive"
+
+
+def test_what_does_not_apply_to_a_release_keeps_no_merging_from_being_enough():
+    facts = harmless(class_disclosure=None, not_applicable={"class_disclosure": "no classes"})
+    assert outcomes(facts, Demands(class_disclosure=0)) == {"class_disclosure": "met"}
+    assert outcomes(harmless(class_disclosure=None), Demands(class_disclosure=0)) == {
+        "class_disclosure": "inconclusive"
+    }
+    nobody = {"rows": [0, 0], "class_disclosure": None, "smallest_group": None}
+    assert set(outcomes(nobody, Demands(class_disclosure=0, smallest_group=5)).values()) == {"met"}
+    assert outcomes(harmless(pinned=[0, 3]), Demands(most_pinned=2, smallest_group=31)) == {
+        "most_pinned": "inconclusive", "smallest_group": "violated",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("merge", "met"), ("depth", "met"), ("noise", "inconclusive"), ("counts", "inconclusive")]
+)
+def test_a_remedy_that_changes_counts_has_others_than_the_file(kind, expected):
+    remedy = {"kind": kind, "status": "exact", "smallest_group": [30, 30]}
+    assert outcome_of(remedy, harmless(), policy_of(kinds_of_counts=("exact",))) == expected
+    assert outcome_of(remedy, harmless(), policy_of(smallest_group=10)) == "met"
+    assert outcome_of(remedy, harmless(), policy_of(most_labels_by_position=0)) == "inconclusive"
+    assert outcome_of(remedy | {"pinned": [1, 1]}, harmless(), policy_of(most_pinned=0)) == "violated"
+
+
+def test_merging_is_not_advised_where_groups_cannot_be_merged():
+    tree = split("a", [30, 0], [30, 60])
+    assert no_merging(release_of(tree)) == ""
+    assert "one model" in no_merging(release_of(tree, split("b", [60, 30], [0, 30])))
+    assert no_merging(release_of({"kind": "table", "statements": [{"count": 9}]}))
+    facts = harmless(smallest_group=[1, 1], no_merging="the leaf values of boosted models say more than their counts")
+    (check,) = assess(facts, policy_of(smallest_group=10)).checks
+    assert "recon remedy" not in check.remedy
+    assert "merged, for the leaf values of boosted models" in check.remedy
+    assert "recon remedy" in assess(harmless(smallest_group=[1, 1]), policy_of(smallest_group=10)).checks[0].remedy
+
+
+def test_more_time_is_advised_only_where_limits_kept_something_open():
+    def said(**open_one):
+        (check,) = assess(harmless(**open_one), policy_of(most_pinned=0)).checks
+        return check.remedy
+
+    assert "time" in said(pinned=[0, 3], would_help={"pinned": "limits"})
+    assert "--domain" in said(pinned=None, would_help={"pinned": "domain"})
+    nothing = said(pinned=[0, 3])
+    assert "time" not in nothing
+    assert "No option of the audit settles this" in nothing
+
+
+# Commands as they are printed
+
+
+def test_a_command_carries_the_options_of_the_user():
+    document = documents.met()
+    document["made"]["command"] = shlex.join([
+        "recon", "audit", "m.json", "--policy", "old.toml", "--domain=my rows.csv", "--time", "5",
+        "--independent-columns", "--out", "x.html", "--json", "--", "--label",
+    ])  # fmt: skip
+    document["audited"]["files"] = [{"file": "m.json"}]
+    again = audit_again(document, "--time 600", policy="p.toml")
+    assert again == "recon audit m.json --domain 'my rows.csv' --independent-columns --policy p.toml --time 600"
+    document["made"]["command"] = "recon gate m.json --domain d.csv"
+    assert own_options(document) == {}
+    document["made"]["command"] = "it's no command"
+    assert audit_again(document) == "recon audit m.json"
+
+
+@pytest.mark.parametrize("name", ["tree", "leaky", "large"])
+def test_every_suggested_command_runs_as_it_is_printed(name, forest, capsys, monkeypatch):
+    monkeypatch.chdir(forest)
+    (forest / "policy.toml").write_text("smallest_group = 10\nmost_pinned = 0\nleast_bits_left = 2")
+    given = ["audit", f"{name}.joblib", "--domain", "rows.csv", "--policy", "policy.toml", "--time", "20"]
+    monkeypatch.setattr("sys.argv", ["recon", *given])
+    _, out, _ = run(capsys, *given, "--json")
+    document = json.loads(out)
+    commands = [one.command for one in every_step(document) if one.command]
+    assert commands
+    for command in commands:
+        words = shlex.split(command)
+        assert words[0] == "recon"
+        if words[1] in {"audit", "remedy"}:
+            assert "--domain rows.csv" in command
+        code, said, wrong = run(capsys, *words[1:])
+        assert code in {0, 1, 4}, f"{command}\n{said}\n{wrong}"
