@@ -20,10 +20,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import recon
 from recon.auditing.auditing import group_disclosure
-from recon.auditing.facts import beside_rows, by_difference, by_position, classes, no_merging, nothing_known
+from recon.auditing.facts import beside_rows, by_position, classes, no_merging, nothing_known, of_resamples
 from recon.auditing.facts import facts_of as audited
 from recon.auditing.findings import Findings
-from recon.auditing.gathering import Beside, gathered
 from recon.inspection.findings.findings import Finding
 from recon.inspection.inspecting import Inspection
 from recon.measures.measures import measure
@@ -33,7 +32,6 @@ from recon.policies.facts import Absent, Facts, Groups, Known, Unknown
 from recon.remediation.demands import Demands, outcomes
 from recon.report.document.reassessing import outcome_of
 from recon.report.page.advice import audit_again, every_step, own_options
-from solvers.foundation.limits import Limits
 
 LABEL = {"name": "y", "values": [0, 1]}
 BITS = {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}], "label": LABEL}
@@ -61,14 +59,6 @@ def inspected(*findings):
 
 
 # Facts
-
-
-def test_a_cell_that_may_be_empty_may_also_hold_one_row():
-    found = found_of(release_of(split("a", [100, 0], [20, 0]), split("b", [100, 0], [20, 0])))
-    assert found.measures.exposure["rows"].min() == 80  # the only cell that surely has rows
-    assert by_difference(found) == 1
-    known = found_of(release_of(split("a", [100, 0], [0, 20]), split("b", [100, 0], [0, 20])))
-    assert by_difference(known) == 20  # a = 0 holds class 0 alone, so that no other cell can have rows
 
 
 def test_two_trees_with_pure_leaves_may_tell_the_class_of_more_people_together():
@@ -110,14 +100,15 @@ def test_rows_in_the_file_open_what_counts_settled():
     assert beside_rows(held, inspected(finding("high"))) is held
 
 
-def test_what_a_resample_drew_may_be_one_row_many_times(tmp_path):
+def test_what_a_resample_drew_may_be_one_row_many_times():
     nodes = [{"if": {"a": 0}, "then": 1, "else": 2}, {"counts": [50, 0]}, {"counts": [50, 0]}]
     forest = {"kind": "forest", "bootstrap": True, "trees": [{"nodes": nodes}]}
     release = encoded({"recon": 1, "domain": BITS, "rows": 100, "models": [forest]})
-    told = audited(gathered(release, Beside(), Limits()))
-    assert told["smallest_group"].low == 1
-    assert told.to_json()["smallest_cell"] is None
-    assert assess(told, policy_of(smallest_group=10)).verdict == "not assessed"
+    held = of_resamples(release, Facts("exact", figures={"smallest_group": Known(50, 50)}))
+    assert held["smallest_group"] == Known(1, 100, held["smallest_group"].why)
+    assert [one["rows"] for one in held.listed("smallest_group").each] == [[1, 100], [1, 100]]
+    assert isinstance(held["smallest_cell"], Unknown)
+    assert assess(held, policy_of(smallest_group=10)).verdict == "not assessed"
 
 
 def test_nothing_known_is_open_whatever_is_asked():
