@@ -65,7 +65,7 @@ TARGETS = (
     Target("recon.policies.assessing", VERDICT),
     Target("recon.auditing.facts", VERDICT),
     Target("recon.remediation.demands", VERDICT, ("limit", "outcomes", "entry_of")),
-    Target("recon.report.document.reassessing", VERDICT, ("outcome_of",)),
+    Target("recon.report.results.reassessing", VERDICT, ("outcome_of",)),
     Target("solvers.kernel.claims", KERNEL, everything=True),
     Target("solvers.kernel.proof_format", KERNEL, everything=True),
     Target("solvers.kernel.checker", KERNEL, everything=True),

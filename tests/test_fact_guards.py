@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -30,8 +29,7 @@ from recon.measures.revealed.known import interval_left
 from recon.policies.assessing import assess
 from recon.policies.facts import Absent, Facts, Groups, Known, Unknown
 from recon.remediation.demands import Demands, outcomes
-from recon.report.document.reassessing import outcome_of
-from recon.report.page.advice import audit_again, every_step, own_options
+from recon.report.results.reassessing import outcome_of
 
 LABEL = {"name": "y", "values": [0, 1]}
 BITS = {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}], "label": LABEL}
@@ -322,40 +320,3 @@ def test_more_time_is_advised_only_where_limits_kept_something_open():
     nothing = said(pinned=[0, 3])
     assert "time" not in nothing
     assert "No option of the audit settles this" in nothing
-
-
-# Commands as they are printed
-
-
-def test_a_command_carries_the_options_of_the_user():
-    document = documents.met()
-    document["made"]["command"] = shlex.join([
-        "recon", "audit", "m.json", "--policy", "old.toml", "--domain=my rows.csv", "--time", "5",
-        "--independent-columns", "--out", "x.html", "--json", "--", "--label",
-    ])  # fmt: skip
-    document["audited"]["files"] = [{"file": "m.json"}]
-    again = audit_again(document, "--time 600", policy="p.toml")
-    assert again == "recon audit m.json --domain 'my rows.csv' --independent-columns --policy p.toml --time 600"
-    document["made"]["command"] = "recon gate m.json --domain d.csv"
-    assert own_options(document) == {}
-    document["made"]["command"] = "it's no command"
-    assert audit_again(document) == "recon audit m.json"
-
-
-@pytest.mark.parametrize("name", ["tree", "leaky", "large"])
-def test_every_suggested_command_runs_as_it_is_printed(name, forest, capsys, monkeypatch):
-    monkeypatch.chdir(forest)
-    (forest / "policy.toml").write_text("smallest_group = 10\nmost_pinned = 0\nleast_bits_left = 2")
-    given = ["audit", f"{name}.joblib", "--domain", "rows.csv", "--policy", "policy.toml", "--time", "20"]
-    monkeypatch.setattr("sys.argv", ["recon", *given])
-    _, out, _ = run(capsys, *given, "--json")
-    document = json.loads(out)
-    commands = [one.command for one in every_step(document) if one.command]
-    assert commands
-    for command in commands:
-        words = shlex.split(command)
-        assert words[0] == "recon"
-        if words[1] in {"audit", "remedy"}:
-            assert "--domain rows.csv" in command
-        code, said, wrong = run(capsys, *words[1:])
-        assert code in {0, 1, 4}, f"{command}\n{said}\n{wrong}"
