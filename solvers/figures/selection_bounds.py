@@ -9,6 +9,7 @@ from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, overlaps
 from solvers.programs.bounded_answers import Prover
+from solvers.programs.verdicts import indicator
 from solvers.questions.query import Selections
 from solvers.statements.release import Release
 
@@ -41,7 +42,7 @@ def extremes(prover: Prover, met: Overlap, limits: Limits) -> tuple[int, int, bo
     whole = met.cells == met.inside and not prover.system.coarse and not prover.system.release.loosened
     for greatest in (False, True):
         limits.check("rows of selections are bounded")
-        coefs = prover.indicator(met.cells if greatest else met.inside)
+        coefs = indicator(met.cells if greatest else met.inside, prover.system)
         outer = prover.outer(coefs, greatest)
         if any(int(coefs @ known) == outer for known in prover.pool):  # found for another selection
             ends.append((outer, whole))

@@ -87,7 +87,15 @@ class Program:
 
     def close(self, column: int) -> None:
         """Fix a column at 0."""
-        self.solver.changeColBounds(column, 0.0, 0.0)
+        self.between(column, 0.0, 0.0)
+
+    def between(self, column: int, low: float, high: float) -> None:
+        """Give a column other ends."""
+        self.solver.changeColBounds(column, low, high)
+
+    def state(self, row: int, low: float, high: float) -> None:
+        """Give a row other ends."""
+        self.solver.changeRowBounds(row, low, high)
 
     def start(self, x: Floats) -> None:
         """Give a solution to begin the next branch and bound with."""
@@ -164,6 +172,7 @@ class CellProgram:
         self.high = np.where(high >= FREE, math.inf, high - base)
         self.room = (upper - lower)[self.free].astype(np.float64)
         self._kept: Program | None = None
+        self._corner: Floats | None = None
 
     def _program(self, room: Floats) -> Program:
         """Return the program of the free cells, costs 0."""
@@ -181,7 +190,19 @@ class CellProgram:
         except Inconclusive:
             return None
         self._kept = program if self.again else None
+        self._corner = found.x if found.optimal else None
+        if self.again and found.optimal:
+            program.option("simplex_strategy", PRIMAL)  # other costs leave the basis feasible, not its duals
         return found if found.optimal else None
+
+    def corner(self) -> Ints | None:
+        """Return where the last optimum was attained, once, if that is whole; it is not checked."""
+        x, self._corner = self._corner, None
+        if x is None or np.abs(x - np.rint(x)).max(initial=0.0) > NEAR:
+            return None
+        z = self.ends[0].copy()
+        z[self.free] += np.rint(x).astype(np.int64)
+        return z
 
     def duals(self, costs: Ints, limits: Limits) -> Floats | None:
         """Return a dual value per statement (positive for its lower side) of least costs @ z, None for none in time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,10 +14,10 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import share_of_counts
-from solvers.histograms.system_membership import Overlap, before_release, overlaps
 from solvers.linear.linear_program import Relaxation
 from solvers.linear.mixed_integer import first_histogram
 from solvers.programs.cell_model import CellModel, SolveResult
+from solvers.programs.verdicts import decide
 from solvers.questions.answers import (
     Answer,
     DecideAnswer,
@@ -66,7 +66,8 @@ def prove(system: System, query: Query, limits: Limits) -> Answer:
     first = prover.start(FIRST.get(type(query), 1.0) * limits.left())
     if first is not None:
         if first.status == "unknown" and isinstance(query, Decide):
-            return replace(decide(prover, query), trail=first.trail)
+            answer = decide(prover, query)
+            return answer if prover.pool else replace(answer, trail=first.trail)
         return first
     if isinstance(query, Decide):
         return decide(prover, query)
@@ -110,19 +111,22 @@ class Prover:
         if not self.system.choices and len(self.system.free) > MANY:
             z = first_histogram(self.system.linear, self.system.bounds, self.limits, seconds / 2)
             if z is not None:
-                self.begin_with(z)
+                self.keep(z)
                 return None
         found = self.model.solve(None, True, self.limits, seconds)
         if found.none:
             return Answer("unsat")
         if found.histogram is None:
             return Answer("unknown", trail=(NO_WORLD,))
-        self.begin_with(found.histogram)
+        self.keep(found.histogram)
         return None
 
-    def begin_with(self, z: Ints) -> None:
-        """Keep the first histogram, from which every question about the system starts."""
-        self.known.first = z
+    wide = POOL  # so many histograms are enough to begin with
+
+    def keep(self, z: Ints) -> None:
+        """Keep a histogram; from the first one every question about the system starts."""
+        if self.known.first is None:
+            self.known.first = z
         self.pool.append(z)
 
     def widen(self) -> None:
@@ -143,21 +147,36 @@ class Prover:
                 self.pool.append(found.histogram)
         self.known.others = self.pool[before:]
 
-    def indicator(self, cells: tuple[int, ...]) -> Ints:
-        """Return the coefficients that count the rows in some cells."""
-        out = np.zeros(len(self.system.sizes), dtype=np.int64)
-        out[list(cells)] = 1
-        return out
+    def outer(self, coefs: Ints, greatest: bool, quick: bool = False) -> int:
+        """Return a proved bound from the cells' own bounds, sharper by the relaxation while there is time.
 
-    def outer(self, coefs: Ints, greatest: bool) -> int:
-        """Return a proved bound from the cells' own bounds, sharper by the relaxation while time is left."""
+        `quick`: without the relaxation.
+        """
         lower, upper = self.system.bounds.lower, self.system.bounds.upper
         ends = np.where((coefs > 0) == greatest, upper, lower)
         plain = int(coefs @ ends)
-        if not coefs[self.system.free].any() or self.limits.expired():
+        if quick or not coefs[self.system.free].any() or self.limits.expired():
             return plain
         found = self.relaxation.bound(coefs, greatest, self.limits)
         return min(plain, found) if greatest else max(plain, found)
+
+    def corner(self) -> Ints | None:
+        """Return where the linear program attained the last bound, if that is a histogram, else None."""
+        z = self.relaxation.program.corner()
+        return z if z is not None and self.system.satisfied(z) else None
+
+    def attained(self, sums: Sequence[Ints], some: bool, seconds: float) -> SolveResult | None:
+        """Return what CP-SAT says about a world with rows of every sum (not `some`: of none); nothing when time is up."""
+        if self.limits.expired():
+            return None
+        model = self.model.model.clone()
+        for coefs in sums:
+            expression, base = self.model.weighted(coefs)
+            model.add(expression + base >= 1 if some else expression + base <= 0)
+        found = self.model.solve(None, True, self.limits, seconds, model)
+        if found.histogram is not None:
+            self.keep(found.histogram)
+        return found
 
     def exactly(self, coefs: Ints, greatest: bool, seconds: float) -> SolveResult:
         """Return what CP-SAT says about an extreme (nothing when time is up); its histogram joins the pool."""
@@ -168,52 +187,6 @@ class Prover:
         if found.histogram is not None:
             self.pool.append(found.histogram)
         return replace(found, bounds=(found.bounds[0] + base, found.bounds[1] + base))
-
-
-def decide(prover: Prover, query: Decide) -> DecideAnswer:
-    """Return proved bounds on the rows of every selection, and which verdicts stay open.
-
-    Shares of worlds are NaN where they are not 0 or 1.
-    """
-    system, selections = prover.system, query.selections
-    found = overlaps(system, selections, prover.limits)
-    if 0 < len(prover.pool) < POOL:
-        prover.widen()
-    known: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, int, bool]] = {}
-    for i, met in enumerate(found):
-        key = (met.inside, met.cells)
-        if key not in known:
-            prover.limits.report(f"profiles: {i} of {len(found)}")
-            known[key] = settle(prover, met)
-    every = [known[met.inside, met.cells] for met in found]
-    low, high = (np.array([e[j] for e in every], dtype=np.int64) for j in (0, 1))
-    unsettled = np.array([e[2] for e in every], dtype=bool)
-    rows = system.release.rows
-    before = before_release(system, selections, query.convention, [rows.low]) if rows.exact else None
-    partial = np.array([met.inside != met.cells for met in found], dtype=bool)
-    fixed = (low == high) & ~(partial & (high > 0))
-    return DecideAnswer.of(low, high, before, expected=np.where(fixed, low.astype(np.float64), np.nan), open=unsettled)
-
-
-def settle(prover: Prover, met: Overlap) -> tuple[int, int, bool]:
-    """Return proved bounds on the rows of a selection, and whether its verdict stays open."""
-    inside, meets = prover.indicator(met.inside), prover.indicator(met.cells)
-    low, high = max(0, prover.outer(inside, greatest=False)), prover.outer(meets, greatest=True)
-    high = min(high, prover.system.release.rows.high or high)
-    if not prover.pool:
-        return low, high, not (low > 0 or high == 0)
-    minimum = min(int(inside @ z) for z in prover.pool)
-    maximum = max(int(meets @ z) for z in prover.pool)
-    if low <= 0 < minimum:
-        answer = prover.exactly(inside, False, seconds=5.0)
-        low = max(low, answer.bounds[0]) if answer.histogram is not None else low
-        minimum = min(minimum, answer.bounds[1]) if answer.histogram is not None else minimum
-    if maximum == 0 < high:
-        answer = prover.exactly(meets, True, seconds=5.0)
-        high = min(high, answer.bounds[1]) if answer.histogram is not None else high
-        maximum = max(maximum, answer.bounds[0]) if answer.histogram is not None else maximum
-    settled = minimum == 0 and maximum > 0 and not prover.system.coarse  # a coarse histogram may have no world
-    return low, high, not (low > 0 or high == 0 or settled)
 
 
 def enumerate_worlds(prover: Prover) -> Iterator[World]:
