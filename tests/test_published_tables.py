@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import combinations
 
 import numpy as np
 import published_cases as cases
@@ -103,6 +104,21 @@ def test_cross_tables_say_the_same_in_every_form(form, tmp_path):
     profile = {f"a{i}": v for i, v in enumerate(person)}
     bound = recon.bound(got, profile)
     assert (bound.min, bound.max) == (cases.people().count(person),) * 2
+
+
+@pytest.mark.parametrize("form", ["table", "trees"])
+def test_no_bound_is_worse_than_a_published_figure(form):
+    """Where the cells are too many: no more rows than a figure around the profile, no fewer than one inside it."""
+    got, people = encoded(cases.cross_tables(form)), cases.people()
+    profiles = [{f"a{i}": v for i, v in enumerate(people[0])}, {f"a{i}": 0 for i in range(8)}, {"a0": 1, "a1": 1}]
+    around = [
+        min(cases.counted(people, c, [p[f"a{i}"] for i in c]) for c in combinations(range(8), 3)) for p in profiles[:2]
+    ]
+    found = recon.certify(got, profiles, limits=Limits(20, cells=20))
+    assert [a <= b for a, b in zip(found["max_count"], around, strict=False)] == [True, True]
+    assert found["min_count"][2] >= max(
+        cases.counted(people, (0, 1, k), (1, 1, v)) for k in range(2, 8) for v in range(cases.SIZES[k])
+    )
 
 
 def test_itemsets_leave_one_data_set_with_a_certificate():

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from solvers.cells.bit_boxes import Layout, Words
 from solvers.cells.linear_system import Linear
@@ -27,6 +25,9 @@ VISITS = 50_000  # parts that are looked at
 
 def groups_of(row: Ints, col: Ints, rows: int, columns: int, tied: tuple[int, ...] = ()) -> Ints:
     """Return a number per column, then per row: equal where entries tie them; the `tied` rows are tied as well."""
+    from scipy.sparse import coo_matrix  # what only bars rows does without
+    from scipy.sparse.csgraph import connected_components
+
     nodes, kept = columns + rows, columns + np.array(tied, dtype=np.int64)
     ends = np.concatenate([col, kept[:-1]]), np.concatenate([columns + row, kept[1:]])
     graph = coo_matrix((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(nodes, nodes))

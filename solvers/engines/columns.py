@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.cells.system import system_of
-from solvers.columns.single_partitions import decide_apart, decide_by_rows
+from solvers.columns.single_partitions import decide_apart, decide_by_rows, sharpened
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import Answer, BoxMultipliers, CountAnswer, DecideAnswer, Side
@@ -38,7 +38,7 @@ class ColumnsEngine(Engine):
         return no_coupling(release, query)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
-        """Return outer bounds, never worse than those of single partitions, or that there is no world."""
+        """Return outer bounds, never worse than those of single figures, or that there is no world."""
         limits = limits.limited()
         if cells_fit(release, limits):
             raise Unsupported(FEW)
@@ -50,8 +50,9 @@ class ColumnsEngine(Engine):
             raise Unsupported("column generation does not count worlds, and found no contradiction")
         if not isinstance(query, Decide):
             raise Unsupported("column generation bounds numbers of rows only")
-        found = tighter(release, query.selections, start(release, query, limits), limits)
-        return Answer("unsat") if found is None else found
+        begun = sharpened(release, query.selections, start(release, query, limits), settled=True)
+        found = tighter(release, query.selections, begun, limits)
+        return Answer("unsat") if found is None else sharpened(release, query.selections, found)
 
 
 def cells_fit(release: Release, limits: Limits) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.columns.single_partitions import decide_apart, world_bounds, world_of
+from solvers.columns.single_partitions import decide_apart, sharpened, world_bounds, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import Answer, CountAnswer, WorldsAnswer
@@ -43,7 +43,7 @@ class RowsEngine(Engine):
 
         limits = limits.limited()
         if isinstance(query, Decide):
-            return decide_apart(release, query, limits)
+            return sharpened(release, query.selections, decide_apart(release, query, limits))
         rows: NDArray[np.int64] | None = None
         try:
             status, rows = RowModel(release, limits).first()

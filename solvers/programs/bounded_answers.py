@@ -166,7 +166,7 @@ class Prover:
         return z if z is not None and self.system.satisfied(z) else None
 
     def attained(self, sums: Sequence[Ints], some: bool, seconds: float) -> SolveResult | None:
-        """Return what CP-SAT says about a world with rows of every sum (not `some`: of none); nothing when time is up."""
+        """Return what CP-SAT says about a world with rows of every sum (not `some`: of none), None when time is up."""
         if self.limits.expired():
             return None
         model = self.model.model.clone()
