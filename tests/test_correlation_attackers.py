@@ -298,7 +298,7 @@ def test_out_of_time_the_tables_are_left(monkeypatch, most):
 
 
 def test_a_histogram_that_attains_an_end_already_is_not_searched_for_again(monkeypatch):
-    from solvers.programs.bounded_answers import Prover
+    from solvers.programs.verdicts import Prover
 
     frame = larger(60)
     release = learnt(frame, 3)

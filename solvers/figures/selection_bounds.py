@@ -8,8 +8,7 @@ from solvers.cells.system import system_of
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, overlaps
-from solvers.programs.bounded_answers import Prover
-from solvers.programs.verdicts import indicator
+from solvers.programs.verdicts import Prover, indicator
 from solvers.questions.query import Selections
 from solvers.statements.release import Release
 

@@ -1,4 +1,4 @@
-"""Verdicts on many profiles over one system: one linear program for all of them, and worlds that settle the rest.
+"""Worlds and bounds of one system, and verdicts on many profiles: one linear program, and worlds that settle the rest.
 
 In turn, each only for what is still open: the least and greatest rows by linear programs, every one from the basis of
 the last (other costs leave a basis feasible); the corners that they end in, where these are whole, are worlds; worlds
@@ -7,22 +7,28 @@ near known ones (`solvers.programs.nearby`); worlds by random objectives; CP-SAT
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from solvers.cells.system import System
 from solvers.foundation.array_types import Bits, Ints
+from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, before_release, overlaps
+from solvers.linear.linear_program import Relaxation
+from solvers.linear.mixed_integer import first_histogram
+from solvers.programs.cell_model import CellModel, SolveResult
 from solvers.programs.nearby import Nearby
-from solvers.questions.answers import DecideAnswer
+from solvers.questions.answers import Answer, DecideAnswer
 from solvers.questions.query import Decide
 from solvers.statements.release import UNBOUNDED
 
-if TYPE_CHECKING:
-    from solvers.programs.bounded_answers import Prover
-
+MANY = 2_000  # free cells; from here on HiGHS finds a first world sooner than CP-SAT
+POOL = 12  # worlds found first; many verdicts are settled by two of them
+NO_WORLD = "no possible world was found in time, and none was excluded: what is said holds if there is one"
 BOUNDING = 0.6  # of the time left, for linear programs
 SPARE = (
     0,
@@ -34,6 +40,106 @@ SPARE = (
 )  # rows that stay where there are some, pass by pass over what is open, for worlds near a known one
 FEW = 8  # profiles that CP-SAT is asked about the most and fewest rows of; of more, only whether there are any
 SECONDS = 5.0  # of CP-SAT for one end of one profile
+
+
+@dataclass(slots=True)
+class KnownHistograms:
+    """The first histogram found of a system, and others far from each other: where every question starts."""
+
+    first: Ints | None = None
+    others: list[Ints] | None = None
+
+
+class Prover:
+    """A system with its models, and the histograms found for one question."""
+
+    def __init__(self, system: System, limits: Limits) -> None:
+        self.system, self.limits = system, limits
+        self.model, self.relaxation = CellModel(system, limits), Relaxation(system, limits)
+        self.known = system.derived.part(KnownHistograms)
+        self.pool: list[Ints] = [] if self.known.first is None else [self.known.first]
+
+    def start(self, seconds: float) -> Answer | None:
+        """Find a first histogram in so many seconds; return the answer where there is none or none was found."""
+        if self.pool:
+            return None
+        if not self.system.choices and len(self.system.free) > MANY:
+            z = first_histogram(self.system.linear, self.system.bounds, self.limits, seconds / 2)
+            if z is not None:
+                self.keep(z)
+                return None
+        found = self.model.solve(None, True, self.limits, seconds)
+        if found.none:
+            return Answer("unsat")
+        if found.histogram is None:
+            return Answer("unknown", trail=(NO_WORLD,))
+        self.keep(found.histogram)
+        return None
+
+    def keep(self, z: Ints) -> None:
+        """Keep a histogram; from the first one every question about the system starts."""
+        if self.known.first is None:
+            self.known.first = z
+        self.pool.append(z)
+
+    def widen(self) -> None:
+        """Find more histograms, far from each other: random objectives over the free cells; kept if all were tried."""
+        if self.known.others is not None:
+            self.pool += self.known.others
+            return
+        source, before = random.Random(1), len(self.pool)
+        for i in range(POOL):
+            if self.limits.left() < 1.0 or self.limits.expired():
+                return
+            coefs = np.zeros(len(self.system.sizes), dtype=np.int64)
+            coefs[self.system.free] = [source.choice((-1, 0, 1)) for _ in range(len(self.system.free))]
+            self.limits.report(f"worlds of different kinds: {i} of {POOL}")
+            expression, _ = self.model.weighted(coefs)
+            found = self.model.solve(expression, True, self.limits, seconds=min(1.0, self.limits.left() / 20))
+            if found.histogram is not None:
+                self.pool.append(found.histogram)
+        self.known.others = self.pool[before:]
+
+    def outer(self, coefs: Ints, greatest: bool, quick: bool = False) -> int:
+        """Return a proved bound from the cells' own bounds, sharper by the relaxation while there is time.
+
+        `quick`: without the relaxation.
+        """
+        lower, upper = self.system.bounds.lower, self.system.bounds.upper
+        ends = np.where((coefs > 0) == greatest, upper, lower)
+        plain = int(coefs @ ends)
+        if quick or not coefs[self.system.free].any() or self.limits.expired():
+            return plain
+        found = self.relaxation.bound(coefs, greatest, self.limits)
+        return min(plain, found) if greatest else max(plain, found)
+
+    def corner(self) -> Ints | None:
+        """Return where the linear program attained the last bound, if that is a histogram, else None."""
+        z = self.relaxation.program.corner()
+        return z if z is not None and self.system.satisfied(z) else None
+
+    def attained(self, sums: Sequence[Ints], some: bool, seconds: float) -> SolveResult | None:
+        """Return what CP-SAT says about a world with rows of every sum (not `some`: of none), None when time is up."""
+        if self.limits.expired():
+            return None
+        model = self.model.model.clone()
+        for coefs in sums:
+            expression, base = self.model.weighted(coefs)
+            model.add(expression + base >= 1 if some else expression + base <= 0)
+        found = self.model.solve(None, True, self.limits, seconds, model)
+        if found.histogram is not None:
+            self.keep(found.histogram)
+        return found
+
+    def exactly(self, coefs: Ints, greatest: bool, seconds: float) -> SolveResult:
+        """Return what CP-SAT says about an extreme (nothing when time is up); its histogram joins the pool."""
+        if self.limits.expired():
+            return SolveResult((0, 0), None)
+        expression, base = self.model.weighted(coefs)
+        found = self.model.solve(expression, greatest, self.limits, seconds)
+        if found.histogram is not None:
+            self.pool.append(found.histogram)
+        return replace(found, bounds=(found.bounds[0] + base, found.bounds[1] + base))
 
 
 class Verdicts:
@@ -93,7 +199,7 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
     if prover.pool:
         near(prover, verdicts)
         before = len(prover.pool)
-        if verdicts.unsettled.any() and before < prover.wide:
+        if verdicts.unsettled.any() and before < POOL:
             prover.widen()
             for z in prover.pool[before:]:
                 verdicts.see(z)
