@@ -92,3 +92,13 @@ def test_the_harness_notices_a_false_release(monkeypatch):
     monkeypatch.setattr(safety_cases, "judged", lambda files, policy: met)
     assert any(line.startswith("false release: one file") for line in safety_cases.failures(case))
     assert any("has 1 to 1 rows" in line for line in safety_cases.proved_by_bound(case))
+
+
+def test_classes_0_and_1_whose_mean_is_published_are_classes():
+    """Four people, a mean of the class of 0.75: one person is of class 0."""
+    statements = [{"count": 4}, {"mean": {"of": "ill", "value": 0.75}}]
+    domain = {**DOMAIN, "attributes": [{"name": "a", "values": [0, 1]}]}
+    release = {"recon": 1, "domain": domain, "models": [{"kind": "table", "statements": statements}]}
+    verdict, outcomes = safety_cases.judged([release], {"smallest_cell": 2})
+    assert (verdict, outcomes) == ("do not release", {"smallest_cell": "violated"})
+    assert safety_cases.judged([release], {"smallest_cell": 1})[0] == "release"

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from encoders.domain.values import Listed
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import kinds_of
 from encoders.models.models import Boosting, Forest, RuleList, Tree
 from recon.auditing.findings import Findings, GroupDisclosure
-from recon.bounds.disclosure import numeric_target
+from recon.bounds.disclosure import numeric_target, regression
 from recon.frames.describe import condition_text
 from recon.inspection.findings.severity import ROWS, is_counting
 from recon.inspection.inspecting import Inspection
@@ -237,7 +238,9 @@ def no_classes(release: EncodedRelease, groups: GroupDisclosure, otherwise: str 
     why = groups.undefined or otherwise
     if boosted or classifying or not groups.undefined:
         return Unknown(why)
-    return Absent(why) if release.domain.label is None or numeric_target(release) else Unknown(why)
+    label = release.domain.label
+    summed = isinstance(label, Listed) and not regression(release)  # the mean of classes 0 and 1 tells their numbers
+    return Absent(why) if label is None or (numeric_target(release) and not summed) else Unknown(why)
 
 
 def classes(found: Findings) -> tuple[Figure, Groups]:

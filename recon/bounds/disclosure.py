@@ -96,13 +96,17 @@ def figures(release: EncodedRelease) -> list[tuple[Table, int, Figure, Statistic
     return [(t, i, f, f.statistic) for t, i, f in every if f.statistic is not None]
 
 
+def regression(release: EncodedRelease) -> bool:
+    """Return whether some file is that of a regression."""
+    return any("Regress" in m.origin.format for m in release.models if m.origin is not None)
+
+
 def numeric_target(release: EncodedRelease) -> bool:
     """Return whether the label is a number, not a class: it is a grid, is summed, or the file is of a regression."""
     label = release.domain.label
-    regression = any("Regress" in m.origin.format for m in release.models if m.origin is not None)
     if label is None or (isinstance(label, Listed) and not label.numeric):
-        return regression and label is None  # its targets are numbers, of which the domain says nothing
-    return regression or isinstance(label, Grid) or any(s.of == label.name for _, _, _, s in figures(release))
+        return regression(release) and label is None  # its targets are numbers, of which the domain says nothing
+    return regression(release) or isinstance(label, Grid) or any(s.of == label.name for _, _, _, s in figures(release))
 
 
 def disclosed_values(release: EncodedRelease) -> ValueDisclosure:
