@@ -430,8 +430,8 @@ def test_what_nobody_knows_is_found_by_its_shape():
     assert level["rows", "one-per-row"] == "critical"
     assert level["labels", "one-per-row"] == "high"
     assert level["frame", "table"] == "critical"
-    assert level["words", "texts"] == "medium"
-    assert level["weights", "large-array"] == "unknown"
+    assert level["words", "not-understood"] == "unknown"
+    assert level["weights", "not-understood"] == "unknown"
 
 
 ROWS = {k: e["rows"] for k, e in INDEX.items() if k.startswith("sklearn-1.") and "weight_01" not in k}

@@ -68,7 +68,7 @@ def test_settings_are_no_finding():
 
 def test_plain_values_are_told_too():
     (one,) = unknown(pickle.dumps({"rows": [[1, 2], [3, 4]], "n": 2}))
-    assert "40 bytes" in one.what
+    assert "45 bytes" in one.what  # five numbers, and the keys
 
 
 @pytest.mark.parametrize("pack", [

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from recon.files.budget import within
@@ -14,22 +13,15 @@ from recon.files.locating import companions, located
 from recon.inspection.documents.documents import document_findings
 from recon.inspection.documents.leftovers import member_leftovers
 from recon.inspection.documents.published import completed, draft_findings, rows_of
-from recon.inspection.findings.claims import CLAIMS, MIDWAY
 from recon.inspection.findings.findings import EXAMPLES, LEVELS, Finding, Level, merged, not_understood, plain
 from recon.inspection.findings.leaf_values import boosted
 from recon.inspection.findings.refusing import naming
-from recon.inspection.findings.rules import Rule, rules_of
-from recon.inspection.findings.severity import graded, of_object
-from recon.inspection.objects.generic import examples, generic_findings, lone_tree_rows, rows_known
-from recon.inspection.objects.seeding import seed_findings
-from recon.inspection.objects.traversal import Place, described, entries_of, things_of, traverse
-from recon.inspection.objects.unknown import DEEPEST, is_rule_list, unknown_findings
+from recon.inspection.findings.severity import graded
+from recon.inspection.graphs import inspect_graph
+from recon.inspection.ledger.entries import Ledger
 from recon.stored.containers import Stored, open_stored, unpacked
-from recon.stored.objects.arrays import resolve
-from recon.stored.objects.things import Thing
-from recon.stored.pickled import joblib_files
 from solvers.display.displayed import LINES, NAME, Displayed, Facts, many
-from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.escaping import named, shown_lines
 from solvers.foundation.limits import Limits
 
@@ -38,14 +30,7 @@ if TYPE_CHECKING:
 
     from solvers.display.plots import Axes
 
-_WHAT_NO_READER_THOUGHT_OF = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
-
-_HOMONYMS = frozenset({"Node", "Rule", "Winsorizer"})
-SURE = ("sklearn", "imodels")  # libraries whose sources say what predictions read
 TREES = frozenset(["tree", "histogram-tree"])  # rules of what boosted models are made of
-UNKNOWN_CLASS = (
-    "of a class that no rule knows to predict without it: take it out before saving if predictions do not need it"
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,6 +42,7 @@ class Inspection(Displayed):
     sha256: str
     rows: int | None
     findings: tuple[Finding, ...]
+    ledger: Ledger = field(default_factory=Ledger)
 
     def to_json(self) -> dict[str, Any]:
         """Return the inspection as one JSON object: file, format, sha256, rows, levels, findings."""
@@ -146,12 +132,11 @@ def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspect
 
 def inspect_stored(stored: Stored, data: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection of an opened file, `data` its content as it stands."""
-    rows, found = inspect_graph(stored.root, memory)
-    found += member_leftovers(data) if stored.format == "skops" else []
+    graph = inspect_graph(stored.root, memory)
+    found = graph.findings + (member_leftovers(data) if stored.format == "skops" else [])
     trees = any(one.rule in TREES for one in found)
-    names = [thing.class_name for thing in things_of(list(traverse(stored.root)))] if trees else []
-    rows, findings = completed(rows, found, data, memory, boosted(names))
-    return Inspection(file, stored.format, stored.sha256, rows, tuple(findings))
+    rows, findings = completed(graph.rows, found, data, memory, trees and boosted(graph.classes))
+    return Inspection(file, stored.format, stored.sha256, rows, tuple(findings), graph.ledger)
 
 
 def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
@@ -199,137 +184,3 @@ def read_file(path: str | os.PathLike[str]) -> tuple[str, bytes]:
         )
     with naming(file):
         return file, read_bytes(located(file)[0])[0]
-
-
-def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> tuple[int | None, list[Finding]]:
-    """Return the number of training rows and the findings of a graph of stored objects.
-
-    `memory`: bytes that what is packed inside of it may take; `depth`: how many files it stands inside of.
-    """
-    places = list(traverse(root))
-    things = things_of(places)
-    seeds = seed_findings(places)
-    known = rows_known(things, places)
-    known.update(seeds.rows)
-    known.update(lone_tree_rows(things))
-    found = [one for _, one in matches(places)]
-    found += seeds.findings
-    unnamed, inside = _unnamed(places, set(known))
-    found += unnamed
-    if not is_rule_list(root):
-        found += unknown_findings([p for p in places if id(p) not in inside], blob_findings, memory, depth)
-    return max(known, default=None), merged(found)
-
-
-def matches(places: Iterable[Place]) -> list[tuple[list[Place], Finding]]:
-    """Return what the rules find: the places of the attributes that belong to a finding, and the finding."""
-    groups: dict[tuple[int, str], list[tuple[int, Place, Rule]]] = {}
-    for place in places:
-        rule = _rule(place)
-        if rule is not None and not place.nested:
-            groups.setdefault((id(place.owner), rule[0].name), []).append((rule[1], place, rule[0]))
-    found = []
-    for group in groups.values():
-        ordered = [(place, rule) for _, place, rule in sorted(group, key=lambda one: one[0])]
-        held = [(place, rule) for place, rule in ordered if place.value is not None]
-        if held:
-            finding = _matched([place for place, _ in held], held[0][1])
-            if finding is not None:
-                found.append(([place for place, _ in held], finding))
-    return found
-
-
-def _rule(place: Place) -> tuple[Rule, int] | None:
-    """Return the rule of a place's attribute; a class named `Node` or `Rule` is known of imodels only."""
-    owner = place.owner
-    if owner is None or (owner.class_name in _HOMONYMS and not owner.kind.startswith("imodels.")):
-        return None
-    return rules_of(owner.class_name).get(place.attribute)
-
-
-def _matched(places: list[Place], rule: Rule) -> Finding | None:
-    """Return the finding of a rule at the attributes of one object, None where nothing follows."""
-    first = places[0]
-    owner = first.owner
-    if owner is None:
-        return None
-    value = first.value if isinstance(first.value, Thing) else resolve(first.value)
-    level, follows = rule.level, rule.follows
-    claim = CLAIMS[rule.claim](owner, value) if rule.claim else ""
-    if claim is None:
-        return None
-    if isinstance(claim, tuple):
-        level, follows = claim
-    elif claim:
-        follows = claim.removesuffix(MIDWAY) if _random_splits(first) else claim
-    others = ", ".join(p.attribute for p in places[1:])
-    what = described(value) + (f", with {others}" if others else "")
-    removable = rule.removable and owner.kind.partition(".")[0] in SURE
-    remove = rule.remove if removable or not rule.removable else UNKNOWN_CLASS
-    smallest, models = of_object(rule.name, first.path, owner, value)
-    return Finding(level, rule.name, first.path, what, follows, remove, removable, examples(value), 1, smallest, models,
-                   entries_of(value))  # fmt: skip
-
-
-def _random_splits(place: Place) -> bool:
-    """Return whether the place is in a tree whose estimator draws its thresholds at random."""
-    estimator = None if place.above is None else place.above.owner
-    return estimator is not None and estimator.has("splitter") and estimator.get("splitter") == "random"
-
-
-def _unnamed(places: list[Place], rows: set[int]) -> tuple[list[Finding], set[int]]:
-    """Return what no rule names and does not stand inside of something that a rule names; the places that are told."""
-    found: list[Finding] = []
-    inside: set[int] = set()
-    for place in places:  # in the order of the walk: what is inside of a value follows it
-        if place.above is not None and id(place.above) in inside:
-            inside.add(id(place))
-            continue
-        if _rule(place) is not None:
-            inside.add(id(place))
-            continue
-        one = generic_findings(place, rows)
-        if one is not None:
-            inside.add(id(place))
-            found.append(one)
-    return found, inside
-
-
-def blob_findings(data: bytes, path: str, memory: int, depth: int = 0) -> list[Finding]:
-    """Return what bytes give away that stand at a path inside a file; that they are not understood where none can.
-
-    `memory`: bytes that they may unpack to; files inside files are followed three deep.
-    """
-    if not data:
-        return []
-    why = ""
-    try:
-        found = _opened(data, path, memory, depth) if depth < DEEPEST else None
-        if found is not None:
-            return found
-    except ReconError as error:
-        why = str(error)
-    except _WHAT_NO_READER_THOUGHT_OF as error:
-        why = f"it holds values that no such file has ({type(error).__name__})"
-    return [not_understood(path, len(data), "", why[:200])]
-
-
-def _opened(data: bytes, path: str, memory: int, depth: int) -> list[Finding] | None:
-    """Return what bytes of a known kind give away, None for all others."""
-    stored = open_stored(data, memory)
-    if stored is not None:
-        return inside(path, stored.format, inspect_graph(stored.root, memory, depth + 1)[1])
-    packed = joblib_files.compression(data)
-    if packed in {"zlib", "gzip", "bz2", "xz", "lzma"}:
-        content = joblib_files.decompress(data, packed, memory)
-        return blob_findings(content, f"{path}({packed})", memory, depth + 1)
-    known = document_findings(data, memory)
-    return None if known is None else inside(path, known[0], known[2])
-
-
-def inside(path: str, kind: str, findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings of a file inside another, their paths behind its own."""
-    if not findings:
-        text = "read to its end: its rules find nothing in it"
-        return [Finding("info", "read", path, kind, text, "nothing to do")]
-    return [replace(one, path=f"{path}({one.path})") for one in findings]

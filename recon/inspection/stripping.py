@@ -24,7 +24,8 @@ from recon.files.writing import writing
 from recon.formats.sklearn.trees.seeds import bags
 from recon.inspection.findings.findings import Finding
 from recon.inspection.findings.refusing import naming
-from recon.inspection.inspecting import Inspection, inspect_stored, matches, read_file
+from recon.inspection.graphs import matches
+from recon.inspection.inspecting import Inspection, inspect_stored, read_file
 from recon.inspection.objects.seeding import seed_findings
 from recon.inspection.objects.traversal import Place, traverse
 from recon.stored.containers import Stored, open_stored

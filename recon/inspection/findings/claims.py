@@ -262,6 +262,23 @@ def class_moments(owner: Thing, value: Any) -> Claim:
     return text + ("; the sums are whole numbers, so they are exact" if is_whole(sums) else "")
 
 
+def mixture(owner: Thing, value: Any) -> Claim:
+    """Return which components of a mixture are single rows: their spread is nothing but what the fit adds to it."""
+    spread, added = numbers(owner.get("covariances_")), owner.get("reg_covar")
+    if not isinstance(value, np.ndarray) or value.ndim != 2 or spread is None or not isinstance(added, (int, float)):
+        return ""
+    if spread.ndim == 3:
+        spread = np.diagonal(spread, axis1=1, axis2=2)
+    each = spread.reshape(len(spread), -1).max(axis=1) if len(spread) == len(value) else np.full(len(value), np.inf)
+    single = int((each <= 1.1 * added + 1e-12).sum())
+    if not single:
+        return ""
+    return (
+        "critical",
+        f"the mean of the rows of every component: {single:,} of {len(value):,} have no spread, so they are a row",
+    )
+
+
 def class_shares(owner: Thing, value: Any) -> Claim:
     """Return the classes' shares."""
     shares = numbers(value)
@@ -301,6 +318,6 @@ CLAIMS: dict[str, Callable[[Thing, Any], Claim]] = {
     for one in (
         present, class_index, support_vectors, support_positions, kernel_targets, subcluster, row_weights,
         clusters, centres, scaler, quantiles, bins, imputer, categories, target_mean, vocabulary, contingency,
-        class_moments, class_shares, column_means, tree,
+        class_moments, class_shares, column_means, tree, mixture,
     )
 }  # fmt: skip

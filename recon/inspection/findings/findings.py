@@ -75,10 +75,15 @@ def merged(findings: list[Finding]) -> list[Finding]:
     """Return the findings, the worst first, the same thing at several places as one; linear in their number."""
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for one in findings:
-        key = (one.level, one.rule, _INDEX.sub("[*]", _LINKS.sub("", one.path)), str(one.removable))
+        key = (one.level, one.rule, without_numbers(one.path), str(one.removable))
         groups.setdefault(key, []).append(one)
     found = [same[0] if len(same) == 1 else _together(same) for same in groups.values()]
     return sorted(found, key=lambda f: ORDER[f.level])
+
+
+def without_numbers(path: str) -> str:
+    """Return a path with `*` in place of its numbers, steps from node to node of linked trees left out."""
+    return _INDEX.sub("[*]", _LINKS.sub("", path))
 
 
 _INDEX = re.compile(r"\[\d+\]")

@@ -121,7 +121,34 @@ RULES = (
     Rule("subcluster-nodes", "_CFNode", "init_centroids_ centroids_ init_sq_norm_ squared_norm_", "critical",
          "the mean of the rows of every small group; of a group of one it is the row itself",
          "not taken out here: release the centres (subcluster_centers_) instead"),
+    Rule("bunch", "Bunch", "data frame individual", "critical", "these are rows of data, complete and in file order",
+         "release the model, not the data"),
+    Rule("bunch-labels", "Bunch", "target", "critical", "the label or target of every row, in file order",
+         "release the model, not the data", claim="present"),
+    Rule("bunch-statistics", "Bunch", "average grid_values values importances importances_mean importances_std",
+         "medium", "means of predictions over the rows, at values that the columns have", claim="present"),
+    Rule("search-tree", "KDTree BinaryTree BallTree KDTree64 BallTree64 KDTree32 BallTree32 cKDTree", "(state) data",
+         "critical", "the search tree holds a copy of the rows that it was made from", _OTHER_MODEL, claim="present"),
+    Rule("kernel-density", "gaussian_kde", "dataset", "critical", "these are the rows, complete and in file order",
+         _OTHER_MODEL, claim="present"),
+    Rule("kernel-density-weights", "gaussian_kde", "_weights n neff _neff d", "high",
+         "the weight of every row, in file order", _OTHER_MODEL, claim="present"),
+    Rule("interpolation", "RBFInterpolator Rbf LinearNDInterpolator NearestNDInterpolator CloughTocher2DInterpolator "
+         "RegularGridInterpolator", "y xi nodes points tree d di values _coeffs _shift _scale powers", "critical",
+         "the points that are interpolated, and their values: rows of data", _OTHER_MODEL, claim="present"),
+    Rule("spline-data", "UnivariateSpline InterpolatedUnivariateSpline LSQUnivariateSpline SmoothBivariateSpline",
+         "_data _eval_args fpi tck fp degrees", "critical", "the points that the curve was fitted to", _OTHER_MODEL,
+         claim="present"),
+    Rule("spline-points", "CubicSpline PchipInterpolator Akima1DInterpolator interp1d PPoly CubicHermiteSpline",
+         "x c y _y _x _y_extra_shape", "critical", "the points that the curve goes through: values of rows",
+         remove=_OTHER_MODEL, claim="present"),
+    Rule("step-function", "ECDF StepFunction monotone_fn_inverter", "x y n", "critical",
+         "the sorted values of a column: with their heights, the value of every row", _OTHER_MODEL, claim="present"),
+    Rule("mixture-rows", "GaussianMixture BayesianGaussianMixture", "means_ covariances_ weights_", "medium",
+         "the mean and the spread of the rows of every component", claim="mixture"),
     # ------------------------------------------------------------------ something about single rows
+    Rule("given-folds", "PredefinedSplit", "test_fold unique_folds", "high",
+         "which row is in which fold, in file order", "give the number of folds instead", claim="present"),
     Rule("row-weights", f"{_FORESTS} {_BAGGING}", "_sample_weight", "high",
          "the weight of every training row, in file order", _OUT, True, claim="row_weights", each=True),
     Rule("out-of-bag", f"{_FORESTS} {_BAGGING}",
@@ -266,19 +293,6 @@ RULES = (
     Rule("names", "*", "feature_names_in_", "info", "the names of the training columns",
          "rename the columns before fitting if the names say too much"),
 )  # fmt: skip
-
-# Attributes that are the model: an array in them whose length happens to be the number of rows is no finding.
-_MODEL = """
-coef_ coefs_ intercept_ intercepts_ components_ weights_ means_ precisions_ scalings_ singular_values_
-explained_variance_ explained_variance_ratio_ feature_importances_ estimators_ estimators_features_ tree_ classes_
-n_classes_ feature_names_in_ support_mask_ ranking_ _predictors alphas_ x_weights_ x_loadings_
-x_rotations_ y_weights_ y_loadings_ y_rotations_ random_weights_ random_offset_ feature_log_prob_ class_log_prior_
-subcluster_centers_ subcluster_labels_ _subcluster_norms estimator_weights_ estimator_errors_ nodes values _probA
-_probB probA_ probB_ n_support_ _n_support _decision_path_lengths _average_path_length_per_tree normalization_
-lambdas_ references_ raw_left_cat_bitsets binned_left_cat_bitsets loss_curve_ hidden_activations_ sigma_ covariance_
-precision_
-"""
-MODEL = frozenset(_MODEL.split())
 
 
 @cache

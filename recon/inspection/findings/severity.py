@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from recon.inspection.findings.findings import Finding, merged
+from recon.inspection.findings.findings import Finding, Level, merged
 from recon.stored.objects.arrays import resolve
 from recon.stored.objects.things import Thing
 
@@ -38,6 +38,26 @@ ROWS = frozenset([
     "verification-rows", "subclusters", "subcluster-nodes", "centres", "isotonic", "input-example", "r-model", "r-data",
     "r-x", "r-qr", "r-SV", "r-trainingData", "r-learn", "rpart-x", "rpart-model",
 ])  # fmt: skip
+
+# What a finding says something about that no statement carries: rows (anything), labels, sizes of groups, or columns.
+About = Literal["", "rows", "labels", "sizes", "columns"]
+GRAVE: tuple[Level, ...] = ("critical", "high")
+# Rules whose figures other figures stand for: counts, what follows from seeds, leaf values, and names.
+_EVALUATED = frozenset({"bag-seeds", "bags", "leaf-values", "label-values", "index", "noisy-counts"})
+_OF_LABELS = frozenset({"search", "losses", "class-shares", "encodings", "ledger-labels"})
+
+
+def about(one: Finding) -> About:
+    """Return what a finding says something about that no statement carries."""
+    if is_counting(one.rule) or one.rule in _EVALUATED:
+        return ""
+    if one.level == "unknown" or one.level in GRAVE:
+        return "rows"
+    if one.rule in _OF_LABELS:
+        return "labels"
+    if one.rule == "ledger-sizes":
+        return "sizes"
+    return "columns" if one.level == "medium" or one.rule == "ledger-columns" else ""
 
 
 def graded(findings: Sequence[Finding]) -> list[Finding]:

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from recon.inspection.findings.findings import EXAMPLES, Finding, Level
-from recon.inspection.findings.rules import MODEL, rules_of
+from recon.inspection.findings.rules import rules_of
+from recon.inspection.ledger.attributes import class_key, is_known_class
 from recon.inspection.objects.traversal import Place, described, entries_of, shape_of
 from recon.stored.objects.things import Thing
 
-MANY = 1_000  # entries from which on an array that nobody knows is named
 MIN_ROWS = 4  # rows from which on a length says anything
-TEXTS = 20  # different texts from which on a list of them is named
-LISTED = ("sklearn.", "imodels.", "lightgbm.", "xgboost.", "numpy.", "scipy.", "_loss.")
 _FRAMES = ("pandas.", "polars.", "pyarrow.")
 _ON_ALL_ROWS = frozenset(
     [
@@ -118,44 +116,58 @@ def _shared_lengths(things: list[Thing]) -> Counter[int]:
     """Return the first lengths that at least two arrays of one object share, one of them a matrix: rows and labels."""
     found: Counter[int] = Counter()
     for thing in things:
-        if thing.kind.startswith(LISTED):
+        if is_known_class(class_key(thing)):
             continue
-        shapes = {name: shape_of(value) for name, value in thing.attributes.items() if name not in MODEL}
+        shapes = {name: shape_of(value) for name, value in thing.attributes.items()}
         lengths = Counter(shape[0] for shape in shapes.values() if shape and shape[0] >= 10)
         matrices = {s[0] for s in shapes.values() if len(s) == 2 and s[0] > s[1]}
         found.update({n: times for n, times in lengths.items() if times >= 2 and n in matrices})
     return found
 
 
-def generic_findings(place: Place, rows: set[int]) -> Finding | None:
-    """Return what an attribute that no rule names gives away by its kind and shape, None for nothing."""
+def table_finding(place: Place) -> Finding | None:
+    """Return that a table of pandas, polars or arrow stands in the file, None for everything else.
+
+    A table whose rows are named by values may be one of aggregates: what its rows are is then not known.
+    """
     value = place.value
-    if isinstance(value, Thing) and value.kind.startswith(_FRAMES) and not place.shown.endswith(")"):
-        return _frame(place, value)
-    shape = place.shape
-    if not shape or place.attribute in MODEL:
+    if not isinstance(value, Thing) or not value.kind.startswith(_FRAMES) or place.shown.endswith(")"):
         return None
-    if any(n >= MIN_ROWS and n in rows for n in shape):
-        return _one_per_row(place, shape, rows)
-    if _texts(value) >= TEXTS:
-        return _finding(place, "medium", "texts", f"{_texts(value):,} different texts: see whether they come from rows")
-    size = int(np.prod(shape))
-    if isinstance(value, np.ndarray) and size >= MANY and not _known(place):
-        return _finding(place, "unknown", "large-array", "a large array that no rule knows: look at what it holds")
-    return None
-
-
-def _known(place: Place) -> bool:
-    """Return whether the object is of a library whose leaks the rules list completely."""
-    return place.owner is not None and place.owner.kind.startswith(LISTED)
-
-
-def _frame(place: Place, value: Thing) -> Finding | None:
-    if value.class_name in {"DataFrame", "Series", "Table", "LazyFrame"}:
+    if value.class_name in {"DataFrame", "Table", "LazyFrame"} or (value.class_name == "Series" and _numbered(value)):
         return _finding(place, "critical", "table", "a table of data is stored with the model: look at it, row by row")
+    if value.class_name == "Series":
+        return _finding(
+            place, "unknown", "series", "a column with a name for each value: of rows, or of groups of them"
+        )
     if value.class_name.endswith("Index"):
         return _finding(place, "info", "index", "the labels of a table's rows or columns")
     return None
+
+
+def _numbered(series: Thing) -> bool:
+    """Return whether the values of a series have no names but their numbers, as rows of a file have."""
+    stack: list[Any] = [series]
+    met: set[int] = set()
+    while stack:
+        one = stack.pop()
+        if id(one) in met:
+            continue
+        met.add(id(one))
+        if isinstance(one, Thing):
+            if one.class_name == "RangeIndex":
+                return True
+            stack += [*one.args, one.state, *one.items]
+        elif isinstance(one, (list, tuple)):
+            stack += one
+        elif isinstance(one, dict):
+            stack += one.values()
+    return False
+
+
+def row_finding(place: Place, rows: set[int]) -> Finding | None:
+    """Return that a value has one entry per training row, None where no length of it is a number of training rows."""
+    shape = place.shape
+    return _one_per_row(place, shape, rows) if any(n >= MIN_ROWS and n in rows for n in shape) else None
 
 
 def _one_per_row(place: Place, shape: tuple[int, ...], rows: set[int]) -> Finding:
@@ -179,16 +191,6 @@ def _same_length(owner: Thing | None, size: int) -> str:
             return f"{name} is"
     classes = owner.get("classes_") if owner.has("classes_") else None
     return "the classes are" if shape_of(classes)[:1] == (size,) else ""
-
-
-def _texts(value: Any) -> int:
-    """Return how many different texts a list or array holds."""
-    if isinstance(value, np.ndarray) and value.dtype.kind in "US":
-        return len(np.unique(value))
-    parts = value.reshape(-1).tolist() if isinstance(value, np.ndarray) and value.dtype == object else value
-    if isinstance(parts, (list, tuple)) and parts and all(isinstance(p, str) for p in parts):
-        return len(set(parts))
-    return 0
 
 
 def _finding(place: Place, level: Level, rule: str, follows: str) -> Finding:

@@ -20,16 +20,18 @@ NAMES = frozenset(
     ["random_state", "_seeds", "_random_seed", "random_state_", "_random_state", "_rng", "_feature_subsample_rng"]
 )
 FITTING_ONLY = {"random_state", "_seeds", "_random_seed", "_feature_subsample_rng"}
+MOST_SEEDS = 100_000  # of one ensemble
 GENERATORS = ("numpy.random.", "random.")
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """Findings on seeds, the places that hold them, and the numbers of training rows of the ensembles."""
+    """Findings on seeds, the places that can go, the numbers of rows of the ensembles, and all places of seeds."""
 
     findings: list[Finding]
     places: list[Place]
     rows: list[int]
+    told: list[Place]
 
 
 def seed_findings(places: list[Place]) -> Seeds:
@@ -56,7 +58,7 @@ def seed_findings(places: list[Place]) -> Seeds:
         found.append(_other(place))
         if is_removable(place):
             held.append(place)
-    return Seeds(found, held, rows)
+    return Seeds(found, held, rows, [p for p in places if is_seed(p) and _is_short(p.value)])
 
 
 def is_seed(place: Place) -> bool:
@@ -69,6 +71,13 @@ def is_seed(place: Place) -> bool:
     if isinstance(value, Thing):
         return value.kind.startswith(GENERATORS)
     return isinstance(value, np.ndarray) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _is_short(value: Any) -> bool:
+    """Return whether a value holds no more than a seed or the state of a generator."""
+    if isinstance(value, int):
+        return value.bit_length() <= 64
+    return isinstance(value, (Thing, np.ndarray)) and (isinstance(value, Thing) or value.nbytes <= 8 * MOST_SEEDS)
 
 
 def is_removable(place: Place) -> bool:

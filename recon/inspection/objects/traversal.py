@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recon.files.budget import current
-from recon.stored.objects.arrays import resolve
+from recon.stored.objects.arrays import extra_bytes, resolve
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
@@ -29,7 +29,7 @@ class Place:
 
     `owner` is the nearest object above it and `attribute` the attribute of it that leads here; `nested`: the value is
     not that attribute itself but stands inside it. Lists, tuples and dicts of plain values are one value. `holder` is
-    the dict that a value with a key stands in.
+    the dict that a value with a key stands in. `extra`: bytes that the file has for the value beside what it is.
     """
 
     above: Place | None
@@ -41,6 +41,7 @@ class Place:
     nested: bool = False
     holder: dict[Any, Any] | None = None
     depth: int = 0
+    extra: int = 0
 
     @property
     def path(self) -> str:
@@ -127,7 +128,8 @@ def traverse(root: Any) -> Iterator[Place]:
         if isinstance(raw, Thing):
             if id(raw) not in known:
                 known[id(raw)] = _seen_as(raw)
-            place = place if known[id(raw)] is raw else replace(place, value=known[id(raw)])
+            if known[id(raw)] is not raw:
+                place = replace(place, value=known[id(raw)], extra=extra_bytes(raw))
         yielded += 1
         if yielded > MAX_VALUES or len(stack) > MAX_VALUES:
             raise ReleaseError(f"the file holds more than {MAX_VALUES:,} values")
@@ -198,7 +200,10 @@ def _parts(place: Place, thing: Thing) -> list[Place]:
     if not found and thing.state is not None:
         found.append(part("(state)", thing.state))
     found += [_inside(place, f"[{i}]", (i,), v, thing, "") for i, v in enumerate(thing.items)]
-    found += [_inside(place, f"[{_key(k)}]", (k,), v, thing, "") for k, v in thing.pairs.items()]
+    found += [
+        replace(_inside(place, f"[{_key(k)}]", (k,), v, thing, k if isinstance(k, str) else ""), nested=False)
+        for k, v in thing.pairs.items()
+    ]
     given = [v for v in (*thing.args, *thing.kwargs.values()) if not isinstance(v, _SCALARS)]
     return found + [part(f"(argument {i})", v) for i, v in enumerate(given)]
 

@@ -22,6 +22,7 @@ _LEAVES = frozenset({type(None), bool, int, float, complex, str, bytes, bytearra
 _KEYS = (type(None), int, float, str, bytes, tuple, frozenset, Name, RawThing)
 _MAPPINGS = frozenset({"collections.OrderedDict", "collections.defaultdict", "collections.Counter"})
 _PLAIN = frozenset({"set", "frozenset", "complex", "slice", "bytearray", "bytes"})
+_FEW, _SHORT = 16, 32  # fields of a record, and characters of their names, that honest files have at most
 _PLAIN_ARRAYS = frozenset({"ndarray", "memmap", "matrix"})
 
 
@@ -283,3 +284,87 @@ def to_array(value: Any) -> np.ndarray[Any, Any]:
     if not isinstance(found, np.ndarray):
         raise ReleaseError(f"{value!r:.80} stands for no array")
     return found
+
+
+def extra_bytes(thing: RawThing) -> int:
+    """Return how many bytes the file has for what `resolve` replaces beside the value itself: 0 of honest files.
+
+    Items appended to an array, keywords, a state of a scalar, notes and titles in its dtype: all of it is counted.
+    """
+    args, bare = thing.args, thing.is_bare()
+    dtype: Any = None
+    if is_array(thing) and thing.callable.name == "_frombuffer":
+        bare, dtype = bare and not thing.built, args[1]
+    elif is_array(thing):
+        bare = bare and len(args) == 3 and args[1] == (0,) and raw_bytes(args[2]) == b"b" and len(thing.state) <= 5
+        dtype = thing.state[2] if len(thing.state) == 5 else thing.state[1]
+    elif _is_scalar(thing):
+        bare, dtype = bare and not thing.built, args[0] if args else None
+    elif is_dtype(thing):
+        dtype = thing
+    else:
+        bare = bare and not thing.built
+    return (0 if bare else weight(thing)) + dtype_extra(dtype)
+
+
+def dtype_extra(dtype: Any) -> int:
+    """Return the bytes of notes, titles, and of many or long names of fields in a dtype that was not built."""
+    if not isinstance(dtype, RawThing) or not is_dtype(dtype):
+        return 0
+    state = dtype.state if isinstance(dtype.state, tuple) else ()
+    total = 0 if dtype.is_bare() and len(dtype.args) <= 3 else weight(dtype)
+    if len(state) > 8 and not (isinstance(dtype.args[0], str) and dtype.args[0][:1] in {"M", "m"}):
+        total += weight(state[8:])
+    names, fields = (state[3], state[4]) if len(state) > 4 else (None, None)
+    if isinstance(names, tuple) and isinstance(fields, dict):
+        if (
+            len(names) > _FEW
+            or len(fields) > len(names)
+            or any(not isinstance(n, str) or len(n) > _SHORT for n in names)
+        ):
+            total += weight(list(fields))
+        for field in fields.values():
+            if isinstance(field, tuple) and field:
+                total += dtype_extra(field[0]) + weight(field[2:])
+    return total
+
+
+def padding_bytes(array: np.ndarray[Any, Any]) -> int:
+    """Return how many bytes between the fields of records are not 0."""
+    names = array.dtype.names
+    if not names or not array.size:
+        return 0
+    used = np.zeros(array.dtype.itemsize, dtype=bool)
+    for name in names:
+        inner, offset = array.dtype.fields[name][:2]  # type: ignore[index]  # it has the fields that it names
+        used[offset : offset + inner.itemsize] = True
+    if used.all():
+        return 0
+    raw = np.ascontiguousarray(array).view(np.uint8).reshape(-1, array.dtype.itemsize)
+    return int(np.count_nonzero(raw[:, ~used]))
+
+
+def weight(value: Any) -> int:
+    """Return the bytes of everything in a raw value, objects and their names too, each object once. Iterative."""
+    total, stack, met = 0, [value], set()
+    while stack:
+        one = stack.pop()
+        if isinstance(one, (str, bytes, bytearray)):
+            total += len(one)
+        elif isinstance(one, int) and not isinstance(one, bool):
+            total += max(8, (one.bit_length() + 7) // 8)
+        elif isinstance(one, (float, complex)):
+            total += 8
+        elif isinstance(one, np.ndarray):
+            total += int(one.nbytes)
+        elif isinstance(one, Name):
+            total += len(str(one))
+        elif id(one) not in met:
+            met.add(id(one))
+            if isinstance(one, RawThing):
+                stack += [*one.args, *one.kwargs, *one.kwargs.values(), one.state, one.items, one.pairs]
+            elif isinstance(one, dict):
+                stack += [*one, *one.values()]
+            elif isinstance(one, (list, tuple, set, frozenset)):
+                stack += one
+    return total

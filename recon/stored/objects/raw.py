@@ -93,6 +93,10 @@ class RawThing:
                 return {**(plain or {}), **slots}
         return {}
 
+    def is_bare(self) -> bool:
+        """Return whether nothing would be appended, set by key or given by keyword."""
+        return not (self._items or self._pairs or self.kwargs)
+
     def has(self, name: str) -> bool:
         """Return whether the state has the attribute."""
         return name in self.fields()

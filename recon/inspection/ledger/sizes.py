@@ -1,0 +1,91 @@
+"""How much a value of a stored graph can hold: its bytes, its texts, its form; objects in it are values by themselves.
+
+What a value counts for is the most that somebody could write there, not what an honest file needs: a truth value holds
+nothing worth naming, a number eight bytes, a long integer its bytes, a text its characters in UTF-8, keys as values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
+
+NUMBER = 8  # bytes that a float, and an integer up to them, counts for
+_PARTS = (dict, list, tuple, set, frozenset)
+
+
+def size_of(value: Any) -> int:
+    """Return the bytes of a value, keys of dicts included; objects and names in it count nothing. Iterative."""
+    total, stack = 0, [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, _PARTS) or (isinstance(one, np.ndarray) and one.dtype == object):
+            stack.extend(parts_of(one))
+        else:
+            total += _plain(one)
+    return total
+
+
+def parts_of(value: Any) -> list[Any]:
+    """Return the values in a list, dict (its keys too), set or array of objects; [] of everything else."""
+    if isinstance(value, dict):
+        return [*value, *value.values()]
+    if isinstance(value, np.ndarray):
+        return list(value.reshape(-1)) if value.dtype == object else []
+    return list(value) if isinstance(value, _PARTS) else []
+
+
+def _plain(value: Any) -> int:
+    """Return the bytes that one plain value counts for."""
+    if value is None or isinstance(value, (bool, Name, Thing)):
+        return 0
+    if isinstance(value, int):
+        return max(NUMBER, (value.bit_length() + 7) // 8)
+    if isinstance(value, (float, np.floating, np.integer)):
+        return NUMBER
+    if isinstance(value, complex):
+        return 2 * NUMBER
+    if isinstance(value, str):
+        return len(value.encode("utf-8", "surrogatepass"))
+    if isinstance(value, (bytes, bytearray)):
+        return len(value)
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if isinstance(value, slice):
+        return sum(map(_plain, (value.start, value.stop, value.step)))
+    return NUMBER
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """Yield the texts and names in a value, keys included, of arrays of text the different ones."""
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, Name):
+            yield str(one)
+        elif isinstance(one, np.ndarray) and one.dtype.kind in "US":
+            yield from map(str, np.unique(one).tolist())
+        elif not isinstance(one, Thing):
+            stack.extend(parts_of(one))
+
+
+def is_small(value: Any) -> bool:
+    """Return whether a value holds up to eight bytes: a truth value, None, a number, a short text; or nothing."""
+    if value is None or isinstance(value, (bool, float)):
+        return True
+    if isinstance(value, (str, bytes, *_PARTS)):
+        return size_of(value) <= (NUMBER if isinstance(value, (str, bytes)) else 0)
+    return isinstance(value, int) and value.bit_length() <= 8 * NUMBER
+
+
+def shape_of_parts(value: Any) -> tuple[int, ...] | None:
+    """Return the shape of an array or the length of a list, dict or set; None of a plain value."""
+    if isinstance(value, np.ndarray):
+        return tuple(value.shape)
+    return (len(value),) if isinstance(value, _PARTS) else None

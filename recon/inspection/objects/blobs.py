@@ -1,0 +1,81 @@
+"""Bytes inside of objects: files inside of files.
+
+They are opened where their kind is known (models of CatBoost, XGBoost and LightGBM, pickles, archives, compressed
+ones); all others are told with their number. An inspection never says "nothing" of what it could not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from recon.inspection.findings.findings import Finding
+from recon.inspection.ledger.attributes import class_key, decided, known
+from recon.inspection.ledger.sizes import NUMBER
+from recon.inspection.objects.traversal import Place
+from recon.stored.objects.things import Thing
+
+DEEPEST = 3  # files inside files
+MAX_OPENED = 1_000  # of one file; the others are told with their bytes
+MIN_SHARE = 1 << 20  # bytes that one of them may unpack to
+# bytes, their path, memory, depth -> findings
+LookInside = Callable[[bytes, str, int, int], list[Finding]]
+
+
+def is_rule_list(root: Any) -> bool:
+    """Return whether an object is nothing but a rule list that CORELS saved, which its reader reads whole."""
+    if not isinstance(root, dict) or not {"f", "r"} <= set(root) <= {"f", "r", "p"} or not isinstance(root["r"], list):
+        return False
+    known = {"antecedents", "prediction", "train_labels"}
+    texts = root["f"] if isinstance(root["f"], list) else []
+    return all(isinstance(r, dict) and set(r) <= known for r in root["r"]) and all(isinstance(t, str) for t in texts)
+
+
+def blob_findings(places: Sequence[Place], look_inside: LookInside, memory: int, depth: int = 0) -> list[Finding]:
+    """Return what the bytes at some places hold; `look_inside` finds what bytes at a path give away.
+
+    All of them together stay within so much memory, and so many files deep.
+    """
+    found: list[Finding] = []
+    blobs: dict[int, tuple[str, bytes | bytearray]] = {}
+    for place in places:
+        for shown, raw in _blobs(place):
+            if id(raw) not in blobs and len(raw) > explained(place):
+                blobs[id(raw)] = (place.path + shown, raw)
+    share = max(MIN_SHARE, memory // max(1, min(len(blobs), MAX_OPENED)))  # all of them together keep the budget
+    for number, (path, raw) in enumerate(blobs.values()):
+        found += look_inside(bytes(raw), path, min(memory, share), depth if number < MAX_OPENED else DEEPEST)
+    return found
+
+
+def explained(place: Place) -> int:
+    """Return how many bytes of a place the table or a decision explains, whatever they are; 0 without one."""
+    if place.owner is None:
+        return 0
+    kind = class_key(place.owner)
+    decision = decided(kind, place.attribute)
+    if decision is not None and decision.most:
+        return decision.bound(1, 1, 1)
+    return NUMBER if known(kind, place.attribute) is not None else 0
+
+
+def _blobs(place: Place) -> Iterator[tuple[str, bytes | bytearray]]:
+    """Yield the bytes (and the model texts of LightGBM) that a place holds, each with what follows its path."""
+    value = place.value
+    inner: list[tuple[str, Any]] = []
+    if isinstance(value, str) and value.startswith("tree\n") and "feature_infos=" in value:
+        inner = [("", value.encode())]
+    elif isinstance(value, (bytes, bytearray)):
+        inner = [("", value)]
+    elif isinstance(value, dict):
+        inner = [(f"[{k!r}]"[:60], v) for k, v in value.items()]
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        inner = [(f"[{k}]", v) for k, v in enumerate(value)]
+    elif isinstance(value, np.ndarray) and value.dtype == object:
+        inner = [(f".flat[{k}]", v) for k, v in enumerate(value.reshape(-1).tolist())]
+    elif isinstance(value, Thing) and not value.kind.startswith("numpy."):
+        inner = [(f".(argument {k})", v) for k, v in enumerate((*value.args, *value.kwargs.values()))]
+        inner.append((".(state)", value.state))
+    yield from ((shown, v) for shown, v in inner if isinstance(v, (bytes, bytearray)))

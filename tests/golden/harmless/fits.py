@@ -1,0 +1,181 @@
+"""Fits every estimator of scikit-learn twice on different rows of one shape and stores both fits as pickles.
+
+    python tests/golden/harmless/fits.py OUT      (in an environment with the version to be looked at)
+
+Every estimator is made in each of its variants: as it is, with a data frame, and with every flag turned and every
+option of its parameters' constraints taken, one at a time. OUT/NAME.pickles holds the pickles of both fits, one pair
+behind the other; `table.py` compares them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import multiprocessing
+import pickle
+import signal
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import sklearn
+from sklearn.base import clone
+from sklearn.utils import all_estimators
+
+ROWS, COLUMNS, CLASSES = 61, 7, 3
+SECONDS = 5  # of one fit
+BUDGET = 12  # of one estimator
+
+
+def data(seed):
+    """Return what estimators are fitted on, by name: each (X, y), all of one shape whatever the seed."""
+    draw = np.random.default_rng(seed)
+    x = draw.normal(5, 2, (ROWS, COLUMNS))
+    order = np.r_[np.arange(CLASSES), draw.integers(0, CLASSES, ROWS - CLASSES)]
+    y = draw.permutation(order)
+    target = x @ draw.normal(size=COLUMNS) + draw.normal(size=ROWS)
+    bits = np.vstack([np.zeros(COLUMNS), np.ones(COLUMNS), draw.integers(0, 2, (ROWS - 2, COLUMNS))]).astype(int)
+    words = [f"word{a} word{b} word{c}" for a, b, c in draw.integers(0, 40, (ROWS, 3))]
+    columns = [f"c{j}" for j in range(COLUMNS)]
+    return {
+        "classes": (x, y), "target": (x, target), "two": (x, (y > 0).astype(int)), "bits": (bits, y),
+        "targets": (x, np.c_[target, x[:, 0] + draw.normal(size=ROWS)]), "labels": (x, bits[:, :2]),
+        "column": (x[:, 0], target), "texts": (words, y), "labels alone": (y, y), "label sets": (bits[:, :3], y),
+        "dicts": ([{f"k{a}": 1.0, f"k{b}": 2.0} for a, b in draw.integers(0, 9, (ROWS, 2))], y),
+        "sets": ([[int(v)] for v in y], None), "frame": (pd.DataFrame(x, columns=columns), y),
+        "frame of bits": (pd.DataFrame(bits, columns=columns), y),
+        "frame, target": (pd.DataFrame(x, columns=columns), target),
+        "kernel": (x @ x.T, y),
+        "missing": (np.where(draw.random((ROWS, COLUMNS)) < 0.1, np.nan, x), y),
+    }  # fmt: skip
+
+
+def made(name, kind):
+    """Yield one estimator of a class in each way that it can be made."""
+    try:
+        from sklearn.utils._test_common.instance_generator import _construct_instances
+
+        yield from _construct_instances(kind)
+        return
+    except (ImportError, Exception):
+        pass
+    try:
+        from sklearn.utils.estimator_checks import _construct_instance
+
+        yield _construct_instance(kind)
+        return
+    except (ImportError, Exception):
+        pass
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.preprocessing import StandardScaler
+
+    inner = LogisticRegression()
+    given = {
+        "ColumnTransformer": {"transformers": [("t", StandardScaler(), [0, 1])]},
+        "Pipeline": {"steps": [("s", StandardScaler()), ("l", inner)]},
+        "FeatureUnion": {"transformer_list": [("s", StandardScaler())]},
+        "VotingClassifier": {"estimators": [("a", inner), ("b", inner)]},
+        "StackingClassifier": {"estimators": [("a", inner), ("b", inner)]},
+        "VotingRegressor": {"estimators": [("a", Ridge()), ("b", Ridge())]},
+        "StackingRegressor": {"estimators": [("a", Ridge()), ("b", Ridge())]},
+        "GridSearchCV": {"estimator": inner, "param_grid": {"C": [0.1, 1.0]}},
+        "HalvingGridSearchCV": {"estimator": inner, "param_grid": {"C": [0.1, 1.0]}},
+        "RandomizedSearchCV": {"estimator": inner, "param_distributions": {"C": [0.1, 1.0]}, "n_iter": 2},
+        "HalvingRandomSearchCV": {"estimator": inner, "param_distributions": {"C": [0.1, 1.0]}},
+        "SparseCoder": {"dictionary": np.eye(COLUMNS)},
+    }  # fmt: skip
+    if name in given:
+        yield kind(**given[name])
+        return
+    signature = inspect.signature(kind)
+    needed = [p.name for p in signature.parameters.values() if p.default is p.empty and p.kind != p.VAR_KEYWORD]
+    yield kind(**dict.fromkeys(needed, inner))
+
+
+def variants(model):
+    """Yield parameters that differ from an estimator's own, one at a time; nothing first."""
+    yield {}
+    constraints = getattr(model, "_parameter_constraints", {})
+    for name, value in model.get_params(deep=False).items():
+        if isinstance(value, bool) and name not in {"verbose"}:
+            yield {name: not value} if name != "oob_score" else {name: True, "bootstrap": True}
+        for one in constraints.get(name, ()) if isinstance(constraints, dict) else ():
+            for option in sorted(getattr(one, "options", ()), key=str):
+                if isinstance(option, str) and option != value and len(option) < 40:
+                    yield {name: option}
+        if name in {"random_state", "max_samples", "subsample"}:
+            yield {name: {"random_state": 5}.get(name, 0.5)}
+        if name == "class_weight":
+            yield {name: "balanced"}
+
+
+def out_of_time(*_):
+    raise TimeoutError
+
+
+def fitted(model, x, y):
+    """Return an estimator fitted on rows, as a pickle; None where it cannot be."""
+    signal.alarm(SECONDS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return pickle.dumps(clone(model).fit(x, y), 4)
+    except TimeoutError:
+        return None
+    except Exception:
+        return None
+    finally:
+        signal.alarm(0)
+
+
+def store(name, kind, file):
+    """Write every pair of pickles of one estimator into a file, one behind the other."""
+    signal.signal(signal.SIGALRM, out_of_time)
+    first, second, begun = data(1), data(2), time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        models = list(made(name, kind))
+    with file.open("wb", buffering=0) as out:
+
+        def pair(model, case):
+            a = fitted(model, *first[case])
+            b = fitted(model, *second[case]) if a is not None else None
+            if b is not None:
+                out.write(pickle.dumps((a, b), 4))
+            return b is not None
+
+        for model in models[:4]:
+            usable = [case for case in first if pair(model, case)]
+            for changed in variants(model):
+                for case in usable[:1] + usable[-1:]:
+                    if not changed or time.process_time() - begun > BUDGET:
+                        continue
+                    try:
+                        other = clone(model).set_params(**changed)
+                    except Exception:
+                        continue
+                    pair(other, case)
+
+
+def main():
+    out = Path(sys.argv[1]) / f"sklearn-{sklearn.__version__}"
+    out.mkdir(parents=True, exist_ok=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kinds = all_estimators()
+    for name, kind in kinds:
+        if (out / f"{name}.pickles").exists():  # a run that was stopped goes on
+            continue
+        worker = multiprocessing.get_context("fork").Process(target=store, args=(name, kind, out / f"{name}.pickles"))
+        worker.start()
+        worker.join(2 * BUDGET)  # native code does not look at the clock
+        if worker.is_alive():
+            worker.kill()
+            worker.join()
+        print(name, worker.exitcode, flush=True)
+
+
+if __name__ == "__main__":
+    main()

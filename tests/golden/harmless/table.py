@@ -1,0 +1,130 @@
+"""Makes recon/inspection/ledger/attributes.json from the fits of `fits.py`: what attributes of scikit-learn hold.
+
+    python tests/golden/harmless/table.py FITS
+
+Per class and attribute: whether both fits of every variant have the same bytes there ("same"), the most bytes it had,
+the shapes it had in terms of rows n, columns d and classes k, and the texts that stood there where they were the same.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from recon.inspection.ledger.attributes import class_key
+from recon.inspection.ledger.sizes import parts_of, shape_of_parts
+from recon.inspection.objects.entries import held_attributes
+from recon.inspection.objects.traversal import traverse
+from recon.stored.containers import open_stored
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
+
+ROWS, COLUMNS, CLASSES = 61, 7, 3
+OUT = Path(__file__).parents[3] / "recon" / "inspection" / "ledger" / "attributes.json"
+OTHERS = ("imodels", "lightgbm", "xgboost", "catboost", "pydl8.5", "pystreed", "corels")  # golden files, one by one
+LONGEST = 40  # characters of a text that is an option
+
+
+def form(value):
+    """Return the bytes of a value, objects in it by their class."""
+    if isinstance(value, Thing):
+        return f"<{class_key(value)}>"
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return (value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, dict | list | tuple | set | frozenset | np.ndarray):
+        parts = parts_of(value)
+        return (
+            type(value).__name__,
+            *(sorted(map(repr, map(form, parts))) if isinstance(value, set | frozenset) else map(form, parts)),
+        )
+    return repr(value)
+
+
+def attributes(data):
+    """Return class -> attribute -> what objects of a pickle hold there."""
+    found = defaultdict(lambda: defaultdict(list))
+    places = list(traverse(open_stored(data).root))
+    parts = defaultdict(list)
+    for place in places:
+        parts[id(place.owner), place.attribute].append(place.value)
+    for held in held_attributes(places):
+        if held.first.owner is not None:
+            values = parts[id(held.first.owner), held.first.attribute]
+            found[class_key(held.first.owner)][held.first.attribute].append((held, values))
+    return found
+
+
+def symbols(shape):
+    """Return a shape in terms of rows, columns and classes."""
+    return [{ROWS: "n", COLUMNS: "d", CLASSES: "k"}.get(s, s) for s in shape]
+
+
+class Table:
+    def __init__(self):
+        self.found = defaultdict(dict)
+        self.names = set()
+
+    def add(self, a, b=None):
+        """Add two fits on different rows, or a file by itself."""
+        one, other = attributes(a), attributes(a if b is None else b)
+        for kind, attributes_of in one.items():
+            for name, values in attributes_of.items():
+                others = other.get(kind, {}).get(name, [])
+                new = {"same": 2 if b is None else 1, "size": 0, "shapes": set(), "texts": set()}
+                entry = self.found[kind].setdefault(name, new)
+                same = {repr([form(v) for v in vs]) for _, vs in values} == {
+                    repr([form(v) for v in vs]) for _, vs in others
+                }
+                if b is not None:
+                    entry["same"] = int(same and entry["same"] > 0)
+                for held, parts in [*values, *others]:
+                    entry["size"] = max(entry["size"], held.bytes)
+                    shapes = [s for s in map(shape_of_parts, parts) if s is not None]
+                    entry["shapes"] |= {json.dumps(symbols(s)) for s in shapes}
+                    if same:
+                        entry["texts"] |= {t for t in held.texts if len(t) <= LONGEST}
+                    for value in parts:
+                        self.names |= {str(p) for p in [value, *parts_of(value)] if isinstance(p, Name)}
+
+
+def pairs(file):
+    """Yield the pairs of pickles in a file."""
+    with file.open("rb") as opened:
+        while True:
+            try:
+                yield pickle.load(opened)
+            except (EOFError, pickle.UnpicklingError):  # its process may have been stopped in the middle
+                return
+
+
+def main():
+    table = Table()
+    for file in sorted(Path(sys.argv[1]).glob("*/*.pickles")):
+        for a, b in pairs(file):
+            table.add(a, b)
+        print(file, len(table.found), flush=True)
+    for library in OTHERS:
+        for file in sorted((OUT.parents[3] / "tests" / "golden" / "models").glob(f"{library}*/*.pkl")):
+            table.add(file.read_bytes())
+    out = {
+        kind: {
+            name: [
+                int(e["same"]),
+                e["size"],
+                sorted(map(json.loads, e["shapes"]), key=str)[:12],
+                sorted(e["texts"])[:40],
+            ]
+            for name, e in sorted(held.items())
+        }
+        for kind, held in sorted(table.found.items())
+    }
+    OUT.write_text(json.dumps({"names": sorted(table.names), "classes": out}, separators=(",", ":")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
