@@ -18,7 +18,8 @@ from encoders.models.models import Boosting, Forest, RuleList, Tree
 from recon.auditing.findings import Findings, GroupDisclosure
 from recon.bounds.disclosure import numeric_target, regression
 from recon.frames.describe import condition_text
-from recon.inspection.findings.severity import ROWS, is_counting
+from recon.inspection.findings.findings import Finding
+from recon.inspection.findings.severity import ROWS, About, about, is_counting
 from recon.inspection.inspecting import Inspection
 from recon.measures.figures import Measures
 from recon.measures.revealed.known import interval_left, least_bits, pinned, system_of
@@ -26,15 +27,19 @@ from recon.measures.revealed.together import with_together
 from recon.measures.system import groups_left_out, published_cells
 from recon.measures.unordered import bits_left
 from recon.policies.facts import (
+    EVERY_FIGURE,
     FIGURES,
+    LABEL_FIGURES,
     LISTED,
     ROW_FIGURES,
+    SIZE_FIGURES,
     Absent,
     Facts,
     Figure,
     Groups,
     Help,
     Known,
+    Opens,
     Unknown,
     Unused,
     smallest_of,
@@ -52,8 +57,9 @@ TOGETHER = "where groups of several models, or figures, cut each other the class
 BY_POSITION = "more may follow by position than propagation proved"
 BAGS_UNUSED = "the seeds that give the bags away are stored, and what follows from them was not worked out"
 TARGETS_TOGETHER = "several figures together may give away more than was found"
-STORED_LABELS = Unused("labels of training rows stand in the file", {"class_disclosure": "upper"})
-STORED_ROWS = Unused("training rows stand in the file", ROW_FIGURES)
+OPENS: Mapping[About, Opens] = {
+    "rows": EVERY_FIGURE, "labels": LABEL_FIGURES, "sizes": SIZE_FIGURES, "columns": ROW_FIGURES,
+}  # fmt: skip
 CONTRADICTION = "no training set agrees with the release: its statements contradict each other"
 
 
@@ -96,21 +102,32 @@ def facts_of(found: Findings) -> Facts:
 
 
 def beside_rows(facts: Facts, stored: Sequence[Inspection]) -> Facts:
-    """Return the figures as they are where training rows or labels stand in the file, whatever counts say.
+    """Return the figures as they are beside what else stands in the files, whatever counts say.
 
-    A row that stands there is a group of one; that nobody is known, or no class, can then not be said any more.
+    A row that stands there is a group of one. What no statement carries, or nobody understands, takes away the ends of
+    the figures that it may say more about.
     """
-    critical = [each for one in stored for each in one.findings if each.level == "critical"]
-    if not critical:
-        return facts
+    findings = [each for one in stored for each in one.findings]
     alone = [
         {"name": each.path, "where": f"rows in the file: {each.what}", "rows": [1, 1]}
-        for each in critical
-        if each.rule in ROWS
+        for each in findings
+        if each.level == "critical" and each.rule in ROWS
     ]
     if alone:
-        facts = facts.with_groups("smallest_group", alone).opened([STORED_ROWS])
-    return facts.opened([STORED_LABELS])
+        facts = facts.with_groups("smallest_group", alone)
+    unused: dict[About, Unused] = {}
+    for each in findings:
+        said = about(each)
+        if said and said not in unused:
+            unused[said] = Unused(not_carried(each), OPENS[said])
+    return facts.opened(list(unused.values()))
+
+
+def not_carried(one: Finding) -> str:
+    """Return that a finding's values are in no statement, in a sentence."""
+    if one.level == "unknown":
+        return f"nobody knows what {one.path} is ({one.what}): training rows may be in it"
+    return f"no statement carries what {one.path} says ({one.what})"
 
 
 def of_resamples(release: EncodedRelease, facts: Facts) -> Facts:

@@ -336,7 +336,7 @@ def padding_bytes(array: np.ndarray[Any, Any]) -> int:
         return 0
     used = np.zeros(array.dtype.itemsize, dtype=bool)
     for name in names:
-        inner, offset = array.dtype.fields[name][:2]  # type: ignore[index]  # it has the fields that it names
+        inner, offset = array.dtype.fields[name][:2]
         used[offset : offset + inner.itemsize] = True
     if used.all():
         return 0
