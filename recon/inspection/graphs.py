@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from recon.inspection.documents.documents import document_findings
+from recon.inspection.documents.leftovers import odd_findings
 from recon.inspection.findings.claims import CLAIMS, MIDWAY
 from recon.inspection.findings.findings import Finding, merged, not_understood
 from recon.inspection.findings.rules import Rule, rules_of
 from recon.inspection.findings.severity import GRAVE, about, of_object
 from recon.inspection.ledger.entries import Ledger
 from recon.inspection.objects.blobs import DEEPEST, blob_findings, is_rule_list
-from recon.inspection.objects.entries import object_entries
+from recon.inspection.objects.entries import Said, object_entries
 from recon.inspection.objects.generic import examples, lone_tree_rows, rows_known, table_finding
 from recon.inspection.objects.seeding import seed_findings
 from recon.inspection.objects.traversal import Place, described, entries_of, things_of, traverse
@@ -63,7 +64,9 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> Graph:
     known.update(seeds.rows)
     known.update(lone_tree_rows(things))
     matched = matches(places)
-    told = {id(p): ("unused", about(one), one.follows) for held, one in matched if _is_sure(held, one) for p in held}
+    told: dict[int, Said] = {
+        id(p): ("unused", about(one), one.follows) for held, one in matched if _is_sure(held, one) for p in held
+    }
     tables = [(p, one) for p in places if (one := table_finding(p)) is not None]
     told |= {id(p): ("unused", "rows", one.follows) for p, one in tables}
     told |= {id(p): ("unused", "", "a seed") for p in seeds.told}
@@ -174,7 +177,8 @@ def _opened(data: bytes, path: str, memory: int, depth: int) -> list[Finding] | 
     """Return what bytes of a known kind give away, None for all others."""
     stored = open_stored(data, memory)
     if stored is not None:
-        return inside(path, stored.format, inspect_graph(stored.root, memory, depth + 1).findings)
+        found = inspect_graph(stored.root, memory, depth + 1).findings
+        return inside(path, stored.format, [*found, *odd_findings(stored.odd, stored.format)])
     packed = joblib_files.compression(data)
     if packed in {"zlib", "gzip", "bz2", "xz", "lzma"}:
         content = joblib_files.decompress(data, packed, memory)

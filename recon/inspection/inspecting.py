@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from recon.files.budget import within
 from recon.files.locating import companions, located
 from recon.inspection.documents.documents import document_findings
-from recon.inspection.documents.leftovers import member_leftovers
+from recon.inspection.documents.leftovers import member_leftovers, odd_findings
 from recon.inspection.documents.published import completed, draft_findings, rows_of
 from recon.inspection.findings.findings import EXAMPLES, LEVELS, Finding, Level, merged, not_understood, plain
 from recon.inspection.findings.leaf_values import boosted
@@ -20,6 +20,7 @@ from recon.inspection.findings.severity import graded
 from recon.inspection.graphs import inspect_graph
 from recon.inspection.ledger.entries import Ledger
 from recon.stored.containers import Stored, open_stored, unpacked
+from recon.stored.pickled.joblib_files import header_bytes
 from solvers.display.displayed import LINES, NAME, Displayed, Facts, many
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.escaping import named, shown_lines
@@ -134,6 +135,7 @@ def inspect_stored(stored: Stored, data: bytes, file: str, memory: int) -> Inspe
     """Return the inspection of an opened file, `data` its content as it stands."""
     graph = inspect_graph(stored.root, memory)
     found = graph.findings + (member_leftovers(data) if stored.format == "skops" else [])
+    found += odd_findings(stored.odd, stored.format)
     trees = any(one.rule in TREES for one in found)
     rows, findings = completed(graph.rows, found, data, memory, trees and boosted(graph.classes))
     return Inspection(file, stored.format, stored.sha256, rows, tuple(findings), graph.ledger)
@@ -148,6 +150,7 @@ def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
     else:
         kind, rows, findings = known
         rows, findings = completed(rows, findings, content, memory, boosted([kind]))
+    findings = [*findings, *odd_findings(header_bytes(data), "gzip")]
     kind += "" if len(content) == len(data) else ", gzip"
     return Inspection(file, kind, hashlib.sha256(data).hexdigest(), rows, tuple(findings))
 

@@ -28,13 +28,14 @@ class Stored:
     """A stored file: its format ("pickle", "joblib", "joblib, zlib", "skops"), its root, and what identifies it.
 
     `root` is raw (see `recon.stored.objects.things`); `protocol` is the one that `write_pickle` would keep; `sha256` is
-    of the file as it stands.
+    of the file as it stands. `odd`: bytes of the container that the root does not reach.
     """
 
     format: str
     root: Any
     sha256: str
     protocol: int
+    odd: int = 0
 
 
 def is_pickle(data: bytes) -> bool:
@@ -68,7 +69,7 @@ def _opened(data: bytes, memory: int) -> Stored | None:
         raise ReleaseError(f"the file is {what}, which is not read: save it again with compress=3")
     if data[:4] == b"PK\x03\x04":
         root = skops_files.read_skops(data, memory)
-        return None if root is None else Stored("skops", root[0], digest, 5)
+        return None if root is None else Stored("skops", root[0], digest, 5, skops_files.odd_bytes(data))
     if packed is None:
         if not is_pickle(data):
             return None
@@ -79,5 +80,6 @@ def _opened(data: bytes, memory: int) -> Stored | None:
         content = joblib_files.decompress(data, packed, memory)
     if len(content) > memory:
         raise ReleaseError(f"the file holds more than the {shown(memory)} allowed (--memory)")
-    root, protocol, arrays = joblib_files.read_joblib(content, Budget(memory))
-    return Stored(("joblib" if arrays else "pickle") + (f", {packed}" if packed else ""), root, digest, protocol)
+    root, protocol, arrays, odd = joblib_files.read_joblib(content, Budget(memory))
+    odd += joblib_files.header_bytes(data)
+    return Stored(("joblib" if arrays else "pickle") + (f", {packed}" if packed else ""), root, digest, protocol, odd)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from recon.console.output import parse_memory, print_json, print_lines, write_te
 from recon.console.suggesting import suggestion
 
 if TYPE_CHECKING:
+    from recon.inspection.inspecting import Inspection
     from recon.inspection.stripping import Stripped
 
 ModelFiles = Annotated[
@@ -32,29 +34,58 @@ ReportFile = Annotated[
 ]
 
 
+Whole = Annotated[bool, typer.Option("--all", help="List everything in the file, with its status and bytes.")]
+Rows = Annotated[
+    str | None, typer.Option("--data", metavar="CSV", help="Search the values of these rows in the file, one by one.")
+]
+
+
 def inspect(
-    files: ModelFiles, strip: StripTo = None, json: Json = False, out: ReportFile = None, memory: ReadingMemory = "1G"
-) -> None:
+    files: ModelFiles, strip: StripTo = None, data: Rows = None, whole: Whole = False, json: Json = False,
+    out: ReportFile = None, memory: ReadingMemory = "1G",
+) -> None:  # fmt: skip
     """List what released files store outright of their training data; nothing in them is run."""
     from recon.files.locating import located
     from recon.inspection.inspecting import beside, inspect_bytes, read_file
 
     limit = parse_memory(memory)
     if len(files) > 1:
-        if strip is not None:
-            raise typer.BadParameter("--strip copies one file: give one")
+        if strip is not None or data is not None or whole:
+            raise typer.BadParameter("--strip, --data and --all look at one file: give one")
         raise typer.Exit(several(files, limit, json, out))
-    name, data = read_file(files[0])
-    found = beside(name, inspect_bytes(data, name, limit))
+    name, content = read_file(files[0])
+    found = beside(name, inspect_bytes(content, name, limit))
+    if data is not None:
+        found = with_rows(found, content, data, limit)
     if not json:
-        write_text(found.to_text() + "\n", out)
-    more: dict[str, object] = {}
+        lines = ["", *found.ledger.to_text()] if whole else []
+        write_text("\n".join([found.to_text(), *lines]) + "\n", out)
+    more: dict[str, object] = {"ledger": [one.to_json() for one in found.ledger.entries]} if whole else {}
     try:
         if strip is not None:
-            more = copied(data, located(name)[0], strip, limit, json)
+            more |= copied(content, located(name)[0], strip, limit, json)
     finally:  # the findings of a file are told even where no copy can be made
         if json:
             print_json(found.to_json() | more, out)
+
+
+def with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Inspection:
+    """Return the inspection with what stands in the file of the rows in a CSV file."""
+    import pandas as pd
+
+    from recon.inspection.findings.severity import graded
+    from recon.inspection.searching import searched
+    from recon.stored.containers import open_stored
+    from solvers.foundation.errors import ReleaseError, Unsupported
+
+    stored = open_stored(content, memory)
+    if stored is None:
+        raise Unsupported("--data searches pickle, joblib and skops files: save the model as one of these")
+    try:
+        rows = pd.read_csv(data)
+    except (OSError, ValueError) as error:
+        raise ReleaseError(f"is no table of rows ({error})", file=data) from None
+    return replace(found, findings=tuple(graded([*found.findings, *searched(stored.root, rows)])))
 
 
 def several(files: list[str], memory: int, json: bool, out: str | None) -> int:

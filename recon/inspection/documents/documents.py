@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 from recon.files.budget import current, parsed_json
+from recon.formats.release.reading import no_doubles
 from recon.inspection.documents.json_models import hessians, json_findings
 from recon.inspection.documents.leftovers import text_leftovers
 from recon.inspection.documents.pmml_findings import pmml_findings
@@ -57,7 +58,7 @@ def _json(data: bytes, text: str, head: str) -> Found | None:
     """Return what JSON says, release files as their own reader reads them; what only begins like JSON is printed."""
     parsed_json(text)
     try:
-        content = json.loads(text.lstrip("\ufeff"))
+        content = json.loads(text.lstrip("\ufeff"), object_pairs_hook=no_doubles)
     except RecursionError:
         raise ReleaseError("the JSON is nested too deeply") from None
     except ValueError:

@@ -9,6 +9,7 @@ from typing import Any
 from recon.formats.boosters.catboost.file import looks_like_catboost_json
 from recon.inspection.documents.booster_text import category_findings, counts_finding
 from recon.inspection.documents.catboost_findings import catboost_json
+from recon.inspection.documents.leftovers import name_findings
 from recon.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
 
 Found = tuple[str, int | None, list[Finding]]
@@ -40,12 +41,14 @@ def json_findings(content: Any) -> Found | None:
     if not isinstance(content, dict):
         return None
     if "tree_info" in content and "feature_names" in content:
-        return "LightGBM dump", None, [*_lightgbm(content), *_others(content, _LIGHTGBM, "")]
+        names = name_findings(content["feature_names"], "feature_names")
+        return "LightGBM dump", None, [*_lightgbm(content), *_others(content, _LIGHTGBM, ""), *names]
     if isinstance(content.get("learner"), dict):
         learner = content["learner"]
         attributes = learner.get("attributes")
         unread = _others(content, _XGBOOST, "") + _others(learner, _LEARNER, "learner.")
         unread += _others(attributes if isinstance(attributes, dict) else {}, _ATTRIBUTES, "learner.attributes.")
+        unread += name_findings(learner.get("feature_names"), "learner.feature_names")
         return "XGBoost model", None, [*_xgboost(learner), *unread]
     if looks_like_catboost_json(content):
         kind, rows, found = catboost_json(content)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from typing import Any
 
 from recon.inspection.findings.findings import Finding, not_understood
 
@@ -27,7 +28,45 @@ LINES = {
     r"|shrinkage|cat_boundaries|cat_threshold|leaf_const|num_features|leaf_features|leaf_coeff)=.*|average_output"
     r"|pandas_categorical:.*|\s*",
 }
+ODD = 8  # bytes
+LONGEST = 100  # characters of the name of a feature, class, node or rule
+_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
+_MANY = 4  # numbers from which on a name is a list of them
+_PARAMETER = re.compile(r"\[([\w ]+): (.*)\]")  # of LightGBM
+_LISTS = {
+    "monotone_constraints",
+    "interaction_constraints",
+    "feature_contri",
+    "label_gain",
+    "max_bin_by_feature",
+    "eval_at",
+    "metric",
+    "categorical_feature",
+    "ignore_column",
+}
 _IMPORTANCE = re.compile(r"\S+=\d+(\.\d+)?")  # what follows "feature_importances:"
+
+
+def free_texts(content: Any, most: int = LONGEST) -> list[str]:
+    """Return the texts in parsed JSON, keys too, that are longer than names are, or lists of numbers. Iterative."""
+    found, stack = [], [content]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, str):
+            if len(one) > most or len(_NUMBERS.findall(one)) >= _MANY:
+                found.append(one)
+        elif isinstance(one, dict):
+            stack += [*one, *one.values()]
+        elif isinstance(one, list):
+            stack += one
+    return found
+
+
+def name_findings(names: Any, path: str) -> list[Finding]:
+    """Return that names of nodes, rules, features or classes are longer than names are, or hold lists of numbers."""
+    texts = free_texts(names)
+    size = sum(len(one.encode("utf-8", "replace")) for one in texts)
+    return [not_understood(path, size, "a text" if len(texts) == 1 else f"{len(texts):,} texts")] if texts else []
 
 
 def text_leftovers(kind: str, text: str) -> list[Finding]:
@@ -42,11 +81,24 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     odd = [i for i, line in enumerate(lines) if not known.fullmatch(line)]
     if kind.startswith("LightGBM"):
         odd = [i for i in odd if not (_IMPORTANCE.fullmatch(lines[i]) and lines[i].rpartition("=")[0] in features)]
+    found = _lightgbm_texts(lines) if kind.startswith("LightGBM") else []
     if not odd:
-        return []
+        return found
     size = sum(len(lines[i].encode("utf-8", "replace")) for i in odd)
     lines_of = "1 line" if len(odd) == 1 else f"{len(odd):,} lines"
-    return [not_understood(f"line {odd[0] + 1}", size, f"{lines_of} of text")]
+    return [not_understood(f"line {odd[0] + 1}", size, f"{lines_of} of text"), *found]
+
+
+def _lightgbm_texts(lines: list[str]) -> list[Finding]:
+    """Return what stands in the names of LightGBM's features and in parameters that hold texts."""
+    found = []
+    for line in lines:
+        if line.startswith("feature_names="):
+            found += name_findings(line[14:].split(), "feature_names")
+        said = _PARAMETER.fullmatch(line)
+        if said is not None and said.group(1) not in _LISTS:
+            found += name_findings(said.group(2), f"parameters.{said.group(1)}")
+    return found
 
 
 def member_leftovers(data: bytes) -> list[Finding]:
@@ -62,3 +114,12 @@ def member_leftovers(data: bytes) -> list[Finding]:
     odd = {name: size for name, size in sizes.items() if name != "schema.json" and name not in named}
     odd |= {"(comment)": comment} if comment else {}
     return [not_understood(f"(member {name[:80]})", size, "an archive's member") for name, size in odd.items()]
+
+
+def odd_findings(size: int, form: str, path: str = "") -> list[Finding]:
+    """Return that bytes of a container belong to nothing in it: popped values, gaps, notes in headers."""
+    return (
+        []
+        if size <= ODD
+        else [not_understood(f"{path}(beside the content)", size, f"a {form} that nothing in it reaches")]
+    )

@@ -15,6 +15,9 @@ from recon.inspection.findings.findings import EXAMPLES, Finding, not_understood
 from solvers.foundation.errors import ReleaseError
 
 Found = tuple[str, int | None, list[Finding]]
+MOST_NOTES = 200  # characters of comments and processing instructions
+TEXTS = frozenset(["Array", "Timestamp", "Annotation", "REAL-Entries", "INT-Entries", "Indices", "Matrix"])
+LONGEST_VALUE = 400  # characters of an attribute
 DEEPEST = 1_000  # elements inside each other
 _SUPPRESS = "round or suppress the counts, or leave them out: predictions do not read recordCount of a node"
 
@@ -34,6 +37,7 @@ class _Reader:
         self.leaves: float | None = 0.0  # rows of the first tree's leaves
         self.root = ""
         self.extra = 0
+        self.notes = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition(":")[2]
@@ -44,6 +48,7 @@ class _Reader:
             raise ReleaseError(f"the XML is nested more than {DEEPEST:,} deep")
         if "Extension" in self.above:
             self.extra += sum(map(len, attributes.values()))
+        self.notes += sum(len(v) for v in attributes.values() if len(v) > LONGEST_VALUE)
         if name == "Application":
             self.by = attributes.get("name", "")
         elif name == "DataField":
@@ -85,6 +90,11 @@ class _Reader:
     def text(self, data: str) -> None:
         if "Extension" in self.above:
             self.extra += len(data.strip())
+        elif "InlineTable" not in self.above and not (self.above and self.above[-1] in TEXTS):
+            self.notes += len(data.strip())
+
+    def beside(self, *parts: str) -> None:
+        self.notes += sum(len(part.strip()) for part in parts)
 
     def end(self, tag: str) -> None:
         if self.above.pop() == "Node" and self.nodes and self.rows is None:
@@ -107,6 +117,7 @@ def pmml_findings(data: bytes) -> Found | None:
     parser, reader = expat.ParserCreate(), _Reader()
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
     parser.CharacterDataHandler = reader.text
+    parser.CommentHandler, parser.ProcessingInstructionHandler = reader.beside, reader.beside
     parser.EntityDeclHandler = parser.ExternalEntityRefHandler = _refused
     try:
         parser.Parse(data, True)
@@ -163,4 +174,6 @@ def _findings(reader: _Reader) -> list[Finding]:
              "the training rows of every cluster", "remove the attribute size")  # fmt: skip
     if reader.extra:
         found.append(not_understood("Extension", reader.extra, "extensions, which each program writes for itself,"))
+    if reader.notes > MOST_NOTES:
+        found.append(not_understood("(comments)", reader.notes, "comments and instructions"))
     return found

@@ -6,9 +6,11 @@ The rules of the inspection name what an object stores; a list of rules or a dra
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from recon.inspection.documents.leftovers import name_findings
 from recon.inspection.findings.findings import Finding, Level
 from recon.inspection.findings.leaf_values import leaf_value_findings
 from recon.inspection.findings.severity import graded, is_counting, of_draft, of_models, with_sizes
@@ -96,6 +98,7 @@ def release_findings(data: bytes) -> Found:
             text = "how often each training row is in each tree's bag, by its position in the training file"
             place = f"{path}.multiplicities"
             found.append(Finding("high", "bags", place, stated.kind, text, "leave multiplicities out"))
+    found += name_findings(json.loads(data.decode("utf-8-sig")), "(texts)")
     return "release file", rows.low if rows is not None and rows.exact else None, found
 
 

@@ -157,7 +157,7 @@ def _status(held: Held, free: set[str], read_whole: bool) -> Said:
     decision, fits = decided(kind, attribute), known(kind, attribute)
     if empty and (decision is not None or fits is not None or not isinstance(value, (bool, type(None)))):
         return HOLDS_NOTHING
-    if decision is not None and decision.about not in {"", "listed"}:
+    if decision is not None and decision.about and decision.about != "listed":
         return "unused", decision.about, decision.why
     if decision is None and (fits is None or (fits.same is False and not fits.per_row())):
         return NOT_KNOWN

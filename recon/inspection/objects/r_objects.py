@@ -1,4 +1,4 @@
-"""What an R model in an .rds file gives away: labels, leaves, data frames, and what its formula drags along.
+"""What R objects in .rds and .RData files give away: labels, leaves, data frames, and what formulas drag along.
 
 Which parts of which class hold rows: the documentation of rpart (rpart.object), stats (lm, glm), randomForest, caret,
 e1071, ranger, gbm and party. Paths are R expressions for the object `m` that readRDS gives.
@@ -7,6 +7,7 @@ e1071, ranger, gbm and party. Paths are R expressions for the object `m` that re
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,115 +53,306 @@ PARTS: dict[str, dict[str, tuple[Level, str]]] = {
     },
     "ranger": {
         "predictions": _FITTED, "inbag.counts": ("high", "how often each row is in each tree's bag"),
+        "terminal.class.counts": ("high", "the shares of the classes among the rows of every leaf of every tree"),
     },
     "gbm": {"data": _ROWS, "fit": _FITTED, "valid.error": ("info", "the error after every tree")},
     "knn3": {"learn": _ROWS}, "kknn": {"data": _ROWS}, "party": {"data": _ROWS, "fitted": _FITTED},
+    "coxph": {**_LINEAR, "y": ("critical", "time and status of every training row"), "linear.predictors": _FITTED},
+    "survreg": _LINEAR, "polr": _LINEAR, "multinom": _LINEAR, "nnet": _LINEAR, "gam": _LINEAR, "loess": _LINEAR,
+    "nls": _LINEAR, "smooth.spline": {"data": _ROWS, "x": _ROWS, "y": _LABELS, "w": _FITTED, "yin": _LABELS},
+    "prcomp": {"x": ("critical", "the coordinates of every training row: with m$rotation, the row itself")},
+    "princomp": {"scores": ("critical", "the coordinates of every training row: with m$loadings, the row itself")},
+    "kmeans": {"cluster": ("high", "the cluster of every training row, in file order"),
+               "centers": ("medium", "the mean of the rows of every cluster"),
+               "size": ("medium", "the rows of every cluster")},
+    "hclust": {"labels": ("critical", "the name of every training row"), "merge": _FITTED, "order": _FITTED,
+               "height": _FITTED},
+    "density": {"x": ("medium", "where the density was computed: from below the smallest value to above the largest"),
+                "y": ("medium", "the density there"), "bw": ("medium", "the bandwidth, from the spread of the rows")},
+    "ecdf": {"x": ("critical", "the sorted values of a column"), "y": _FITTED},
 }  # fmt: skip
 
-# Parts that are the model, or say how it was made.
-_MODEL = """
-call terms control functions splits csplit cptable variable.importance numresp parms ordered method xlevels contrasts
-coefficients rank df.residual df.null assign offset family deviance aic null.deviance iter prior.weights converged
-boundary formula R na.action forest type ntree mtry importance importanceSD classes err.rate confusion test mse rsq
-nclasses levels kernel cost degree gamma coef0 nu epsilon sparse scaled y.scale nSV tot.nSV labels rho coefs compprob
-probA probB sigma isnumeric num.trees num.independent.variables min.node.size prediction.error treetype splitrule
-replace importance.mode num.samples dependent.variable.name max.depth finalModel bestTune results modelInfo modelType
-metric preProcess times perfNames maximize resampledCM resample dots coefnames node
-"""
+# Parts of models of the classes above that are functions of all rows, or settings: no row of its own stands in them.
+# Each is bounded by MOST bytes, and has fewer entries than there are training rows.
+_AGGREGATES = frozenset(
+    [
+        "call",
+        "terms",
+        "control",
+        "functions",
+        "splits",
+        "csplit",
+        "cptable",
+        "variable.importance",
+        "numresp",
+        "parms",
+        "ordered",
+        "method",
+        "xlevels",
+        "contrasts",
+        "coefficients",
+        "rank",
+        "df.residual",
+        "df.null",
+        "assign",
+        "offset",
+        "family",
+        "deviance",
+        "aic",
+        "null.deviance",
+        "iter",
+        "converged",
+        "boundary",
+        "formula",
+        "R",
+        "forest",
+        "type",
+        "ntree",
+        "mtry",
+        "importance",
+        "importanceSD",
+        "classes",
+        "err.rate",
+        "confusion",
+        "test",
+        "mse",
+        "rsq",
+        "nclasses",
+        "levels",
+        "kernel",
+        "cost",
+        "degree",
+        "gamma",
+        "coef0",
+        "nu",
+        "epsilon",
+        "sparse",
+        "scaled",
+        "y.scale",
+        "nSV",
+        "tot.nSV",
+        "labels",
+        "rho",
+        "coefs",
+        "compprob",
+        "probA",
+        "probB",
+        "sigma",
+        "isnumeric",
+        "num.trees",
+        "num.independent.variables",
+        "min.node.size",
+        "prediction.error",
+        "treetype",
+        "splitrule",
+        "replace",
+        "importance.mode",
+        "num.samples",
+        "dependent.variable.name",
+        "max.depth",
+        "finalModel",
+        "bestTune",
+        "results",
+        "modelInfo",
+        "modelType",
+        "metric",
+        "preProcess",
+        "times",
+        "perfNames",
+        "maximize",
+        "resampledCM",
+        "resample",
+        "dots",
+        "coefnames",
+        "node",
+        "sdev",
+        "rotation",
+        "center",
+        "scale",
+        "loadings",
+        "totss",
+        "withinss",
+        "tot.withinss",
+        "betweenss",
+        "ifault",
+        "var",
+        "loglik",
+        "score",
+        "means",
+        "concordance",
+        "lambda",
+        "dev.ratio",
+        "convInfo",
+        "dataClasses",
+        "n",
+        "data.name",
+        "has.na",
+        "dist.method",
+        "n.obs",
+        "zeta",
+        "lev",
+        "edf",
+        "nevent",
+        "assign2",
+        "wald.test",
+        "info",
+        "timefix",
+        "df",
+        "pars",
+    ]
+)
+MOST = 4_096  # bytes of an aggregate, and of the constants of all code
+LONGEST = 64  # characters of a text that is a name
+_NA = -(1 << 31)  # of integers
+OPCODES = 160  # of R's compiled code, of which there are fewer
+SHORT = 4  # entries of a constant in code
+_VECTORS = frozenset(["integer", "double", "logical", "complex", "raw", "character", "text"])
+_CODE = frozenset(["call", "closure", "code", "promise"])
+_FORM = frozenset(["names", "dim", "dimnames", "class", "levels", "row.names", "tsp", "comment"])  # of a vector
 
 
 def r_findings(data: bytes, memory: int) -> Found:
-    """Return kind, number of training rows and findings of an .rds file."""
+    """Return kind, number of training rows and findings of an .rds or .RData file."""
     root = read_rds(data, memory)
     kind = "R " + (root.classes[0] if root.classes else root.kind)
     known = next((PARTS[c] for c in root.classes if c in PARTS), {})
     rows = _rows(root, known)
-    found, reported = [], set()
-    for name, part in root.parts:
-        if name in known and part.kind != "nothing":
-            level, follows = known[name]
-            reported.add(id(part))
-            fix = f"m${name} <- NULL: predict() does not need it" if level != "medium" else "part of the model"
-            found.append(
-                Finding(
-                    level,
-                    f"r-{name}",
-                    f"m${name}",
-                    _described(part),
-                    follows,
-                    fix,
-                    False,
-                    _examples(part),
-                    entries=_entries(part),
-                )
-            )
-    tables = list(_tables(root, reported, rows))
-    found += tables
-    seen = {one.path for one in tables}
-    for name, part in _others(root, known):
-        size = _size(part, reported, seen)
-        if size:
-            found.append(not_understood(f"m${name}" if name else "m", size, "R values"))
-    return kind + " (.rds)", rows, found
+    found: list[Finding] = []
+    unread: dict[str, int] = {}
+    code = 0
+    for one in _vectors(root, known):
+        finding = _told(one, known) if one.told else _frame(one.path, one.part, one.kept)
+        if finding is None and not one.code:
+            finding = _long(one.path, one.part, one.kept, rows)
+        if finding is not None:
+            found.append(finding)
+        elif one.code and _is_constant(one):
+            code += 0 if _is_instructions(one) else _bytes(one.part)
+        elif not (one.aggregate and _is_bounded(one.part, rows)):
+            unread[one.top] = unread.get(one.top, 0) + _bytes(one.part)
+    if code > MOST:
+        unread["code"] = code
+    found += [not_understood(path, size, "R values") for path, size in unread.items() if size]
+    return kind + (" (.RData)" if data[:3] in {b"RDX", b"RDA"} else " (.rds)"), rows, found
 
 
-def _others(root: RObject, known: dict[str, tuple[Level, str]]) -> list[tuple[str, RObject]]:
-    """Return the parts of an object of which nothing says what they hold: all of one whose class is not known."""
-    if not known:
-        return root.parts if root.parts else [("", root)]
-    return [(name, part) for name, part in root.parts if name not in known and name not in _MODEL.split()]
+@dataclass(frozen=True)
+class _Vector:
+    """A vector or table below the root: its path, the part of the root that it belongs to, what it stands in."""
+
+    path: str
+    part: RObject
+    top: str
+    kept: str = ""
+    told: str = ""
+    code: bool = False
+    aggregate: bool = False
 
 
-def _size(part: RObject, reported: set[int], seen: set[str]) -> int:
-    """Return the bytes of the vectors below an object, code and what was told already left out; each object once."""
-    total, stack, met = 0, [part], set(reported)
+def _vectors(root: RObject, known: dict[str, tuple[Level, str]]) -> Iterator[_Vector]:
+    """Yield every vector below the root, tables and known parts as one; attributes, environments and code too.
+
+    Each object once, iterative.
+    """
+    stack = [_Vector("m", root, "m")]
+    seen: set[int] = set()
     while stack:
         one = stack.pop()
-        one = one.values if one.kind == "reference" else one
-        if id(one) in met or one.kind in {"code", "symbol", "nothing", "namespace", "call", "closure", "promise"}:
+        part = one.part.values if one.part.kind == "reference" else one.part
+        if id(part) in seen or part.kind in {"symbol", "nothing", "namespace", "builtin"}:
             continue
-        met.add(id(one))
-        if "data.frame" in one.classes and seen:
-            continue  # a finding of its own
-        if one.kind in {"integer", "double", "logical", "complex", "raw"} and one.values is not None:
-            total += 8 * len(one.values)
-        elif one.kind == "character":
-            total += sum(len(v) for v in one.values if isinstance(v, str))
-        stack += [v for _, v in one.parts]
-    return total
+        seen.add(id(part))
+        one = replace(one, part=part)
+        if one.told or ("data.frame" in part.classes and part.values):
+            yield one
+            continue
+        if part.kind in _VECTORS or part.kind == "unknown":
+            yield one
+        stack.extend(reversed(list(_below(one, root, known))))
+
+
+def _below(one: _Vector, root: RObject, known: dict[str, tuple[Level, str]]) -> Iterator[_Vector]:
+    """Yield what stands right below an object: its attributes, and its parts."""
+    part = one.part
+    inside = f"environment {one.path}" if part.kind == "environment" else one.kept
+    code = (one.code or part.kind in _CODE) and part.kind != "environment"
+    aggregate = one.aggregate and part.kind != "environment"
+    for name, value in part.attributes.items():
+        form = name in _FORM and part.kind != "environment"
+        yield _Vector(f'attr({one.path}, "{name}")', value, one.top, inside, "", code, aggregate or form)
+    for number, (name, value) in enumerate(part.parts):
+        path = one.path if part.kind == "promise" else _step(one.path, name, number)
+        top = path if part is root else one.top
+        if name == "(environment)" or part.kind == "environment":
+            yield _Vector(path, value, path if name else top, inside)
+            continue
+        told = name if name in known and value.kind != "nothing" and (part is root or name in _NESTED) else ""
+        mine = aggregate or (part is root and bool(known) and name in _AGGREGATES)
+        yield _Vector(path, value, top, inside, told, code, mine)
+
+
+_NESTED = frozenset(["terminal.class.counts"])  # known parts that do not stand right in the model
+
+
+def _told(one: _Vector, known: dict[str, tuple[Level, str]]) -> Finding:
+    """Return the finding of a part that is known for its class."""
+    level, follows = known[one.told]
+    fix = f"m${one.told} <- NULL: predict() does not need it" if level != "medium" else "part of the model"
+    return Finding(level, f"r-{one.told}", one.path, _described(one.part), follows, fix, False, _examples(one.part),
+                   entries=_entries(one.part))  # fmt: skip
+
+
+def _bytes(part: RObject) -> int:
+    """Return the bytes of a vector: eight a number, texts by their characters."""
+    if part.values is None:
+        return 0
+    if part.kind in {"character", "text"}:
+        texts = [part.values] if isinstance(part.values, str) else part.values
+        return sum(len(v) for v in texts if isinstance(v, str))
+    return len(part.values) if part.kind == "raw" else 8 * int(np.size(part.values))
+
+
+def _is_constant(one: _Vector) -> bool:
+    """Return whether a vector in code is as short as constants are, or instructions with places in the code only."""
+    part = one.part
+    if part.values is None:
+        return True
+    if part.kind in {"character", "text"}:
+        texts = [part.values] if isinstance(part.values, str) else part.values
+        return len(texts) <= SHORT and all(v is None or len(v) <= LONGEST for v in texts)
+    size = int(np.size(part.values))
+    if _is_instructions(one):
+        return bool((((part.values >= -1) & (part.values < max(OPCODES, size))) | (part.values == _NA)).all())
+    return size <= SHORT
+
+
+def _is_instructions(one: _Vector) -> bool:
+    """Return whether a vector is the instructions of compiled code, or says to which expressions they belong."""
+    indexes = {"expressionsIndex", "srcrefsIndex"} & set(one.part.classes)
+    return one.part.kind == "integer" and (one.path.endswith("(instructions)") or bool(indexes))
+
+
+def _is_bounded(part: RObject, rows: int | None) -> bool:
+    """Return whether a part that is a function of all rows is small, with names no longer than names are."""
+    if part.kind in {"character", "text"}:
+        texts = [part.values] if isinstance(part.values, str) else part.values or []
+        if any(v is not None and len(v) > LONGEST for v in texts):
+            return False
+    return _bytes(part) <= MOST
 
 
 def _rows(root: RObject, known: dict[str, tuple[Level, str]]) -> int | None:
-    """Return the number of training rows: what the vectors with one value per row have in common."""
+    """Return the number of training rows: what is stated, else of the vectors and matrices with one line per row."""
+    parts = dict(root.parts)
+    stated = parts.get("n")
+    if stated is not None and stated.kind in {"integer", "double"} and len(stated.values) == 1 and known:
+        return int(stated.values[0]) if np.isfinite(stated.values[0]) else None
     sizes = [
-        len(part.values) for name, part in root.parts
+        _entries(part) for name, part in root.parts
         if name in {"where", "y", "residuals", "fitted.values", "predicted", "oob.times", "fitted"}
-        and part.kind in {"integer", "double", "character", "logical"}
+        and part.kind in {"integer", "double", "character", "logical"} and "density" not in root.classes
     ]  # fmt: skip
-    return max(sizes, default=None)
-
-
-def _tables(root: RObject, reported: set[int], rows: int | None) -> Iterator[Finding]:
-    """Yield data frames anywhere below the root, and what environments hold; iterative, each object once."""
-    stack: list[tuple[str, RObject, str]] = [("m", root, "")]
-    seen: set[int] = set()
-    while stack:
-        path, part, kept = stack.pop()
-        part = part.values if part.kind == "reference" else part
-        if id(part) in seen or part.kind in {"code", "symbol", "nothing", "namespace"}:
-            continue
-        seen.add(id(part))
-        if id(part) not in reported and part is not root:
-            finding = _frame(path, part, kept) or _long(path, part, kept, rows)
-            if finding is not None:
-                yield finding
-                continue
-        inside = f"environment {path}" if part.kind == "environment" else kept
-        below = [(f'attr({path}, "{n}")', v, inside) for n, v in part.attributes.items() if n not in {"names", "class"}]
-        below += [
-            (path if part.kind == "promise" else _step(path, n, i), v, inside) for i, (n, v) in enumerate(part.parts)
-        ]
-        stack.extend(reversed(below))
+    return max((n for n in sizes if n is not None), default=None)
 
 
 def _step(path: str, name: str, number: int) -> str:
@@ -170,6 +362,8 @@ def _step(path: str, name: str, number: int) -> str:
         return f"environment({path})"
     if name == "(body)":
         return f"body({path})"
+    if name == "(instructions)":
+        return f"{path}(instructions)"
     if not name:
         return f"{path}[[{number + 1}]]"
     return f"{path}${name}" if name.replace(".", "").replace("_", "").isalnum() else f"{path}$`{name}`"

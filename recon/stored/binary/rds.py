@@ -24,6 +24,7 @@ _LINE = 60  # bytes charged for a line of the ASCII form
 _NOTHING = {254, 253, 252, 251, 250, 242, 241}  # NULL, the global and base environments, and such
 _PAIRS = {2, 3, 5, 6, 17, 239, 240}  # pairlists, closures, promises, calls, dots
 _CODE_PAIRS = {2, 6, 239, 240, 244}
+_SEVERAL = (b"RDX2\n", b"RDX3\n", b"RDA2\n", b"RDA3\n")  # how .RData files begin: a pairlist of named objects
 _ESCAPES = {"n": "\n", "t": "\t", "v": "\v", "b": "\b", "r": "\r", "f": "\f", "a": "\a"}
 
 
@@ -52,7 +53,11 @@ class RObject:
             names = self.attributes.get("names")
             notes = names.values if names is not None and names.kind == "character" else []
             return [(str(notes[i] or "") if i < len(notes) else "", v) for i, v in enumerate(self.values)]
-        return list(self.values) if self.kind in {"pairlist", "environment", "call", "closure", "promise"} else []
+        return (
+            list(self.values)
+            if self.kind in {"pairlist", "environment", "call", "closure", "promise", "code", "pointer"}
+            else []
+        )
 
 
 def is_rds(data: bytes) -> bool:
@@ -61,6 +66,7 @@ def is_rds(data: bytes) -> bool:
     if packed in {"lz4", "old"}:
         return False
     head = data[:32] if packed is None else beginning(data, packed)[:32]
+    head = head[5:] if head[:5] in _SEVERAL else head
     return (head[:2] == b"X\n" and head[2:5] == b"\0\0\0") or re.match(rb"A\r?\n[23]\r?\n\d+\r?\n", head) is not None
 
 
@@ -73,6 +79,7 @@ def read_rds(data: bytes, memory: int = 1 << 30) -> RObject:
 def _unserialized(data: bytes, memory: int) -> RObject:
     packed = compression(data)
     content = data if packed is None else decompress(data, packed, memory)
+    content = content[5:] if content[:5] in _SEVERAL else content
     source: _Binary = _Binary(content) if content[:1] == b"X" else _Text(content)
     try:
         version = source.integer()
@@ -81,7 +88,10 @@ def _unserialized(data: bytes, memory: int) -> RObject:
             raise ReleaseError(f"version {version} of R's serialization is not read: saveRDS(m, version = 2)")
         if version == 3:
             source.text(source.integer())
-        return _Reader(source).item(0)
+        found = _Reader(source).item(0)
+        if source.rest():
+            raise ReleaseError(f"{source.rest():,} bytes follow the R object: they would be a second, unread content")
+        return found
     except RecursionError:
         raise ReleaseError("the R object is nested too deeply") from None
     except ReleaseError:
@@ -102,6 +112,10 @@ class _Binary:
         current().bytes(2 * size, "the R object")
         self.at += size
         return self.data[self.at - size : self.at]
+
+    def rest(self) -> int:
+        """Return how many bytes are left."""
+        return len(self.data) - self.at
 
     def integer(self) -> int:
         return int.from_bytes(self.take(4), "big", signed=True)
@@ -127,6 +141,10 @@ class _Text(_Binary):
         current().bytes(2 * len(data) + _LINE * data.count(b"\n"), "the R object")
         self.lines = data.decode("latin1").split("\n")
         self.at = 1
+
+    def rest(self) -> int:
+        """Return how many bytes are left, blank lines aside."""
+        return sum(len(line.strip()) for line in self.lines[self.at :])
 
     def line(self) -> str:
         if self.at >= len(self.lines):
@@ -250,6 +268,8 @@ class _Reader:
         while True:
             if flags & 0x200 or flags & 255 in {239, 240}:
                 held = dict(self.item(depth + 1).parts)
+                if attributes and held:
+                    found.append(("(attributes)", RObject("pairlist", list(held.items()))))
                 attributes = attributes or held
             tag = self.item(depth + 1) if flags & 0x400 else None
             if (flags & 255 == 3 and tag is not None) or (
@@ -296,11 +316,14 @@ class _Reader:
             self.source.integer()
             above, frame, table, held = (self.item(depth + 1) for _ in range(4))
             found.values = [("(enclosing)", above), *frame.parts]
+            noted = [one.attributes for one in (frame, table) if one.attributes]
+            found.values += [("(attributes)", RObject("pairlist", list(one.items()))) for one in noted]
+            found.values += [("(table)", table)] if table.kind not in {"list", "nothing"} else []
             found.values += [pair for bucket in table.values or [] if table.kind == "list" for pair in bucket.parts]
             found.attributes = dict(held.parts)
         elif kind == 22:
             found.kind = "pointer"
-            self.item(depth + 1), self.item(depth + 1)
+            found.values = [("", self.item(depth + 1)), ("", self.item(depth + 1))]
         return found
 
     def compact(self, depth: int) -> RObject:
@@ -327,16 +350,15 @@ class _Reader:
 
     def code(self, depth: int) -> RObject:
         """Read over compiled code; its constants may hold references that are numbered."""
-        self.item(depth + 1)
-        parts = []
+        parts = [("(instructions)", self.item(depth + 1))]
         for _ in range(max(0, self.source.integer())):
             kind = self.source.integer()
             if kind == 21:
-                parts.append(self.code(depth + 1))
+                parts.append(("", self.code(depth + 1)))
             elif kind in _CODE_PAIRS or kind == 243:
-                parts.append(self.code_pairs(kind, depth + 1))
+                parts.append(("", self.code_pairs(kind, depth + 1)))
             else:
-                parts.append(self.item(depth + 1))
+                parts.append(("", self.item(depth + 1)))
         return RObject("code", parts)
 
     def code_pairs(self, kind: int, depth: int) -> RObject:
@@ -354,7 +376,7 @@ class _Reader:
                 self.source.integer()
                 kind = self.source.integer()
             if kind in {239, 240}:
-                self.item(depth + 1)
+                found.append(("(attributes)", self.item(depth + 1)))
             tag = self.item(depth + 1)
             found.append((_symbol(tag), self.code_pairs(self.source.integer(), depth + 1)))
             kind = self.source.integer()

@@ -344,27 +344,38 @@ def padding_bytes(array: np.ndarray[Any, Any]) -> int:
     return int(np.count_nonzero(raw[:, ~used]))
 
 
-def weight(value: Any) -> int:
-    """Return the bytes of everything in a raw value, objects and their names too, each object once. Iterative."""
-    total, stack, met = 0, [value], set()
+def reached(value: Any) -> set[int]:
+    """Return the ids of everything in a raw value. Iterative."""
+    met: set[int] = set()
+    weight(value, met)
+    return met
+
+
+def weight(value: Any, met: set[int] | None = None) -> int:
+    """Return the bytes of everything in a raw value, objects and their names too, each once; not what was `met`.
+
+    Iterative. The ids of what was gone through are added to `met`.
+    """
+    total, stack = 0, [value]
+    met = set() if met is None else met
     while stack:
         one = stack.pop()
+        if id(one) in met or one is None or isinstance(one, (bool, float, complex)):
+            total += 8 * isinstance(one, (float, complex))
+            continue
+        met.add(id(one))
         if isinstance(one, (str, bytes, bytearray)):
             total += len(one)
-        elif isinstance(one, int) and not isinstance(one, bool):
+        elif isinstance(one, int):
             total += max(8, (one.bit_length() + 7) // 8)
-        elif isinstance(one, (float, complex)):
-            total += 8
         elif isinstance(one, np.ndarray):
             total += int(one.nbytes)
         elif isinstance(one, Name):
             total += len(str(one))
-        elif id(one) not in met:
-            met.add(id(one))
-            if isinstance(one, RawThing):
-                stack += [*one.args, *one.kwargs, *one.kwargs.values(), one.state, one.items, one.pairs]
-            elif isinstance(one, dict):
-                stack += [*one, *one.values()]
-            elif isinstance(one, (list, tuple, set, frozenset)):
-                stack += one
+        elif isinstance(one, RawThing):
+            stack += [*one.args, *one.kwargs, *one.kwargs.values(), one.state, one.items, one.pairs]
+        elif isinstance(one, dict):
+            stack += [*one, *one.values()]
+        elif isinstance(one, (list, tuple, set, frozenset)):
+            stack += one
     return total

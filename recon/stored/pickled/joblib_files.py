@@ -55,20 +55,40 @@ class JoblibMachine(Machine):
             inner = Machine(self.data, self.budget, self.at)
             found = inner.run()
             self.at = inner.at
+            self.odd += inner.odd
             return found
         if fields.get("numpy_array_alignment_bytes") is not None:
-            self.take(self.number(1))
+            self.odd += len(self.take(self.number(1)).strip(b"\xff"))
         array = shaped(self.data, dtype, fields.get("shape"), fields.get("order") == "F", self.at)
         self.at += array.nbytes
         return array
 
 
-def read_joblib(data: bytes, budget: Budget) -> tuple[Any, int, bool]:
-    """Return the root of a joblib file or plain pickle, its protocol, and whether it holds arrays of joblib."""
+def read_joblib(data: bytes, budget: Budget) -> tuple[Any, int, bool, int]:
+    """Return the root of a joblib file or plain pickle, its protocol, whether it holds arrays of joblib, odd bytes.
+
+    Odd are the bytes that the root does not reach, or that no pickler writes.
+    """
     machine = JoblibMachine(data, budget)
     root = machine.run()
     check_end(data, machine.at)
-    return root, machine.protocol, machine.arrays > 0
+    return root, machine.protocol, machine.arrays > 0, machine.odd
+
+
+def header_bytes(data: bytes) -> int:
+    """Return the bytes of notes in a gzip header: an extra field, a comment, a name beyond 64 characters."""
+    if data[:2] != b"\x1f\x8b" or len(data) < 12:
+        return 0
+    flags, at, total = data[3], 10, 0
+    if flags & 4:
+        size = int.from_bytes(data[at : at + 2], "little")
+        at, total = at + 2 + size, total + size
+    for flag, most in ((8, 64), (16, 0)):
+        if flags & flag:
+            end = data.find(b"\0", at)
+            total += max(0, end - at - most)
+            at = end + 1
+    return total
 
 
 class _Decoder(Protocol):

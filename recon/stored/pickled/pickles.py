@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from recon.files.budget import current, shown
+from recon.stored.objects.arrays import reached, weight
 from recon.stored.objects.names import check_call, vetted, would_run
 from recon.stored.objects.raw import How, Keys, Name
 from recon.stored.objects.things import Thing
@@ -25,6 +26,7 @@ _CONTAINER = 350  # bytes charged for a list, dict, set or mark: what one takes 
 _THING = 500  # bytes charged for an object that is not built
 _IN_MEMO = 150  # bytes charged for a place in the memo, and for a small tuple
 LOOK = (1 << 13) - 1  # opcodes between looks at the running budget
+_LONGEST_FLOAT = 25  # characters of a float as text
 _LONGEST_LINE = 5_000  # bytes of a number or name as text; reading a number takes quadratic time
 _BROKEN = (IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, struct.error, SyntaxError)
 
@@ -64,6 +66,9 @@ class Machine:
         self.keys = Keys()
         self.protocol = 0
         self.done = False
+        self.lost: list[Any] = []  # what was taken off the stack, or replaced
+        self.odd = 0  # bytes of arguments that no pickler writes so
+        self.framed = 0  # where the last frame ends
 
     def run(self) -> Any:
         """Return the root of the pickle; raise `ReleaseError` where it is broken, too large or would run code."""
@@ -80,7 +85,9 @@ class Machine:
                 if self.done:
                     self.budget.settle()
                     self.budget.opcodes -= count  # of a pickle inside a pickle: both count
-                    return self.stack.pop()
+                    root = self.stack.pop()
+                    self.odd += unreached(self.lost, root)
+                    return root
             raise ReleaseError(f"the pickle has more than {MAX_OPCODES:,} opcodes")
         except ReleaseError as error:
             raise error.at(place=error.place or f"byte {begun:,}") from None
@@ -169,6 +176,8 @@ class Machine:
         if not 0 <= index < 1 << 32:
             raise ReleaseError(f"the memo has no place {index}")
         self.budget.spend(_IN_MEMO)
+        if index not in {len(self.memo), len(self.memo) + 1}:  # picklers number from 0 or 1 on
+            self.odd += 4
         self.memo[index] = self.stack[-1]
 
     def recall(self, index: int) -> None:
@@ -201,6 +210,8 @@ class Machine:
         check = self.keys.check
         for i in range(0, len(items), 2):
             check(items[i])
+            if items[i] in target:
+                self.lost.append(target[items[i]])
             target[items[i]] = items[i + 1]
 
     def members(self, items: list[Any]) -> list[Any]:
@@ -219,6 +230,8 @@ class Machine:
             raise ReleaseError("the pickle gives a state to what is no object: it is refused")
         if target.built and isinstance(target.state, dict):
             self.budget.spend(100 * len(target.state))
+        if target.built:
+            self.lost.append(target.state)
         target.build(state)
 
     def add_members(self) -> None:
@@ -231,11 +244,14 @@ class Machine:
     def frame(self) -> None:
         """Check the length of a frame; frames matter to readers of streams only."""
         size = self.number(8)
+        self.odd += 8 if self.at < self.framed else 0  # frames do not stand inside each other
+        self.framed = self.at + size
         if size > len(self.data) - self.at:
             raise ReleaseError(f"a frame of {size:,} bytes should follow, {len(self.data) - self.at:,} are there")
 
     def set_protocol(self) -> None:
         """Read the protocol's number."""
+        self.odd += 2 if self.protocol else 0
         self.protocol = self.number(1)
         if self.protocol > pickle.HIGHEST_PROTOCOL:
             raise ReleaseError(f"protocol {self.protocol} of pickle is not known")
@@ -243,7 +259,15 @@ class Machine:
     def integer_text(self) -> None:
         """Push a number written as text; 00 and 01 are truth values."""
         text = self.short_line()
-        self.stack.append(text == b"01" if text in {b"00", b"01"} else int(text, 0))
+        value = text == b"01" if text in {b"00", b"01"} else int(text, 0)
+        self.odd += max(0, len(text) - len(str(value)) - 1)
+        self.stack.append(value)
+
+    def float_text(self) -> None:
+        """Push a number written as text; digits that no such number needs are told."""
+        text = self.short_line()
+        self.odd += max(0, len(text) - _LONGEST_FLOAT)
+        self.stack.append(float(text))
 
     def string_text(self) -> None:
         """Push a quoted string of Python 2."""
@@ -260,9 +284,13 @@ class Machine:
     def pop(self) -> None:
         """Drop the top of the stack, or the mark where nothing stands above it."""
         if self.stack:
-            self.stack.pop()
+            self.lost.append(self.stack.pop())
         else:
-            self.pop_mark()
+            self.pop_marked()
+
+    def pop_marked(self) -> None:
+        """Drop what stands above the mark."""
+        self.lost.extend(self.pop_mark())
 
     def mark(self) -> None:
         """Begin a new stack above this one."""
@@ -366,13 +394,13 @@ def _table() -> dict[bytes, Callable[[Machine], None]]:
     p = pickle
     return {
         p.PROTO: Machine.set_protocol, p.FRAME: Machine.frame, p.STOP: Machine.stop, p.MARK: Machine.mark,
-        p.POP: Machine.pop, p.POP_MARK: lambda m: m.pop_mark() and None, p.DUP: lambda m: m.stack.append(m.stack[-1]),
+        p.POP: Machine.pop, p.POP_MARK: Machine.pop_marked, p.DUP: lambda m: m.stack.append(m.stack[-1]),
         p.NONE: lambda m: m.stack.append(None), p.NEWTRUE: lambda m: m.stack.append(True),
         p.NEWFALSE: lambda m: m.stack.append(False), p.INT: Machine.integer_text,
         p.LONG: lambda m: m.stack.append(int(m.short_line().rstrip(b"L"), 0)),
         p.BININT: lambda m: m.stack.append(struct.unpack("<i", m.take(4))[0]),
         p.BININT1: lambda m: m.stack.append(m.number(1)), p.BININT2: lambda m: m.stack.append(m.number(2)),
-        p.LONG1: _long(1), p.LONG4: _long(4), p.FLOAT: lambda m: m.stack.append(float(m.short_line())),
+        p.LONG1: _long(1), p.LONG4: _long(4), p.FLOAT: Machine.float_text,
         p.BINFLOAT: lambda m: m.stack.append(struct.unpack(">d", m.take(8))[0]),
         p.STRING: Machine.string_text, p.BINSTRING: _signed_text, p.SHORT_BINSTRING: _text("latin1", 1),
         p.UNICODE: lambda m: m.push_large(str(m.line(), "raw-unicode-escape")),
@@ -403,6 +431,11 @@ def _table() -> dict[bytes, Callable[[Machine], None]]:
 _UNKNOWN = _refuse("the pickle is broken: no opcode begins here")
 _KNOWN = _table()
 Machine.table = [_KNOWN.get(bytes([code]), _UNKNOWN) for code in range(256)]
+
+
+def unreached(lost: list[Any], root: Any) -> int:
+    """Return the bytes of what was dropped while a pickle was read and does not stand in its root; linear."""
+    return weight(lost, reached(root)) if lost else 0
 
 
 def check_end(data: bytes, end: int) -> None:

@@ -33,6 +33,7 @@ _DEEPEST = 100  # nodes inside nodes
 _NODE = 1_000  # bytes charged for a node: the object that is not built, its name and state
 _MEMBER = 2_000  # bytes charged for reading a member, beside its content: decoder, header and array
 _SCHEMA_SHARE = 16  # parsed, a schema takes up to this many times its bytes
+_EXTRA = 32  # bytes of fields that zip programs add to a member: sizes of large ones, times
 _ZIP_ERRORS = (
     zipfile.BadZipFile, NotImplementedError, RuntimeError, struct.error, OSError, EOFError, zlib.error, ValueError,
     OverflowError, IndexError, KeyError,
@@ -106,7 +107,10 @@ def read_npy(data: bytes) -> np.ndarray[Any, Any]:
         raise
     except (ValueError, TypeError, KeyError, SyntaxError, OverflowError, MemoryError, RecursionError) as error:
         raise ReleaseError(f"the header of an array is broken ({reason(error)})") from None
-    return shaped(data, dtype, shape, bool(fortran), begin + size)
+    found = shaped(data, dtype, shape, bool(fortran), begin + size)
+    if len(header) != 3 or begin + size + found.nbytes != len(data):
+        raise ReleaseError("an array has more in its header, or behind its end, than an array has")
+    return found
 
 
 def _check_descr(descr: Any, depth: int) -> None:
@@ -141,9 +145,34 @@ def load_schema(archive: Archive, memory: int) -> Node:
 def _json(text: bytes | str) -> Any:
     parsed_json(text, SCHEMA)
     try:
-        return json.loads(text, parse_int=_integer)
+        return json.loads(text, parse_int=_integer, object_pairs_hook=_no_doubles)
     except (ValueError, RecursionError, MemoryError) as error:
         raise ReleaseError(f"{SCHEMA} is broken ({reason(error)})") from None
+
+
+def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return found
+
+
+def odd_bytes(data: bytes) -> int:
+    """Return the bytes of a zip archive that are no member, no header of one and no directory; notes of members."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        total = len(data) - 22 - len(archive.comment)
+        notes = 0
+        for info in archive.infolist():
+            name = len(info.filename.encode("utf-8"))
+            head = data[info.header_offset : info.header_offset + 30]
+            extra = int.from_bytes(head[28:30], "little")
+            behind = 0
+            if info.flag_bits & 8:  # sizes stand behind the member, mostly with a mark
+                at = info.header_offset + 30 + name + extra + info.compress_size
+                behind = 16 if data[at : at + 4] == b"PK\x07\x08" else 12
+            total -= 30 + name + extra + info.compress_size + behind + 46 + name + len(info.extra) + len(info.comment)
+            notes += max(0, extra - _EXTRA) + max(0, len(info.extra) - _EXTRA) + len(info.comment)
+    return abs(total) + notes
 
 
 def _integer(text: str) -> int:
