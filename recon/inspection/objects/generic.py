@@ -12,6 +12,7 @@ from recon.inspection.findings.findings import EXAMPLES, Finding, Level
 from recon.inspection.findings.rules import rules_of
 from recon.inspection.ledger.attributes import class_key, is_known_class
 from recon.inspection.objects.traversal import Place, described, entries_of, shape_of
+from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
 
 MIN_ROWS = 4  # rows from which on a length says anything
@@ -154,7 +155,7 @@ def _numbered(series: Thing) -> bool:
             continue
         met.add(id(one))
         if isinstance(one, Thing):
-            if one.class_name == "RangeIndex":
+            if any(isinstance(name, Name) and name.name == "RangeIndex" for name in (one.callable, *one.args)):
                 return True
             stack += [*one.args, one.state, *one.items]
         elif isinstance(one, (list, tuple)):

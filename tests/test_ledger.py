@@ -1,0 +1,143 @@
+"""The ledger: nothing is passed over, whatever library, container or place it stands in; honest models raise no alarm."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from extras import extra
+
+from recon.inspection.inspecting import inspect, inspect_bytes
+from recon.inspection.searching import searched
+from recon.stored.containers import open_stored
+
+extra("sklearn")
+GOLDEN = Path(__file__).parent / "golden"
+FOUND = {
+    "popped_bytes.pkl": ("unknown", "(beside the content)"),
+    "py_bunch2.joblib": ("critical", "['data']"),
+    "py_gmm_rows.joblib": ("critical", "means_"),
+    "py_kde_scipy.joblib": ("critical", "dataset"),
+    "py_kdtree_sk.joblib": ("critical", "(state)"),
+    "lm_docall.rds": ("unknown", "m$call"),
+    "strip_lm_env.rds": ("unknown", 'attr(m$terms, ".Environment")$hiv'),
+    "ranger_prob_nopred.rds": ("high", "m$forest$terminal.class.counts"),
+    "names_hold_rows.json": ("unknown", "(texts)"),
+    "lightgbm_feature_name_holds_rows.txt": ("unknown", "feature_names"),
+}
+
+
+@pytest.mark.parametrize("file", FOUND)
+def test_rows_hidden_in_known_places_are_found(file):
+    assert FOUND[file] in {(f.level, f.path) for f in inspect(GOLDEN / "inspect" / file).findings}
+
+
+def fitted():
+    from sklearn.tree import DecisionTreeClassifier
+
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(60, 3))
+    return DecisionTreeClassifier(max_depth=2, random_state=0).fit(x, x[:, 0] > 0)
+
+
+HOLDERS = {
+    "text": "0,0,0;1,7,1;2,14,0;3,21,1",
+    "integer": 10**200 + 7,
+    "dict": {f"person {i}": i for i in range(20)},
+    "list one short": list(range(59)),
+    "floats": [1.5, 2.5, 3.5],
+    "bytes": bytes(range(40)),
+    "array": np.arange(12.0),
+    "set": {"alice", "bob", "carol"},
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_what_hangs_on_an_estimator_is_not_understood(name):
+    model = fitted()
+    model.note_ = HOLDERS[name]
+    assert "unknown" in {f.level for f in inspect_bytes(pickle.dumps(model)).findings}
+
+
+@pytest.mark.parametrize(("attribute", "value"), [
+    ("max_depth", list(range(30))), ("class_weight", {i: float(i) for i in range(200)}), ("criterion", "x" * 90),
+    ("random_state", 7**300), ("feature_names_in_", np.array(["a" * 500, "b", "c"], dtype=object)),
+])  # fmt: skip
+def test_known_attributes_hold_no_more_than_fits_had(attribute, value):
+    model = fitted()
+    setattr(model, attribute, value)
+    found = {f.path for f in inspect_bytes(pickle.dumps(model)).findings if f.level == "unknown"}
+    assert attribute in found
+
+
+def test_a_few_small_values_change_nothing_and_many_do():
+    for count, unknown in ((8, 0), (9, 9)):
+        model = fitted()
+        for i in range(count):
+            setattr(model, f"extra{i}_", i + 0.5)
+        found = inspect_bytes(pickle.dumps(model))
+        assert len([f for f in found.findings if f.level == "unknown"]) == unknown
+        assert sum(e.status == "unknown" for e in found.ledger.entries) == count
+
+
+def test_padding_of_records_is_read():
+    model = fitted()
+    data = bytearray(pickle.dumps(model))
+    before = inspect_bytes(bytes(data))
+    nodes = model.tree_.__getstate__()["nodes"]
+    raw = nodes.tobytes()
+    at = bytes(data).index(raw)
+    assert nodes.dtype.itemsize == 64  # a byte says where missing values go; seven follow it
+    data[at + 57 : at + 64] = b"alice31"
+    after = inspect_bytes(bytes(data))
+    assert "unknown" not in {f.level for f in before.findings}
+    assert "tree_.nodes" in {f.path for f in after.findings if f.level == "unknown"}
+
+
+def test_containers_hold_nothing_beside_their_content():
+    plain = pickle.dumps(fitted())
+    assert "unknown" not in {f.level for f in inspect_bytes(gzip.compress(plain)).findings}
+    made = io.BytesIO()
+    with gzip.GzipFile("x" * 300, "wb", fileobj=made) as packed:
+        packed.write(plain)
+    assert "unknown" in {f.level for f in inspect_bytes(made.getvalue()).findings}
+    skops = (GOLDEN / "models" / "sklearn-1.9.1" / "forest.skops").read_bytes()
+    assert "unknown" not in {f.level for f in inspect_bytes(skops).findings}
+    copy = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(skops)) as old, zipfile.ZipFile(copy, "w") as new:
+        for info in old.infolist():
+            info.comment = b"alice,31,yes;bob,44,no"
+            new.writestr(info, old.read(info.filename))
+    assert "unknown" in {f.level for f in inspect_bytes(copy.getvalue()).findings}
+
+
+def test_series_with_named_values_are_no_rows():
+    found = inspect_bytes(pickle.dumps(pd.Series([0.25, 0.5], index=["Berne", "Oslo"])))
+    assert "critical" not in {f.level for f in found.findings}
+    assert inspect_bytes(pickle.dumps(pd.Series(np.arange(9.0)))).findings[0].level == "critical"
+
+
+def test_rows_are_searched_value_by_value():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    draw = np.random.default_rng(0)
+    rows = pd.DataFrame(draw.normal(size=(30, 4)), columns=list("abcd"))
+    labels = (rows["a"] > 0).astype(int)
+    neighbours = KNeighborsClassifier().fit(rows.to_numpy(), labels)
+    stored = searched(open_stored(pickle.dumps(neighbours)).root, rows)
+    assert ("stored-row", "_fit_X", 30) in {(f.rule, f.path, f.entries) for f in stored}
+    assert searched(open_stored(pickle.dumps(fitted())).root, rows) == []
+
+
+MODELS = sorted(p for p in (GOLDEN / "models").glob("sklearn-1.9.1/*.pkl"))
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
+def test_honest_models_hold_nothing_unknown(path):
+    assert [(f.path, f.what) for f in inspect(path).findings if f.level == "unknown"] == []
