@@ -1,4 +1,4 @@
-"""The ledger: nothing is passed over, whatever library, container or place it stands in; honest models raise no alarm."""
+"""The ledger: nothing is passed over, whatever it stands in; honest models raise no alarm."""
 
 from __future__ import annotations
 
