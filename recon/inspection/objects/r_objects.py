@@ -208,6 +208,7 @@ OPCODES = 160  # of R's compiled code, of which there are fewer
 SHORT = 4  # entries of a constant in code
 _VECTORS = frozenset(["integer", "double", "logical", "complex", "raw", "character", "text"])
 _CODE = frozenset(["call", "closure", "code", "promise"])
+_LEVELS = frozenset(["xlevels", "ylevels"])  # attributes of rpart's models
 _FORM = frozenset(["names", "dim", "dimnames", "class", "levels", "row.names", "tsp", "comment"])  # of a vector
 
 
@@ -278,7 +279,7 @@ def _below(one: _Vector, root: RObject, known: dict[str, tuple[Level, str]]) -> 
     code = (one.code or part.kind in _CODE) and part.kind != "environment"
     aggregate = one.aggregate and part.kind != "environment"
     for name, value in part.attributes.items():
-        form = name in _FORM and part.kind != "environment"
+        form = (name in _FORM and part.kind != "environment") or (part is root and name in _LEVELS)
         yield _Vector(f'attr({one.path}, "{name}")', value, one.top, inside, "", code, aggregate or form)
     for number, (name, value) in enumerate(part.parts):
         path = one.path if part.kind == "promise" else _step(one.path, name, number)
