@@ -15,8 +15,10 @@ import report_documents as documents
 from extras import run
 
 from recon.policies.facts import FIGURES
+from recon.report.audited import rendered
 from recon.report.results.consistency import LISTED, ORDERS, SAME, contradictions
-from recon.report.results.reading import READ, as_read
+from recon.report.results.reading import READ, as_read, checked, filled
+from solvers.foundation.errors import ReleaseError
 
 ROOT = Path(__file__).parents[1]
 RELEASES, GOLDEN = ROOT / "examples" / "releases", Path(__file__).parent / "golden"
@@ -159,6 +161,44 @@ def test_what_is_open_may_count_as_violated():
     document["assessment"]["checks"][0]["outcome"] = "violated"
     document["assessment"] |= {"outcome": "violated", "verdict": "do not release"}
     assert not list(contradictions(document))
+
+
+def paths_of(value, path=()):
+    """Yield the path of every key of a document."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    for key, one in inner:
+        if isinstance(key, str):
+            yield (*path, key)
+        yield from paths_of(one, (*path, key))
+
+
+@pytest.mark.parametrize("form", ["txt", "md", "html", "json", "sarif", "junit"])
+@pytest.mark.parametrize("made", ["full", "stored_only", "open_bounds"])
+def test_what_may_be_left_out_is_missed_by_no_format(form, made):
+    """Every key in turn: where the document is still read, no format fails."""
+    read = 0
+    for path in list(paths_of(getattr(documents, made)())):
+        document = getattr(documents, made)()
+        at = document
+        for step in path[:-1]:
+            at = at[step]
+        del at[path[-1]]
+        try:
+            checked(document)
+        except ReleaseError:
+            continue
+        read += 1
+        assert rendered(document if form == "json" else filled(document), form)
+        assert isinstance(list(contradictions(document)), list)
+    assert read > 15
+
+
+@pytest.mark.parametrize("form", ["sarif", "junit"])
+def test_a_rule_of_a_later_recon_is_shown(form):
+    document = documents.full()
+    document["assessment"]["checks"][0]["rule"] = "of_a_later_one"
+    assert list(contradictions(document)) == []
+    assert "of_a_later_one" in rendered(document, form) or form == "junit"
 
 
 @pytest.mark.parametrize("form", ["txt", "md", "html", "json"])

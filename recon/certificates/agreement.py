@@ -146,7 +146,11 @@ def agreement(data: Any, claims: dict[str, Any], held: dict[str, VerifiedClaim],
     people = given_people(data)
     for place, key, value in everything(data, names):
         here = place or "the whole result"
-        if (part := place.partition(".")[0]) in DERIVED or place.startswith(COUNTED) or place == "facts":
+        if (
+            (part := re.split(r"[.\[]", place, maxsplit=1)[0]) in DERIVED
+            or place.startswith(COUNTED)
+            or place == "facts"
+        ):
             out.unchecked[part] = None
         elif isinstance(value, dict):
             # there are the verdicts once more, of people who are told by position

@@ -40,7 +40,7 @@ ReportTo = Annotated[
 def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo = None) -> None:
     """Show the result of an audit as a page, Markdown, text, SARIF or JUnit; nothing is computed anew."""
     from recon.report.audited import rendered
-    from recon.report.results.reading import as_read, read_document
+    from recon.report.results.reading import as_read, filled, read_document
 
     form = chosen(to, out)
     demanded = None
@@ -54,7 +54,8 @@ def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo
 
         document = reassessed(document, demanded)
     with ending(of_verdict("exact", outcome(document))):
-        write_text(rendered(as_read(document), form), out, private=True)
+        said = as_read(document)
+        write_text(rendered(said if form == "json" else filled(said), form), out, private=True)
 
 
 def outcome(document: dict[str, Any]) -> str:

@@ -142,7 +142,8 @@ def results_of(document: Document) -> Iterator[Json]:
 
 def warnings(assessment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return what is given away of single people although no check of the policy is violated by it."""
-    violated = {RULES[one["rule"]].fact for one in assessment["checks"] if one["outcome"] == "violated"}
+    bad = [one["rule"] for one in assessment["checks"] if one["outcome"] == "violated"]
+    violated = {RULES[one].fact for one in bad if one in RULES}
     return [one for one in assessment.get("gives_away") or () if one["fact"] not in violated]
 
 
@@ -229,7 +230,9 @@ def rule(name: str) -> Json:
             "shortDescription": {"text": title},
             "fullDescription": {"text": about},
         }
-    of = RULES[name]
+    of = RULES.get(name)
+    if of is None:  # of a later recon
+        return {"id": name, "name": camel(named(name)), "shortDescription": {"text": named(name)}}
     return {
         "id": name,
         "name": camel(of.title),

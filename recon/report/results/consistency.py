@@ -113,23 +113,24 @@ def of_the_policy(document: Mapping[str, Any]) -> Iterator[str]:
     if told is None:
         return
     facts = Facts.of_json(document["facts"])
-    said = [one["outcome"] for one in told["checks"]]
-    for i, one in enumerate(told["checks"]):
+    said = [one["outcome"] for one in told.get("checks") or ()]
+    for i, one in enumerate(told.get("checks") or ()):
         place, rule = f"assessment.checks[{i}].outcome", RULES.get(one["rule"])
         if rule is None:
             continue
         try:
-            value = msgspec.convert(one["threshold"], rule.values.type)
+            value = msgspec.convert(one.get("threshold"), rule.values.type)
         except msgspec.ValidationError:
-            yield f"assessment.checks[{i}].threshold is {named(repr(one['threshold']), 60)}, which no threshold is"
+            yield f"assessment.checks[{i}].threshold is {named(repr(one.get('threshold')), 60)}, which no threshold is"
             continue
         threshold = Threshold(rule.key, value, "", "")
         follows = checked(facts, threshold, Policy("", (threshold,))).outcome
         if one["outcome"] not in {follows, "violated" if follows == "inconclusive" else follows}:
             yield f"{place} is '{one['outcome']}', and from the facts follows '{follows}'"
     outcome = all_of(said)
-    if said and told["outcome"] != outcome:
-        yield f"assessment.outcome is '{told['outcome']}', and from its checks follows '{outcome}'"
+    if not said or told["outcome"] != outcome:
+        follows = f"from its checks follows '{outcome}'" if said else "it has no checks"
+        yield f"assessment.outcome is '{told['outcome']}', and {follows}"
     if told["verdict"] not in VERDICTS[told["outcome"]]:
         yield f"assessment.verdict is '{told['verdict']}' and assessment.outcome is '{told['outcome']}'"
 

@@ -51,6 +51,21 @@ def as_read(document: Mapping[str, Any]) -> dict[str, Any]:
     return dict(document) | {"title": title if title.startswith(READ) else f"{READ}{title}"}
 
 
+def filled(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with every key that it may leave out, as the schema says; formats look for all of them."""
+    found: dict[str, Any] = _over(msgspec.to_builtins(msgspec.convert(document, Document)), document)
+    return found
+
+
+def _over(defaults: Any, own: Any) -> Any:
+    """Return what a document says, over what the schema says of keys that it leaves out."""
+    if isinstance(own, dict) and isinstance(defaults, dict):
+        return defaults | {key: _over(defaults.get(key), value) for key, value in own.items()}
+    if isinstance(own, list) and isinstance(defaults, list | tuple) and len(own) == len(defaults):
+        return [_over(*both) for both in zip(defaults, own, strict=True)]
+    return own
+
+
 def checked(found: Any, file: str = "") -> dict[str, Any]:
     """Return parsed JSON if it is a document of this version; see `read_document` for what is raised."""
     how = "make it with recon audit FILE --json --out result.json"
