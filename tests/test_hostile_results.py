@@ -182,6 +182,30 @@ def test_what_nothing_proves_is_named_and_ends_with_4(checking, certified):
     assert (code, "not certified" in out) == (4, True)
 
 
+def test_an_audit_with_remedies_is_verified_and_its_figures_are_listed(tmp_path, capsys):
+    """Figures of remedies, and how many datasets fit, never have a proof: an audit is not rejected for them."""
+    result, tree = tmp_path / "result.json", str(Path(__file__).parent / "golden" / "tree_classes.json")
+    arguments = ["audit", tree, "--json", "--remedies", "--time", "5", "--out", str(result)]
+    assert run(capsys, *arguments)[0] == 0
+    document = json.loads(result.read_text(encoding="utf-8"))
+    assert any(one["status"] == "not tried" for one in document["remedies"])
+
+    def code(changed):
+        result.write_text(json.dumps(changed), encoding="utf-8")
+        return run(capsys, "verify", str(result), str(tree))
+
+    ended, out, _ = code(document)
+    assert ended == 0
+    assert "not checked, these never have a proof: datasets" in out
+    for change in (
+        {"datasets": "1"}, {"datasets": 256}, {"datasets": "0256"}, {"worlds": "0"}, {"status": "unsat"},
+        {"unique": True, "rows": []}, {"audit": True}, {"audit": None}, {"x": {"datasets": "7"}},
+    ):  # fmt: skip
+        ended, out, _ = code(document | change)
+        assert ended in {1, 4}, change
+        assert "not certified" in out or "REJECTED" in out
+
+
 def test_counts_that_certificates_refute_are_rejected(checking, certified):
     (line,) = [one for one in certified if one["profile_values"] == {"smoker": 1, "age": "old"}]
     assert (line["min_count"], line["max_count"]) == (2, 2)

@@ -37,6 +37,8 @@ WANTED: dict[str, Json | None] = {
 DERIVED = ("assessment", "how", "adds", "remedies")
 COUNTED = ("profiles.verdicts", "profiles.positions")  # the verdicts of the rows beside them, counted
 STATUSES = ("exact", "bounds", "unsat", "empty", "unknown")
+COUNTING = ("", "without_row_order")  # places of an audit's document where the number of datasets stands
+SEVERAL = re.compile("[2-9]|[1-9][0-9]+")  # 2 or more, in decimal
 KEYS = ("verdict", "unique", "status", "datasets", "worlds", "min_count", "max_count")  # where claims stand
 NUMBERS = ("datasets", "worlds")
 WORDS = ("certain", "impossible", "possible", "unsat")  # verdicts, under whatever key
@@ -152,6 +154,12 @@ def agreement(data: Any, claims: dict[str, Any], held: dict[str, VerifiedClaim],
             or place == "facts"
         ):
             out.unchecked[part] = None
+        elif isinstance(value, dict) and place in COUNTING and is_audit(data) and several_in(value):
+            out.unchecked[next(key for key in NUMBERS if value.get(key) is not None)] = None
+            if proved.only >= wanted_level(value):
+                out.wrong.append(f"{here}: datasets {quoted(datasets_in(value))}, but a certificate says: the only one")
+            rest = {key: one for key, one in value.items() if key not in NUMBERS or not is_several(one)}
+            whole(out, (place, here), rest, claims, held, proved)
         elif isinstance(value, dict):
             # there are the verdicts once more, of people who are told by position
             known = people.get(repr(value.get("position")), {}) if place.startswith("facts.profiles[") else {}
@@ -162,6 +170,21 @@ def agreement(data: Any, claims: dict[str, Any], held: dict[str, VerifiedClaim],
         elif key not in KEYS and key not in SHOWN:
             out.unchecked[key] = None
     return out
+
+
+def is_audit(data: Any) -> bool:
+    """Return whether a result is the document of an audit, which says figures that never have a proof."""
+    return isinstance(data, dict) and type(data.get("audit")) is int
+
+
+def several_in(line: Json) -> bool:
+    """Return whether an object says that several datasets fit: how many, no certificate can say."""
+    return is_several(datasets_in(line))
+
+
+def is_several(value: Any) -> bool:
+    """Return whether a number of datasets, as our own results write it, is 2 or more."""
+    return isinstance(value, str) and SEVERAL.fullmatch(value) is not None
 
 
 def given_people(data: Any) -> dict[str, Json]:
