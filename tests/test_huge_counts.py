@@ -12,6 +12,7 @@ import pytest
 
 import recon
 from recon.noisy.denoising import denoise
+from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.observations import observations, widened
 
@@ -83,3 +84,19 @@ def test_native_solvers_do_not_write_into_the_output(tmp_path):
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = [json.loads(one) for one in done.stdout.split("\0")[:-1]]
     assert [one["rows"] for one in found] == [10**12] * 3
+
+
+@pytest.mark.parametrize("count", [10**400, -(10**400), 10**4000, 10**20], ids=["1e400", "-1e400", "1e4000", "1e20"])
+@pytest.mark.parametrize("kind", ["tree", "table", "rule_set"])
+def test_a_count_beyond_all_floats_is_refused_in_a_sentence(tmp_path, count, kind):
+    """Of trees, tables and rule sets; a count that is no number of rows is an error of the file, not of recon."""
+    models = {
+        "tree": {"nodes": [{"if": {"a": 1}, "then": 1, "else": 2}, {"count": count}, {"count": 4}]},
+        "table": {"statements": [{"where": {"a": 1}, "count": count}]},
+        "rule_set": {"rules": [{"if": {"a": 1}, "count": count}]},
+    }
+    domain = {"attributes": [{"name": "a", "values": [0, 1]}]}
+    path = tmp_path / "huge.json"
+    path.write_text(json.dumps({"recon": 1, "domain": domain, "models": [{"kind": kind, **models[kind]}]}))
+    with pytest.raises(ReleaseError, match=r"huge\.json"):
+        recon.load(str(path))

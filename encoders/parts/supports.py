@@ -95,7 +95,15 @@ def check_support(support: Support, domain: Domain, place: str) -> None:
 def check_count(count: int, place: str) -> None:
     """Refuse a count that is no number of rows."""
     if not 0 <= count <= MAX_ROWS:
-        raise ReleaseError(f"the count {count:.3g} is not between 0 and 2^53", place=place)
+        raise ReleaseError(f"the count {count_text(count, 3)} is not between 0 and 2^53", place=place)
+
+
+def count_text(count: float, digits: int = 12) -> str:
+    """Return a count in so many digits; one that no float holds, in words."""
+    try:
+        return f"{count:.{digits}g}"
+    except OverflowError:
+        return "of more than 300 digits"
 
 
 def fits(published: CountTable, domain: Domain) -> bool:

@@ -29,7 +29,7 @@ from encoders.models.models import (
     Tree,
 )
 from encoders.models.nodes import LEAF, CountTable, Nodes, Support, whole
-from encoders.parts.supports import MAX_ROWS
+from encoders.parts.supports import MAX_ROWS, count_text
 from recon.formats.release.boosting import to_boosting
 from recon.formats.release.learner import to_learner
 from recon.formats.release.noise import figure, to_noise
@@ -162,7 +162,7 @@ def to_support(part: SupportPart, place: str, read: Read) -> Support:
 def to_count(value: float, place: str) -> int:
     """Return a number of rows (3.0 is 3); `ReleaseError` for a negative or fractional one."""
     if (isinstance(value, float) and not math.isfinite(value)) or value < 0 or value != int(value):
-        raise ReleaseError(f"the count {value:.12g} is no number of rows", place=place)
+        raise ReleaseError(f"the count {count_text(value)} is no number of rows", place=place)
     return int(value)
 
 

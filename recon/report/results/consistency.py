@@ -129,8 +129,8 @@ def of_the_policy(document: Mapping[str, Any]) -> Iterator[str]:
             yield f"{place} is '{one['outcome']}', and from the facts follows '{follows}'"
     outcome = all_of(said)
     if not said or told["outcome"] != outcome:
-        follows = f"from its checks follows '{outcome}'" if said else "it has no checks"
-        yield f"assessment.outcome is '{told['outcome']}', and {follows}"
+        why = f"from its checks follows '{outcome}'" if said else "it has no checks"
+        yield f"assessment.outcome is '{told['outcome']}', and {why}"
     if told["verdict"] not in VERDICTS[told["outcome"]]:
         yield f"assessment.verdict is '{told['verdict']}' and assessment.outcome is '{told['outcome']}'"
 
