@@ -40,7 +40,7 @@ from solvers.statements.release import Rows
 __all__ = ["looks_like_lightgbm_json", "looks_like_lightgbm_text", "read_lightgbm", "read_lightgbm_text"]
 
 ZERO = 1e-35  # what LightGBM takes for zero
-TINY = 1e-34  # thresholds below it are the ends of zero
+TINY = 1e-34  # a threshold below it is the end of zero
 MAX_RATES = 8  # different learning rates of later trees that the first round may have had
 ENDLESS = 1e300  # how infinite thresholds are written
 SAMPLED_FOR_BINS = 200_000  # ranges and categories are those of so many rows at most
@@ -196,9 +196,6 @@ def to_split(tree: Stored, node: int, columns: Columns) -> tuple[Split, bool]:
     gaps = missing == IS_NAN
     if gaps and 0 < threshold < TINY and default_left and columns.lowest(name) > 0:  # "missing", or any value
         return Split(name, Test(missing=True), Test()), False
-    if 0 < abs(threshold) < TINY:  # the ends of what LightGBM takes for zero
-        test = Test(high=0, high_open=threshold < 0, missing=default_left if gaps else threshold > 0)
-        return split_of(name, test, True), False
     if abs(threshold) >= ENDLESS:  # everything that is not missing goes left
         if not gaps or default_left or threshold < 0:
             raise refuse(f"the threshold {threshold:g} of '{name}' sends every row to one side", tree.place)
