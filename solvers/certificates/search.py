@@ -54,6 +54,15 @@ class Base:
         self.trace = Trace(live.linear)
         self.trace.extend(self.found)
         self.choices = tuple(b for b in blocks if b in facts.release.choices)
+        self._claims = 0
+        self._warm: SumSearch | None = None
+
+    def sums(self) -> SumSearch:
+        """Return where sums are looked for at the start of a proof: from the second claim on the same, kept warm."""
+        self._claims += 1
+        found = self._warm or SumSearch(self.linear, self.found.lower, self.found.upper, again=self._claims > 1)
+        self._warm = found if self._claims > 1 else None
+        return found
 
     def within(self, facts: Facts) -> Base:
         """Return the same base for statements that are read within other limits."""
@@ -138,7 +147,8 @@ class Search:
         """Return whether a weighted sum of statements settles the claim, found by linear programming."""
         if not (draft.found.lower < draft.found.upper).any():
             return False
-        program = SumSearch(draft.linear, draft.found.lower, draft.found.upper)
+        start = draft.found is self.base.found
+        program = self.base.sums() if start else SumSearch(draft.linear, draft.found.lower, draft.found.upper)
         about = bool(self.goal.weights.any())
         sums = program.bounding(self.goal.weights, self.limits) if about else None
         if sums is None:

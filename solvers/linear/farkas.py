@@ -23,8 +23,9 @@ from solvers.linear.linear_program import CellProgram
 class SumSearch:
     """Candidates of weighted sums of statements that bound a sum over cells from above, or that no rows can meet."""
 
-    def __init__(self, linear: Linear, lower: Ints, upper: Ints) -> None:
-        self.linear, self.program = linear, CellProgram(linear, lower, upper)
+    def __init__(self, linear: Linear, lower: Ints, upper: Ints, *, again: bool = False) -> None:
+        """Start; `again`: sums over cells will be bounded several times, each from where the last one ended."""
+        self.linear, self.program = linear, CellProgram(linear, lower, upper, again=again)
 
     def bounding(self, weights: Ints, limits: Limits) -> Iterator[Sum] | None:
         """Return sums that may bound weights @ z from above, small denominators first; None where HiGHS found none."""
