@@ -778,8 +778,7 @@ def test_whatever_is_read_is_inspected():
         "high", "published-counts", "CORELS saved rule list (pickle), 4 rules",
     )  # fmt: skip
     assert "exact counts: training rows per class; recon count and recon audit" in found_.follows
-    (found_,) = inspect(MODELS / "corels-1.1.29" / "classifier.pkl").findings
-    assert found_.level == "info"
+    assert {f.level for f in inspect(MODELS / "corels-1.1.29" / "classifier.pkl").findings} == {"info"}
 
 
 @pytest.mark.parametrize("file", [
