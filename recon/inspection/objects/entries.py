@@ -21,6 +21,7 @@ from recon.stored.objects.things import Thing
 
 LONGEST = 40  # characters of a text that is an option or a name
 LONGEST_NAME = 64  # characters of the name of a column or class
+_COLUMNS = ("n_features_in_", "_n_features", "n_features_")
 MOST_SIZE = 1_000_000  # columns, classes and members that a bound grows with
 MOST_TEXTS = 16  # different texts and names that no fit shows, in all of a file
 PER_ROW = "one entry per training row"
@@ -199,7 +200,8 @@ def _sizes_of(place: Place) -> tuple[int, int, int]:
     while at is not None and not (columns and classes and members):
         owner = at.owner
         if owner is not None:
-            given = owner.fields().get("n_features_in_", owner.fields().get("_n_features"))
+            held = owner.fields()
+            given = next((held[name] for name in _COLUMNS if name in held), 0)
             columns = columns or (given if isinstance(given, int) and 0 < given < MOST_SIZE else 0)
             classes = classes or _length_of(owner, "classes_")
             members = members or _length_of(owner, "estimators_")
