@@ -200,8 +200,7 @@ def _sizes_of(place: Place) -> tuple[int, int, int]:
     while at is not None and not (columns and classes and members):
         owner = at.owner
         if owner is not None:
-            held = owner.fields()
-            given = next((held[name] for name in _COLUMNS if name in held), 0)
+            given = next((owner.get(name) for name in _COLUMNS if owner.has(name)), 0)
             columns = columns or (given if isinstance(given, int) and 0 < given < MOST_SIZE else 0)
             classes = classes or _length_of(owner, "classes_")
             members = members or _length_of(owner, "estimators_")
