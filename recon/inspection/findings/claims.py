@@ -204,7 +204,9 @@ def categories(owner: Thing, value: Any) -> Claim:
         return ""
     sizes = [len(v) for v in value if isinstance(v, np.ndarray)]
     text = f"every value that each column has in the training data ({', '.join(map(str, sizes[:8]))} values"
-    return text + (", ...)" if len(sizes) > 8 else ")")
+    text += ", ...)" if len(sizes) > 8 else ")"
+    measured = [v for v in value if isinstance(v, np.ndarray) and v.dtype.kind == "f" and len(v) and not is_whole(v)]
+    return ("high", text + "; values of a measured column, which mostly one row has each") if measured else text
 
 
 def target_mean(owner: Thing, value: Any) -> Claim:
