@@ -141,3 +141,15 @@ MODELS = sorted(p for p in (GOLDEN / "models").glob("sklearn-1.9.1/*.pkl"))
 @pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
 def test_honest_models_hold_nothing_unknown(path):
     assert [(f.path, f.what) for f in inspect(path).findings if f.level == "unknown"] == []
+
+
+def test_a_release_file_whose_names_hold_rows_is_not_released(tmp_path):
+    from typer.testing import CliRunner
+
+    from recon.cli.app import app
+
+    policy = tmp_path / "policy.toml"
+    policy.write_text('smallest_group = 10\nstored = "none"\n')
+    done = CliRunner().invoke(app, ["gate", str(GOLDEN / "inspect" / "names_hold_rows.json"), "--policy", str(policy)])
+    assert done.exit_code not in {0, 3}
+    assert "not understood" in done.output

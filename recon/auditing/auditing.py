@@ -56,8 +56,7 @@ def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection
 
     What cannot be inspected (standard input was used up, a file is another one by now) is said in place of findings.
     """
-    if all(model.origin is None or not model.origin.format for model in release.models):
-        return ()
+    written = all(model.origin is None or not model.origin.format for model in release.models)  # release files
     found = []
     for file in release.files:
         try:
@@ -67,6 +66,9 @@ def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection
                 found.append(inspect(file, limits.memory))
         except (ReleaseError, Unsupported, Inconclusive) as error:
             found.append(Inspection(file, f"not inspected: {error}", "", None, ()))
+    if written:  # all that they say is in statements, but for texts that are no names
+        odd = [replace(one, findings=tuple(f for f in one.findings if f.level == "unknown")) for one in found]
+        return tuple(one for one in odd if one.findings)
     hashes = [one.sha256 for one in found]
     if release.sha256 and all(hashes) and release.sha256 != sha256_of(hashes):
         files = "the file has" if len(found) == 1 else "some of the files have"
