@@ -11,11 +11,13 @@ import pytest
 from extras import batches, encoded
 
 from solvers.foundation.limits import Limits
+from solvers.groups import candidates, classes, smallest
 from solvers.groups.classes import known_classes
 from solvers.groups.smallest import smallest_group
 from solvers.statements.release import UNBOUNDED
 
 PER_BATCH = 40
+LABEL = {"name": "y", "values": [0, 1]}
 LIMITS = Limits(cells=20_000)
 
 
@@ -79,3 +81,28 @@ def test_classes_against_all_datasets(batch):
                 assert found.low > most, (release, most, found.why)
             elif not got.unstated and not got.coarse:
                 assert found.high <= most, (release, most, found.why)
+
+
+@pytest.mark.parametrize("held", [[20, 30], [7, 43]])
+def test_few_cells_without_a_world_are_not_taken_for_one(held, monkeypatch):
+    """Cells chosen by vertices may leave a statement nobody: that is no world, and no error."""
+    monkeypatch.setattr(smallest, "WHOLE", 0)
+    monkeypatch.setattr(classes, "WHOLE", 0)
+    nodes = [{"if": {"a": {"at_most": 4}}, "then": 1, "else": 2}, {"count": 25}, {"count": 25}]
+    other = [{"if": {"b": {"at_most": 4}}, "then": 1, "else": 2}, *({"count": n} for n in held)]
+    domain = {"attributes": [{"name": "a", "min": 0, "max": 9}, {"name": "b", "min": 0, "max": 9}], "label": LABEL}
+    release = {"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": one} for one in (nodes, other)]}
+    got = encoded(release).statements
+    widened, asked = candidates.Candidates.widened, []
+
+    def nobody_at_first(self, starts):
+        asked.append(starts)
+        return widened(self, 0 if len(asked) == 1 else starts)
+
+    monkeypatch.setattr(candidates.Candidates, "widened", nobody_at_first)
+    assert smallest_group(got, 5, LIMITS).low == 5
+    assert len(asked) == 2
+    monkeypatch.setattr(candidates.Candidates, "widened", lambda self, starts: widened(self, 0))
+    assert smallest_group(got, 5, LIMITS).low == 1
+    found = known_classes(got, 0, LIMITS)
+    assert (found.low, found.high, bool(found.why)) == (0, 50, True)

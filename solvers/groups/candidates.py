@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.cells.components import simplified
-from solvers.cells.linear_system import Propagated
+from solvers.cells.linear_system import propagate
 from solvers.foundation.limits import Limits
 from solvers.groups.items import Items
 from solvers.linear.linear_program import CellProgram
@@ -32,8 +32,11 @@ class Candidates:
         self.held = bounds.lower > 0
         self.random = np.random.default_rng(len(linear))
 
-    def widened(self, starts: int) -> Items:
-        """Return the items with no cells but those of the items that some vertex fills, after so many more starts."""
+    def widened(self, starts: int) -> Items | None:
+        """Return the items with no cells but those of the items that some vertex fills, after so many more starts.
+
+        None where propagation shows that these hold no world: programs over them rest on bounds that do not conflict.
+        """
         items, bounds = self.items, self.items.system.bounds
         for _ in range(starts):
             costs = self.random.integers(0, SCALE, len(self.held)).astype(np.int64)
@@ -51,4 +54,8 @@ class Candidates:
                 costs = (SCALE / (1 + np.maximum(rows, 0)))[items.item].astype(np.int64) + noise
         chosen = np.isin(items.item, items.item[self.held])
         upper = np.where(chosen, bounds.upper, bounds.lower)
-        return Items(replace(items.system, bounds=Propagated(bounds.lower, upper)), items.item)
+        linear = items.system.linear.take(items.system.always)
+        narrowed = propagate(linear, bounds.lower, upper, self.limits.expired, trace=False)
+        if narrowed.conflict is not None:
+            return None
+        return Items(replace(items.system, bounds=narrowed), items.item)

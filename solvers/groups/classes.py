@@ -105,6 +105,8 @@ class Classes:
     def worlds(self) -> CellModel:
         """Return the model of the worlds; of some over a few cells, where there are too many."""
         few = self.items if self.whole else Candidates(self.items, self.limits).widened(STARTS)
+        if few is None:
+            raise Inconclusive(UNDECIDED)
         return CellModel(few.system, self.limits)
 
     def of_one(self, possible: Mask) -> Ints:

@@ -184,7 +184,10 @@ class Search:
         candidates = Candidates(self.items, self.limits)
         for starts in STARTS:
             self.limits.check("a world with enough rows in every cell was searched for")
-            few = Search(candidates.widened(starts), self.limits, work=self.work)
+            items = candidates.widened(starts)
+            if items is None:
+                continue
+            few = Search(items, self.limits, work=self.work)
             z = few.world(few.clean(k))
             if z is not None:
                 self.pool.append(z)
