@@ -5,7 +5,7 @@
 Each case is one release and one policy (safety_cases.py), judged as one file, as a file per model, split into trees and
 reordered. Every outcome has to be the right one, every form to have the same verdict, and what is released is asked
 about by `bound` and `attribute`. Prints what is wrong, seed first (`safety_cases.drawn(SEED)` is the case), and writes
-tests/bench/results/safety.json. Exit code 1 where anything is wrong.
+tests/safety.json. Exit code 1 where anything is wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import safety_cases  # noqa: E402
 
-RESULT = Path(__file__).parent / "bench" / "results" / "safety.json"
+RESULT = Path(__file__).with_suffix(".json")
 
 
 def tried(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
