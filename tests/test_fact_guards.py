@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import recon
 from recon.auditing.auditing import group_disclosure
-from recon.auditing.facts import beside_rows, by_position, classes, no_merging, nothing_known, of_resamples
+from recon.auditing.facts import beside_rows, between, by_position, classes, no_merging, nothing_known, of_resamples
 from recon.auditing.facts import facts_of as audited
 from recon.auditing.findings import Findings
 from recon.inspection.findings.findings import Finding
@@ -320,3 +320,80 @@ def test_more_time_is_advised_only_where_limits_kept_something_open():
     nothing = said(pinned=[0, 3])
     assert "time" not in nothing
     assert "No option of the audit settles this" in nothing
+
+
+# Figures where counts alone say nothing
+
+
+@pytest.mark.parametrize(
+    ("empty", "status", "expected"),
+    [(None, "unsat", "unsat"), (object(), "exact", "empty"), (object(), "unsat", "empty")],
+)
+@pytest.mark.parametrize(("noisy", "confidence"), [(True, 0.9), (False, 1.0)])
+def test_where_no_training_set_fits_no_figure_is_known(empty, status, expected, noisy, confidence):
+    release = SimpleNamespace(noisy=noisy, confidence=0.9, models=())
+    told = audited(SimpleNamespace(release=release, measures=SimpleNamespace(status=status), empty=empty, stored=()))
+    assert (told.status, told.confidence) == (expected, confidence)
+    assert all(isinstance(figure, Unknown) for figure in told.figures.values())
+    assert assess(told, policy_of(smallest_group=1, most_pinned=100)).verdict == "not assessed"
+
+
+def test_people_known_by_position_are_pinned_whatever_counts_say():
+    for release in (release_of(split("a", [30, 0], [30, 60])), continuous([1.37], min=0, max=4)):
+        held = replace(found_of(release), positions=SimpleNamespace(rows_known=3, complete=True))
+        told = audited(held)
+        assert told["pinned"].low == 3
+        assert told["pinned"].high is None or told["pinned"].high >= 3
+        assert told["least_bits_left"] == Known(0.0, 0.0)
+        assert assess(told, policy_of(most_pinned=0)).outcome == "violated"
+        assert assess(told, policy_of(most_pinned=2)).gives_away[0]["rows"][0] == 3
+
+
+def test_limits_are_named_only_where_they_kept_ends_apart():
+    late, done = SimpleNamespace(status="bounds"), SimpleNamespace(status="exact")
+    assert between(late, 2, 2) == Known(2, 2)
+    assert between(done, 2, 5) == Known(2, 5)
+    assert between(late, 2, 5).help == "limits"
+    assert between(late, 2, None).help == "limits"
+
+
+def test_profiles_are_those_that_were_asked_about():
+    release = release_of(split("a", [30, 0], [30, 60]))
+    profiles = {"verdicts": {"certain": 2}, "positions": {"certain": [4, 7]}}
+    told = audited(replace(found_of(release), profiles=profiles)).to_json()
+    assert told["profiles"] == [{"position": 4, "verdict": "certain"}, {"position": 7, "verdict": "certain"}]
+    assert told["profiles_in_all"] == {"certain": 2}
+    assert audited(found_of(release)).to_json()["profiles"] is None
+
+
+def test_without_a_known_smallest_those_listed_are_said():
+    groups = [{"name": "leaf 1", "where": "", "rows": [2, 3]}, {"name": "leaf 2", "where": "", "rows": [40, 40]}]
+    (check,) = assess(harmless(smallest_group=None, groups=groups), policy_of(smallest_group=10)).checks
+    assert (check.outcome, check.said.found) == ("violated", "between 2 and 3 rows")
+    large = [{"name": "leaf 1", "where": "", "rows": [20, 30]}, {"name": "leaf 2", "where": "", "rows": [0, 0]}]
+    (check,) = assess(harmless(smallest_group=None, groups=large), policy_of(smallest_group=10)).checks
+    assert (check.outcome, check.said.found) == ("met", "between 20 and 30 rows")
+
+
+def test_what_a_policy_asks_for_is_said_in_its_words():
+    def said(key, threshold, **more):
+        (check,) = assess(harmless(**more), policy_of(**{key: threshold})).checks
+        return check.outcome, check.said
+
+    pure = [{"name": "leaf 1", "class": "0", "rows": [4, 4]}, {"name": "leaf 2", "class": "0", "rows": [0, 0]}]
+    disclosed = {"class_disclosure": {"rows": [4, 4], "groups": pure, "groups_in_all": 9}}
+    outcome, found = said("class_disclosure", "allowed", **disclosed)
+    assert (outcome, found.asked, found.places) == ("met", "any number of rows", ())
+    outcome, found = said("class_disclosure", "forbidden", **disclosed)
+    assert (outcome, found.asked, found.places_in_all) == ("violated", "no row", 9)
+    assert [one["name"] for one in found.places] == ["leaf 1"]
+    outcome, found = said("class_disclosure", 4, **disclosed)
+    assert (outcome, found.asked, found.places) == ("met", "at most 4 rows", ())
+    opened = {"class_disclosure": {"rows": [0, 9], "groups": [], "groups_in_all": 0}, "why_open": {
+        "class_disclosure": "groups cut each other"}}  # fmt: skip
+    assert said("class_disclosure", "forbidden", **opened)[1].why == "groups cut each other"
+    assert said("class_disclosure", "forbidden", **opened | {"class_disclosure": {"rows": [9, 9]}})[1].why == ""
+    assert said("kinds_of_counts", ())[1].asked == "no counts at all"
+    assert said("kinds_of_counts", (), kinds_of_counts=[])[1].found == "no counts"
+    asked = {one: said("stored", one)[1].asked for one in ("none", "medium", "critical")}
+    assert asked == {"none": "nothing", "medium": "nothing graver than medium", "critical": "anything"}
