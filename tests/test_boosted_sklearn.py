@@ -35,6 +35,7 @@ from recon.formats.sklearn.boosting.histogram import exact_sums, hessians, least
 from recon.formats.sklearn.boosting.rounding import UNIT, pairwise
 from recon.frames.true_rows import violations
 from recon.loading.loading import draft_of
+from solvers.foundation.errors import ReleaseError
 from solvers.gradients.floating import rows_at
 
 FITS = {"gb2": 25, "hist2": 25, "gb3": 6, "hist3": 6, "gb4": 3, "hist4": 3, "gb0": 15, "hist0": 15}
@@ -267,7 +268,6 @@ HOSTILE = {
     "start": (lambda f: changed(fit_hist(f), _baseline_prediction=np.array([[np.nan]])), "the scores that it starts"),
     "ridge": (lambda f: changed(fit_hist(f), l2_regularization=-1.0), "the scores that it starts"),
     "value": (lambda f: with_nodes(fit_hist(f), "value", 1, 1e200), "not those of training"),
-    "rows": (lambda f: with_nodes(fit_hist(f), "count", 1, 3), "not those of training"),
 }
 
 
@@ -278,6 +278,11 @@ def test_figures_that_no_training_gives_are_not_used(name):
     draft = draft_of(make(frame))
     assert draft.values is None
     assert any(reason in line for line in draft.reader_notes), draft.reader_notes
+
+
+def test_rows_that_do_not_add_up_are_refused():
+    with pytest.raises(ReleaseError, match=r"tree 0 of _predictors.nodes\['count'\]\[0\] says 100 rows, but its two"):
+        draft_of(with_nodes(fit_hist(rows(100)), "count", 1, 3))
 
 
 def test_a_gain_that_is_no_number_leaves_values():

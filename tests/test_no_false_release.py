@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from extras import run
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 DOMAIN = {"attributes": [{"name": "a", "min": 0, "max": 99}, {"name": "b", "min": 0, "max": 99}],
@@ -127,3 +128,82 @@ def test_people_whom_only_several_releases_single_out(tmp_path, capsys):
     code, out, _ = run(capsys, "audit", tmp_path / "november.json", "--register", folder, "--policy", policy)
     assert code in {1, 4}, out
     assert "DO NOT RELEASE" in out
+
+
+def forged(model, change):
+    """Return a fitted tree whose stored nodes and values were changed."""
+    tree = model.tree_
+    state = dict(tree.__getstate__())
+    state["nodes"], state["values"] = state["nodes"].copy(), state["values"].copy()
+    change(state["nodes"], state["values"])
+    model.tree_ = type(tree)(model.n_features_in_, np.array([2], dtype=np.intp), 1)
+    model.tree_.__setstate__(state)
+    return model
+
+
+def scaled(nodes, values):
+    nodes["n_node_samples"] *= 100
+
+
+def raised(nodes, values):
+    leaf = nodes["left_child"] == -1
+    nodes["n_node_samples"][leaf] = np.maximum(nodes["n_node_samples"][leaf], 50)
+    for i in reversed(np.flatnonzero(~leaf).tolist()):
+        below = nodes["n_node_samples"][[nodes["left_child"][i], nodes["right_child"][i]]]
+        nodes["n_node_samples"][i] = below.sum()
+
+
+def one_leaf(nodes, values):
+    nodes["n_node_samples"][np.flatnonzero(nodes["left_child"] == -1)[0]] += 100
+
+
+def mixed(nodes, values):
+    values[nodes["left_child"] == -1, 0] = [0.4, 0.6]
+
+
+def mixed_with_impurity(nodes, values):
+    mixed(nodes, values)
+    nodes["impurity"][nodes["left_child"] == -1] = 0.48
+
+
+FORGED = {
+    scaled: r"nodes\['n_node_samples'\]\[\d+\] is .*nodes\['weighted_n_node_samples'\]\[\d+\] is ",
+    raised: r"nodes\['n_node_samples'\]\[\d+\] is 50, .*nodes\['weighted_n_node_samples'\]\[\d+\] is ",
+    one_leaf: r"nodes\['n_node_samples'\]\[\d+\] says \d+ rows, but its two children",
+    mixed: r"nodes\['impurity'\]\[\d+\] is 0, .*values\[\d+\] has the impurity 0.48 \(gini\)",
+    mixed_with_impurity: r"class 0 of .*tree_.values\[\d+\] says .* rows, but its two children",
+}
+
+
+def many_rows():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 30, (300, 4))
+    return x, (x[:, 0] + rng.integers(0, 9, 300) > 18).astype(int)
+
+
+@pytest.mark.parametrize("forest", [False, True])
+@pytest.mark.parametrize("change", FORGED, ids=lambda one: one.__name__)
+def test_figures_of_one_group_that_cannot_both_be_true(change, forest, judged, tmp_path):
+    x, y = many_rows()
+    if forest:
+        model = RandomForestClassifier(2, bootstrap=False, random_state=0).fit(x, y)
+        forged(model.estimators_[1], change)
+    else:
+        model = forged(DecisionTreeClassifier(random_state=0).fit(x, y), change)
+    joblib.dump(model, tmp_path / "m.joblib")
+    code, out = judged(tmp_path / "m.joblib", "smallest_group = 10")
+    assert code == 3, out
+    assert re.search(FORGED[change], out), out
+    assert ("estimators_[1].tree_" in out) == forest
+
+
+@pytest.mark.parametrize("weights", ["half", "balanced", "random", "whole"])
+def test_honest_weights_do_not_contradict_numbers_of_rows(weights, judged, tmp_path):
+    x, y = many_rows()
+    model, rng = DecisionTreeClassifier(random_state=0), np.random.default_rng(1)
+    weight = {"half": np.full(300, 0.5), "random": rng.random(300), "whole": rng.integers(1, 5, 300)}.get(weights)
+    if weights == "balanced":
+        model.set_params(class_weight="balanced")
+    joblib.dump(model.fit(x, y, sample_weight=weight), tmp_path / "m.joblib")
+    code, out = judged(tmp_path / "m.joblib", "smallest_group = 10")
+    assert code == 1, out

@@ -31,6 +31,7 @@ class Stored:
     value: list[float] = field(default_factory=list)
     weight: list[float] = field(default_factory=list)
     count: list[int] = field(default_factory=list)
+    inner: list[int] = field(default_factory=list)  # rows of inner nodes, -1: not said; []: of none
     start: float = 0.0
     rate: float = 1.0
 
@@ -144,6 +145,7 @@ def text_tree(block: str, t: int) -> Stored:
     plain = found.get("leaf_weight") and not integer(found.get("is_linear", "0"), f"{place}.is_linear")
     out.weight = numbers("leaf_weight", leaves) if plain else [0.0] * leaves
     out.count = integers("leaf_count", leaves)
+    out.inner = integers("internal_count", inner) if found.get("internal_count") else []
     out.start = numbers("internal_value", inner)[0]
     found["threshold"] = found.get("threshold", "").replace("inf", "1e308")  # only missing values go right
     out.threshold = list(numbers("threshold", inner))
@@ -264,6 +266,7 @@ def json_tree(found: dict[str, Any], place: str) -> Stored:
         missing = words.get(str(node.get("missing_type")))
         if missing is None:
             raise refuse(f"{str(node.get('missing_type'))[:40]!r} is not None, Zero or NaN", f"{here}.missing_type")
+        out.inner.append(integer(node.get("internal_count", -1), f"{here}.internal_count"))
         listed = isinstance(out.threshold[-1], tuple)
         out.kind.append(int(listed) | 2 * bool(node.get("default_left")) | 4 * missing)
         out.left.append(0)

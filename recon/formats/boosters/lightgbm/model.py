@@ -157,6 +157,7 @@ class Columns:
 def grow(tree: Stored, columns: Columns) -> Grown:
     """Return the tree with its conditions, nodes depth first; leaf j of the file is found by `order`."""
     out, seen = Grown(), 0
+    file: list[int] = []
     todo: list[tuple[int, int, int]] = [(0, -1, 0)]
     inner, leaves = len(tree.feature), len(tree.value)
     reached: set[int] = set()
@@ -166,6 +167,7 @@ def grow(tree: Stored, columns: Columns) -> Grown:
             raise refuse(f"the link to node {node} makes no tree", tree.place)
         reached.add(node)
         here = len(out.splits)
+        file.append(node)
         if parent >= 0:
             left, right = out.children[parent]
             out.children[parent] = (here, right) if side == 0 else (left, here)
@@ -182,7 +184,22 @@ def grow(tree: Stored, columns: Columns) -> Grown:
         todo.append((sides[0], here, 0))
     if seen != leaves or len(out.splits) != leaves + inner:
         raise refuse("some node is reached by no path", tree.place)
+    check_counts(tree, out, file)
     return out
+
+
+def check_counts(tree: Stored, grown: Grown, file: Sequence[int]) -> None:
+    """Refuse a tree whose inner nodes count other rows than the leaves below them; `file`: the nodes' numbers in it."""
+    if not tree.inner:
+        return
+    held = sums(grown, {i: tree.count[grown.children[i][0]] for i in grown.leaves})
+    for node, split, rows in zip(file, grown.splits, held, strict=True):
+        if split is not None and tree.inner[node] not in (-1, rows):
+            message = (
+                f"internal_count[{node}] is {tree.inner[node]:,}, but the leaves below it have {rows:,} rows "
+                "(leaf_count): both cannot be true; save the model as it was fitted"
+            )
+            raise refuse(message, tree.place)
 
 
 def to_split(tree: Stored, node: int, columns: Columns) -> tuple[Split, bool]:

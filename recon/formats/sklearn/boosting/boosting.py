@@ -75,6 +75,9 @@ def read(thing: Thing, form: str) -> Draft:
         arrays = [tree for stage in stages for tree in stage]
     else:
         arrays = [stored_arrays(e, len(names), f"estimators_[{i}]") for i, e in enumerate(listed(thing))]
+    for i, one in enumerate(arrays):
+        place = f"tree {i} of _predictors" if histogram else f"tree {i} of estimators_"
+        one.agree(place, rows="count" if histogram else "n_node_samples")
     counts = [only_sizes(a.rows, 1 if classes is None else len(classes), "") for a in arrays]
     first = None if classes is None else first_counts(thing, arrays[0], len(classes))
     counts[0] = counts[0] if first is None else first

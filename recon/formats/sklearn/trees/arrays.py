@@ -1,7 +1,8 @@
 """The node arrays of a stored scikit-learn tree, checked: whoever wrote the file may have put anything into them.
 
 The structured array `nodes` has one record per node; its fields grew with the versions (`missing_go_to_left` since
-1.3) and are read by name. `values` is (nodes, outputs, classes).
+1.3) and are read by name. `values` is (nodes, outputs, classes). Two figures of one node that cannot both be true are
+refused: whoever changed one of them left the other.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ FIELDS = (
     "weighted_n_node_samples",
 )
 MAX_NODES = 50_000_000
+SAME = 1e-6  # relative: figures that training computes twice, in double precision, in another order
+CHANCE = 20.0  # bits: coincidences that are together less likely than one in a million are none
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,3 +120,58 @@ class TreeArrays:
         figures = (self.weighted, *self.value.T)
         if not all(np.isfinite(f).all() for f in figures) or (self.rows < 0).any() or (self.rows > 1 << 53).any():
             raise ReleaseError("has figures that are no numbers of rows", place=place)
+
+    def agree(self, place: str, criterion: object = None, rows: str = "n_node_samples") -> None:
+        """Raise `ReleaseError`, naming both paths and values, where two figures of one node cannot both be true.
+
+        Inner nodes hold what their two children hold together. Rows whose weights are below 1 do not add up to whole
+        weights in leaf after leaf. `criterion` "gini", "entropy" or "log_loss": values are classes, impurities theirs.
+        `rows`: what the file calls the numbers of rows.
+        """
+        self._add_up(f"{place}.nodes['{rows}']", self.rows.astype(np.float64))
+        self._add_up(f"{place}.nodes['weighted_n_node_samples']", self.weighted)
+        self._whole_weights(place)
+        sums = self.value.sum(axis=1, keepdims=True)
+        if criterion in {"gini", "entropy", "log_loss"} and (self.value >= 0).all() and (sums > 0).all():
+            shares = self.value / sums
+            self._impurities(place, shares, str(criterion))
+            for k, held in enumerate((shares * self.weighted[:, None]).T):
+                self._add_up(f"class {k} of {place}.values", held)
+
+    def _add_up(self, name: str, figures: NDArray[np.float64]) -> None:
+        inner = np.flatnonzero(~self.leaf)
+        sums = figures[self.left[inner]] + figures[self.right[inner]]
+        bad = np.flatnonzero(np.abs(sums - figures[inner]) > SAME * np.maximum(1.0, np.abs(figures[inner])))
+        if len(bad):
+            node, both = int(inner[bad[0]]), (int(self.left[inner[bad[0]]]), int(self.right[inner[bad[0]]]))
+            raise ReleaseError(
+                f"{name}[{node}] says {figures[node]:g} rows, but its two children, [{both[0]}] and [{both[1]}], have "
+                f"{sums[bad[0]]:g} together: both cannot be true; save the model as it was fitted"
+            )
+
+    def _whole_weights(self, place: str) -> None:
+        held, rows = self.weighted[self.leaf], self.rows[self.leaf]
+        over = rows > held * (1 + SAME) + SAME
+        if (np.abs(held - np.rint(held)) > SAME * np.maximum(1.0, held)).any() or not over.any():
+            return
+        divisor = int(np.gcd.reduce(rows[over]))
+        if float(over.sum()) * max(1.0, float(np.log2(divisor))) < CHANCE:
+            return
+        node = int(np.flatnonzero(self.leaf)[np.flatnonzero(over)[0]])
+        raise ReleaseError(
+            f"{place}.nodes['n_node_samples'][{node}] is {int(self.rows[node]):,}, but "
+            f"{place}.nodes['weighted_n_node_samples'][{node}] is {self.weighted[node]:g}: both cannot be true, here "
+            f"and in {int(over.sum()) - 1:,} more leaves, for rows that weigh less than 1 do not add up to whole "
+            "weights in every leaf; save the model as it was fitted"
+        )
+
+    def _impurities(self, place: str, p: NDArray[np.float64], criterion: str) -> None:
+        logs = np.log2(np.where(p > 0, p, 1.0))
+        expected = 1 - (p**2).sum(axis=1) if criterion == "gini" else -(p * logs).sum(axis=1)
+        bad = np.flatnonzero(~(np.abs(expected - self.impurity) <= SAME * max(1.0, float(np.log2(p.shape[1])))))
+        if len(bad):
+            node = int(bad[0])
+            raise ReleaseError(
+                f"{place}.nodes['impurity'][{node}] is {self.impurity[node]:g}, but {place}.values[{node}] has the "
+                f"impurity {expected[node]:g} ({criterion}): both cannot be true; save the model as it was fitted"
+            )

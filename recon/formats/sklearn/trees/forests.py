@@ -86,8 +86,11 @@ def read(thing: Thing, form: str) -> Draft:
     lines = [*calls.notes, *counting_notes([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
     rows = Rows(bags.shape[1], bags.shape[1]) if bags is not None else training_rows(thing, trees, resampled)
     misplaced = misplacing(thing, *trees)
-    if misplaced and any(len(missing_seen(t)) for t in trees):
-        lines.append(MISPLACED)
+    wrong = misplaced and any(len(missing_seen(t)) for t in trees)
+    lines += [MISPLACED] if wrong else []
+    for i, (estimator, tree) in enumerate(zip(estimators, trees, strict=True), start=calls.first):
+        classed = classes is not None and not wrong and constraints_of(estimator, thing) is None
+        tree.arrays.agree(f"estimators_[{i}].tree_", estimator.get("criterion") if classed else None)
     each = rows.low if rows.exact else None  # a tree knows of all the rows, those that it did not draw included
     learner = forest_settings(thing, estimators, each, resampled)
     return TreesDraft(
@@ -178,9 +181,14 @@ def one_tree(
     if resampled:
         return CountedTree(arrays, bag_counts(arrays, drawn, weighting), own, halfway)
     weighting = "balanced" if weighting == "balanced_subsample" else weighting  # without bags there are no subsamples
-    own_signs = constrained(estimator)
-    monotonic = constrained(forest) if own_signs is None else own_signs
+    monotonic = constraints_of(estimator, forest)
     return CountedTree(arrays, row_counts(arrays, estimator.get("criterion"), monotonic, weighting), own, halfway)
+
+
+def constraints_of(estimator: Thing, forest: Thing) -> NDArray[np.int64] | None:
+    """Return the monotonic constraints of one tree, its own or its forest's; None where there are none."""
+    own = constrained(estimator)
+    return constrained(forest) if own is None else own
 
 
 def weights_hide(trees: list[CountedTree], bags: NDArray[np.int32] | None) -> bool:

@@ -111,8 +111,11 @@ def counted(thing: Thing, features: int, classes: Sequence[Value], place: str = 
     arrays = stored_arrays(thing, features, place)
     check_classes(arrays, len(classes), place)
     weighting = weighting_of(thing.get("class_weight"), classes)
-    counts = row_counts(arrays, thing.get("criterion"), constrained(thing), weighting)
-    return CountedTree(arrays, counts, midpoints=midpoints(thing, thing))
+    signs, criterion = constrained(thing), thing.get("criterion")
+    tree = CountedTree(arrays, row_counts(arrays, criterion, signs, weighting), midpoints=midpoints(thing, thing))
+    wrong = misplacing(thing, tree) and len(missing_seen(tree))
+    arrays.agree(place, None if wrong or signs is not None else criterion)
+    return tree
 
 
 def stored_arrays(thing: Any, features: int, place: str) -> TreeArrays:
@@ -231,6 +234,7 @@ def regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Dr
     arrays = stored_arrays(thing, len(names), "tree_")
     if arrays.value.shape[1] != 1:
         raise ReleaseError("has several values per node", place="tree_")
+    arrays.agree("tree_")
     plain = bool(np.allclose(arrays.rows, arrays.weighted, rtol=1e-9, atol=0))
     squared = thing.get("criterion") in {"squared_error", "mse", "friedman_mse"} and constrained(thing) is None
     tree = CountedTree(arrays, only_sizes(arrays.rows, 1, ""), midpoints=midpoints(thing, thing))
