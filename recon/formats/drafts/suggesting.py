@@ -11,6 +11,7 @@ Source: Geurts, Ernst, Wehenkel, "Extremely randomized trees", Machine Learning 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -43,17 +44,20 @@ class Suggestion:
 
 
 def suggested(release: EncodedRelease) -> Suggestion:
-    """Return what the continuous attributes of a release look like. Cost: linear in the thresholds that differ."""
+    """Return what the continuous attributes of a release look like.
+
+    Cost: linear in the thresholds of those that may be integers, constant of others.
+    """
     bits, integers, others = [], [], []
     for cuts in release.cut.cuts:
         attribute = cuts.attribute
         if not isinstance(attribute, Continuous):
             continue
         start, end = attribute.known
-        seen = sorted({place[0] for place in cuts.inner if start < place < end})
-        if seen and all(0 < x < 1 for x in seen):
+        seen = cuts.inner[bisect_right(cuts.inner, start) : bisect_left(cuts.inner, end)]  # ascending
+        if seen and seen[0][0] > 0 and seen[-1][0] < 1:
             bits.append(attribute.name)
-        elif seen and (twice := halves(seen)):
+        elif seen and (twice := halves([place[0] for place in seen])):
             integers.append((attribute.name, math.ceil(twice[0] / 2) - 1, math.floor(twice[-1] / 2) + 1))
         else:
             others.append(attribute.name)
@@ -65,10 +69,12 @@ def halves(thresholds: list[Fraction]) -> list[int]:
 
     Up to what rounding to 32 bits moves them: scikit-learn compares rounded numbers, thresholds are read like that.
     """
-    out = [round(2 * x) for x in thresholds]
-    pairs = zip(thresholds, out, strict=True)
-    near = all(abs(2 * x - twice) <= 2 * ROUNDING * abs(x) and abs(x) < LARGEST for x, twice in pairs)
-    return out if near and any(twice % 2 for twice in out) else []
+    out = []
+    for x in thresholds:
+        out.append(round(2 * x))
+        if abs(2 * x - out[-1]) > 2 * ROUNDING * abs(x) or abs(x) >= LARGEST:
+            return []
+    return out if any(twice % 2 for twice in out) else []
 
 
 def suggested_domain(release: EncodedRelease) -> Domain:
