@@ -1,4 +1,4 @@
-"""Groups that positions prove, against every way to put rows into their boxes, and against the rows that were fitted."""
+"""Groups that positions prove, against every way to put rows into their boxes, and against fitted rows."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ class Boxed:
         for k in order:
             at = at[(self.start[at, k] < self.end[i, k]) & (self.end[at, k] > self.start[i, k])]
             if k in self.sets:
-                at = at[(self.sets[k][at] & self.own(i, k)).any(axis=1)]
+                at = at[(self.own(at, k) & self.own(i, k)).any(axis=1)]
         inside: Bits = ((self.start[at] >= self.start[i]) & (self.end[at] <= self.end[i])).all(axis=1)
         for k in self.sets:
             inside &= ~(self.own(at, k) & ~self.own(i, k)).any(axis=1)
