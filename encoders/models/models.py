@@ -46,6 +46,19 @@ CountKind = Literal["exact", "bag", "distinct", "ratio", "size", "label", "noisy
 
 
 @dataclass(frozen=True, slots=True)
+class Unused:
+    """Figures of a file that no statement carries: what they are, and why not.
+
+    `labels`: each is about the labels of the rows of one published group, and of nothing else, so that no smaller group
+    follows from them; else anything may follow.
+    """
+
+    what: str
+    why: str
+    labels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Provenance:
     """Where a reader found a model: the file's format, what kind of counts it holds, and what that rests on.
 
@@ -53,7 +66,8 @@ class Provenance:
     sample holds; `ratio`: shares of classes; `size`: rows, whatever their class; `label`: which class is the
     commonest; `noisy`: counts with noise. `notes` are assumptions that every answer carries. `single`: the model
     compares values as 32-bit numbers; for the words only in which its thresholds are said. `learner`: who chose the
-    model, and with which settings, where that is known. `format` is "" for what a release file of ours says itself.
+    model, and with which settings, where that is known. `unused`: what the file publishes and no statement carries.
+    `format` is "" for what a release file of ours says itself.
     """
 
     format: str
@@ -61,6 +75,7 @@ class Provenance:
     notes: tuple[str, ...] = ()
     single: bool = field(default=False, compare=False)
     learner: Learner | None = None
+    unused: tuple[Unused, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from encoders.models.nodes import Node, Nodes, Support
 from solvers.foundation.errors import ReleaseError
 
 MAX_NODES = 2_000_000  # in one tree
+VALUES = "its leaf values"
 CLOSE = 0.25  # a computed count that may be off by more tells no whole number from the next
 MAX_TRIES = 4_000_000  # figures of leaves, over all counts that are tried
 

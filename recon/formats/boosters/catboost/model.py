@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import AnyModel, Boosting, CountKind, Forest, Provenance, Table, Tree
+from encoders.models.models import AnyModel, Boosting, CountKind, Forest, Provenance, Table, Tree, Unused
 from encoders.models.nodes import Support
 from recon.formats.boosters.catboost.file import MEMORY, Booster, Branching, Symmetric, cbm_booster, json_booster
 from recon.formats.boosters.catboost.sums import NEEDED, Placed, gradients, group, inner_splits, tree_sums, unusable
-from recon.formats.boosters.shared import Grown, Split, label_name, sums
+from recon.formats.boosters.shared import VALUES, Grown, Split, label_name, sums
 from recon.formats.drafts.copies import copies_note, divided
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
@@ -33,6 +33,7 @@ OBJECTIVES = frozenset(["Logloss", "CrossEntropy", "MultiClass", "MultiClassOneV
 NOT_WEIGHTED = "no training row was weighted (the CatBoost file does not say): every leaf weight is a number of rows"
 SAME_ROWS = "all trees were fitted on the same rows (no continued training, no sum of models)"
 HELD_OUT = "rows held out (eval_set, eval_fraction) are not among the training rows counted here"
+WEIGHTS = "its leaf weights"
 TOGETHER = "splits on categories or texts are left out: leaves that differ only there are taken together"
 SIZES = "counts per class are not proved by the leaf values: only sizes are stated"
 LATER = "of the first tree classes are known, of later ones only how many rows are in each leaf"
@@ -86,6 +87,9 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     notes = [TOGETHER] if split_else else []
     notes += [SIZES] if ones is None else [LATER] if why and len(trees) > 1 else []
     notes += [f"leaf values are not used: {why}"] if why else []
+    unused = [Unused(WEIGHTS, TOGETHER)] if split_else else []
+    if not isinstance(models[0], Boosting) and (len(trees) > 1 or ones is None):
+        unused.append(Unused(VALUES, why or SIZES, labels=len(booster.trees) == 1))
     return Draft(
         Provenance(
             booster.form,
@@ -96,6 +100,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
                 *([SAME_ROWS] if len(trees) > 1 else []),
                 *([] if why or ones is None else [NEEDED]),
             ),
+            unused=tuple(unused),
         ),
         tuple(Feature(name, name) for name in booster.names),
         models,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, exact
-from encoders.models.models import AnyModel, Boosting, CountKind, Figure, Forest, Provenance, Table
+from encoders.models.models import AnyModel, Boosting, CountKind, Figure, Forest, Provenance, Table, Unused
 from encoders.models.nodes import Support
 from recon.formats.boosters.lightgbm.counts import Objective, Rates, Round, class_counts, number, parameters
 from recon.formats.boosters.lightgbm.file import (
@@ -31,7 +31,7 @@ from recon.formats.boosters.lightgbm.file import (
 )
 from recon.formats.boosters.lightgbm.rates import Grove, digits
 from recon.formats.boosters.lightgbm.sums import boosting
-from recon.formats.boosters.shared import Grown, Split, label_name, opposite, refuse, split_of, sums
+from recon.formats.boosters.shared import VALUES, Grown, Split, label_name, opposite, refuse, split_of, sums
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import Unsupported
@@ -86,7 +86,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     bundles = number(booster.params or {}, "enable_bundle", 1.0) != 0 and len(columns.names) > 1
     notes += [BUNDLED] if bundles and full is not None and full >= CONFLICTS else []
     return Draft(
-        Provenance(booster.form, kinds, tuple(notes)),
+        Provenance(booster.form, kinds, tuple(notes), unused=tuple(found.unused)),
         tuple(Feature(name, name) for name in columns.names),
         models,
         found.classes if "exact" in kinds else None,
@@ -289,6 +289,7 @@ class Reading:
         }
         self.exact_rows = self.rows()
         self.label = label_name(self.booster.names)
+        self.unused: list[Unused] = []
 
     def rows(self) -> int | None:
         """Return the number of training rows, None where every tree saw a sample of them."""
@@ -348,6 +349,7 @@ class Reading:
         if self.exact_rows is None:
             least = [f for t, tree, g in self.trees for f in g.at_least(by_node(g, tree.count), f"tree {t}")]
             why = "only least numbers of rows are stated: the trees saw samples, or the file does not say that not"
+            self.unused.append(Unused(VALUES, "its trees saw samples of the rows, or the file does not say that not"))
             return (Table(tuple(least), "leaves"),), ("size",), [why]
         binary = len(self.classes) == 2 and self.booster.per_round == 1
         groves: list[Grove] = []
@@ -367,6 +369,7 @@ class Reading:
                 figures += grown.of_class(by_node(grown, found), self.label, self.classes[t], f"tree {t}")
             groves.append(Grove(t, tree, grown, grown.tree(supports, f"tree {t}")))
         notes = [f"{left_out} trees saw samples of the rows and are left out"] if left_out else []
+        self.unused += [Unused(VALUES, notes[0])] if left_out else []
         kinds: tuple[CountKind, ...] = ("size",)
         if self.proved:
             kinds = ("exact", "size") if len(groves) > len(self.proved) or not binary else ("exact",)
@@ -375,6 +378,8 @@ class Reading:
         else:
             notes.append("the model is no classifier of one label: only sizes of leaves are stated")
         models = (groves[0].tree,) if len(groves) == 1 else (self.joined(groves, notes),)
+        if len(groves) == 1 and not self.proved:
+            self.unused.append(Unused(VALUES, notes[-1], labels=True))
         return (*models, Table(tuple(figures), "classes")) if figures else models, kinds, notes
 
     def joined(self, groves: Sequence[Grove], notes: list[str]) -> AnyModel:
@@ -384,6 +389,7 @@ class Reading:
             return boosting(self.booster, groves, self.proved, last)
         except Unsupported as found:
             notes.append(f"leaf values are not used: {found}")
+            self.unused.append(Unused(VALUES, str(found)))
         return Forest(tuple(g.tree for g in groves))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from encoders.domain.values import Value
-from encoders.models.models import AnyModel, Boosting, CountKind, Figure, Forest, Provenance, Table, Tree
+from encoders.models.models import AnyModel, Boosting, CountKind, Figure, Forest, Provenance, Table, Tree, Unused
 from encoders.models.nodes import Support
 from recon.formats.boosters.shared import label_name, refuse, sums
 from recon.formats.boosters.xgboost.counts import Cover, Start, class_counts, sizes, starting_shares
@@ -37,6 +37,8 @@ NOT_TOLD = (
     "no figure of the file tells that the trees saw all rows (subsample below 1 leaves no trace in it): a leaf's count "
     "is a least number of training rows"
 )
+FIGURES = "its leaf values, weights and covers"
+SIZES = "they are not worked with beyond how many rows there are in the leaves"
 SAME_ROWS = "all trees were fitted on the same rows (no continued training)"
 UNPROVED = "the XGBoost dump does not prove what its covers count: save it with save_model('model.json')"
 LATER = "covers of later rounds are sums of different hessians: only the first round says how many rows a leaf has"
@@ -136,7 +138,7 @@ def to_draft(
         else:
             remarks += [LATER, found]
     return DirectedDraft(
-        Provenance(booster.form, kinds, notes),
+        Provenance(booster.form, kinds, notes, unused=unused_figures(booster, models, kinds, minimum, remarks)),
         tuple(Feature(name, name) for name in booster.names),
         models,
         labels if "exact" in kinds or isinstance(models[0], Boosting) else None,
@@ -151,6 +153,16 @@ def to_draft(
         drawn=drawn,
         marker=marker,
     )
+
+
+def unused_figures(
+    booster: Booster, models: Sequence[AnyModel], kinds: Sequence[CountKind], minimum: bool, remarks: Sequence[str]
+) -> tuple[Unused, ...]:
+    """Return that figures of a booster are not used; nothing where all of them are, or one tree gives its classes."""
+    alone = len(booster.trees) == 1 and not minimum
+    if isinstance(models[0], Boosting) or (alone and tuple(kinds) == ("exact",)):
+        return ()
+    return (Unused(FIGURES, remarks[-1] if remarks else SIZES, labels=alone),)
 
 
 def later(booster: Booster, cover: Cover) -> Rates | str:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import Value
+from encoders.models.models import Unused
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.boosting.draft import BoostingDraft, LeafValues
@@ -53,6 +54,8 @@ MOST_FIGURE = 1e100  # squares and sums of what is larger are no finite doubles
 DOUBLE, SINGLE = 1e-9, 4e-6  # relative error of a leaf value: computed in double, or from single precision
 LATER = "of the first tree classes are known, of later ones only how many rows are in each leaf"
 HIDDEN = "the classes are hidden, in the first tree too: only how many rows are in each leaf is known"
+UNUSED = "its leaf values"
+WEIGHED = "later trees weigh rows by what is not known"
 REGRESSION = "a regression model: only how many rows are in each leaf is read"
 VALUES = "every leaf value is a statement on sums of gradients over the rows of its leaf"
 REGRESSED = "a regression model: how many rows are in each leaf, and their mean residual, is read"
@@ -96,6 +99,9 @@ def read(thing: Thing, form: str) -> Draft:
         lines = (*lines, f"leaf values say nothing more: {values}")
     n = int(arrays[0].rows[0])
     origin = provenance(thing, form, [counts[i] for i in same], ("exact",), notes)
+    if isinstance(values, str) and (len(arrays) > 1 or first is None):
+        alone = len(arrays) == 1 and not part
+        origin = replace(origin, unused=(Unused(UNUSED, values or WEIGHED, labels=alone),))
     return BoostingDraft(
         replace(origin, counts=("distinct",)) if part else origin,  # rows that were left out may be in any leaf
         tuple(Feature(x, x) for x in names),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.domain.values import Grid, Listed, exact, is_number
-from encoders.models.models import AnyModel, Boosting, Forest, TreeSums
+from encoders.models.models import AnyModel, Boosting, Forest, TreeSums, Unused
 from recon.formats.drafts.binding import Binder
 from recon.formats.sklearn.boosting.rounding import Floats
 from recon.formats.sklearn.trees.draft import TreesDraft
@@ -51,11 +51,14 @@ class BoostingDraft(TreesDraft):
         """Return the model over the binder's domain: a boosted one, or a forest where leaf values are not used."""
         models = super().bound(binder)
         forest, found = models[0], self.values
-        if found is None or not isinstance(forest, Forest) or (found.labels and binder.domain.label is None):
+        if found is None:
             return models
-        sums = found.within(greatest_label(binder))
-        if not sums:
-            return models
+        fits = isinstance(forest, Forest) and not (found.labels and binder.domain.label is None)
+        sums = found.within(greatest_label(binder)) if fits else ()
+        if not isinstance(forest, Forest) or not sums:
+            alone = len(self.trees) == 1
+            unused = Unused("its leaf values", "the domain does not say which targets there can be", labels=alone)
+            return tuple(replace(m, origin=replace(self.origin, unused=(unused,))) for m in models)
         labels = binder.label_numbers(found.labels) if found.labels else ()
         start = found.start
         return (Boosting(forest.trees, sums, found.gradients, start, start, labels, "boosting", None, self.origin),)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Value
-from encoders.models.models import CountKind
+from encoders.models.models import CountKind, Unused
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.trees.calls import last_call
@@ -24,11 +24,14 @@ from recon.formats.sklearn.trees.seeds import Bags, explain_bags
 from recon.formats.sklearn.trees.settings import forest_settings
 from recon.formats.sklearn.trees.trees import (
     MISPLACED,
+    NUMBERS,
+    SPREADS,
     check_classes,
     class_values,
     constrained,
     counting_notes,
     feature_names,
+    hidden_values,
     midpoints,
     misplacing,
     provenance,
@@ -93,8 +96,12 @@ def read(thing: Thing, form: str) -> Draft:
         tree.arrays.agree(f"estimators_[{i}].tree_", estimator.get("criterion") if classed else None)
     each = rows.low if rows.exact else None  # a tree knows of all the rows, those that it did not draw included
     learner = forest_settings(thing, estimators, each, resampled)
+    origin = provenance(thing, form, [t.counts for t in trees], kinds, notes, learner)
+    unused = hidden_values([t.counts for t in trees]) if classes is not None else ()
+    if thing.class_name.endswith("Regressor"):
+        unused = (Unused(SPREADS, NUMBERS, labels=len(trees) == 1),)
     return TreesDraft(
-        provenance(thing, form, [t.counts for t in trees], kinds, notes, learner),
+        replace(origin, unused=unused),
         tuple(Feature(n, n) for n in names),
         classes=classes,
         rows=rows,

@@ -7,7 +7,7 @@ values (`recon.formats.drafts.binding`). What a node counts is recovered in `rec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Grid, Listed, Test, Value, is_number
 from encoders.models.learner import Learner
-from encoders.models.models import AnyModel, CountKind, Figure, Provenance, Statistic, Table
+from encoders.models.models import AnyModel, CountKind, Figure, Provenance, Statistic, Table, Unused
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
@@ -29,6 +29,8 @@ from solvers.statements.release import Rows
 
 KINDS = ("DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor", "ExtraTreeRegressor")
 ASSUMES = "no sample_weight, or the same for all rows; rows of weight 0 do not count as training rows"
+SPREADS = "means and spreads of the target in its leaves"
+NUMBERS = "a target that is a number is not worked with beyond its totals"
 MAX_FEATURES = 1_000_000
 MISPLACING = (1, 3), (1, 8)  # versions that put rows with missing values into wrong leaves (scikit-learn #32351)
 HALVED = (0, 20)  # from this version on halves are added, in double precision
@@ -49,8 +51,9 @@ def read(thing: Thing, form: str) -> Draft:
     classes = class_values(thing)
     tree = counted(thing, len(names), classes)
     misplaced = misplacing(thing, tree)
+    origin = provenance(thing, form, [tree.counts], ("exact",), learner=tree_settings(thing, tree.arrays))
     return TreesDraft(
-        provenance(thing, form, [tree.counts], ("exact",), learner=tree_settings(thing, tree.arrays)),
+        replace(origin, unused=hidden_values([tree.counts])),
         tuple(Feature(n, n) for n in names),
         classes=classes,
         rows=Rows(int(tree.arrays.rows[0]), int(tree.arrays.rows[0])),
@@ -78,6 +81,12 @@ def provenance(
     version = thing.get("_sklearn_version")
     by = f" {version}" if isinstance(version, str) and len(version) < 40 else ""
     return Provenance(f"scikit-learn{by} {thing.class_name} ({form})", kinds, (ASSUMES, *notes), learner=learner)
+
+
+def hidden_values(counts: Sequence[NodeCounts]) -> tuple[Unused, ...]:
+    """Return that values of trees are not used which hide their classes; nothing where all classes are known."""
+    why = next((c.note for c in counts if not c.whole), None)
+    return () if why is None else (Unused("its values", why or "they hide the classes", labels=len(counts) == 1),)
 
 
 def misplacing(thing: Thing, *trees: CountedTree) -> bool:
@@ -245,8 +254,9 @@ def regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Dr
         *(() if means else ("its values are no plain means of the label: only sizes are read",)),
         *((MISPLACED,) if misplaced and len(missing_seen(tree)) else ()),
     )
+    origin = provenance(thing, form, [tree.counts], ("size",), learner=tree_settings(thing, arrays))
     fields: dict[str, Any] = {
-        "origin": provenance(thing, form, [tree.counts], ("size",), learner=tree_settings(thing, arrays)),
+        "origin": replace(origin, unused=(Unused(SPREADS, NUMBERS, labels=True),)),
         "features": tuple(Feature(n, n) for n in names),
         "rows": Rows(int(arrays.rows[0]), int(arrays.rows[0])),
         "named": named,
