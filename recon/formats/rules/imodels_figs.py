@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import CountKind, Forest, Provenance, Tree
+from encoders.models.models import CountKind, Forest, Provenance, Tree, Unused
 from encoders.models.nodes import Node, Nodes, Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import (
@@ -61,8 +61,10 @@ def read(thing: Thing, form: str) -> Draft:
         nodes = (built(node, support, names) for node, support in zip(tree, supports, strict=True))
         drawn.append(Tree(Nodes.of(nodes), f"tree {t}"))
     encoder = "" if model.get("categorical_features_") is None else "its categories are 0/1 columns of the domain"
+    why = "they are means of what other trees leave" if len(trees) > 1 else note or "the target is a number"
+    unused = (Unused("its leaf values", why, labels=len(trees) == 1),) if len(trees) > 1 or found is None else ()
     return Draft(
-        Provenance(f"imodels {thing.class_name} ({form})", counts),
+        Provenance(f"imodels {thing.class_name} ({form})", counts, unused=unused),
         as_features(names),
         (Forest(tuple(drawn)) if len(drawn) > 1 else Tree(drawn[0].nodes),),
         classes,

@@ -21,10 +21,10 @@ from encoders.models.models import CountKind, Provenance
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import as_features, free_label, model_features, number, parts
 from recon.formats.sklearn.trees import trees as sklearn_trees
-from recon.formats.sklearn.trees.arrays import TreeArrays
+from recon.formats.sklearn.trees.arrays import TreeArrays, impurities
 from recon.formats.sklearn.trees.counts import NodeCounts, only_sizes, row_counts
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft
-from recon.formats.sklearn.trees.trees import check_classes, class_values, counting_notes, stored_arrays
+from recon.formats.sklearn.trees.trees import check_classes, class_values, counting_notes, hidden_values, stored_arrays
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Rows
@@ -84,8 +84,9 @@ def draft(
     counted = [t.counts for t in trees]
     kinds: list[CountKind] = ["exact"] if any((c.classes >= 0).any() for c in counted) else []
     kinds += [] if all(c.whole for c in counted) else ["size"]
+    unused = hidden_values(counted)
     return TreesDraft(
-        Provenance(f"imodels {thing.class_name} ({form})", tuple(kinds), (sklearn_trees.ASSUMES,)),
+        Provenance(f"imodels {thing.class_name} ({form})", tuple(kinds), (sklearn_trees.ASSUMES,), unused=unused),
         as_features(names[0]),
         classes=classes,
         label=free_label(names[0]),
@@ -165,16 +166,6 @@ def unshrunk(arrays: TreeArrays, scheme: str, reg: float) -> NDArray[np.float64]
             before[child] = before[level] + (after[child] - after[level]) * factor[:, None]
         level = np.concatenate([arrays.left[level], arrays.right[level]])
     return before
-
-
-def impurities(share: NDArray[np.float64], criterion: str) -> NDArray[np.float64] | None:
-    """Return the impurity of every node, None for a criterion that is not known."""
-    if criterion == "gini":
-        return np.asarray(1 - (share**2).sum(axis=1))
-    if criterion in {"entropy", "log_loss"}:
-        positive = np.where(share > PRECISE, share, 1)
-        return np.asarray(-(positive * np.log2(positive)).sum(axis=1))
-    return None
 
 
 def boosted(thing: Thing, form: str) -> Draft:

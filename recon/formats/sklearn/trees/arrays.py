@@ -125,16 +125,16 @@ class TreeArrays:
         """Raise `ReleaseError`, naming both paths and values, where two figures of one node cannot both be true.
 
         Inner nodes hold what their two children hold together. Rows whose weights are below 1 do not add up to whole
-        weights in leaf after leaf. `criterion` "gini", "entropy" or "log_loss": values are classes, impurities theirs.
+        weights in leaf after leaf. `criterion`: values are of classes, impurities theirs by it.
         `rows`: what the file calls the numbers of rows.
         """
         self._add_up(f"{place}.nodes['{rows}']", self.rows.astype(np.float64))
         self._add_up(f"{place}.nodes['weighted_n_node_samples']", self.weighted)
         self._whole_weights(place)
         sums = self.value.sum(axis=1, keepdims=True)
-        if criterion in {"gini", "entropy", "log_loss"} and (self.value >= 0).all() and (sums > 0).all():
+        if isinstance(criterion, str) and (self.value >= 0).all() and (sums > 0).all():
             shares = self.value / sums
-            self._impurities(place, shares, str(criterion))
+            self._impurities(place, shares, criterion)
             for k, held in enumerate((shares * self.weighted[:, None]).T):
                 self._add_up(f"class {k} of {place}.values", held)
 
@@ -166,8 +166,9 @@ class TreeArrays:
         )
 
     def _impurities(self, place: str, p: NDArray[np.float64], criterion: str) -> None:
-        logs = np.log2(np.where(p > 0, p, 1.0))
-        expected = 1 - (p**2).sum(axis=1) if criterion == "gini" else -(p * logs).sum(axis=1)
+        expected = impurities(p, criterion)
+        if expected is None:
+            return
         bad = np.flatnonzero(~(np.abs(expected - self.impurity) <= SAME * max(1.0, float(np.log2(p.shape[1])))))
         if len(bad):
             node = int(bad[0])
@@ -175,3 +176,13 @@ class TreeArrays:
                 f"{place}.nodes['impurity'][{node}] is {self.impurity[node]:g}, but {place}.values[{node}] has the "
                 f"impurity {expected[node]:g} ({criterion}): both cannot be true; save the model as it was fitted"
             )
+
+
+def impurities(shares: NDArray[np.float64], criterion: str) -> NDArray[np.float64] | None:
+    """Return the impurity of every node by its shares of the classes, None for a criterion that is not known."""
+    if criterion == "gini":
+        return np.asarray(1 - (shares**2).sum(axis=1))
+    if criterion in {"entropy", "log_loss"}:
+        positive = np.where(shares > SAME, shares, 1)
+        return np.asarray(-(positive * np.log2(positive)).sum(axis=1))
+    return None
