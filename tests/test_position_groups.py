@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 import recon
-from recon.auditing.persons.at_positions import Boxed, groups_at_positions
+from recon.auditing.evidence.positions import Boxed, groups_at_positions
 from recon.located.positions import placed
 
 

@@ -253,7 +253,7 @@ class Figure:
     """One published figure about the rows that meet a condition (an empty one: everybody).
 
     It is a count, an interval of counts (`low`, `high`) or a statistic. `suppressed` says which rule hid a count:
-    it then has an interval, or nothing is known.
+    it then has an interval, or nothing is known. `drawn`: `low` is the published number of rows that were drawn.
     """
 
     condition: Condition
@@ -263,6 +263,7 @@ class Figure:
     statistic: Statistic | None = None
     suppressed: Literal["primary", "secondary", "unknown"] | None = None
     name: str | None = None
+    drawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)

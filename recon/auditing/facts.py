@@ -15,6 +15,7 @@ from encoders.domain.values import Listed
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import kinds_of
 from encoders.models.models import Boosting, Forest, RuleList, Tree
+from recon.auditing.evidence.evidence import with_evidence
 from recon.auditing.findings import Findings, GroupDisclosure
 from recon.bounds.disclosure import numeric_target, regression
 from recon.frames.describe import condition_text
@@ -52,7 +53,6 @@ WORDED = 1_000  # groups whose condition is put in words
 UNSIZED = Unknown("an attribute has no values that could be counted: declare a domain (--domain)", "domain")
 BOUNDED = Unknown("the worlds could not be counted within the limits", "limits")
 ROWS_OPEN = Unknown("the number of rows is open", "rows")
-BY_LEAF_VALUES = "leaf values may say more of classes than the counts that were read"
 TOGETHER = "where groups of several models, or figures, cut each other the class of more people may follow"
 BY_POSITION = "more may follow by position than propagation proved"
 BAGS_UNUSED = "the seeds that give the bags away are stored, and what follows from them was not worked out"
@@ -98,7 +98,9 @@ def facts_of(found: Findings) -> Facts:
             **stored_facts(found.stored, worked_out(found)),
         },
     )
-    return beside_rows(with_together(release, of_resamples(release, facts), found.together), found.stored)
+    facts = with_together(release, of_resamples(release, facts), found.together)
+    facts = with_evidence(facts, release, found.stored, found.position_groups)
+    return beside_rows(facts, found.stored)
 
 
 def beside_rows(facts: Facts, stored: Sequence[Inspection]) -> Facts:
@@ -243,8 +245,6 @@ def cells_of(release: EncodedRelease, groups: GroupDisclosure) -> tuple[Figure, 
     ends = smallest_of((low, bounded(high)) for low, high, *_ in groups.cells)
     if ends is None:
         return no_classes(release, groups, "no counts per class"), listed
-    if any(isinstance(model, Boosting) for model in release.models):
-        return Known(1, ends.high, BY_LEAF_VALUES), replace(listed, further=BY_LEAF_VALUES)
     return ends, listed
 
 
@@ -353,7 +353,7 @@ def stored_facts(stored: Sequence[Inspection], used: frozenset[str] = frozenset(
         }
         for one in stored
         for each in one.findings[:LISTED]
-        if not is_counting(each.rule)
+        if each.beside or not is_counting(each.rule)
     ]  # fmt: skip
     inspected = all(not one.format.startswith("not inspected") for one in stored)
     return {"stored": found, "stored_inspected": inspected}

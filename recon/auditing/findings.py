@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
+from recon.auditing.evidence.positions import PositionGroups
 from recon.auditing.matching import Comparison
 from recon.bounds.disclosure import ValueDisclosure
 from recon.bounds.intervals import IntervalCells
@@ -121,13 +122,13 @@ class Findings:
     outright, besides what its counts say. `intervals`: cells that were suppressed or published as intervals, and what
     is left of them. `empty`: nothing else was found, for no dataset fits at this confidence. `positions`: what is
     proved about the row at every position of the training file (None: rows have none, or nothing was found in time),
-    `positions_truth`: the true rows beside it (None: not given, or not in the order of `fit`). `determined`: how many
-    rows leaf values of boosted models give back, `determined_truth` the true rows beside each, `remedies` what is given
-    back if they are published otherwise (None: not asked). `attribute_bits`: the bits revealed by attribute; `forced`:
-    rows and values that are certain; `together`: groups that follow from all counts;
-    `profiles`: verdicts on the people asked about; `persons`: the exposure of the
-    training rows that were given (None: nobody was); `learner_rule`: what knowing the learner adds, in figures and
-    `lines` of words (None: not asked). All five as the report's JSON has them (docs/commands.md).
+    `position_groups` the groups that follow, `positions_truth`: the true rows beside it (None: not given, or not in the
+    order of `fit`). `determined`: how many rows leaf values of boosted models give back, `determined_truth` the true
+    rows beside each, `remedies` what is given back if they are published otherwise (None: not asked). `attribute_bits`:
+    the bits revealed by attribute; `forced`: rows and values that are certain; `together`: groups that follow from all
+    counts; `profiles`: verdicts on the people asked about; `persons`: the exposure of the training rows that were given
+    (None: nobody was); `learner_rule`: what knowing the learner adds, in figures and `lines` of words (None: not
+    asked). All five as the report's JSON has them (docs/commands.md).
     """
 
     release: EncodedRelease
@@ -150,3 +151,4 @@ class Findings:
     persons: Mapping[str, Any] | None = None
     learner_rule: Mapping[str, Any] | None = None
     together: Together | None = None
+    position_groups: PositionGroups | None = None

@@ -24,6 +24,7 @@ from recon.auditing.auditing import (
     true_beside,
     what_noise_bought,
 )
+from recon.auditing.evidence.positions import groups_at_positions
 from recon.auditing.findings import Findings
 from recon.auditing.ground_truth import checked, first_asked
 from recon.auditing.persons.exposed_rows import exposed_rows
@@ -99,10 +100,12 @@ def gathered(release: EncodedRelease, beside: Beside, limits: Limits) -> Finding
     bought = None if exact is None else what_noise_bought(release, exact, limits)
     against = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
     tried = [answers["remedy", k] for k in range(len(answers)) if ("remedy", k) in answers]
+    located = None if rows is None else groups_at_positions(rows)
     found = Findings(
         release, first, answers["groups"], checks, answers["certificate"], bought, stored, None,
         answers.get("intervals", IntervalCells()), rows, against, known,
         tuple(answers.get(("beside", one.number)) for one in known), table_of(tried) if tried else None,
+        position_groups=located,
     )  # fmt: skip
     if first.status == "unsat":
         return found

@@ -11,7 +11,7 @@ from recon.inspection.documents.leftovers import odd_findings
 from recon.inspection.findings.claims import CLAIMS, MIDWAY
 from recon.inspection.findings.findings import Finding, merged, not_understood
 from recon.inspection.findings.rules import Rule, rules_of
-from recon.inspection.findings.severity import GRAVE, about, of_object
+from recon.inspection.findings.severity import GRAVE, about, is_counting, of_object, rows_of_tree
 from recon.inspection.ledger.entries import Ledger
 from recon.inspection.objects.blobs import DEEPEST, blob_findings, is_rule_list
 from recon.inspection.objects.entries import Said, object_entries
@@ -75,7 +75,7 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> Graph:
     bounded = {id(p) for p in seeds.told} | {id(p) for held, one in matched if one.rule == "names" for p in held}
     entries, per_row = object_entries(outside, told, bounded, set(known), is_rule_list(root))
     ledger = Ledger(tuple(entries))
-    found = [one for _, one in matched] + seeds.findings + [one for _, one in tables] + per_row + ledger.findings()
+    found = beside_counted(root, matched, depth) + seeds.findings + [one for _, one in tables] + per_row + ledger.findings()
     found += blob_findings(outside, look_inside, memory, depth)
     return Graph(max(known, default=None), merged(found), ledger, tuple(thing.class_name for thing in things))
 
@@ -96,6 +96,28 @@ def _outside(places: list[Place], whole: set[int]) -> list[Place]:
         else:
             found.append(place)
     return found
+
+
+def beside_counted(root: Any, found: list[tuple[list[Place], Finding]], depth: int) -> list[Finding]:
+    """Return findings, and of counts whether they are of another model than the one that is read of the file.
+
+    `depth`: how many files the graph stands inside of; nothing is read of those inside another.
+    """
+    from recon.formats.sklearn.pipelines.pipeline import counted_parts
+
+    try:
+        used = {(id(thing), name) for thing, name in counted_parts(root)}
+    except ReconError:  # nothing is read of the file
+        used = set()
+    out = []
+    for places, one in found:
+        way = {(id(p.owner), name) for p in places[0].way for name in (p.attribute, "")}
+        if is_counting(one.rule) and (depth or (used and not way & used)):
+            fewest = rows_of_tree(places[0].value) if one.rule == "tree" else None
+            out.append(replace(one, beside=True, fewest=fewest))
+        else:
+            out.append(one)
+    return out
 
 
 def matches(places: Iterable[Place]) -> list[tuple[list[Place], Finding]]:

@@ -75,10 +75,11 @@ class Grown:
             todo.append((left, None if path is None else narrowed(path, split.feature, split.test)))
 
     def at_least(self, rows: Sequence[int], name: str, most: Sequence[int] | None = None) -> Iterator[Figure]:
-        """Yield "at least so many rows" (and at most) for every leaf with rows."""
+        """Yield "at least so many rows", as many as were drawn (or at most so many), for every leaf with rows."""
         for i, path in self.paths():
             if path and rows[i] > 0:
-                yield Figure(path, low=rows[i], high=None if most is None else most[i], name=f"{name}, leaf {i}")
+                high = None if most is None else most[i]
+                yield Figure(path, low=rows[i], high=high, name=f"{name}, leaf {i}", drawn=most is None)
 
     def of_class(self, counts: Sequence[int], label: str, value: Value, name: str) -> Iterator[Figure]:
         """Yield how many rows of one class every leaf has."""

@@ -37,7 +37,8 @@ class Finding:
     whether `--strip` does so. `values` are a few examples. Of counts, `smallest` is the smallest published group (None:
     not worked out) and `models` the number of trees, lists or tables (0: no counts); see
     `recon.inspection.findings.severity`. `entries`: the length of what is stored, of rows their number (None: it has
-    none).
+    none). `beside`: counts of another model than the one that the file's reader takes counts from, and `fewest` the
+    rows of its smallest group, whatever their class.
     """
 
     level: Level
@@ -52,6 +53,8 @@ class Finding:
     smallest: int | None = None
     models: int = 0
     entries: int | None = None
+    beside: bool = False
+    fewest: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as a JSON object."""
@@ -75,7 +78,7 @@ def merged(findings: list[Finding]) -> list[Finding]:
     """Return the findings, the worst first, the same thing at several places as one; linear in their number."""
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for one in findings:
-        key = (one.level, one.rule, without_numbers(one.path), str(one.removable))
+        key = (one.level, one.rule, without_numbers(one.path), f"{one.removable}, {one.beside}")
         groups.setdefault(key, []).append(one)
     found = [same[0] if len(same) == 1 else _together(same) for same in groups.values()]
     return sorted(found, key=lambda f: ORDER[f.level])
@@ -110,9 +113,10 @@ def _together(same: list[Finding]) -> Finding:
     notes = {one.follows for one in same}
     follows = first.follows if len(notes) == 1 else f"{first.follows} (the first of {len(same):,} such places)"
     sizes = [one.smallest for one in same if one.smallest is not None]
+    fewest = min((one.fewest for one in same if one.fewest is not None), default=None)
     return dataclasses.replace(
         first, path=path, what=what, follows=follows, places=sum(one.places for one in same),
-        smallest=min(sizes, default=None), models=sum(one.models for one in same),
+        smallest=min(sizes, default=None), models=sum(one.models for one in same), fewest=fewest,
     )  # fmt: skip
 
 

@@ -115,15 +115,22 @@ def of_object(rule: str, path: str, owner: Thing, value: Any) -> tuple[int | Non
     return None, 0
 
 
-def _tree(owner: Thing, nodes: Any) -> int | None:
-    """Return the fewest rows of a leaf of a scikit-learn tree, of one class where classes are counted."""
+def rows_of_tree(nodes: Any) -> int | None:
+    """Return the fewest rows of a leaf of a scikit-learn tree."""
     names = nodes.dtype.names if isinstance(nodes, np.ndarray) else None
     if names is None or not {"left_child", "n_node_samples"} <= set(names) or not len(nodes):
         return None
-    leaf = nodes["left_child"] == -1
-    rows = least(nodes["n_node_samples"][leaf].tolist())
+    return least(nodes["n_node_samples"][nodes["left_child"] == -1].tolist())
+
+
+def _tree(owner: Thing, nodes: Any) -> int | None:
+    """Return the fewest rows of a leaf of a scikit-learn tree, of one class where classes are counted."""
+    rows = rows_of_tree(nodes)
+    if rows is None:
+        return None
+    names, leaf = nodes.dtype.names, nodes["left_child"] == -1
     values = resolve(owner.fields().get("values"))
-    if rows is None or not isinstance(values, np.ndarray) or values.ndim != 3 or len(values) != len(nodes):
+    if not isinstance(values, np.ndarray) or values.ndim != 3 or len(values) != len(nodes):
         return rows
     if values.shape[1:] == (1, 1) or values.dtype.kind != "f" or not np.isfinite(values).all() or (values < 0).any():
         return rows

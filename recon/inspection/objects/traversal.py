@@ -46,7 +46,7 @@ class Place:
     @property
     def path(self) -> str:
         """Return the path as a user would write it; the middle of one with more than 400 steps is left out."""
-        way = self._way()
+        way = self.way
         shown = [place.shown for place in way]
         if len(shown) > _LONG:
             shown = [*shown[: _LONG // 2], ".(...)", *shown[-_LONG // 2 :]]
@@ -55,14 +55,15 @@ class Place:
     @property
     def steps(self) -> tuple[str | int, ...]:
         """Return the path as attribute names, keys and positions."""
-        return tuple(step for place in self._way() for step in place.step)
+        return tuple(step for place in self.way for step in place.step)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Return the shape of an array or sparse matrix, the length of a list; () for everything else."""
         return shape_of(self.value)
 
-    def _way(self) -> list[Place]:
+    @property
+    def way(self) -> list[Place]:
         """Return the places from the root to this one."""
         found, place = [], self
         while True:

@@ -292,7 +292,8 @@ class Directions:
             if self.draft.drawn or counted.most is not None:
                 if counted.rows[leaf] > 0:
                     top = None if counted.most is None or self.draft.drawn else counted.most[leaf]
-                    yield Figure(wide, low=counted.rows[leaf], high=top, name=f"{counted.name}, leaf {leaf}")
+                    name = f"{counted.name}, leaf {leaf}"
+                    yield Figure(wide, low=counted.rows[leaf], high=top, name=name, drawn=top is None)
             elif counted.ones is not None and not self.draft.drawn:
                 own = self.binder.translate(((self.draft.label, equals(counted.value)),))
                 yield Figure((*wide, *own), count=counted.ones[leaf], name=f"{counted.name}, leaf {leaf}")

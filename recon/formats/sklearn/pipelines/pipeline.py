@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from encoders.domain.values import AnyAttribute, Test, Value
-from encoders.models.models import AnyModel
+from encoders.models.models import AnyModel, Unused
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
@@ -34,6 +36,8 @@ SEVERAL = ("VotingClassifier", "VotingRegressor", "StackingClassifier", "Stackin
 PIPELINES = ("Pipeline", "PMMLPipeline")  # sklearn2pmml's adds what it writes beside the model
 KINDS = (*PIPELINES, *SEARCHES, *THRESHOLDS, "CalibratedClassifierCV", "FrozenEstimator", *SEVERAL)
 MAX_MODELS = 1_000
+COUNTED = ("tree_", "_predictors", "estimators_")
+TREES = ("tree_", "_predictors", "estimators_", "_Booster", "_handle", "booster_")  # of models with counts
 FLOATS = "the columns were given to the pipeline as 64-bit numbers"
 
 
@@ -86,6 +90,26 @@ def inside(thing: Thing) -> list[Any]:
     if thing.class_name == "CalibratedClassifierCV" and (members := folds(thing)):
         return members
     return [unwrap(thing)[0]] if thing.class_name in KINDS else []
+
+
+def counted_parts(root: Any) -> Iterator[tuple[Thing, str]]:
+    """Yield the objects and attributes of them ("": all) that the readers of stored models take counts from.
+
+    Raises what `read` raises for wrappers that hold no model.
+    """
+    todo = [root]
+    while todo:
+        one = todo.pop()
+        if not isinstance(one, Thing):
+            continue
+        if one.class_name in KINDS:
+            todo += inside(one)
+            continue
+        held = next((name for name in COUNTED if one.has(name)), "") if one.kind.startswith("sklearn.") else ""
+        yield one, held
+        members = one.get(held) if held == "estimators_" else None
+        flat = members.ravel().tolist() if isinstance(members, np.ndarray) else members
+        yield from ((member, "tree_") for member in flat or () if isinstance(member, Thing))
 
 
 def unwrap(thing: Thing) -> tuple[Any, str]:
@@ -304,12 +328,14 @@ def several(thing: Thing, form: str, inner: Inner) -> Draft:
     if word(thing, "cv") == "prefit":
         raise Unsupported(f"the members of a {kind} with cv='prefit' may know different rows: give their own files")
     classes: tuple[Value, ...] | None = class_values(thing) if kind.endswith("Classifier") else None
-    parts, left_out = [], []
+    parts, left_out, unused = [], [], []
     for i, member in enumerate(members):
         try:
             draft = decoded(inner(member, form), classes, f"estimators_[{i}]")
         except Unsupported:  # carries no counts, or those of a part of the rows: the others do not depend on it
             left_out.append(member.class_name if isinstance(member, Thing) else str(member)[:40])
+            if isinstance(member, Thing) and any(map(member.has, TREES)):
+                unused.append(Unused(f"the figures of member {i} of the {kind}", f"a {member.class_name} is not read"))
             continue
         parts.append(renamed(draft, f"{draft.origin.format}, one of {len(members)} in a {kind}"))
     if not parts:
@@ -322,6 +348,7 @@ def several(thing: Thing, form: str, inner: Inner) -> Draft:
         ]
     if kind.startswith("Stacking"):
         notes.append("its final model is not read: it was fitted on what the members predict")
+    parts[0] = replace(parts[0], origin=replace(parts[0].origin, unused=(*parts[0].origin.unused, *unused)))
     first = parts[0]
     return together(parts, replace(first, reader_notes=tuple(notes)))
 

@@ -100,6 +100,7 @@ def read(thing: Thing, form: str) -> Draft:
     unused = hidden_values([t.counts for t in trees]) if classes is not None else ()
     if thing.class_name.endswith("Regressor"):
         unused = (Unused(SPREADS, NUMBERS, labels=len(trees) == 1),)
+    unused += tuple(Unused("the counts of earlier trees", note) for note in calls.notes)
     return TreesDraft(
         replace(origin, unused=unused),
         tuple(Feature(n, n) for n in names),
