@@ -164,6 +164,12 @@ def nothing_known(stored: Sequence[Inspection], reason: str, help: Help = "") ->
     return beside_rows(Facts(figures=figures, others=others), stored)
 
 
+def open_facts(release: EncodedRelease, stored: Sequence[Inspection]) -> Facts:
+    """Return the figures of a release whose number of rows is open: what published counts prove by themselves."""
+    facts = nothing_known(stored, f"{ROWS_OPEN.why} (--rows makes worlds countable)", ROWS_OPEN.help)
+    return beside_rows(with_evidence(facts, release, stored, None), stored)
+
+
 def known_wholly(found: Findings) -> Figure:
     """Return how many people are known wholly: by counts, by position, or by leaf values, whichever proves most."""
     m, elsewhere = found.measures, [0, *(one.whole for one in found.determined)]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.auditing.facts import nothing_known
+from recon.auditing.auditing import stored_outright
+from recon.auditing.facts import open_facts
 from recon.formats.drafts.suggesting import not_assessed_lines
 from recon.inspection.inspecting import Inspection
-from recon.report.audited import Audited
+from recon.policies.policy import Policy
+from recon.report.audited import Audited, around
 from recon.report.document.making import Context, audited
 from recon.report.rendering import DIGITS, Sections
 from recon.report.wording.provenance import provenance_json, provenance_lines, stored_lines
+from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 
 FACTS_SHOWN = 40
@@ -44,10 +47,8 @@ class ReleaseFacts(Audited):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Return what policies look at: nothing can be counted."""
-        return nothing_known(
-            self.stored, "the number of rows is open (--rows makes worlds countable)", "rows"
-        ).to_json()
+        """Return what policies look at: groups that were counted; nothing else can be."""
+        return open_facts(self.release, self.stored).to_json()
 
     def audited(self) -> dict[str, Any]:
         """Return what was audited: files, hashes, kinds, rows, attributes."""
@@ -77,6 +78,12 @@ class ReleaseFacts(Audited):
             ("This assumes", list(self.release.assumptions)),
         ]  # fmt: skip
         return [(title, lines) for title, lines in sections if lines]
+
+
+def open_report(release: EncodedRelease, policy: Policy | None, limits: Limits, command: str | None) -> ReleaseFacts:
+    """Return the report on a release whose number of rows is open, with what a policy says."""
+    found = ReleaseFacts(release, stored_outright(release, limits))
+    return replace(found, context=around(found.facts, policy, limits, command))
 
 
 def facts(release: EncodedRelease) -> list[str]:

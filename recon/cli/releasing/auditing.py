@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,9 +44,6 @@ from recon.console.suggesting import command_line
 
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain
-    from encoders.encode.encoder import EncodedRelease
-    from recon.policies.policy import Policy
-    from solvers.foundation.limits import Limits
 
 Register = Annotated[
     str | None,
@@ -80,6 +76,7 @@ def audit(
     """Report what a release gives away, what would help, and whether it may be released under a policy."""
     from recon.frames.naming import table_like
     from recon.report.audit import audit as run
+    from recon.report.open_report import open_report
     from solvers.parallel.opening import kept_open
 
     if protected is not None and data is None:
@@ -89,8 +86,13 @@ def audit(
         limits = within_machine(whole, workers, dask)
         domain = domain or registered_domain(register)
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
-        if release.rows.high is None and not json:  # nothing can be counted, but something is said
-            write_facts(release, limits, chosen, out)
+        if release.rows.high is None:  # nothing can be counted, but something is said
+            stated = open_report(release, chosen, limits, command_line())
+            violated = stated.assessment is not None and stated.assessment.outcome == "violated"
+            if violated or not json:
+                write_text(stated.written_as(".json" if json else suffix(out), digits), out, private=True)
+            if violated:  # by what was published, whatever the number of rows is
+                raise typer.Exit(ended(stated, bool(out)))
         real, people, asked, given = (table_like(release, path, label) for path in (truth, population, profiles, data))
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, chosen, convention=convention, truth=real, population=people, without_noise=exact,
@@ -115,14 +117,3 @@ def declared(domain: str | None, label: str | None) -> Domain | None:
     from recon.loading.loading import read_domain
 
     return None if domain is None else read_domain(domain, label, lenient=True)
-
-
-def write_facts(release: EncodedRelease, limits: Limits, policy: Policy | None, out: str | None) -> None:
-    """Write what is said of a release whose number of rows is open, and what it stores."""
-    from recon.auditing.auditing import stored_outright
-    from recon.report.audited import around
-    from recon.report.open_report import ReleaseFacts
-
-    found = ReleaseFacts(release, stored_outright(release, limits))
-    report = replace(found, context=around(found.facts, policy, limits, command_line()))
-    write_text(report.written_as(suffix(out)), out, private=True)

@@ -140,11 +140,15 @@ def gated(
     """Return what a policy says of one file; what cannot be audited is said too and stops no other file."""
     from recon.cli.session import open_release
     from recon.report.audit import audit
+    from recon.report.open_report import open_report
     from solvers.foundation.errors import ReconError
 
     try:
         release = open_release([file], domain, False, limits, confidence)
-        document = audit(release, demanded, limits=limits, seed=seed).to_dict()
+        if release.rows.high is None:
+            document = open_report(release, demanded, limits, None).to_dict()
+        else:
+            document = audit(release, demanded, limits=limits, seed=seed).to_dict()
     except (ReconError, OSError) as error:
         print_error(error)
         why = " ".join(str(error).split()).removeprefix(f"{file}: ")

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import AnyAttribute, Listed, Value, equals, exact
+from encoders.domain.values import AnyAttribute, Listed, Test, Value, equals, exact
 from encoders.models.models import Figure, Provenance, Table
 from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.drafts import Draft
@@ -194,6 +194,8 @@ def rows_of(figures: Sequence[Figure], hints: dict[str, AnyAttribute]) -> tuple[
     everybody = next((f.count for f in figures if not f.condition and f.count is not None), None)
     if everybody is not None:
         return Rows(int(everybody), int(everybody)), False
+    if (total := total_of_parts(figures, hints)) is not None:
+        return Rows(total, total), True
     cells = {f.condition: f for f in figures if len(f.condition) == len(hints)}
     low = sum(int(f.count or f.low or 0) for f in cells.values())
     if low > MAX_ROWS:
@@ -204,3 +206,38 @@ def rows_of(figures: Sequence[Figure], hints: dict[str, AnyAttribute]) -> tuple[
     highs = [f.count if f.count is not None else f.high for f in cells.values()]
     high = None if None in highs else sum(int(h) for h in highs if h is not None)
     return Rows(low, high), True
+
+
+def total_of_parts(figures: Sequence[Figure], hints: dict[str, AnyAttribute]) -> int | None:
+    """Return the rows of everybody as a sum of counts of all values of attributes, None where some are not counted.
+
+    Raises `ReleaseError` where two such sums of single attributes differ.
+    """
+    counts = {frozenset(f.condition): int(f.count) for f in figures if f.count is not None}
+    known: dict[frozenset[tuple[str, Test]], int | None] = dict(counts)
+    parts = {name: [(name, equals(v)) for v in values_of(hint)] for name, hint in hints.items()}
+    if math.prod(1 + len(each) for each in parts.values()) > MAX_LINES:
+        return None
+
+    def rows(fixed: frozenset[tuple[str, Test]]) -> int | None:
+        if fixed not in known:
+            known[fixed] = None
+            taken = {name for name, _ in fixed}
+            for name in parts.keys() - taken:
+                found = [rows(fixed | {one}) for one in parts[name]]
+                if None not in found:
+                    known[fixed] = sum(n for n in found if n is not None)
+                    break
+        return known[fixed]
+
+    margins = {n: [counts.get(frozenset([one])) for one in each] for n, each in parts.items()}
+    sums = {n: sum(filter(None, each)) for n, each in margins.items() if None not in each}
+    if len(set(sums.values())) > 1:
+        (first, a), (second, b) = sorted(sums.items(), key=lambda one: one[1])[:: len(sums) - 1]
+        raise ReleaseError(f"the counts by '{first}' add up to {a:,} rows, those by '{second}' to {b:,}: not both hold")
+    return rows(frozenset())
+
+
+def values_of(hint: AnyAttribute) -> list[Value]:
+    """Return the values of an attribute that occur in the table."""
+    return [value for i in range(hint.span[1]) if (value := hint.value(i)) is not None]

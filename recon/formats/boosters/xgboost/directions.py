@@ -280,7 +280,7 @@ class Directions:
             for rows, top, more, word in figures:
                 name = f"{counted.name}, leaf {leaf}{word}"
                 if rows > 0 and (wide := self.condition(most, False)) is not None:
-                    yield Figure((*wide, *more), low=rows, name=name)
+                    yield Figure((*wide, *more), low=rows, name=name, drawn=self.draft.drawn and not word)
                 if not self.draft.drawn and (narrow := self.condition(least, True)) is not None:
                     yield Figure((*narrow, *more), low=0, high=top, name=name)
 
