@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from extras import run
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.base import clone
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import recon
 
 DOMAIN = {"attributes": [{"name": "a", "min": 0, "max": 99}, {"name": "b", "min": 0, "max": 99}],
           "label": {"name": "y", "values": [0, 1]}}  # fmt: skip
@@ -207,3 +212,134 @@ def test_honest_weights_do_not_contradict_numbers_of_rows(weights, judged, tmp_p
     joblib.dump(model.fit(x, y, sample_weight=weight), tmp_path / "m.joblib")
     code, out = judged(tmp_path / "m.joblib", "smallest_group = 10")
     assert code == 1, out
+
+
+GOLDEN = Path(__file__).parent / "golden"
+PRESETS = ("minimum-cell-10", "cms-cell-size", "ema-0070")
+OPEN = ("smallest_group = 2", "most_pinned = 0", "least_bits_left = 0.5")
+UNEVALUATED = [
+    "boosted/xgb_alpha.json", "boosted/xgb_clipped.json", "boosted/xgb_drawn.json", "boosted/xgb_dart.json",
+    "boosted/cat_monotone.cbm", "boosted/cat_several.cbm", "models/catboost-1.2.10/regression.cbm",
+    "boosted/lightgbm-4.7.0/weights.txt",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_default_forest_is_never_released(preset, capsys):
+    file = Path(__file__).parents[1] / "examples" / "releases" / "diabetes_forest.joblib"
+    code, out, _ = run(capsys, "gate", file, "--policy", f"preset:{preset}", "--time", "20")
+    assert code == 1, out
+    assert "do not release" in out
+
+
+@pytest.mark.parametrize(("leaf", "codes"), [(1, {1}), (9, {1}), (60, {0, 4})])
+@pytest.mark.parametrize("policy", ["smallest_group = 10", "smallest_cell = 2"])
+def test_a_count_of_drawn_rows_is_a_group(policy, leaf, codes, judged, tmp_path):
+    x, y = many_rows()
+    model = RandomForestClassifier(3, min_samples_leaf=leaf, random_state=0).fit(x, y)
+    model.set_params(random_state=None)
+    for one in model.estimators_:  # no seeds: nobody knows which rows were drawn
+        one.set_params(random_state=None)
+    if leaf == 9 and policy == "smallest_cell = 2":
+        codes = {0, 1, 4}  # a leaf may have two of every class
+    joblib.dump(model, tmp_path / "m.joblib")
+    code, out = judged(tmp_path / "m.joblib", policy)
+    assert code in codes, out
+
+
+def with_estimator(model, whole):
+    model.estimator = whole
+
+
+def with_base(model, whole):
+    model.base_estimator_ = whole
+
+
+def with_list(model, whole):
+    model.history = [DecisionTreeClassifier(), whole]
+
+
+@pytest.mark.parametrize(
+    "beside", [with_estimator, with_base, with_list, None], ids=["estimator", "base", "list", "template"]
+)
+def test_a_second_model_in_the_file(beside, judged, tmp_path):
+    x, y = many_rows()
+    whole = DecisionTreeClassifier(random_state=0).fit(x, y)
+    model = DecisionTreeClassifier(min_samples_leaf=60, random_state=0)
+    forest = VotingClassifier([("a", model)]).fit(x, y)
+    if beside is None:
+        forest.estimators = [("a", whole)]
+    else:
+        beside(forest.estimators_[0], whole)
+    joblib.dump(forest, tmp_path / "m.joblib")
+    code, out = judged(tmp_path / "m.joblib", "smallest_group = 10")
+    assert code == 1, out
+    assert "a leaf of another model, 1 row" in out
+    code, out = judged(tmp_path / "m.joblib", 'stored = "medium"')
+    assert code == 1, out
+
+
+def test_the_model_that_was_read_is_no_second_one(judged, tmp_path):
+    x, y = many_rows()
+    search = GridSearchCV(DecisionTreeClassifier(min_samples_leaf=60, random_state=0), {"max_depth": [2]}).fit(x, y)
+    for name, model in (("s", search), ("v", VotingClassifier([("a", clone(search))]).fit(x, y))):
+        joblib.dump(model, tmp_path / f"{name}.joblib")
+        code, out = judged(tmp_path / f"{name}.joblib", 'smallest_group = 10\nstored = "medium"')
+        assert code == 0, out
+
+
+@pytest.mark.parametrize("policy", OPEN)
+@pytest.mark.parametrize("file", UNEVALUATED)
+def test_leaf_values_that_were_not_evaluated(file, policy, judged):
+    code, out = judged(GOLDEN / file, policy, "--time", "5")
+    assert code in {1, 4}, out
+
+
+@pytest.mark.parametrize("policy", OPEN)
+@pytest.mark.parametrize(
+    "line", ["lambda_l1: 0.5", "path_smooth: 1", "max_delta_step: 0.5", "use_quantized_grad: 1", "is_unbalance: 1"]
+)
+def test_one_line_of_parameters_that_hides_what_leaf_values_say(line, policy, judged, tmp_path):
+    text = (GOLDEN / "models/lightgbm-4.7.0/binary.txt").read_text()
+    key = line.partition(":")[0]
+    edited = re.sub(rf"\[{key}: [^\]]*\]", f"[{line}]", text)
+    assert edited != text
+    (tmp_path / "m.txt").write_text(edited)
+    code, out = judged(tmp_path / "m.txt", policy, "--time", "5")
+    assert code in {1, 4}, out
+
+
+def test_counts_of_inner_nodes_that_leaves_contradict(judged, tmp_path):
+    text = (GOLDEN / "models/lightgbm-4.7.0/binary.txt").read_text()
+
+    def many(found):
+        return "leaf_count=" + " ".join(str(100 * int(n)) for n in found[1].split())
+
+    (tmp_path / "m.txt").write_text(re.sub(r"leaf_count=(.*)", many, text))
+    code, out = judged(tmp_path / "m.txt", "smallest_group = 10")
+    assert code == 3, out
+    assert re.search(r"internal_count\[0\] is \d+, but the leaves below it have [\d,]+ rows \(leaf_count\)", out), out
+
+
+def test_a_count_violates_whatever_the_number_of_rows_is(judged, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("region,sex,count\nnorth,male,3\nnorth,female,15\nsouth,male,*\nsouth,female,19\n")
+    code, out = judged(tmp_path / "t.csv", "smallest_group = 10")
+    assert code == 1, out
+    assert "north and sex = male, 3 rows" in out
+    for command in (("--json",), ()):
+        code, out, _ = run(capsys, "audit", tmp_path / "t.csv", "--policy", tmp_path / "policy.toml", *command)
+        assert code == 1, out
+    code, out = judged(tmp_path / "t.csv", "smallest_group = 3")
+    assert code == 4, out
+
+
+def test_counts_of_all_values_of_an_attribute_are_everybody(tmp_path, capsys):
+    table = "region,sex,count\nTotal,F,50\nTotal,M,53\nA,Total,40\nB,Total,{}\n"
+    (tmp_path / "t.csv").write_text(table.format(63))
+    assert recon.load(tmp_path / "t.csv").rows.low == recon.load(tmp_path / "t.csv").rows.high == 103
+    (tmp_path / "n.csv").write_text("region,sex,count\nA,F,20\nA,M,10\nB,Total,40\n")
+    assert recon.load(tmp_path / "n.csv").rows.high == 70
+    (tmp_path / "t.csv").write_text(table.format(64))
+    code, _, err = run(capsys, "audit", tmp_path / "t.csv")
+    assert code == 3
+    assert "by 'sex' add up to 103 rows, those by 'region' to 104" in err

@@ -27,7 +27,10 @@ def with_evidence(
     for one in everything:
         groups, cells = [*groups, *one.groups], [*cells, *one.cells]
         disclosed = max(disclosed, one.disclosed)
-    facts = facts.with_groups("smallest_group", [*groups, *other_models(stored)]).with_groups("smallest_cell", cells)
+    for key, proved in (("smallest_group", [*groups, *other_models(stored)]), ("smallest_cell", cells)):
+        before = facts[key]
+        open_why = (before.why, before.help) if isinstance(before, Unknown) and proved else ("", "")
+        facts = facts.with_groups(key, proved, further=open_why[0], help=open_why[1])
     facts, unused = with_classes(facts, disclosed), unused_of(release, stored)
     if len(release.models) == 1 and len(by_values) == 1 and by_values[0].least is not None and not unused:
         # every world has the same rows of every class in every cell, and rows anywhere in their cell
