@@ -202,6 +202,11 @@ def test_other_objectives_are_named():
     assert odd_parameter(text_booster(text_of("ridge.txt"))) is None
 
 
+def without_inner(text):
+    """Return a model file without the counts of inner nodes, which other leaves would contradict."""
+    return re.sub(r"internal_count=.*\n", "", text)
+
+
 def test_trees_of_sampled_rows_add_to_no_score():
     draft = draft_of("goss.txt")
     model = draft.models[0]
@@ -211,7 +216,9 @@ def test_trees_of_sampled_rows_add_to_no_score():
     booster = text_booster(text_of("defaults.txt"))
     count = " ".join(map(str, booster.trees[10].count))
     fewer = " ".join(map(str, [booster.trees[10].count[0] - 1, *booster.trees[10].count[1:]]))
-    cut = draft_of("defaults.txt", lambda text: text.replace(f"leaf_count={count}", f"leaf_count={fewer}"))
+    cut = draft_of(
+        "defaults.txt", lambda text: without_inner(text.replace(f"leaf_count={count}", f"leaf_count={fewer}"))
+    )
     held = [len(s.low) > 0 for s in cut.models[0].sums]
     assert held == [True] * 10 + [False] * (len(held) - 10)
     assert len(held) == len(booster.trees) - 1
@@ -232,7 +239,7 @@ def test_large_files_say_that_bundles_are_assumed_clean():
         def many(found):
             return "leaf_count=" + " ".join(str(100 * int(n)) for n in found[1].split())
 
-        return re.sub(r"leaf_count=(.*)", many, text)
+        return without_inner(re.sub(r"leaf_count=(.*)", many, text))
 
     def off(text):
         return wide(text).replace("[enable_bundle: 1]", "[enable_bundle: 0]")
