@@ -122,7 +122,7 @@ def of_copies(booster: Booster, kept: Sequence[tuple[int, Grown, list[int]]], di
     ]
     rows = kept[0][2][0]
     return Draft(
-        Provenance(booster.form, ("size",), (note, HELD_OUT, SAME_ROWS)),
+        Provenance(booster.form, ("size",), (note, HELD_OUT, SAME_ROWS), unused=(Unused(VALUES, SIZES),)),
         tuple(Feature(name, name) for name in booster.names),
         (Table(tuple(figures), "leaves"),),
         label=label_name(booster.names),
