@@ -75,7 +75,8 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> Graph:
     bounded = {id(p) for p in seeds.told} | {id(p) for held, one in matched if one.rule == "names" for p in held}
     entries, per_row = object_entries(outside, told, bounded, set(known), is_rule_list(root))
     ledger = Ledger(tuple(entries))
-    found = beside_counted(root, matched, depth) + seeds.findings + [one for _, one in tables] + per_row + ledger.findings()
+    found = beside_counted(root, matched, depth) + seeds.findings
+    found += [one for _, one in tables] + per_row + ledger.findings()
     found += blob_findings(outside, look_inside, memory, depth)
     return Graph(max(known, default=None), merged(found), ledger, tuple(thing.class_name for thing in things))
 
