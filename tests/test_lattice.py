@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from solvers.foundation.errors import EngineError
+from solvers.foundation.errors import EngineError, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import lattice
 from solvers.leaf_values.combining import Statements
@@ -248,4 +248,14 @@ def test_many_columns_are_reduced_in_a_process_of_their_own(monkeypatch):
         raise EngineError("crashed")
 
     monkeypatch.setattr(lattice, "run", fails)
+    assert reduced(given) == []
+
+
+def test_vectors_that_no_double_holds_end_the_search_and_nothing_else(monkeypatch):
+    """Long vectors turned up in a boosted model of 44 cells (tests/golden/honest/xgboost_compas14.json)."""
+    flint = pytest.importorskip("flint")
+    with pytest.raises(TooLarge, match="too long for doubles"):
+        lattice.floats(flint.fmpz_mat([[10**400]]))
+    given, _ = random_statements(np.random.default_rng(3), 6)
+    monkeypatch.setattr(lattice.Search, "embedding", lambda self: lattice.floats(flint.fmpz_mat([[10**400]])))
     assert reduced(given) == []

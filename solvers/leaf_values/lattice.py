@@ -107,8 +107,11 @@ def dense(matrix: Any) -> Floats:
 
 
 def floats(matrix: Any, digits: int = 0) -> Floats:
-    """Return a matrix of whole numbers over 2^digits as doubles."""
-    rows = [[float(int(v)) for v in row] for row in matrix.tolist()]
+    """Return a matrix of whole numbers over 2^digits as doubles; `TooLarge` where no double holds one of them."""
+    try:
+        rows = [[float(int(v)) for v in row] for row in matrix.tolist()]
+    except OverflowError:
+        raise TooLarge("the vectors of the lattice became too long for doubles") from None
     return np.ldexp(np.array(rows, dtype=np.float64).reshape(matrix.nrows(), matrix.ncols()), -digits)
 
 
