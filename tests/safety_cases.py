@@ -229,7 +229,28 @@ def _shuffle(rng: random.Random, model: Release) -> None:
 
 
 def truth(case: Case) -> dict[str, str]:
-    """Return what is right of every rule of the policy: met, violated, or unknown (too much to decide)."""
+    """Return what is right of every rule of the policy: met, violated, or unknown (too much to decide).
+
+    Few drawn rows in a leaf violate by themselves, whoever else the leaf may hold.
+    """
+    out = _of_worlds(case)
+    for rule in {"smallest_group", "smallest_cell"} & set(out):
+        if any(1 <= number < case.policy[rule] for number in _drawn(case.release, rule == "smallest_cell")):
+            out[rule] = "violated"
+    return out
+
+
+def _drawn(release: Release, labelled: bool) -> Iterator[int]:
+    """Yield how many different drawn rows leaves of bags have at most, or classes in them."""
+    for model in release["models"]:
+        for tree in model["trees"] if model.get("bootstrap") else ():
+            for leaf in [node for node in tree["nodes"] if "if" not in node]:
+                counts = leaf.get("counts", [leaf.get("count", 0)])
+                different = leaf.get("distinct", sum(counts))
+                yield from (min(number, different) for number in counts) if labelled else [different]
+
+
+def _of_worlds(case: Case) -> dict[str, str]:
     if case.kind == "figures":
         return _of_figures(plain_groups.listed_truth(case.release), case.policy)
     worlds = plain_groups.Worlds(case.release)
