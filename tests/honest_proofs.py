@@ -5,7 +5,7 @@ are those of plain_groups.py. *Met* is proved by one world, checked against ever
 or at least ten of each class: the true rows where they do, rows moved out of small cells where leaves only bound
 numbers from below. *Violated* is proved by a set of cells that the true rows take, for
 which linear programs bound the rows between 1 and 9, or by plain_groups' search. What neither proves is open. Writes
-tests/golden/honest_verdicts.json.
+tests/golden/honest/verdicts.json.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scipy.optimize import Bounds, milp
 import recon
 from recon.formats.release.writing import release_json
 
-OUT = Path(__file__).parent / "golden" / "honest_verdicts.json"
+OUT = Path(__file__).parent / "golden" / "honest" / "verdicts.json"
 K = 10
 
 

@@ -31,7 +31,7 @@ import honest_models  # noqa: E402
 
 SECONDS = 20.0  # of the processor, in which a verdict is asked for
 WALL = 90.0  # what the gate is given, on a machine that others use too
-RIGHT = ROOT / "tests" / "golden" / "honest_verdicts.json"
+RIGHT = ROOT / "tests" / "golden" / "honest" / "verdicts.json"
 
 
 def spent(arguments: list[str]) -> Spent:
