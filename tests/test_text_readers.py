@@ -616,3 +616,40 @@ def test_passes_is_what_the_binder_uses():
     domain = Domain((Grid.between("c", 0, 6, 0.01),), Listed("y", (0, 1)))
     with pytest.raises(ReleaseError, match="too few digits"):
         draft.bound(Binder(draft, domain))
+
+
+IMPLIED = "region,ill,count\nnorth,flu,23\nnorth,total,25\nsouth,flu,31\nsouth,total,45\n"
+
+
+def test_a_total_above_its_parts_says_that_the_table_leaves_a_value_out():
+    draft = read_count_table(IMPLIED)
+    assert draft.hints["ill"].values == ("flu", "other")
+    assert draft.hints["region"].values == ("north", "south")
+    assert draft.rows == Rows(70, 70)
+    assert any("'ill' has a further value 'other': the values listed are 2 rows short" in n for n in draft.reader_notes)
+
+
+def test_two_rows_that_a_total_implies_are_a_small_group(tmp_path, run):
+    path = tmp_path / "implied.csv"
+    path.write_text(IMPLIED + "total,total,70\n", encoding="utf-8")
+    policy = tmp_path / "policy.toml"
+    policy.write_text("smallest_group = 10\n", encoding="utf-8")
+    assert "region = north and ill = other, 2 rows" in run("gate", path, "--policy", policy, code=1).stdout
+
+
+def test_margins_that_differ_name_the_attribute_that_is_short():
+    draft = read_count_table("region,ill,count\nA,total,40\nB,total,30\ntotal,other,54\n")
+    assert draft.hints["ill"].values == ("other", "not listed")
+    assert draft.rows == Rows(70, 70)
+
+
+def test_numbers_that_a_table_leaves_out_are_to_be_declared():
+    draft = read_count_table("age,ill,count\n10,total,40\n11,total,30\ntotal,no,70\n10,no,40\n11,no,20\n")
+    assert draft.hints["age"].values == (10, 11)
+    assert any("10 rows have a value of 'age' that the table leaves out: declare it" in n for n in draft.reader_notes)
+
+
+def test_a_total_beside_hidden_or_missing_parts_says_nothing_of_further_values():
+    for line in ("north,cold,*", "south,cold,*"):
+        draft = read_count_table(IMPLIED + line + "\n")
+        assert draft.hints["ill"].values == ("flu", "cold")
