@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import pickle
 import zipfile
 from pathlib import Path
@@ -13,6 +14,8 @@ import pandas as pd
 import pytest
 from extras import extra
 
+from encoders.domain.domain import Domain
+from recon.formats.release.writing import domain_json
 from recon.inspection.inspecting import inspect, inspect_bytes
 from recon.inspection.searching import searched
 from recon.stored.containers import open_stored
@@ -153,3 +156,27 @@ def test_a_release_file_whose_names_hold_rows_is_not_released(tmp_path):
     done = CliRunner().invoke(app, ["gate", str(GOLDEN / "inspect" / "names_hold_rows.json"), "--policy", str(policy)])
     assert done.exit_code not in {0, 3}
     assert "not understood" in done.output
+
+
+def noted(tmp_path, change=lambda notes: notes):
+    """Write a release file over a domain read off one-hot columns, its notes changed; return findings nobody knows."""
+    rng = np.random.default_rng(0)
+    place, step = rng.integers(0, 4, 500), rng.integers(0, 3, 500)
+    columns = {f"a_long_name_of_a_place:{v}": (place == k).astype(int) for k, v in enumerate("ABCD")}
+    columns |= {f"priors>{k}": (step > k).astype(int) for k in range(2)}
+    frame = pd.DataFrame({**columns, "y": rng.integers(0, 2, 500)})
+    domain = domain_json(Domain.from_frame(frame, label="y"))
+    assert max(map(len, domain["notes"])) > 100
+    domain["notes"] = change(domain["notes"])
+    model = {"kind": "table", "statements": [{"count": 500}]}
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({"recon": 1, "domain": domain, "models": [model]}))
+    return [f.what for f in inspect(path).findings if f.level == "unknown"]
+
+
+def test_notes_that_recon_writes_are_known_and_others_are_not(tmp_path):
+    assert noted(tmp_path) == []
+    assert noted(tmp_path, lambda notes: [*notes, "row 1: " + "34 years, 51 kg, " * 8])
+    assert noted(tmp_path, lambda notes: [one.replace("place:A", "place of Jane Roe, 34") for one in notes])
+    assert noted(tmp_path, lambda notes: [one.replace("500", "1" * 60) for one in notes])
+    assert noted(tmp_path, lambda notes: [one.replace("500", str(k)) for one in notes for k in range(100, 200)])

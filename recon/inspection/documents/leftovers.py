@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections.abc import Iterator
 from typing import Any
 
 from recon.inspection.findings.findings import Finding, not_understood
@@ -45,6 +46,23 @@ _LISTS = {
     "ignore_column",
 }
 _IMPORTANCE = re.compile(r"\S+=\d+(\.\d+)?")  # what follows "feature_importances:"
+
+# Notes of recon itself in the domain of a release file (`encoders.domain.groups`); names stand as N.
+_NAMES = r"'N'(?:, 'N')*(?:, \.\.\. \(\d+\))?"
+_NUMBER = r"\d[\d,]{0,14}"
+_ONE = rf"exactly one of them is 1 in every one of the {_NUMBER} rows|at most one of them is 1 \(else the value 'N'\)"
+_NOTE = re.compile(
+    rf"columns {_NAMES} (?:"
+    rf"are one attribute 'N': (?:{_ONE})(?: \(independent columns would meet {_NUMBER} times\))?"
+    rf"(?:; with {_NUMBER} rows this may be chance: use `strict` if it is)?"
+    rf"|are tests on one ordered attribute 'N' with {_NUMBER} values: all {_NUMBER} rows agree with such an order"
+    rf"(?:; no row has {_NAMES}, which the names allow)?"
+    rf"(?:; the data contradict the names {_NAMES}, which are read the other way round)?"
+    r"|are nested steps of one attribute 'N': each is 1 only where the one before is"
+    r"|are never 1 together, but too few rows show it: they stay bits"
+    r"|are the same in every row; both 0 and 1 are taken as possible"
+    r"|have empty cells: missing is one more value of each)"
+)
 
 
 def free_texts(content: Any, most: int = LONGEST) -> list[str]:
@@ -123,3 +141,23 @@ def odd_findings(size: int, form: str, path: str = "") -> list[Finding]:
         if size <= ODD
         else [not_understood(f"{path}(beside the content)", size, f"a {form} that nothing in it reaches")]
     )
+
+
+def own_notes(domain: Any) -> list[str]:
+    """Return the notes of a domain in recon's own sentences about names that the domain has (`encoders.domain.groups`).
+
+    None where they are more than the names: their numbers could hold anything.
+    """
+    names = sorted(set(_names_of(domain)), key=len, reverse=True)
+    quoted = re.compile("|".join(f"'{re.escape(name)}'" for name in names)) if names else None
+    notes = [note for note in domain.get("notes", []) if isinstance(note, str)]
+    found = [note for note in notes if quoted is not None and _NOTE.fullmatch(quoted.sub("'N'", note))]
+    return found if len(found) <= len(names) else []
+
+
+def _names_of(domain: Any) -> Iterator[str]:
+    """Yield the names of attributes, values and columns of a domain."""
+    yield from domain.get("columns", {})
+    for one in [*domain.get("attributes", []), *([domain["label"]] if domain.get("label") else [])]:
+        yield one["name"]
+        yield from (value for value in one.get("values", []) if isinstance(value, str))
