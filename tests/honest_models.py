@@ -357,7 +357,7 @@ def built(folder: Path, *sorts: str) -> list[Honest]:
                     path, domain = better, None
                 out.append(Honest(name, sort, (path,), domain, data))
         if sort == "boosted":
-            for path in sorted(GOLDEN.iterdir()):
+            for path in sorted(GOLDEN.glob("*_*")):
                 data = path.stem.split("_")[1]
                 frame = frame_of(data).rename(columns=plain)
                 domain = domain_of(frame, folder / f"{path.stem}.domain.json")
