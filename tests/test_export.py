@@ -373,7 +373,7 @@ def test_contradictory_clauses_have_no_model(tmp_path):
 
 def test_solutions_come_back_as_worlds_and_wrong_ones_are_told(tmp_path):
     wrong = 0
-    for rng, release, _, got in releases("back", 60):
+    for rng, release, _, got in releases("back", 75):
         to = rng.choice(OVER_CELLS)
         path, found = exported(got, to, tmp_path)
         solution = rng.choice(read(to, path))

@@ -239,10 +239,11 @@ def audits(monkeypatch):
             raise ReleaseError("is no model", file=file)
         if file.startswith("huge"):
             raise TooLarge("too many cells")
-        return file
+        return SimpleNamespace(file=file, rows=SimpleNamespace(high=10))
 
     def audit(release, policy, **_more):
-        return SimpleNamespace(to_dict=lambda: document_of(facts[release.partition(".")[0]], policy, release))
+        name = release.file
+        return SimpleNamespace(to_dict=lambda: document_of(facts[name.partition(".")[0]], policy, name))
 
     monkeypatch.setattr(recon.cli.session, "open_release", opened)
     monkeypatch.setattr(recon.report.audit, "audit", audit)

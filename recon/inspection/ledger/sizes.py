@@ -19,15 +19,28 @@ _PARTS = (dict, list, tuple, set, frozenset)
 
 
 def size_of(value: Any) -> int:
-    """Return the bytes of a value, keys of dicts included; objects and names in it count nothing. Iterative."""
-    total, stack = 0, [value]
+    """Return the bytes of a value, keys of dicts included; objects and names in it count nothing.
+
+    A value that stands in several places counts once. Iterative, linear in what there is.
+    """
+    return sum(map(_plain, _plain_parts(value)))
+
+
+def _plain_parts(value: Any) -> Iterator[Any]:
+    """Yield the values in a value, at any depth, that hold no others; those of shared parts once."""
+    stack, met = [value], set[int]()
     while stack:
         one = stack.pop()
-        if isinstance(one, _PARTS) or (isinstance(one, np.ndarray) and one.dtype == object):
+        if not has_parts(one):
+            yield one
+        elif id(one) not in met:
+            met.add(id(one))
             stack.extend(parts_of(one))
-        else:
-            total += _plain(one)
-    return total
+
+
+def has_parts(value: Any) -> bool:
+    """Return whether a value is a list, dict, set or array of objects: other values stand in it."""
+    return isinstance(value, _PARTS) or (isinstance(value, np.ndarray) and value.dtype == object)
 
 
 def parts_of(value: Any) -> list[Any]:
@@ -62,25 +75,24 @@ def _plain(value: Any) -> int:
 
 def texts_of(value: Any) -> Iterator[str]:
     """Yield the texts and names in a value, keys included, of arrays of text the different ones."""
-    stack = [value]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, Name):
+    for one in _plain_parts(value):
+        if isinstance(one, (str, Name)):
             yield str(one)
         elif isinstance(one, np.ndarray) and one.dtype.kind in "US":
             yield from map(str, np.unique(one).tolist())
-        elif not isinstance(one, Thing):
-            stack.extend(parts_of(one))
 
 
 def is_small(value: Any) -> bool:
-    """Return whether a value holds up to eight bytes: a truth value, None, a number, a short text; or nothing."""
+    """Return whether a value holds up to eight bytes: a truth value, None, a number, a short text; or nothing.
+
+    Values in a list, dict or set that hold others are looked at when a walk of the graph comes to them.
+    """
     if value is None or isinstance(value, (bool, float)):
         return True
-    if isinstance(value, (str, bytes, *_PARTS)):
-        return size_of(value) <= (NUMBER if isinstance(value, (str, bytes)) else 0)
+    if isinstance(value, (str, bytes)):
+        return size_of(value) <= NUMBER
+    if isinstance(value, _PARTS):
+        return not any(_plain(one) for one in parts_of(value) if not has_parts(one))
     return isinstance(value, int) and value.bit_length() <= 8 * NUMBER
 
 

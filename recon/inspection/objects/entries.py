@@ -12,7 +12,7 @@ from recon.inspection.findings.findings import Finding, Level, without_numbers
 from recon.inspection.findings.severity import About
 from recon.inspection.ledger.attributes import class_key, decided, known, names
 from recon.inspection.ledger.entries import Entry, Status
-from recon.inspection.ledger.sizes import is_small, parts_of, size_of, texts_of
+from recon.inspection.ledger.sizes import has_parts, is_small, parts_of, size_of, texts_of
 from recon.inspection.objects.generic import MIN_ROWS, row_finding
 from recon.inspection.objects.traversal import Place, described, is_sparse, shape_of
 from recon.stored.objects.arrays import padding_bytes
@@ -145,7 +145,7 @@ def _own_texts(value: Any) -> Iterator[str]:
     if isinstance(value, Thing):
         yield from (t for v in value.args if isinstance(v, (str, Name)) for t in texts_of(v))
     elif not is_model_text(value):
-        yield from texts_of(value)
+        yield from texts_of([one for one in parts_of(value) if not has_parts(one)] if has_parts(value) else value)
 
 
 def _status(held: Held, free: set[str], read_whole: bool) -> Said:
