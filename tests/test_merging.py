@@ -283,7 +283,7 @@ def test_the_clock_is_looked_at() -> None:
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 6))
 @settings(max_examples=25, deadline=None)
 def test_each_tree_of_a_forest_is_merged_as_little_as_it_must(seed: int, k: int) -> None:
-    """For rules about single groups the merges of a forest are the sum of those of its trees, by brute force."""
+    """The merges of a forest are the sum of those of its trees, by brute force, unless its trees together tell more."""
     rng = random.Random(seed)
     rows = some_rows(rng, 12)
     trees = [replace(grown(rng, rows, 3), name=f"tree {i}") for i in range(2)]
@@ -295,8 +295,12 @@ def test_each_tree_of_a_forest_is_merged_as_little_as_it_must(seed: int, k: int)
             merged(release, policy)
         return
     found = merged(release, policy)
-    assert (found.merges, found.exact) == (sum(best), True)  # type: ignore[arg-type]
-    assert "each is merged alone" in found.how
+    if found.exact:
+        assert found.merges == sum(best)  # type: ignore[arg-type]
+        assert "each is merged alone" in found.how
+    else:  # a class or a small group follows from several trees, each of which would meet the policy alone
+        assert found.merges > sum(best)  # type: ignore[arg-type]
+    assert together(outcomes(figures_of(found.release, Limits(), demands_of(policy)), demands_of(policy))) == "met"
 
 
 @given(seed=st.integers(0, 10**6))

@@ -637,12 +637,6 @@ def test_two_rows_that_a_total_implies_are_a_small_group(tmp_path, run):
     assert "region = north and ill = other, 2 rows" in run("gate", path, "--policy", policy, code=1).stdout
 
 
-def test_margins_that_differ_name_the_attribute_that_is_short():
-    draft = read_count_table("region,ill,count\nA,total,40\nB,total,30\ntotal,other,54\n")
-    assert draft.hints["ill"].values == ("other", "not listed")
-    assert draft.rows == Rows(70, 70)
-
-
 def test_numbers_that_a_table_leaves_out_are_to_be_declared():
     draft = read_count_table("age,ill,count\n10,total,40\n11,total,30\ntotal,no,70\n10,no,40\n11,no,20\n")
     assert draft.hints["age"].values == (10, 11)

@@ -170,10 +170,9 @@ def with_further_values(
         for one in condition:
             parts.setdefault((condition - {one}, one[0]), []).append(count)
     sums = {key: sum(each) for key, each in parts.items() if len(each) == hints[key[1]].span[1]}
-    everybody = max((total for (rest, _), total in sums.items() if not rest), default=0)
     out, notes = dict(hints), []
     for (rest, name), total in sums.items():
-        missing = counts.get(rest, everybody if not rest else total) - total
+        missing = counts.get(rest, total) - total
         if missing <= 0 or out[name] is not hints[name]:
             continue
         values = values_of(hints[name])
@@ -244,7 +243,7 @@ def rows_of(figures: Sequence[Figure], hints: dict[str, AnyAttribute]) -> tuple[
 def total_of_parts(figures: Sequence[Figure], hints: dict[str, AnyAttribute]) -> int | None:
     """Return the rows of everybody as a sum of counts of all values of attributes, None where some are not counted.
 
-    Of several sums the greatest: a smaller one leaves out values that somebody has (`with_further_values`).
+    Raises `ReleaseError` where two such sums of single attributes differ.
     """
     counts = {frozenset(f.condition): int(f.count) for f in figures if f.count is not None}
     known: dict[frozenset[tuple[str, Test]], int | None] = dict(counts)
@@ -265,8 +264,10 @@ def total_of_parts(figures: Sequence[Figure], hints: dict[str, AnyAttribute]) ->
 
     margins = {n: [counts.get(frozenset([one])) for one in each] for n, each in parts.items()}
     sums = {n: sum(filter(None, each)) for n, each in margins.items() if None not in each}
-    total = rows(frozenset())
-    return None if total is None else max(total, *sums.values(), 0)
+    if len(set(sums.values())) > 1:
+        (first, a), (second, b) = sorted(sums.items(), key=lambda one: one[1])[:: len(sums) - 1]
+        raise ReleaseError(f"the counts by '{first}' add up to {a:,} rows, those by '{second}' to {b:,}: not both hold")
+    return rows(frozenset())
 
 
 def values_of(hint: AnyAttribute) -> list[Value]:
