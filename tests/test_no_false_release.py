@@ -291,7 +291,7 @@ def test_the_model_that_was_read_is_no_second_one(judged, tmp_path):
 @pytest.mark.parametrize("policy", OPEN)
 @pytest.mark.parametrize("file", UNEVALUATED)
 def test_leaf_values_that_were_not_evaluated(file, policy, judged):
-    code, out = judged(GOLDEN / file, policy, "--time", "5")
+    code, out = judged(GOLDEN / file, policy, "--time", "2")
     assert code in {1, 4}, out
 
 
@@ -305,7 +305,7 @@ def test_one_line_of_parameters_that_hides_what_leaf_values_say(line, policy, ju
     edited = re.sub(rf"\[{key}: [^\]]*\]", f"[{line}]", text)
     assert edited != text
     (tmp_path / "m.txt").write_text(edited)
-    code, out = judged(tmp_path / "m.txt", policy, "--time", "5")
+    code, out = judged(tmp_path / "m.txt", policy, "--time", "2")
     assert code in {1, 4}, out
 
 
