@@ -33,7 +33,7 @@ from solvers.foundation.errors import ContradictionError, Inconclusive, Unsuppor
 from solvers.foundation.exact import log2_multinomial
 from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import ChosenTree, GreedyRule, RuleShare
-from solvers.greedy.rule_lists import Level, ListRule, list_share
+from solvers.greedy.rule_lists import Level, ListRule, list_share, united
 from solvers.greedy.tree_counts import tree_share
 from solvers.questions.query import Convention
 from solvers.statements.boxes import Box
@@ -108,8 +108,7 @@ def _of_either_rule(release: EncodedRelease, known: Learner, learner: str, limit
     best = max(fitting, key=lambda one: one.share[0])
     if len(fitting) == 1:
         return replace(best, notes=(*best.notes, TRIED.format(best.learner.ties)))
-    high = math.log2(sum(math.exp2(one.share[1]) for one in fitting)) if best.share[1] > -1_000 else best.share[1] + 1
-    share = best.share[0], min(0.0, high)
+    share = best.share[0], united(*(one.share for one in fitting))[1]  # worlds of both rules stand in both shares
     return replace(best, share=share, exact=False, strict=None, without_leaves=None, notes=(*best.notes, EITHER))
 
 

@@ -29,7 +29,7 @@ from solvers.greedy.lists.conditions import (
 from solvers.greedy.lists.windows import Mask, Mass, agree, at, free, grown, left, masked
 from solvers.greedy.states import U, Window, free_leaf
 
-__all__ = ["Level", "ListRule", "broken_limit", "list_share"]
+__all__ = ["Level", "ListRule", "broken_limit", "list_share", "united"]
 CUTS = (1e-18, 1e-40, 1e-80, 1e-160)  # parts at the edges of windows that are given up, fewer where little is left
 Bits = tuple[float, float]  # bounds on a logarithm
 SHARP = 1e-8  # bits that this may cost
@@ -150,8 +150,8 @@ def _column(passes: Sequence[_Passes], own: int, wins: tuple[bool, ...]) -> _Col
             break
     if own < 0 and rule.limited and not (passes[0].stopped and len(chosen) == 1):
         beyond = _beyond(sum(chosen[0].rows), rule.min_support)
-        below = ((low, _united((low, high), beyond)[1]) for low, high in found.after[1:])
-        return _Column((_united(found.after[0], beyond), *below), found.mass.doubt == -math.inf)
+        below = ((low, united((low, high), beyond)[1]) for low, high in found.after[1:])
+        return _Column((united(found.after[0], beyond), *below), found.mass.doubt == -math.inf)
     if not found.mass.windows and own > 0:
         own_masks = [pair[win] for pair, win in zip(masks, wins, strict=True)]
         nothing = _emptied(chosen, own, own_masks, passes[0].limits)
@@ -175,7 +175,7 @@ def _beyond(rows: int, least: int) -> Bits:
     return found - slack, min(0.0, found + slack)
 
 
-def _united(a: Bits, b: Bits) -> Bits:
+def united(a: Bits, b: Bits) -> Bits:
     """Return bounds on log2 of the sum of two shares, at most 0."""
     ends = []
     for one, other, sign in ((a[0], b[0], -1), (a[1], b[1], 1)):
