@@ -180,7 +180,7 @@ def test_greedy_lists_are_beginnings_of_the_longest():
     from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 
     for line in found:
-        alone = GreedyRuleListClassifier(2, 10, line["limit"] + 1, ties="fewest").fit(some.x, some.y)
+        alone = GreedyRuleListClassifier(2, 10, line["limit"] + 1).fit(some.x, some.y)
         assert int((alone.predict(some.x) != some.y).sum()) == line["errors"]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,3 +96,46 @@ def compare(seed):
 @given(st.integers(0, 2**32))
 def test_the_errors_are_the_fewest_of_all_lists(seed):
     compare(seed)
+
+
+def left_open(x, rules, least):
+    """Dist_G of a list, every column an independent bit, raw rows listed; None where the search has no such list."""
+    free, possible, bits = x.to_dict("records"), list(product((0, 1), repeat=x.shape[1])), 0.0
+    for (column, value), *_ in (*rules, [(None, None)]):
+        hit = [row for row in free if column is None or row[column] == value]
+        fits = [row for row in possible if column is None or row[list(x.columns).index(column)] == value]
+        if len(hit) < (1 if column is None else max(1, least)):
+            return None
+        bits += len(hit) * math.log2(len(fits))
+        free, possible = ([row for row in some if row not in gone] for some, gone in ((free, hit), (possible, fits)))
+    return bits / x.size
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32))
+def test_ties_are_all_lists_with_the_fewest_errors(seed):
+    x, y, parameters = random_case(seed)
+    parameters |= {"width": 1, "regularisation": 0.0}
+    longest, least = parameters["max_length"], parameters["min_support"]
+    model = recon.OptimalRuleListClassifier(**parameters, seconds=None).fit(x, y)
+    literals = [((name, value),) for name in x.columns for value in ((1, 0) if parameters["negations"] else (1,))]
+    rows = [dict(zip(x.columns, row, strict=True)) for row in x.to_numpy().tolist()]
+    every = list(every_list(rows, y.tolist(), literals, max(1, least), longest))
+    for tied, entry in zip(model.ties(x, y), model.path_, strict=True):
+        same = [left_open(x, rules, least) for rules, errors in every
+                if len(rules) <= entry.length and errors == entry.errors]  # fmt: skip
+        same = [share for share in same if share is not None]
+        assert (tied.length, tied.errors, tied.lists) == (entry.length, entry.errors, len(same))
+        assert tied.dist_g == pytest.approx((min(same), max(same)), abs=1e-12)
+
+
+def test_ties_of_wider_rules_and_of_what_is_not_proved_are_not_counted():
+    x, y, _ = random_case(3, rows=12)
+    wide = recon.OptimalRuleListClassifier(2, width=2, seconds=None).fit(x, y)
+    with pytest.raises(recon.Unsupported, match="rules of one literal"):
+        wide.ties(x, y)
+    model = recon.OptimalRuleListClassifier(2, seconds=None).fit(x, y)
+    entry = model.path_[-1]
+    model.path_ = (*model.path_[:-1], replace(entry, bound=entry.errors - 1, certified=False))
+    with pytest.raises(recon.Inconclusive, match="at most 2 rules are not proved"):
+        model.ties(x, y)

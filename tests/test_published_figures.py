@@ -7,6 +7,7 @@ import math
 import random
 import time
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test
 from encoders.domain.views import View
 from encoders.encode.encoder import encode
-from encoders.models.models import Rule, RuleList, Tree
+from encoders.models.models import Figure, Rule, RuleList, Table, Tree
 from encoders.models.nodes import Node, Support
 from solvers.foundation import exact
 from solvers.statements.release import Rows
@@ -96,6 +97,36 @@ def test_tables_vi_and_vii(known, worlds, dist_g):
     assert recon.count(release).value == worlds
     assert m.dist == pytest.approx(0.5, abs=1e-12)
     assert m.dist_g == pytest.approx(dist_g, abs=5e-11)
+    as_table = recon.measure(encode(domain, [Table((Figure((nodes[0].condition[0],), count=1),))], Rows(1, 1)))
+    assert (as_table.convention, as_table.dist) == ("ordered", pytest.approx(0.5, abs=1e-12))
+    assert as_table.dist_g == pytest.approx(dist_g, abs=5e-11)
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_dist_of_rows_in_no_known_order_is_that_of_their_marginals(table):
+    """Def. 2 over all sequences of three rows that agree with the counts, listed one by one."""
+    domain = Domain((Listed("a1", BIT), Listed("a2", (1, 2, 3)), Listed("a3", BIT)))
+    first, second = (("a1", Test(values=(1,))),), (("a2", Test(high=1)), ("a3", Test(values=(0,))))
+    if table:
+        release = encode(domain, [Table((Figure(first, count=1), Figure(second, count=2),
+                                         Figure(first + second, count=0)))], Rows(3, 3))  # fmt: skip
+    else:
+        release = encode(domain, [RuleList((Rule(first, Support(count=1)), Rule(second, Support(count=2)),
+                                            Rule((), Support(count=0))))])  # fmt: skip
+    rows = list(product(BIT, (1, 2, 3), BIT))
+    held = [
+        world for world in product(rows, repeat=3)
+        if sum(a == 1 for a, _, _ in world) == 1 and sum((b, c) == (1, 0) and not a for a, b, c in world) == 2
+        and (not table or not any(a and (b, c) == (1, 0) for a, b, c in world))
+    ]  # fmt: skip
+    found = recon.measure(release, "ordered")
+    assert found.counted.value == len(held)
+    shares = []
+    for k, values in enumerate((BIT, (1, 2, 3), BIT)):
+        marginal = [Fraction(sum(world[0][k] == v for world in held), len(held)) for v in values]
+        shares.append(-sum(float(p) * math.log2(p) for p in marginal if p) / math.log2(len(values)))
+    assert found.dist == pytest.approx(sum(shares) / 3, abs=1e-12)
+    assert recon.measure(release, "multiset").dist is None
 
 
 @settings(max_examples=60)

@@ -1,4 +1,8 @@
-"""Figures as data, and one way to draw them: SVG by matplotlib, the same bytes for the same figures."""
+"""Figures as data, and one way to draw them: SVG by matplotlib, the same bytes for the same figures.
+
+A quantity has one colour and one marker in all figures: those that several experiments show have theirs by name
+(`ALIKE`), the others in the order in which an experiment names them. Dashed lines are references, grey and unmarked.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,35 @@ from typing import Any, Literal
 from solvers.foundation.errors import Unsupported
 
 COLOURS = ("#0b6e99", "#c44e00", "#3f7d20", "#8e3b9e", "#7a5c00", "#b0183a", "#4a4a4a", "#009392", "#d16ba5", "#2a3d8f")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # no divisor of the colours: pairs repeat late
+GREYS = ("#222222", "#777777", "#a0a0a0")
+DASHES: tuple[Any, ...] = ("--", ":", "-.", (0, (7, 2, 1, 2, 1, 2)))
+ALIKE = (  # what several experiments show under these names, in the order of their looks
+    ("greedy trees", "greedy tree"),
+    ("optimal trees", "optimal tree"),
+    ("greedy rule lists", "greedy rule list", "GreedyRL", "greedy, width 1"),
+    ("optimal rule lists", "optimal rule list", "optimal, width 1"),
+    ("full-grown tree", "DT"),
+    ("TREPAN-RF", "TREPAN of a forest"),
+    ("TREPAN-NN", "TREPAN of a network"),
+    ("LORE-RF", "LORE tree of a forest"),
+    ("mia", "AUC of mia"),
+    ("label-only", "AUC of label-only"),
+)
 OWN_LEGEND = 4  # lines; where a panel has more, and others mostly the same, one legend for all of them stands below
 COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"')
-FEW = 10  # values on an axis that are all named
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # no divisor of the colours: pairs repeat late
+FEW = 12  # values on an axis that are all marked
+CHARACTER = 5.2  # points that a character of a tick label takes
+WIDTH = 250.0  # points that the axis of a panel takes
 
 
 @dataclass(frozen=True)
 class Line:
     """One series. `low`, `high`: an interval around y, drawn as a band; `hollow`: points whose y is not certified.
 
-    `like`: the label of a series whose colour it takes, because both are about the same.
+    Points are joined in the order given, which is that of the parameter behind them. "dashed": a reference, grey and
+    without markers unless it is `like` a series: the label of one whose colour it takes, because both are about the
+    same.
     """
 
     label: str
@@ -35,15 +57,48 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Heat:
+    """Values (rows of y, columns of x) over cells given by their middles; None where there is none.
+
+    `low`, `high`: the ends of the colours, the same in all panels that are compared.
+    """
+
+    x: Sequence[float]
+    y: Sequence[float]
+    values: Sequence[Sequence[float | None]]
+    low: float = 0.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """A critical-difference diagram: treatments by mean rank, joined where Nemenyi's test does not tell them apart.
+
+    `pairs`: the p of each pair, in the order of the names; `apart`: the critical difference at .05.
+    """
+
+    names: Sequence[str]
+    ranks: Sequence[float]
+    pairs: Sequence[Sequence[float]]
+    apart: float
+
+
+@dataclass(frozen=True)
 class Panel:
-    """One plot with its axes; scales are "linear", "log" or "symlog"."""
+    """One plot with its axes; scales are "linear", "log" or "symlog". A `heat` or `ranks` stand in place of lines.
+
+    `unit`: whether y is a share of rows that is drawn from 0 to 1.
+    """
 
     title: str
     x: str
     y: str
-    lines: Sequence[Line]
+    lines: Sequence[Line] = ()
     x_scale: str = "linear"
     y_scale: str = "linear"
+    heat: Heat | None = None
+    ranks: Ranks | None = None
+    unit: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,42 +111,71 @@ class Figure:
     columns: int = 2
 
 
-def svg(figure: Figure) -> str:
-    """Return the figure as SVG; `Unsupported` without matplotlib."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure as Canvas
-    except ImportError:
-        raise Unsupported("figures need an extra: pip install 'recon-worlds[plots]'") from None
-    across = min(figure.columns, len(figure.panels)) or 1
-    down = -(-len(figure.panels) // across) or 1
-    with matplotlib.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9}):
-        canvas = Canvas(figsize=(4.6 * across, 3.3 * down), layout="constrained")
-        places = canvas.subplots(down, across, squeeze=False)
-        known, most = labels(figure), max((len(panel.lines) for panel in figure.panels), default=0)
-        one_legend = most > OWN_LEGEND and len(known) <= 1.5 * most
-        for place, panel in zip(places.flat, figure.panels, strict=False):
-            draw(place, panel, known)
-            if not one_legend and any(line.label for line in panel.lines):
-                place.legend(fontsize=7)
-        for place in list(places.flat)[len(figure.panels) :]:
-            place.set_axis_off()
-        if one_legend:
-            drawn: dict[str, Any] = {}
-            for place in places.flat:
-                drawn = dict(zip(*reversed(place.get_legend_handles_labels()), strict=True)) | drawn
-            names = [name for name in known if name in drawn]
-            handles = [drawn[name] for name in names]
-            canvas.legend(handles, names, fontsize=8, ncols=4, loc="outside lower center")
-        out = io.StringIO()
-        canvas.savefig(out, format="svg", metadata={"Date": None, "Title": figure.name, "Description": figure.about})
+Look = tuple[str, str]  # colour and marker
+
+
+def svg(figure: Figure, others: Sequence[Figure] = ()) -> str:
+    """Return the figure as SVG, quantities looking as in `others`; `Unsupported` without matplotlib."""
+    out = io.StringIO()
+    with rendering(figure):
+        canvas(figure, others).savefig(
+            out, format="svg", metadata={"Date": None, "Title": figure.name, "Description": figure.about}
+        )
     return slim(out.getvalue())
 
 
-def labels(figure: Figure) -> dict[str, int]:
-    """Return the labels of all lines, numbered: a label looks the same in every panel."""
-    found = dict.fromkeys(line.label for panel in figure.panels for line in panel.lines)
-    return {label: k for k, label in enumerate(found)}
+def rendering(figure: Figure) -> Any:
+    """Return the settings under which a figure is drawn, as a context."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise Unsupported("figures need an extra: pip install 'recon-worlds[plots]'") from None
+    return matplotlib.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9})
+
+
+def canvas(figure: Figure, others: Sequence[Figure] = ()) -> Any:
+    """Return the figure drawn by matplotlib, not shown."""
+    from matplotlib.figure import Figure as Canvas
+
+    across = min(figure.columns, len(figure.panels)) or 1
+    down = -(-len(figure.panels) // across) or 1
+    drawn = Canvas(figsize=(4.6 * across, 3.3 * down), layout="constrained")
+    places = drawn.subplots(down, across, squeeze=False)
+    own = labels([figure])
+    known, most = looks([*others, figure]), max((len(panel.lines) for panel in figure.panels), default=0)
+    one_legend = most > OWN_LEGEND and len(own) <= 1.5 * most
+    for place, panel in zip(places.flat, figure.panels, strict=False):
+        draw(place, panel, known)
+        if not one_legend and any(line.label for line in panel.lines):
+            place.legend(fontsize=7)
+    for place in list(places.flat)[len(figure.panels) :]:
+        place.set_axis_off()
+    if one_legend:
+        handles: dict[str, Any] = {}
+        for place in places.flat:
+            handles = dict(zip(*reversed(place.get_legend_handles_labels()), strict=True)) | handles
+        names = [name for name in own if name in handles]
+        drawn.legend([handles[name] for name in names], names, fontsize=8, ncols=2 * across, loc="outside lower center")
+    return drawn
+
+
+def labels(figures: Sequence[Figure], reference: bool | None = None) -> list[str]:
+    """Return the labels of all lines in order: all, those of references, or those of others."""
+    lines = (line for figure in figures for panel in figure.panels for line in panel.lines)
+    return list(dict.fromkeys(
+        line.label for line in lines if reference is None or reference == (line.style == "dashed" and not line.like)
+    ))  # fmt: skip
+
+
+def looks(figures: Sequence[Figure]) -> dict[str, Look]:
+    """Return the colour and marker of every quantity of some figures."""
+    known = {name: k for k, names in enumerate(ALIKE) for name in names}
+    series = labels(figures, reference=False)
+    taken = {known[name] for name in series if name in known}
+    free = [k for k in range(len(COLOURS) * len(MARKERS)) if k not in taken]
+    numbers = {name: known[name] for name in series if name in known}
+    numbers |= dict(zip([name for name in series if name not in known], free, strict=False))
+    return {name: (COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]) for name, k in numbers.items()}
 
 
 def slim(text: str) -> str:
@@ -100,33 +184,106 @@ def slim(text: str) -> str:
     return COORDINATES.sub(lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text)
 
 
-def draw(place: Any, panel: Panel, numbers: Mapping[str, int]) -> None:
-    """Draw one panel into matplotlib's axes, its lines as the numbers of their labels say."""
-    place.set_xscale(panel.x_scale)  # before anything is drawn: margins are of the scale that is there
-    place.set_yscale(panel.y_scale)
-    for line in panel.lines:
-        k = numbers[line.label]
-        colour, marker = COLOURS[numbers.get(line.like, k) % len(COLOURS)], MARKERS[k % len(MARKERS)]
-        style = {"line": "-", "dashed": "--", "points": "none", "step": "-"}[line.style]
-        place.plot(line.x, line.y, linestyle=style, color=colour, label=line.label, linewidth=1.3,
-                   marker="" if line.style == "step" else marker, markersize=4,
-                   drawstyle="steps-post" if line.style == "step" else "default")  # fmt: skip
-        if line.low is not None and line.high is not None:
-            place.fill_between(line.x, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
-        if line.hollow is not None and any(line.hollow):
-            at = [i for i, hollow in enumerate(line.hollow) if hollow]
-            place.plot([line.x[i] for i in at], [line.y[i] for i in at], linestyle="none", marker=marker,
-                       markersize=4.5, markerfacecolor="white", markeredgecolor=colour)  # fmt: skip
+def draw(place: Any, panel: Panel, known: Mapping[str, Look]) -> None:
+    """Draw one panel into matplotlib's axes."""
     place.set_title(panel.title, fontsize=9)
+    if panel.ranks is not None:
+        draw_ranks(place, panel.ranks)
+        return
     place.set_xlabel(panel.x)
     place.set_ylabel(panel.y)
-    if panel.x_scale == "log":
-        mark(place, sorted({float(x) for line in panel.lines for x in line.x}))
+    if panel.heat is not None:
+        draw_heat(place, panel.heat)
+        return
+    place.set_xscale(panel.x_scale)  # before anything is drawn: margins are of the scale that is there
+    place.set_yscale(panel.y_scale)
+    references = 0
+    for line in panel.lines:
+        if line.style == "dashed" and not line.like:
+            place.plot(line.x, line.y, linestyle=DASHES[references % len(DASHES)], label=line.label, linewidth=1.2,
+                       color=GREYS[references % len(GREYS)])  # fmt: skip
+            references += 1
+        else:
+            draw_series(place, line, known)
+    if panel.unit:
+        place.set_ylim(-0.02, 1.02)
+    for axis, scale in ((place.xaxis, panel.x_scale), (place.yaxis, panel.y_scale)):
+        if scale == "log":
+            of_x = axis is place.xaxis
+            mark(axis, sorted({float(v) for line in panel.lines for v in (line.x if of_x else line.y)}), of_x)
     place.grid(visible=True, alpha=0.25)
 
 
-def mark(place: Any, values: Sequence[float]) -> None:
-    """Name the values on a logarithmic axis themselves where they are few: powers of ten may not be among them."""
-    if 0 < len(values) <= FEW:
-        place.set_xticks(values, [f"{value:g}" for value in values])
-        place.minorticks_off()
+def draw_series(place: Any, line: Line, known: Mapping[str, Look]) -> None:
+    """Draw one series with its band and its hollow points."""
+    colour, marker = known[line.label][0], known[line.label][1]
+    colour = known.get(line.like, (colour, marker))[0]
+    style = {"line": "-", "dashed": "--", "points": "none", "step": "-"}[line.style]
+    place.plot(line.x, line.y, linestyle=style, color=colour, label=line.label, linewidth=1.3,
+               marker="" if line.style in {"step", "dashed"} else marker, markersize=4,
+               drawstyle="steps-post" if line.style == "step" else "default")  # fmt: skip
+    if line.low is not None and line.high is not None:
+        place.fill_between(line.x, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
+    if line.hollow is not None and any(line.hollow):
+        at = [i for i, hollow in enumerate(line.hollow) if hollow]
+        place.plot([line.x[i] for i in at], [line.y[i] for i in at], linestyle="none", marker=marker,
+                   markersize=4.5, markerfacecolor="white", markeredgecolor=colour)  # fmt: skip
+
+
+def draw_heat(place: Any, heat: Heat) -> None:
+    """Draw coloured cells and the bar that explains them."""
+    import numpy as np
+
+    values = np.array([[np.nan if v is None else v for v in row] for row in heat.values], dtype=np.float64)
+    drawn = place.pcolormesh(list(heat.x), list(heat.y), values, vmin=heat.low, vmax=heat.high, cmap="viridis",
+                             shading="nearest", rasterized=True)  # fmt: skip
+    place.set_aspect("equal")
+    place.figure.colorbar(drawn, ax=place, shrink=0.9)
+
+
+def draw_ranks(place: Any, ranks: Ranks) -> None:
+    """Draw a critical-difference diagram, and the critical difference above it."""
+    try:
+        from scikit_posthocs import critical_difference_diagram
+    except ImportError:
+        raise Unsupported("ranks over data sets need scikit-posthocs: pip install 'recon-worlds[attacks]'") from None
+    import pandas as pd
+
+    names = list(ranks.names)
+    pairs = pd.DataFrame([list(row) for row in ranks.pairs], index=names, columns=names)
+    place.set_xlim(1, len(names))
+    critical_difference_diagram(pd.Series(list(ranks.ranks), index=names), pairs, ax=place,
+                                label_fmt_left="{label} ({rank:.1f})  ", label_fmt_right="  {label} ({rank:.1f})",
+                                text_h_margin=0.1)  # fmt: skip
+    top = place.get_ylim()[1]
+    place.plot([1, 1 + ranks.apart], [top, top], color=GREYS[0], linewidth=2, clip_on=False)
+    place.text(
+        1 + ranks.apart / 2, top, f"critical difference {ranks.apart:.1f}\n", ha="center", va="bottom", fontsize=7
+    )
+
+
+def mark(axis: Any, values: Sequence[float], horizontal: bool) -> None:
+    """Name the values on a logarithmic axis themselves where they are few: powers of ten may not be among them.
+
+    Where names would overlap, the ones in between stay without.
+    """
+    import math
+
+    from matplotlib.ticker import LogFormatter, NullFormatter
+
+    if not horizontal:
+        axis.set_major_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.4)))
+        axis.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.4)))
+        return
+    if not 0 < len(values) <= FEW:
+        axis.set_minor_formatter(NullFormatter())
+        return
+    span = math.log(values[-1] / values[0]) or 1.0
+    names, end = [], -math.inf
+    for value in values:
+        name = f"{value:g}"
+        middle, half = WIDTH * math.log(value / values[0]) / span, CHARACTER * (len(name) + 1) / 2
+        names.append(name if middle - half >= end else "")
+        end = middle + half if names[-1] else end
+    axis.set_ticks(values, names)
+    axis.axes.minorticks_off()

@@ -77,7 +77,7 @@ class Experiment:
     called anywhere (a function of a module), `findings(results)` draws all that is there: `results` has one line per
     row with the point's dataset and parameters as further columns, and may be incomplete. `version` goes up whenever
     rows mean something else; what was stored before is then run anew. `needs`: packages beside the core's and the extra
-    that brings them.
+    that brings them. `figures`: by the name of a figure, the values of parameters that the points it is drawn of have.
     """
 
     name: str
@@ -88,6 +88,37 @@ class Experiment:
     findings: Callable[[pd.DataFrame], Findings]
     version: int = 1
     needs: Mapping[str, str] = field(default_factory=dict)  # package -> extra
+    figures: Mapping[str, Mapping[str, Sequence[Scalar]]] = field(default_factory=dict)
+
+    def figure_names(self, asked: Sequence[str]) -> list[str]:
+        """Return the figures asked for: `3a` and `3` (all of it) stand for `figure-3a` ...; `KeyError` for no such."""
+        found = []
+        for name in asked:
+            same = [one for one in self.figures if name in (one, one.removeprefix("figure-"))]
+            same = same or [one for one in self.figures if one.startswith(f"figure-{name}")]
+            if not same:
+                raise KeyError(name)
+            found += same
+        return list(dict.fromkeys(found))
+
+    def selected(
+        self, points: Sequence[Point], figures: Sequence[str], datasets: Sequence[str], only: str
+    ) -> list[Point]:
+        """Return the points that some figures are drawn of (none: all), of some data sets (none: all of them).
+
+        `only`: a word that some parameter's value contains.
+        """
+        return [
+            point for point in points
+            if (not figures or any(_of_figure(point, self.figures[name]) for name in figures))
+            and (not datasets or point.dataset in datasets)
+            and (not only or any(only in str(value) for value in point.parameters.values()))
+        ]  # fmt: skip
+
+
+def _of_figure(point: Point, values: Mapping[str, Sequence[Scalar]]) -> bool:
+    """Return whether a point has the parameters that a figure's points have."""
+    return all(name in point.parameters and point.parameters[name] in some for name, some in values.items())
 
 
 NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT

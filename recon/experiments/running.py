@@ -54,12 +54,12 @@ class Work:
 
 
 def reproduce(name: str, out: str, size: Size = "full", data: str | None = None, limits: Limits | None = None,
-              points: Sequence[Point] | None = None) -> Outcome:  # fmt: skip
+              points: Sequence[Point] | None = None, figures: Sequence[str] = ()) -> Outcome:  # fmt: skip
     """Run an experiment's points that are not stored in `out` yet, then write its tables and figures there.
 
     Dear points are begun first, on `limits.workers` processes or `limits.cluster`. When time is up, or at Ctrl-C, what
     is stored is drawn, and the same call goes on from there; a point that was under way then is left, whatever it had
-    by then. A point that raises is named, the others go on. Raises
+    by then. A point that raises is named, the others go on. `figures`: those that are drawn (none: all). Raises
     `ReleaseError` where data are missing or `out` is no folder to write into, `Unsupported` where a package is missing
     (all before anything is run), `EngineError` where processes die again and again or a cluster is lost (what is stored
     by then is drawn).
@@ -98,6 +98,8 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     finished = [(wanted[i], done[i]) for i in sorted(done)]
     results = together(finished)
     findings = of.findings(results) if len(results) else Findings()
+    if figures:
+        findings = replace(findings, figures=[one for one in findings.figures if one.name in figures])
     outcome = Outcome(out, before, len(done) - before, tuple(failed), left, findings, results, time.monotonic() - begun)
     written(store, outcome, [run.manifest for _, run in finished], size)
     if lost is not None:
@@ -173,7 +175,7 @@ def written(store: Store, outcome: Outcome, manifests: Sequence[dict[str, Any]],
         lines += [f"## {table.name}", "", table.about, "", text]
     for figure in outcome.findings.figures:
         with writing(str(folder / f"{figure.name}.svg")) as file:
-            file.write(svg(figure))
+            file.write(svg(figure, outcome.findings.figures))
         lines += [f"## {figure.name}", "", f"![{figure.about}]({figure.name}.svg)", "", figure.about, ""]
     lines += [f"- {sentence}" for sentence in outcome.findings.sentences]
     with writing(str(folder / "README.md")) as file:

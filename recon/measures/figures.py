@@ -62,7 +62,8 @@ class Measures(Displayed):
     entropy_bits: log2 of the number of worlds (with the number of rows open: of its uniform prior and the worlds
     given it). uninformed_bits: the same before the release. dist_g: their ratio, 1 for a release that says
     nothing, smaller = more revealed. bits_removed_per_row: their difference per row. dist_g_mentioned: Dist_G over
-    the attributes that the release names. dist: Def. 2, where rows are products of attributes (`assigned`).
+    the attributes that the release names. dist: Def. 2, where rows are products of attributes (`assigned`),
+    or where all rows have the same marginal that is known: every cell has as many rows in all worlds (`ordered`).
     bits_due_to_order: Σ_j C_j (log2 num(f_j) - log2 Capt(f_j)) of a rule list. determined_rows: rows whose every
     attribute is known. smallest_region: the fewest raw rows that fit a published row; smallest_group: the fewest
     published rows in one cell. exposure (made when asked for): one line per leaf or rule; with

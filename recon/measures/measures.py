@@ -126,7 +126,7 @@ def measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, l
         bits_removed_per_row=removed,
         dist_g=ratio(entropy, prior) if known else None,
         dist_g_mentioned=cells.mentioned(chosen, spread) if known else None,
-        dist=cells.dist() if known and chosen == "assigned" and len(vectors) == 1 else None,
+        dist=cells.dist(chosen) if known and len(vectors) == 1 else None,
         bits_due_to_order=cells.order_bits() if exact and len(vectors) == 1 else None,
         determined_rows=cells.determined() if known else None,
         smallest_region=cells.smallest_region() if known else None,

@@ -65,7 +65,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         bits_removed_per_row=removed,
         dist_g=None if entropy is None or prior is None else ratio(entropy, prior),
         dist_g_mentioned=None if entropy is None else mentioned(statements, convention, entropy, numbers, limits),
-        dist=None,
+        dist=None if system is None or not exact or convention != "ordered" else system.dist(minimum, maximum),
         bits_due_to_order=None,
         determined_rows=None if unsized else sum(n for (_, n, _), z in zip(held, sizes, strict=True) if z == 1),
         smallest_region=None if unsized else min(sizes, default=None),

@@ -6,7 +6,7 @@ Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable M
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,11 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior, Rows
 from solvers.questions.query import Convention, Selections
 from solvers.regions.row_space import Space
+from solvers.statements.boxes import Box, Domain
 from solvers.statements.release import ANY_LABEL, Release
 
 MAX_STEPS = 10_000_000  # rows up to which C(S + n - 1, n) is computed (8 bytes each); above, S^n bounds it
+MAX_STEPS_OF_DIST = 1_000_000  # boxes x parts of attributes that marginals are summed over: a second
 MAX_LEAVES = 100_000  # leaves of trees whose bounds are computed even when the time is up: a second
 
 
@@ -51,6 +53,35 @@ def uninformed(space: Space, rows: Rows, convention: Convention, factor: int = 1
     if convention == "multiset":
         return log2_multisets(space.size // factor, n)
     return math.fsum(c * math.log2(size // factor) for label, c in rows.items() if (size := space.labelled(label)))
+
+
+def dist_of_mixture(domain: Domain, cells: Iterable[tuple[int, Sequence[Box]]]) -> float | None:
+    """Return Dist (Def. 2) of rows in no known order: the mean over attributes of H(marginal) / H(attribute).
+
+    `cells`: rows, the same number in every world, and disjoint boxes of each cell. Any row may be in any cell, so that
+    all have one marginal: the mixture of the cells' by their shares of the rows. Attributes with one value stay out.
+    None without rows, where nothing was unknown, and where the boxes are too many to be summed over.
+    """
+    held = [(rows, boxes) for rows, boxes in cells if rows]
+    everybody, parts = sum(rows for rows, _ in held), sum(len(a.sizes) for a in domain.attributes)
+    if not everybody or sum(len(boxes) for _, boxes in held) * parts > MAX_STEPS_OF_DIST:
+        return None
+    share = [np.zeros(len(a.sizes)) for a in domain.attributes]
+    for rows, boxes in held:
+        sizes = [box.size(domain) for box in boxes]
+        for box, size in zip(boxes, sizes, strict=True):
+            named, inside = dict(box.literals), rows / everybody * (size / sum(sizes))
+            for k, a in enumerate(domain.attributes):
+                mask = named.get(k, (1 << len(a.sizes)) - 1)
+                weight = np.array([w if mask >> p & 1 else 0 for p, w in enumerate(a.sizes)], dtype=np.float64)
+                share[k] += inside * weight / weight.sum()
+    terms = []
+    for mass, a in zip(share, domain.attributes, strict=True):
+        if a.total > 1:
+            known, sizes_of = mass > 0, np.array(a.sizes, dtype=np.float64)
+            left = mass[known] * (np.log2(sizes_of[known]) - np.log2(mass[known]))
+            terms.append(min(1.0, max(0.0, float(left.sum()) / math.log2(a.total))))
+    return mean(terms) if terms else None
 
 
 def unnamed_factor(release: Release) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
-from solvers.figures.bits import bits_of, mean, ratio, uninformed, unnamed_factor
+from solvers.figures.bits import bits_of, dist_of_mixture, mean, ratio, uninformed, unnamed_factor
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import known_rows
@@ -133,9 +133,16 @@ class PartitionFigures:
         """Return Dist_G over the attributes that the release names; `spread`: bits of the number of rows."""
         return mentioned(self._cells, self.vectors, convention, spread)
 
-    def dist(self) -> float | None:
-        """Return Dist of the first count vector; see `dist`."""
-        return dist(self._cells, self.vectors[0])
+    def dist(self, convention: Convention) -> float | None:
+        """Return Dist of the first count vector: see `dist` and, of rows in no known order, `dist_of_mixture`.
+
+        None in the convention `multiset`: there are no rows to tell apart.
+        """
+        if convention == "ordered":
+            cells, counts = self._cells, self.vectors[0].tolist()
+            boxes = ((c, list(cell_boxes(cells, s))) for s, c in enumerate(counts) if c)
+            return dist_of_mixture(cells.release.domain, boxes)
+        return dist(self._cells, self.vectors[0]) if convention == "assigned" else None
 
     def order_bits(self) -> float | None:
         """Return the bits that the order of a rule list removes, None for a tree."""

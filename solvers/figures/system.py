@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.system import System, system_of
+from solvers.figures.bits import MAX_STEPS_OF_DIST, dist_of_mixture
 from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import MAX_SUM
 from solvers.histograms.system_membership import Overlap, overlaps
@@ -76,6 +77,18 @@ class SystemFigures:
             ([next(every) for _ in pieces], max(0, len(system.pieces[c]) - maximum))
             for c, pieces in zip(cells, shown, strict=True)
         ]
+
+    def dist(self, minimum: Coefficients, maximum: Coefficients) -> float | None:
+        """Return Dist of rows in no known order from the least and greatest rows of every cell; `dist_of_mixture`.
+
+        None where a cell has more rows in one world than in another: how often each number occurs is not known here.
+        """
+        held = np.flatnonzero(maximum).tolist()
+        if not np.array_equal(minimum, maximum) or sum(len(self._system.pieces[c]) for c in held) > MAX_STEPS_OF_DIST:
+            return None
+        boxes = self.boxes(held, MAX_STEPS_OF_DIST)
+        rows = ((int(maximum[c]), shown) for c, (shown, _) in zip(held, boxes, strict=True))
+        return dist_of_mixture(self._system.release.domain, rows)
 
     def hull(self, cells: Sequence[int], maximum: int) -> Hull:
         """Return what some cells together leave every attribute; their boxes where they are at most so many."""

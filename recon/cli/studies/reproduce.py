@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,18 +14,30 @@ from recon.console.options import Cluster, Json, LogJson, Memory, Quiet, Seconds
 from recon.console.output import print_json, print_lines, working
 
 if TYPE_CHECKING:
+    from recon.experiments.experiment import Point
     from recon.experiments.running import Outcome
 
 Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which one; without a name they are listed.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A few points of it, in minutes.")]
 Folder = Annotated[str | None, typer.Option("--out", help="Folder of its results; by default reproduced/NAME.")]
-DataFolder = Annotated[str | None, typer.Option("--data", help="Folder of the papers' data; else RECON_DATA.")]
+Data = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data",
+        help="Folder of the papers' data (else RECON_DATA), or a "
+        "data set by its name's beginning, e.g. compas: only its points.",
+    ),
+]
+Figures = Annotated[
+    list[str] | None, typer.Option("--figure", help="Only this figure, e.g. 3a, and the points that it is drawn of.")
+]
+Only = Annotated[str, typer.Option("--only", help="Only points one of whose parameters contains this, e.g. greedy.")]
 
 
 def reproduce(
-    name: Name = None, quick: Quick = False, out: Folder = None, data: DataFolder = None, workers: Workers = 1,
-    dask: Cluster = None, seconds: Seconds = None, memory: Memory = "4G", json: Json = False, quiet: Quiet = False,
-    log_json: LogJson = False,
+    name: Name = None, quick: Quick = False, out: Folder = None, data: Data = None, figure: Figures = None,
+    only: Only = "", workers: Workers = 1, dask: Cluster = None, seconds: Seconds = None, memory: Memory = "4G",
+    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Run a paper's experiments on real data: tables, figures and every run stored; stopped, it goes on from there."""
     from recon.experiments.experiment import NAMES, Size, experiment
@@ -37,7 +51,18 @@ def reproduce(
         raise typer.BadParameter(f"there is no experiment '{name}': choose one of {', '.join(NAMES)}")
     with working(seconds, memory, 200_000, quiet, log_json) as limits:
         size: Size = "quick" if quick else "full"
-        outcome = run(name, out or f"reproduced/{name}", size, data, within_machine(limits, workers, dask))
+        of = experiment(name)
+        try:
+            figures = of.figure_names(figure or ())
+        except KeyError as error:
+            known = ", ".join(of.figures)
+            raise typer.BadParameter(f"{name} has no figure {error}: choose one of {known}") from None
+        folder, datasets = where(data or (), of.points(size))
+        points = of.selected(of.points(size), figures, datasets, only)
+        if not points:
+            raise typer.BadParameter(f"no point of {name} is left by --figure, --data and --only")
+        within = within_machine(limits, workers, dask)
+        outcome = run(name, out or f"reproduced/{name}", size, folder, within, points, figures)
     if json:
         print_json(as_json(name, outcome))
     else:
@@ -45,6 +70,20 @@ def reproduce(
         print_lines(state(outcome), f"tables and figures: {outcome.folder}", file=sys.stderr)
     if not outcome.complete:
         raise SystemExit(INCONCLUSIVE)
+
+
+def where(given: Sequence[str], points: Sequence[Point]) -> tuple[str | None, list[str]]:
+    """Return the folder among the values of `--data` (None: none), and the data sets that the others name.
+
+    A value that is no folder names all data sets that begin with it; where there is none, it is a folder all the same,
+    in which nothing will be found.
+    """
+    folder, datasets = None, []
+    for one in given:
+        named = [] if Path(one).is_dir() else sorted({p.dataset for p in points if p.dataset.startswith(one)} - {""})
+        datasets += named
+        folder = folder if named else one
+    return folder, datasets
 
 
 def as_json(name: str, outcome: Outcome) -> dict[str, object]:

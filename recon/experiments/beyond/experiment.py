@@ -90,5 +90,7 @@ EXPERIMENT = Experiment(
     points,
     run,
     findings,
+    version=2,
     needs={"sklearn": "sklearn"},
+    figures={question.replace(" ", "-"): {"question": (question,)} for question in QUESTIONS},
 )

@@ -11,6 +11,7 @@ import pandas as pd
 from recon.experiments.beyond.groups import CHANCE, DRAWS, LEAST_ROWS
 from recon.experiments.beyond.model_findings import (
     NAMES,
+    ROWS,
     by_dataset,
     matched_size,
     nearly_best,
@@ -71,7 +72,7 @@ def groups(some: pd.DataFrame) -> Findings:
                      style="points")
                 for group, line in both.iterrows()
             ]  # fmt: skip
-            panels.append(Panel(f"{name}, {kind}", f"bits removed per row, {ACROSS}", DOWN, drawn))
+            panels.append(Panel(f"{name}, {kind}, {ROWS[dataset]}", f"bits removed per row, {ACROSS}", DOWN, drawn))
     about = (
         "Bits removed about a training row of each group (its mean rows in brackets) by the optimal tree of depth 5 "
         "and by the optimal list of 10 rules; true attributes, row's leaf or rule and label known; means over splits."

@@ -12,7 +12,8 @@ import pandas as pd
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
 
-NAMES = {"compas27": "COMPAS", "adult24": "Adult (a tenth)"}
+NAMES = {"compas27": "COMPAS", "adult24": "Adult"}
+ROWS = {"compas27": "5,771 rows", "adult24": "3,907 rows, drawn anew for every split"}  # training rows
 BITS = "columns as independent bits, each row's leaf or rule and label known (`assigned`)"
 TOLERANCES = (0.0, 0.1, 0.5, 1.0, 2.0)  # percentage points of training accuracy
 STEP = 0.05  # of the curves over them
@@ -38,17 +39,24 @@ def line_of(label: str, part: pd.DataFrame, x: str, style: Style = "line") -> Li
     groups = part[part["leaves"].isin(whole[whole == part["seed"].nunique()].index)].assign(x=part[x]).groupby("leaves")
     proved = groups["certified"].apply(lambda c: bool(c.astype(float).dropna().eq(1).all()))
     means = groups[["x", "dist_g"]].mean()
-    return Line(label, means["x"].tolist(), means["dist_g"].tolist(), hollow=(~proved).tolist(), style=style)
+    return Line(
+        label,
+        means["x"].tolist(),
+        means["dist_g"].tolist(),
+        hollow=(~proved).tolist(),
+        style=style,
+        like=OPTIMAL if style == "dashed" else "",
+    )
 
 
 def by_size_and_accuracy(once: pd.DataFrame, size: str) -> list[Panel]:
     """Return per data set Dist_G of every learner against size and against training accuracy."""
     return [
-        Panel(name, label, "Dist_G", [
+        Panel(f"{name}, {ROWS[dataset]}", label, "Dist_G", [
             line_of(str(learner), group, x, "dashed" if learner == MOST else "line")
             for learner, group in part.groupby("learner", sort=True)
         ])
-        for _, name, part in by_dataset(once)
+        for dataset, name, part in by_dataset(once)
         for x, label in (("leaves", size), ("train_accuracy", "training accuracy"))
     ]  # fmt: skip
 
@@ -157,7 +165,7 @@ def nearly_best(some: pd.DataFrame) -> Findings:
     """Return how many trees are nearly as accurate as the best, and what choosing among them gains."""
     panels, lines, trees = [], [], []
     grid = np.arange(0.0, max(TOLERANCES) + STEP / 2, STEP)
-    for _, name, part in by_dataset(some):
+    for dataset, name, part in by_dataset(some):
         drawn, frontier, minimal = [], [], part["minimal"].astype(bool)
         for _, deep in part[minimal].groupby("depth"):
             depth = int(deep["depth"].iloc[0])
@@ -177,8 +185,10 @@ def nearly_best(some: pd.DataFrame) -> Findings:
                     "dist_g": first["most"], "tree": first["choice"],
                 })  # fmt: skip
         if drawn:
-            panels.append(Panel(name, "training accuracy given up (percentage points)", "Dist_G", drawn))
-            panels.append(Panel(name, "training accuracy at least", "Dist_G", frontier))
+            panels.append(
+                Panel(f"{name}, {ROWS[dataset]}", "training accuracy given up (percentage points)", "Dist_G", drawn)
+            )
+            panels.append(Panel(f"{name}, {ROWS[dataset]}", "training accuracy at least", "Dist_G", frontier))
     table = pd.DataFrame(lines)
     about = (
         "Dist_G of the trees within so many percentage points of the greatest training accuracy of their depth, of "
@@ -249,7 +259,7 @@ def true_attributes(some: pd.DataFrame) -> Findings:
     values = [c for c in map(str, some) if c.split("_")[-1] in {"bits", "attributes"}]
     means = some.groupby(keys, as_index=False)[values].mean()
     panels, out = [], []
-    for _, name, part in by_dataset(means):
+    for dataset, name, part in by_dataset(means):
         for what, label in (("dist_g", "Dist_G"), ("removed", "bits removed per row")):
             drawn = [
                 Line(str(learner), g[f"{what}_bits"].tolist(), g[f"{what}_attributes"].tolist())
@@ -258,7 +268,9 @@ def true_attributes(some: pd.DataFrame) -> Findings:
             ends = [float(part[[f"{what}_bits", f"{what}_attributes"]].to_numpy().min()),
                     float(part[[f"{what}_bits", f"{what}_attributes"]].to_numpy().max())]  # fmt: skip
             drawn.append(Line("equal", ends, ends, style="dashed"))
-            panels.append(Panel(name, f"{label}, independent bits", f"{label}, true attributes", drawn))
+            panels.append(
+                Panel(f"{name}, {ROWS[dataset]}", f"{label}, independent bits", f"{label}, true attributes", drawn)
+            )
         top = part[part["limit"] == part.groupby("learner")["limit"].transform("max")]
         bits, attributes = part["before_bits"].iloc[0], part["before_attributes"].iloc[0]
         each = "; ".join(

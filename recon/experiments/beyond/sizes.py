@@ -110,13 +110,13 @@ def attributes(point: Point, some: Split, limits: Limits) -> list[Row]:
 
 def widths(point: Point, some: Split, limits: Limits) -> list[Row]:
     """Return rule lists with rules of up to `width` literals and up to so many rules."""
-    least = least_rows(point, some)
     learner = f"{point['kind']}, width {point['width']}"
     if point["kind"] == "greedy":
-        found: Any = GreedyRuleListClassifier(point["width"], least, LONGEST + 1, ties="fewest").fit(some.x, some.y)
+        found: Any = GreedyRuleListClassifier(point["width"], point["support"], LONGEST + 1)
+        found.fit(some.x, some.y)
         fits = beginnings(found)
     else:
-        best = OptimalRuleListClassifier(LONGEST, least, seconds=point["cap_seconds"], width=point["width"])
+        best = OptimalRuleListClassifier(LONGEST, point["support"], seconds=point["cap_seconds"], width=point["width"])
         best.fit(some.x, some.y, limits.stop)
         fits = ways(best)
     return list(figures(learner, fits, some, limits))

@@ -66,6 +66,15 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     return PARTS[point["part"]](point, limits)
 
 
+FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
+    "by-variables": {"part": ("targets", "model-less, variables")},
+    "grid": {"part": ("grid",)},
+    "by-correlation": {"part": ("grid",)},
+    "linear-intervals": {"part": ("linear intervals",)},
+    "model-less": {"part": ("model-less, exact",)},
+}
+
+
 EXPERIMENT = Experiment(
     "correlation",
     "how well correlations of training columns are inferred, without a model, from its predictions and its weights",
@@ -75,4 +84,5 @@ EXPERIMENT = Experiment(
     run,
     findings,
     needs={"sklearn": "sklearn"},
+    figures=FIGURES,
 )

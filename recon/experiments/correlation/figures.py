@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
+from recon.attacks.correlation.intervals import pair_interval
+from recon.attacks.correlation.model_less import overlaps
 from recon.experiments.correlation.published import BY_VARIABLES, NAMES
 from recon.experiments.correlation.tables import GROUPS, by_correlation, linear_table, part, variables_table
-from recon.experiments.drawing import Figure, Line, Panel
+from recon.experiments.drawing import Figure, Heat, Line, Panel
 
 SEEN = {"predictions": "predictions", "weights": "weights", "canonical": "canonical weights",
         "both": "predictions and weights"}  # fmt: skip
+FINE = 100  # tiles on a side of the map that is exact
+TILES = {"logistic": 10, "network": 5}  # on a side of the maps of cells that were run
+LEAST = 1 / 3  # the accuracy at which colours begin
 
 
 def line(table: pd.DataFrame, label: str, y: str, x: str = "n", style: Literal["line", "dashed"] = "line") -> Line:
@@ -43,13 +49,55 @@ def by_variables(results: pd.DataFrame) -> Figure:
             lines.append(line(first, "closed form", "closed_form"))
         lines += [line(first, "no model, 100,000 targets", "model_less_many", style="dashed"),
                   line(first, "most frequent bin", "majority_many", style="dashed")]  # fmt: skip
-        panels.append(Panel(f"target: {title}", "variables, the label included", "accuracy", lines))
+        panels.append(Panel(f"target: {title}, 1,000 rows", "variables, the label included", "accuracy", lines))
     about = (
         "Share of pairs of columns whose correlation is put into the right one of three bins, by number of "
         "variables; random matrices (Algorithm 1), their correlations with the label known; bands: standard "
         "deviation over pairs."
     )
     return Figure("by-variables", about, panels)
+
+
+def over_grid(results: pd.DataFrame) -> Figure:
+    """Return maps of the accuracy over both correlations with the label: without a model exactly, with one by tiles."""
+    rows = part(results, "grid")
+    if not len(rows):
+        return Figure("grid", "", [])
+    panels = [Panel("no model, exact", "ρ(X1, Y)", "ρ(X2, Y)", heat=exact_map())]
+    for kind, title in NAMES.items():
+        for access in ("predictions", "weights", "closed form"):
+            some = rows[(rows["kind"] == kind) & (rows["access"] == access) & rows["meta"].isin(["regression", "none"])]
+            if len(some):
+                seen = SEEN.get(access, "closed form of the weights")
+                name = f"{title}: {seen}, {some['cell'].nunique()} cells"
+                panels.append(Panel(name, "ρ(X1, Y)", "ρ(X2, Y)", heat=tiled(some, TILES[kind])))
+    about = (
+        "Accuracy of the attack on the correlation of two columns by their correlations with the label (three bins, "
+        "three variables): without a model by quadrature, with one the means of the cells run in each tile (white: no "
+        "cell of the grid was run there). The paper's figures 4 and 5."
+    )
+    return Figure("grid", about, panels, columns=3)
+
+
+def exact_map() -> Heat:
+    """Return the accuracy of the attack without a model over the whole grid."""
+    middles = (np.arange(FINE) + 0.5) * 2 / FINE - 1
+    low, high = pair_interval(*np.meshgrid(middles, middles))
+    values = overlaps(low, high).max(axis=-1) / (high - low)
+    return Heat(middles.tolist(), middles.tolist(), values.tolist(), LEAST, 1.0)
+
+
+def tiled(cells: pd.DataFrame, side: int) -> Heat:
+    """Return the mean accuracy of the cells in every tile."""
+    at = [np.minimum((cells[name].to_numpy(dtype=float) + 1) / 2 * side, side - 1).astype(int)
+          for name in ("other", "one")]  # fmt: skip
+    total, number = np.zeros((side, side)), np.zeros((side, side))
+    np.add.at(total, tuple(at), cells["accuracy"].to_numpy(dtype=float))
+    np.add.at(number, tuple(at), 1)
+    middles = ((np.arange(side) + 0.5) * 2 / side - 1).tolist()
+    values = [[t / n if n else None for t, n in zip(*pair, strict=True)]
+              for pair in zip(total.tolist(), number.tolist(), strict=True)]  # fmt: skip
+    return Heat(middles, middles, values, LEAST, 1.0)
 
 
 def by_strength(results: pd.DataFrame) -> Figure:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from recon.experiments.correlation import tables
-from recon.experiments.correlation.figures import SEEN, by_strength, by_variables, intervals, without_model
+from recon.experiments.correlation.figures import SEEN, by_strength, by_variables, intervals, over_grid, without_model
 from recon.experiments.correlation.published import (
     BY_VARIABLES,
     CELLS,
@@ -56,7 +56,13 @@ def findings(results: pd.DataFrame) -> Findings:
               "Copulas with other marginals beside a standard normal: Pearson's correlation if the copula has the "
               "wanted one, the copula's that gives it, and what data of that copula have."),
     ]  # fmt: skip
-    drawn = [by_variables(results), by_strength(results), intervals(results), without_model(results)]
+    drawn = [
+        over_grid(results),
+        by_variables(results),
+        by_strength(results),
+        intervals(results),
+        without_model(results),
+    ]
     lines = grid.to_dict("records")
     sentences = [
         *without_sentences(results),

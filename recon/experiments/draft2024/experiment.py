@@ -71,6 +71,14 @@ def forest(
     return Point(name, named | {"cap_seconds": seconds}, COSTS[bags])
 
 
+FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
+    "errors-by-trees": {"rows": (ROWS,), "depth": (None,)},
+    "errors-by-depth": {"rows": (ROWS,), "trees": (MOST,)},
+    "errors-by-rows": {"trees": (MOST,), "depth": (None,)},
+    "worlds-by-trees": {"rows": (ROWS,), "depth": (None,)},
+}
+
+
 EXPERIMENT = Experiment(
     "draft2024",
     "how much of their training rows forests give back",
@@ -80,4 +88,5 @@ EXPERIMENT = Experiment(
     run,
     findings,
     needs={"sklearn": "sklearn"},
+    figures=FIGURES,
 )

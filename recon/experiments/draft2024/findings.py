@@ -105,7 +105,10 @@ def drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: 
         lines += authors(pairs[pairs["dataset"] == dataset]) if len(pairs) else []
         if len(some):
             scale = "linear" if by == "size" else "log"
-            panels.append(Panel(title, axis, "error", [one for one in lines if one is not None], x_scale=scale))
+            rows = "" if by == "rows" else f", {ROWS} rows"
+            panels.append(
+                Panel(f"{title}{rows}", axis, "error", [one for one in lines if one is not None], x_scale=scale)
+            )
     about = f"Reconstruction error against the {axis} ({what}); means over seeds, bands their range, {MISSING}."
     return Figure(name, about, panels)
 
@@ -137,7 +140,9 @@ def worlds(results: pd.DataFrame) -> Figure:
                 x, high = table["trees"].tolist(), table["high"].tolist()
                 lines.append(Line(label, x, high, table["low"].tolist(), high, (~table["exact"]).tolist()))
         if lines:
-            panels.append(Panel(title, "number of trees", "log2 of the worlds", lines, "log", "symlog"))
+            panels.append(
+                Panel(f"{title}, {ROWS} rows", "number of trees", "log2 of the worlds", lines, "log", "symlog")
+            )
     about = (
         f"log2 of the number of data sets that agree with the forest ({ROWS} rows, full-grown trees; with known bags "
         "of the rows by position): upper bounds, the band down to lower bounds, hollow where not all counts are exact; "

@@ -49,6 +49,14 @@ def grid(
         yield Point(name, named | {"draws": draws, "cap_seconds": seconds}, COSTS[name] + (10.0 if draws else 0.0))
 
 
+FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
+    "errors-by-trees": {"depth": (DEPTH,)},
+    "errors-by-depth": {"trees": (10,)},
+    "errors-by-accuracy": {"rows": (ROWS,)},
+    "posterior": {"draws": (DRAWS,)},
+}
+
+
 EXPERIMENT = Experiment(
     "draftdp2025",
     "how much of their training rows forests with noisy counts give back",
@@ -58,4 +66,5 @@ EXPERIMENT = Experiment(
     run,
     findings,
     needs={"sklearn": "sklearn"},
+    figures=FIGURES,
 )

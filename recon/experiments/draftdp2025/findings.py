@@ -99,7 +99,7 @@ def by_budget(table: pd.DataFrame, by: str) -> Figure:
         for value, part in theirs.groupby(by, sort=True):
             x, y, label = part["epsilon"].tolist(), part["published"].tolist(), named(by, value)
             lines.append(Line(f"authors, {label}", x, y, style="points", like=label))
-        panels.append(Panel(title, "privacy budget ε", "error", lines, x_scale="log"))
+        panels.append(Panel(f"{title}, 100 rows", "privacy budget ε", "error", lines, x_scale="log"))
     what = f"per number of trees (depth {DEPTH})" if by == "trees" else f"per depth ({MANY} trees)"
     about = (
         f"Reconstruction error of the likeliest data set against the privacy budget of the whole forest, {what}; means "
@@ -129,7 +129,7 @@ def posteriors(results: pd.DataFrame) -> Figure:
             Line("draws to each other", x, table["spread"].tolist(), hollow=hollow),
             Line(BASELINES["error_uniform"], x, table["uniform"].tolist(), style="dashed"),
         ]
-        title = f"{NAMES[str(dataset)]}, {trees} trees of depth {depth}"
+        title = f"{NAMES[str(dataset)]}, 100 rows, {trees} trees of depth {depth}"
         panels.append(Panel(title, "privacy budget ε", "distance", lines, x_scale="log"))
     about = (
         "Mean share of columns that differ after the best matching: draws from the posterior (prior: rows uniform over "
@@ -158,7 +158,9 @@ def by_accuracy(results: pd.DataFrame) -> Figure:
             gain = some["test_accuracy"] - some["constant_accuracy"]
             ends = [float(gain.min()), float(gain.max())]
             lines.append(Line(BASELINES["error_uniform"], ends, [some["error_uniform"].mean()] * 2, style="dashed"))
-            panels.append(Panel(title, "test accuracy less that of a constant classifier", "error", lines))
+            panels.append(
+                Panel(f"{title}, 100 rows", "test accuracy less that of a constant classifier", "error", lines)
+            )
     about = (
         "Error of the likeliest data set against what the forest's accuracy on other rows is worth; one point a forest."
     )

@@ -42,6 +42,16 @@ def fitted(dataset: str, learner: str, support: float, seed: int) -> Point:
     return Point(dataset, named, COSTS[learner] * (0.01 / support if learner == "optimal trees" else 1))
 
 
+TREES, LISTS = (tuple(name for name in FITS if name.endswith(kind)) for kind in ("trees", "rule lists"))
+SHOWN = (0.01,)  # the support of figure 4
+FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
+    **{f"figure-{number}": {"learner": TREES} for number in ("2a", "2b", "5a", "5b")},
+    **{f"figure-{number}": {"learner": LISTS} for number in ("3a", "3b", "6a", "6b")},
+    "figure-4": {"learner": tuple(FITS), "support": SHOWN},
+    "figure-7": {"learner": tuple(FITS)},
+}
+
+
 EXPERIMENT = Experiment(
     "ferry2024",
     "what optimal and greedy trees and rule lists leak",
@@ -50,5 +60,7 @@ EXPERIMENT = Experiment(
     points,
     run,
     findings,
+    version=2,
     needs={"sklearn": "sklearn"},
+    figures=FIGURES,
 )

@@ -1,4 +1,4 @@
-"""Figures 2 to 7, the published numbers beside ours, and what differs in words."""
+"""Figures 2 to 7 as the paper numbers them, the published numbers beside ours, and what differs in words."""
 
 from __future__ import annotations
 
@@ -13,36 +13,52 @@ import pandas as pd
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
 
-NAMES = {"compas27": "COMPAS", "adult24": "Adult (a tenth)"}
+NAMES = {"compas27": "COMPAS", "adult24": "Adult"}
 MODELS = {"trees": "decision trees", "rule lists": "rule lists"}
+KINDS = ("greedy", "optimal")
 LIMIT = {"trees": "maximum depth", "rule lists": "maximum number of rules"}
-SHOWN = 0.01  # minimum support of the figures by size and accuracy
+SIZE = {"trees": "leaves", "rule lists": "rules, default included"}
+SHOWN = 0.01  # minimum support of figure 4 and of the sentences
 CLAIM = (
     'The paper: "optimal interpretable models are often more compact and leak less information regarding their '
     'training data than greedily-built ones, for a given accuracy level".'
 )
 SPLITS = 5  # that the published figures are means of
 DEEP = 10  # the limit at which supports are compared
+TIED = ("Of optimal rule lists the one is drawn that the search meets first; bands: the least and greatest Dist_G of "
+        "all lists as good, means over splits.")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Published:
-    """Dist_G that the authors' own runs give on COMPAS, the mean over splits 0 to 4, independent bits."""
+    """Dist_G that the authors' own runs give, the mean over splits 0 to 4, independent bits.
 
+    `limit`: depth or rules.
+    """
+
+    dataset: str
     learner: str
     support: float
-    depth: int
+    limit: int
     dist_g: float
 
 
-# The authors' published result files (scikit-learn's trees and DL8.5's), means over their five runs.
+# The authors' published result files (trees of scikit-learn and DL8.5, lists of GreedyRL and CORELS): means of five.
 PUBLISHED = (
-    Published("greedy trees", 0.01, 5, 0.8172),
-    Published("greedy trees", 0.01, 10, 0.7551),
-    Published("greedy trees", 0.05, 10, 0.8484),
-    Published("optimal trees", 0.01, 5, 0.8209),
-    Published("optimal trees", 0.01, 10, 0.7161),
-    Published("optimal trees", 0.05, 10, 0.8487),
+    Published("compas27", "greedy trees", 0.01, 5, 0.8172),
+    Published("compas27", "greedy trees", 0.01, 10, 0.7551),
+    Published("compas27", "greedy trees", 0.05, 10, 0.8484),
+    Published("compas27", "optimal trees", 0.01, 5, 0.8209),
+    Published("compas27", "optimal trees", 0.01, 10, 0.7161),
+    Published("compas27", "optimal trees", 0.05, 10, 0.8487),
+    Published("adult24", "greedy rule lists", 0.01, 3, 0.9130),
+    Published("adult24", "greedy rule lists", 0.01, 5, 0.8889),
+    Published("adult24", "greedy rule lists", 0.01, 8, 0.8714),
+    Published("adult24", "greedy rule lists", 0.01, 10, 0.8669),
+    Published("adult24", "optimal rule lists", 0.01, 3, 0.9101),
+    Published("adult24", "optimal rule lists", 0.01, 5, 0.8850),
+    Published("adult24", "optimal rule lists", 0.01, 8, 0.8368),
+    Published("adult24", "optimal rule lists", 0.01, 10, 0.8269),
 )
 
 
@@ -51,26 +67,38 @@ def findings(results: pd.DataFrame) -> Findings:
     fits = results[results["learner"] != "ties"]
     means = averaged(fits)
     figures = [
-        by_size(means, "trees", "figure-2"),
-        by_accuracy(means, "trees", "figure-3"),
-        by_size(means, "rule lists", "figure-4"),
-        by_accuracy(means, "rule lists", "figure-5"),
-        by_constraints(means),
+        by_size(means, "trees", "figure-2a"),
+        by_accuracy(means, "trees", "figure-2b"),
+        by_size(means, "rule lists", "figure-3a"),
+        by_accuracy(means, "rule lists", "figure-3b"),
         per_row(fits),
+        by_limit(means, "trees", "leaves", "figure-5a"),
+        by_limit(means, "trees", "dist_g", "figure-5b"),
+        by_limit(means, "rule lists", "leaves", "figure-6a"),
+        by_limit(means, "rule lists", "dist_g", "figure-6b"),
+        by_support(means),
     ]
     published = beside_published(fits, results[results["learner"] == "ties"])
+    comparison, unequal = compared(means), exposures(fits)
     sentences = [
         *published_sentences(published),
-        *compared(means),
-        *spread_sentences(fits),
+        *comparison_sentences(comparison),
+        *exposure_sentences(unequal),
+        *tie_sentences(fits),
         *proved(fits),
     ]
     tables = [
-        Table("published", published, "The authors' figures on COMPAS beside ours: Dist_G (independent bits), means "
-              "over splits; of optimal trees the least and greatest Dist_G of the trees as accurate without needless "
-              "splits and their number (first split); `least_of_all`, `most_of_all`: with needless splits too."),
+        Table("published", published, "The authors' figures beside ours: Dist_G (independent bits), means over splits; "
+              "of optimal models the least and greatest Dist_G of those as accurate (of trees without needless splits) "
+              "and their number (first split); `least_of_all`, `most_of_all`: trees with needless splits too."),
+        Table("compared", comparison, "By data, models and minimum support: in how many of the limits optimal models "
+              "leave more open than greedy ones (`at_limit`), and beside how many greedy ones an optimal one at least "
+              "as accurate on the training rows leaves more open (`at_accuracy`), of how many (`of`)."),
+        Table("unequal", unequal, "By data, learner and minimum support, loosest limit: the Dist_G that the 5 % of "
+              "rows leaked most have at most, and the 5 % leaked least at least."),
         Table("means", means, "Means over splits by data, learner, minimum support and limit (depth, or rules without "
-              "the default): Dist_G, bits removed per row, accuracies, leaves; `certified`: the share proved optimal."),
+              "the default): Dist_G, bits removed per row, accuracies, leaves; `certified`: the share proved optimal; "
+              "`tied_low`, `tied_high`: the least and greatest Dist_G of the optimal rule lists."),
     ]  # fmt: skip
     return Findings(tables, [f for f in figures if f.panels], sentences)
 
@@ -79,25 +107,39 @@ def averaged(fits: pd.DataFrame) -> pd.DataFrame:
     """Return means over splits, one line per data set, learner, support and limit."""
     if not len(fits):
         return fits
-    known = fits.assign(certified=fits["certified"].astype(float))
+    known = fits.assign(
+        certified=fits["certified"].astype(float), rows=[rows_of(text) for text in fits["leaks"]],
+        **{name: fits.get(name, np.nan) for name in ("least_dist_g", "most_dist_g")},
+    )  # fmt: skip
     keys = ["dataset", "learner", "support", "limit"]
     return known.groupby(keys, as_index=False).agg(
-        splits=("seed", "nunique"), leaves=("leaves", "mean"), depth=("depth", "mean"), errors=("errors", "mean"),
-        certified=("certified", "mean"), train_accuracy=("train_accuracy", "mean"),
+        splits=("seed", "nunique"), rows=("rows", "first"), leaves=("leaves", "mean"), depth=("depth", "mean"),
+        errors=("errors", "mean"), certified=("certified", "mean"), train_accuracy=("train_accuracy", "mean"),
         test_accuracy=("test_accuracy", "mean"), dist_g=("dist_g", "mean"), dist_g_low=("dist_g", "min"),
-        dist_g_high=("dist_g", "max"), bits_removed_per_row=("bits_removed_per_row", "mean"),
+        dist_g_high=("dist_g", "max"), tied_low=("least_dist_g", "mean"), tied_high=("most_dist_g", "mean"),
+        bits_removed_per_row=("bits_removed_per_row", "mean"),
     )  # fmt: skip
 
 
-def lines(some: pd.DataFrame, x: str, y: str = "dist_g") -> list[Line]:
-    """Return a line per learner: means, the range over splits as a band, hollow where not all are certified."""
-    out = []
-    for learner, part in some.groupby("learner", sort=True):
-        drawn = part.sort_values([x, "limit"])
-        hollow = [not (np.isnan(c) or c == 1) for c in drawn["certified"]]
-        low, high = (drawn[f"dist_g_{end}"].tolist() if x == "limit" else None for end in ("low", "high"))
-        out.append(Line(str(learner), drawn[x].tolist(), drawn[y].tolist(), low, high, hollow))
-    return out
+def rows_of(leaks: str) -> int:
+    """Return the training rows of a fit."""
+    return int(sum(rows for rows, _ in json.loads(leaks)))
+
+
+def titled(dataset: str, part: pd.DataFrame) -> str:
+    """Return the data in words with the training rows of a split."""
+    drawn = ", drawn anew for every split" if dataset == "adult24" else ""
+    return f"{NAMES[dataset]}, {int(part['rows'].iloc[0]):,} rows{drawn}"
+
+
+def line(part: pd.DataFrame, label: str, x: str, y: str = "dist_g") -> Line:
+    """Return means joined in the order of the limit, hollow where not all are certified; the ties as a band."""
+    drawn = part.sort_values("limit")
+    hollow = [not (np.isnan(c) or c == 1) for c in drawn["certified"]]
+    low = high = None
+    if y == "dist_g" and drawn["tied_low"].notna().all():
+        low, high = drawn["tied_low"].tolist(), drawn["tied_high"].tolist()
+    return Line(label, drawn[x].tolist(), drawn[y].tolist(), low, high, hollow)
 
 
 def of(means: pd.DataFrame, models: str) -> pd.DataFrame:
@@ -106,48 +148,73 @@ def of(means: pd.DataFrame, models: str) -> pd.DataFrame:
 
 
 def by_size(means: pd.DataFrame, models: str, name: str) -> Figure:
-    """Return Dist_G against the limit and against the leaves or rules that models have."""
-    panels = []
-    for dataset, part in at_support(of(means, models)):
-        panels.append(Panel(f"{NAMES[dataset]}, by limit", LIMIT[models], "Dist_G", lines(part, "limit")))
-        size = "leaves" if models == "trees" else "rules, default included"
-        panels.append(Panel(f"{NAMES[dataset]}, by size", size, "Dist_G", lines(part, "leaves")))
+    """Return Dist_G against the leaves or rules that models have, a panel per support and data set."""
+    panels = [Panel(title, SIZE[models], "Dist_G", [line(one, str(learner), "leaves") for learner, one in lines])
+              for title, lines in by_support_and_data(of(means, models))]  # fmt: skip
     about = (
-        f"Dist_G of {MODELS[models]} with minimum support {SHOWN} against the {LIMIT[models]} (band: range over "
-        "splits) and against their size; means over splits, hollow where optimality is not proved."
+        f"Dist_G of {MODELS[models]} against their size, by minimum support; means over splits, joined in the order of "
+        f"the {LIMIT[models]}, hollow where optimality is not proved. {TIED if models == 'rule lists' else ''}"
     )
-    return Figure(name, about, panels)
+    return Figure(name, about.strip(), panels)
 
 
 def by_accuracy(means: pd.DataFrame, models: str, name: str) -> Figure:
-    """Return Dist_G against training and test accuracy."""
+    """Return Dist_G against the test accuracy (dashed: on the training rows), a panel per support and data set."""
     panels = []
-    for dataset, part in at_support(of(means, models)):
-        for which in ("train", "test"):
-            panels.append(
-                Panel(f"{NAMES[dataset]}, {which}", f"{which} accuracy", "Dist_G", lines(part, f"{which}_accuracy"))
-            )
-    about = f"Dist_G of {MODELS[models]} with minimum support {SHOWN} against accuracy; means over splits."
-    return Figure(name, about, panels)
+    for title, lines in by_support_and_data(of(means, models)):
+        drawn = []
+        for learner, one in lines:
+            own = line(one, str(learner), "test_accuracy")
+            train = line(one, f"{learner}, training rows", "train_accuracy")
+            drawn += [own, Line(train.label, train.x, train.y, style="dashed", like=own.label)]
+        panels.append(Panel(title, "accuracy", "Dist_G", drawn))
+    about = (
+        f"Dist_G of {MODELS[models]} against accuracy on test rows (marked) and on training rows (dashed), by minimum "
+        f"support; means over splits, joined in the order of the {LIMIT[models]}. "
+        f"{TIED if models == 'rule lists' else ''}"
+    )
+    return Figure(name, about.strip(), panels)
 
 
-def at_support(means: pd.DataFrame, support: float = SHOWN) -> list[tuple[str, pd.DataFrame]]:
-    """Return the lines of one support, by data set."""
-    some = means[means["support"] == support] if len(means) else means
-    return [(name, some[some["dataset"] == name]) for name in NAMES if len(some) and (some["dataset"] == name).any()]
+def by_support_and_data(some: pd.DataFrame) -> list[tuple[str, list[tuple[object, pd.DataFrame]]]]:
+    """Return a title and the lines by learner for every support and data set, data side by side."""
+    out = []
+    for support in sorted(some["support"].unique()) if len(some) else ():
+        for dataset in NAMES:
+            part = some[(some["support"] == support) & (some["dataset"] == dataset)]
+            if len(part):
+                title = f"{titled(dataset, part)}, support {support:g}"
+                out.append((title, list(part.groupby("learner", sort=True))))
+    return out
 
 
-def by_constraints(means: pd.DataFrame) -> Figure:
+def by_limit(means: pd.DataFrame, models: str, y: str, name: str) -> Figure:
+    """Return the size or the Dist_G of models against the limit, a line per minimum support."""
+    panels = []
+    for dataset, kind in product(NAMES, KINDS):
+        some = of(means, models)
+        some = some[(some["dataset"] == dataset) & (some["learner"] == f"{kind} {models}")] if len(some) else some
+        if len(some):
+            drawn = [line(part, f"support {s:g}", "limit", y) for s, part in some.groupby("support", sort=True)]
+            shown = SIZE[models] if y == "leaves" else "Dist_G"
+            panels.append(Panel(f"{kind} {models}, {titled(dataset, some)}", LIMIT[models], shown, drawn))
+    what = "Size" if y == "leaves" else "Dist_G"
+    about = f"{what} of {MODELS[models]} against the {LIMIT[models]}, a line per minimum support; means over splits."
+    return Figure(name, f"{about} {TIED}" if (models, y) == ("rule lists", "dist_g") else about, panels)
+
+
+def by_support(means: pd.DataFrame) -> Figure:
     """Return Dist_G of models with the loosest limit against the minimum support."""
     panels = []
     for dataset, models in product(NAMES, MODELS):
         some = of(means, models)
         some = some[(some["dataset"] == dataset) & (some["limit"] == DEEP)] if len(some) else some
         if len(some):
-            title = f"{NAMES[dataset]}, {LIMIT[models]} {DEEP}"
-            panels.append(Panel(title, "minimum support", "Dist_G", lines(some, "support")))
-    about = f"Dist_G against the minimum support of a leaf or rule, limit {DEEP}; means over splits."
-    return Figure("figure-6", about, panels)
+            drawn = [line(part.assign(limit=part["support"]), str(learner), "support")
+                     for learner, part in some.groupby("learner", sort=True)]  # fmt: skip
+            panels.append(Panel(f"{titled(dataset, some)}, {LIMIT[models]} {DEEP}", "minimum support", "Dist_G", drawn))
+    about = f"Dist_G against the minimum support of a leaf or rule, limit {DEEP}; means over splits. {TIED}"
+    return Figure("figure-7", about, panels)
 
 
 def per_row(fits: pd.DataFrame) -> Figure:
@@ -158,49 +225,56 @@ def per_row(fits: pd.DataFrame) -> Figure:
         some = some[(some["support"] == SHOWN) & (some["limit"] == DEEP)] if len(some) else some
         drawn = [cumulated(str(name), part["leaks"].tolist()) for name, part in some.groupby("learner", sort=True)]
         if drawn:
-            panels.append(Panel(f"{NAMES[dataset]}, {MODELS[models]}", "Dist_G of the row", "share of rows", drawn))
+            rows = sum(rows_of(text) for text in some["leaks"]) // len(drawn)
+            title = f"{NAMES[dataset]}, {MODELS[models]}, {rows:,} rows of all splits"
+            panels.append(Panel(title, "Dist_G of the row", "share of rows", drawn, unit=True))
     about = (
         f"Share of training rows of which at most so much is left open (Dist_G of the row; minimum support {SHOWN}, "
         f"limit {DEEP}, rows of all splits): left is leaked most."
     )
-    return Figure("figure-7", about, panels)
+    return Figure("figure-4", about, panels)
 
 
 def cumulated(name: str, leaks: Sequence[str]) -> Line:
-    """Return the distribution of rows' Dist_G as steps."""
+    """Return the distribution of rows' Dist_G as steps from 0 to 1."""
     pairs = np.array([pair for text in leaks for pair in json.loads(text)], dtype=float).reshape(-1, 2)
     order = np.argsort(pairs[:, 1], kind="stable")
     rows, ratio = pairs[order, 0], pairs[order, 1]
     last = np.append(ratio[1:] != ratio[:-1], True)
-    return Line(name, ratio[last].tolist(), (np.cumsum(rows) / rows.sum())[last].tolist(), style="step")
+    x, y = ratio[last].tolist(), (np.cumsum(rows) / rows.sum())[last].tolist()
+    return Line(name, [x[0], *x], [0.0, *y], style="step")
 
 
 def beside_published(fits: pd.DataFrame, ties: pd.DataFrame) -> pd.DataFrame:
     """Return the authors' figures beside ours."""
     out = []
     for one in PUBLISHED:
-        named = (fits["dataset"] == "compas27") & (fits["learner"] == one.learner)
-        mine = fits[named & (fits["support"] == one.support) & (fits["limit"] == one.depth)]
+        named = (fits["dataset"] == one.dataset) & (fits["learner"] == one.learner)
+        mine = fits[named & (fits["support"] == one.support) & (fits["limit"] == one.limit)]
         line = {
-            "learner": one.learner, "support": one.support, "depth": one.depth, "published": one.dist_g,
-            "ours": mine["dist_g"].mean() if len(mine) else np.nan, "splits": mine["seed"].nunique(),
+            "dataset": one.dataset, "learner": one.learner, "support": one.support, "limit": one.limit,
+            "published": one.dist_g, "ours": mine["dist_g"].mean() if len(mine) else np.nan,
+            "splits": mine["seed"].nunique(),
         }  # fmt: skip
         for minimal, suffix in ((True, ""), (False, "_of_all")):
-            spread = tied(ties, one, minimal)
+            spread = tied(mine, ties, one, minimal)
             line["tied_splits" + suffix] = spread["seed"].nunique() if len(spread) else 0
             for end in ("least", "most"):
                 line[end + suffix] = spread[f"{end}_dist_g"].mean() if len(spread) else np.nan
             if minimal:
-                line["trees"] = str(spread.sort_values("seed")["trees"].iloc[0]) if len(spread) else ""
+                name = "trees" if "trees" in one.learner else "tied"
+                line["models"] = str(spread.sort_values("seed")[name].iloc[0]) if len(spread) else ""
         out.append(line)
     return pd.DataFrame(out)
 
 
-def tied(ties: pd.DataFrame, one: Published, minimal: bool) -> pd.DataFrame:
+def tied(mine: pd.DataFrame, ties: pd.DataFrame, one: Published, minimal: bool) -> pd.DataFrame:
     """Return the spreads of ties of a published figure's limits, one line per split."""
-    if one.learner != "optimal trees" or "least_dist_g" not in ties:
+    if one.learner == "optimal rule lists" and minimal and "least_dist_g" in mine:
+        return mine[mine["least_dist_g"].notna()]
+    if one.learner != "optimal trees" or "minimal" not in ties or "least_dist_g" not in ties:
         return ties.iloc[:0]
-    named = (ties["support"] == one.support) & (ties["limit"] == one.depth) & (ties["minimal"] == minimal)
+    named = (ties["support"] == one.support) & (ties["limit"] == one.limit) & (ties["minimal"] == minimal)
     return ties[named & ties["least_dist_g"].notna()]
 
 
@@ -211,40 +285,58 @@ def published_sentences(table: pd.DataFrame) -> list[str]:
         if not line["splits"]:
             continue
         ours, published, splits = float(line["ours"]), float(line["published"]), int(line["splits"])
-        what = f"COMPAS, {line['learner']}, support {line['support']}, depth {line['depth']}"
+        limit = "depth" if "trees" in line["learner"] else "length"
+        what = f"{NAMES[line['dataset']]}, {line['learner']}, support {line['support']}, {limit} {line['limit']}"
         text = f"{what}: Dist_G {ours:.4f} (mean of {splits} splits), published {published:.4f} (of 5)"
-        if line["learner"] == "greedy trees" and splits == SPLITS:
+        if line["learner"].startswith("greedy") and splits == SPLITS:
             text += ": the same" if abs(ours - published) < 1e-4 else ": not the same"
-        for suffix, which in (("", "without needless splits"), ("_of_all", "of any kind")):
+        trees = "trees" in line["learner"]
+        for suffix, which in (("", "trees as accurate, without needless splits," if trees else "lists as accurate"),
+                              ("_of_all", "trees as accurate, of any kind,")):  # fmt: skip
             least, most = float(line["least" + suffix]), float(line["most" + suffix])
             if not np.isnan(least):
-                text += f"; trees as accurate, {which}, lie between {least:.4f} and {most:.4f}"
+                text += f"; {which} lie between {least:.4f} and {most:.4f}"
                 if (counted := int(line["tied_splits" + suffix])) == SPLITS:
                     text += f": the published {'inside' if least - 5e-5 <= published <= most + 5e-5 else 'outside'}"
                 else:
                     text += f" (counted for {counted} of {SPLITS} splits)"
-        if line["trees"]:
-            text += f" (of the former {int(line['trees']):,} in the first split)"
+        if line["models"]:
+            text += f" (of the former {int(line['models']):,} in the first split)"
         out.append(text + ".")
     return out
 
 
-def compared(means: pd.DataFrame) -> list[str]:
-    """Return whether optimal models leak less: at equal limits, and at equal training accuracy."""
+def compared(means: pd.DataFrame) -> pd.DataFrame:
+    """Return by support whether optimal models leak less: at equal limits, and at equal training accuracy."""
     out = []
-    for models, limit in LIMIT.items():
-        for dataset, part in at_support(of(means, models)):
+    for models, dataset in product(LIMIT, NAMES):
+        some = of(means, models)
+        some = some[some["dataset"] == dataset] if len(some) else some
+        for support, part in some.groupby("support", sort=True) if len(some) else ():
             optimal, greedy = (part[part["learner"] == f"{kind} {models}"] for kind in ("optimal", "greedy"))
-            if not len(optimal) or not len(greedy):
-                continue
-            both = optimal.merge(greedy, on="limit", suffixes=("_optimal", "_greedy"))
-            limits = int((both["dist_g_optimal"] > both["dist_g_greedy"]).sum())
-            ahead, pairs = at_equal_accuracy(optimal, greedy)
-            out.append(
-                f"{NAMES[dataset]}, {MODELS[models]}, support {SHOWN}: at the same {limit} optimal ones leave "
-                f"more open (a larger Dist_G) in {limits} of {len(both)} cases; an optimal one at least as accurate on "
-                f"the training rows that leaves more open stands beside {ahead} of {pairs} greedy ones. {CLAIM}"
-            )
+            if len(optimal) and len(greedy):
+                both = optimal.merge(greedy, on="limit", suffixes=("_optimal", "_greedy"))
+                limits = int((both["dist_g_optimal"] > both["dist_g_greedy"]).sum())
+                ahead, pairs = at_equal_accuracy(optimal, greedy)
+                out.append({"dataset": dataset, "models": models, "support": support, "at_limit": limits,
+                            "limits": len(both), "at_accuracy": ahead, "of": pairs})  # fmt: skip
+    return pd.DataFrame(out)
+
+
+def comparison_sentences(table: pd.DataFrame) -> list[str]:
+    """Return the comparison in words, a sentence per data set and kind of models."""
+    out = []
+    for (models, dataset), part in table.groupby(["models", "dataset"], sort=False) if len(table) else ():
+        lines = part.to_dict("records")
+        supports = ", ".join(f"{one['support']:g}" for one in lines)
+        limits = ", ".join(f"{one['at_limit']}" for one in lines)
+        ahead = ", ".join(f"{one['at_accuracy']}" for one in lines)
+        out.append(
+            f"{NAMES[str(dataset)]}, {MODELS[str(models)]}, support {supports}: at the same {LIMIT[str(models)]} "
+            f"optimal ones leave more open (a larger Dist_G) in {limits} of {lines[0]['limits']} cases; an optimal one "
+            f"at least as accurate on the training rows that leaves more open stands beside {ahead} of "
+            f"{lines[0]['of']} greedy ones. {CLAIM}"
+        )
     return out
 
 
@@ -257,17 +349,36 @@ def at_equal_accuracy(optimal: pd.DataFrame, greedy: pd.DataFrame) -> tuple[int,
     return int(np.sum(np.array(best) > greedy["dist_g"].to_numpy())), len(greedy)
 
 
-def spread_sentences(fits: pd.DataFrame) -> list[str]:
-    """Return how unequally rows are exposed by the loosest models."""
+def exposures(fits: pd.DataFrame) -> pd.DataFrame:
+    """Return how unequally rows are exposed by the loosest models, by support."""
+    some = fits[fits["limit"] == DEEP] if len(fits) else fits
     out = []
-    some = fits[(fits["support"] == SHOWN) & (fits["limit"] == DEEP)] if len(fits) else fits
-    for (dataset, learner), part in some.groupby(["dataset", "learner"], sort=True):
+    for (dataset, learner, support), part in some.groupby(["dataset", "learner", "support"], sort=True):
         line = cumulated("", part["leaks"].tolist())
         low, high = np.interp([0.05, 0.95], line.y, line.x)
-        out.append(
-            f"{NAMES[str(dataset)]}, {learner}, support {SHOWN}, limit {DEEP}: the 5 % of rows leaked most have a "
-            f"Dist_G of at most {low:.2f}, the 5 % leaked least one of at least {high:.2f}."
-        )
+        out.append({"dataset": dataset, "learner": learner, "support": support, "most": low, "least": high})
+    return pd.DataFrame(out)
+
+
+def exposure_sentences(table: pd.DataFrame) -> list[str]:
+    """Return the exposure of rows in words, of the support shown."""
+    return [
+        f"{NAMES[one['dataset']]}, {one['learner']}, support {SHOWN}, limit {DEEP}: the 5 % of rows leaked most have a "
+        f"Dist_G of at most {one['most']:.2f}, the 5 % leaked least one of at least {one['least']:.2f}."
+        for one in (table[table["support"] == SHOWN] if len(table) else table).to_dict("records")
+    ]
+
+
+def tie_sentences(fits: pd.DataFrame) -> list[str]:
+    """Return how many rule lists are as good as the one drawn, of the first split of every data set."""
+    known = fits[fits["tied"].notna() & (fits["support"] == SHOWN)] if "tied" in fits else fits.iloc[:0]
+    out = []
+    for dataset, part in known.groupby("dataset", sort=False):
+        first = part[part["seed"] == part["seed"].min()].sort_values("limit").to_dict("records")
+        counted = "; ".join(f"length {one['limit']}: {int(one['tied']):,}, Dist_G {one['least_dist_g']:.4f} to "
+                            f"{one['most_dist_g']:.4f}, drawn {one['dist_g']:.4f}" for one in first)  # fmt: skip
+        out.append(f"{NAMES[str(dataset)]}, optimal rule lists, support {SHOWN}, first split, all that are as good: "
+                   f"{counted}.")  # fmt: skip
     return out
 
 

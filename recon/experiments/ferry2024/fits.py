@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -34,6 +34,7 @@ class Fit:
     model: Any
     published: Any  # what is encoded: a fitted scikit-learn tree, a Tree or a RuleList
     bound: float | None = None  # no model within the limits makes fewer errors; None: a greedy one, nothing is claimed
+    more: Row = field(default_factory=dict)  # further figures
 
 
 def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
@@ -47,7 +48,10 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
 
 
 def least_rows(point: Point, some: Split) -> int:
-    """Return the minimum support in rows, as the authors' code rounds it: int(support * n)."""
+    """Return the fewest rows of a leaf, as the authors' code rounds it for trees: int(support * n).
+
+    For rule lists it does not round: captured / n >= support, which is what a share means to our learners.
+    """
     return int(point["support"] * some.rows)
 
 
@@ -72,20 +76,27 @@ def best_trees(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
 def greedy_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
     """Yield the paper's greedy rule lists of width 1; a limit of L is L rules and the default rule."""
     for length in range(1, DEEPEST + 1):
-        found = GreedyRuleListClassifier(
-            width=1, min_support=least_rows(point, some), max_length=length + 1, ties="fewest"
-        )
+        found = GreedyRuleListClassifier(width=1, min_support=point["support"], max_length=length + 1)
         found.fit(some.x, some.y)
         yield Fit(length, found, found.to_model())
 
 
 def best_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
-    """Yield optimal rule lists of width 1, all lengths from one search."""
-    found = OptimalRuleListClassifier(DEEPEST, least_rows(point, some), seconds=point["cap_seconds"])
+    """Yield optimal rule lists of width 1, all lengths from one search: of the ties the list that it meets first.
+
+    Beside each, where all lengths are proved: how many lists are as good and between which Dist_G they lie.
+    """
+    found = OptimalRuleListClassifier(DEEPEST, point["support"], seconds=point["cap_seconds"])
     found.fit(some.x, some.y, limits.stop)
+    spread: dict[int, Row] = {}
+    if all(entry.certified for entry in found.path_):
+        within = Limits(seconds=point["cap_seconds"], memory=MEMORY, stop=limits.stop)
+        for one in found.ties(some.x, some.y, limits=within):
+            low, high = one.dist_g
+            spread[one.length] = {"tied": str(one.lists), "least_dist_g": low, "most_dist_g": high}
     for entry in found.path_[1:]:
         found.rules_ = entry.rules
-        yield Fit(entry.length, found, found.to_model(), entry.bound)
+        yield Fit(entry.length, found, found.to_model(), entry.bound, spread.get(entry.length, {}))
 
 
 FITS = {
@@ -121,6 +132,7 @@ def row(fit: Fit, some: Split, domain: Domain, limits: Limits) -> Row:
         "bits_removed_per_row": found.bits_removed_per_row,
         "log2_worlds": found.entropy_bits,
         "leaks": json.dumps([[int(n), float(ratio)] for n, ratio in leaks.itertuples(index=False) if n]),
+        **fit.more,
     }
 
 

@@ -123,5 +123,7 @@ EXPERIMENT = Experiment(
     points,
     run,
     findings,
+    version=2,
     needs={"sklearn": "sklearn"},
+    figures={question: {"question": (question,)} for question in QUESTIONS},
 )

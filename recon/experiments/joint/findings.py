@@ -84,6 +84,7 @@ def widths(some: pd.DataFrame) -> pd.DataFrame:
             by_draw = lines.drop_duplicates("draw")["covered"].dropna()
             out.append(dict(zip(MODEL, key, strict=True)) | {
                 "attacker": attacker, "columns_used": int(lines["columns_used"].iloc[0]),
+                "rows": int(lines["rows"].iloc[0]),
                 "pairs": len(lines.drop_duplicates(["first", "second"])), "width": lines["interval"].mean(),
                 "holds": lines["holds"].astype(float).mean(), "exact": (lines["status"] == "exact").mean(),
                 "bin_right": lines["bin_right"].astype(float).mean(),
@@ -103,7 +104,8 @@ def width_figure(table: pd.DataFrame) -> Figure:
         x = [float(name.split("=")[1]) for name in noisy]
         lines = [Line(n, x, [float(by[n])] * len(x), style="dashed") for n in (DEFINITE, DISCRETE, WORLDS) if n in by]
         lines.append(Line("worlds under noise", x, [float(by[name]) for name in noisy]))
-        panels.append(Panel(f"{NAMES[str(dataset)]}, {counted}: {model}", "epsilon", "mean width", lines, "log"))
+        title = f"{NAMES[str(dataset)]}, {int(part['rows'].iloc[0]):,} rows, {counted}: {model}"
+        panels.append(Panel(title, "epsilon", "mean width", lines, "log"))
     about = (
         "Mean width of the interval of the correlation of two columns that a released model tests, by what the "
         "attacker knows; below: worlds under discrete Laplace noise of each epsilon, joint confidence 95 %. 2: nothing "

@@ -164,7 +164,8 @@ def noise(some: pd.DataFrame) -> Findings:
     covered = some["covered"].astype(bool)
     some = some.assign(errors_inside=some["errors"].where(covered), errors_beyond=some["errors"].where(~covered))
     table = some.groupby(keys, as_index=False, sort=False).agg(
-        draws=("draw", "size"), counts=("counts", "first"), covered=("covered", lambda v: int(v.astype(bool).sum())),
+        draws=("draw", "size"), rows=("rows", "first"), counts=("counts", "first"),
+        covered=("covered", lambda v: int(v.astype(bool).sum())),
         members_in=("members_in", "mean"), others_out=("others_out", "mean"), coverage=("coverage", "mean"),
         errors_inside=("errors_inside", "sum"), errors_beyond=("errors_beyond", "sum"),
         removed_posterior=("removed_posterior", "mean"), removed_confidence=("removed_confidence", "mean"),
@@ -194,16 +195,17 @@ def noise_figure(table: pd.DataFrame) -> Figure:
         placed = part.assign(at=part["epsilon"].where(part["epsilon"] > 0, NO_NOISE)).sort_values("at")
         x = placed["at"].tolist()
         lines = [Line(label, x, placed[name].tolist()) for label, name in DRAWN.items() if placed[name].notna().any()]
-        panels.append(Panel(f"{NAMES[str(dataset)]}, {learner}", "epsilon", "share of rows", lines, "log"))
+        title = f"{NAMES[str(dataset)]}, {learner}, {int(part['rows'].iloc[0]):,} rows"
+        panels.append(Panel(title, "epsilon", "share of rows", lines, "log"))
         shown = (("posterior", "removed_posterior"), ("at confidence 95 %", "removed_confidence"))
         bits = [Line(label, x, placed[name].tolist()) for label, name in shown]
-        panels.append(Panel(f"{NAMES[str(dataset)]}, {learner}", "epsilon", "bits removed per row", bits, "log"))
+        panels.append(Panel(title, "epsilon", "bits removed per row", bits, "log"))
     about = (
         f"Against epsilon of discrete Laplace noise on the released counts ({NO_NOISE:g} stands for no noise): rows "
         "settled by proof (at confidence 95 %), accuracy, AUC of two attacks; bits removed per row. Means over draws "
         "and splits."
     )
-    return Figure("noise", about, panels, columns=4)
+    return Figure("noise", about, panels)
 
 
 def noise_sentences(table: pd.DataFrame) -> list[str]:

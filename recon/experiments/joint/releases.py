@@ -65,16 +65,13 @@ def published(learner: str, rows: pd.DataFrame, settings: Mapping[str, Any], lim
 
 def greedy_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> Published:
     """Return GreedyRL's list of so many rules and the default one."""
-    found = GreedyRuleListClassifier(
-        at["width"], min_support=at["support"], max_length=at["rules"] + 1, ties="fewest"
-    ).fit(x, y)
+    found = GreedyRuleListClassifier(at["width"], at["support"], at["rules"] + 1).fit(x, y)
     return Published(found.to_model(), found)
 
 
 def optimal_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> Published:
     """Return the list with the fewest errors that was found in time."""
-    least = max(1, int(at["support"] * len(x)))
-    found = OptimalRuleListClassifier(at["rules"], least, seconds=at["fit_seconds"]).fit(x, y)
+    found = OptimalRuleListClassifier(at["rules"], at["support"], seconds=at["fit_seconds"]).fit(x, y)
     return Published(found.to_model(), found)
 
 

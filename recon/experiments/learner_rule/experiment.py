@@ -55,7 +55,8 @@ def tree(dataset: str, rows: int, depth: int, criterion: str = "gini", leaf: int
 
 def rule_list(dataset: str, rows: int, support: float, length: int) -> Point:
     """Return a point of exact counts for GreedyRL of width 1."""
-    return asked(dataset, "rule list", rows, 2.0 + rows / 500, MANY_CAP, support=support, length=length)
+    named: dict[str, Scalar] = {"support": support, "length": length, "ties": "authors"}
+    return asked(dataset, "rule list", rows, 2.0 + rows / 500, MANY_CAP, **named)
 
 
 def forest(dataset: str, trees: int, depth: int) -> Point:
@@ -83,4 +84,5 @@ EXPERIMENT = Experiment(
     points,
     run,
     findings,
+    figures={"by-depth": {"question": ("tree",), "criterion": ("gini",), "leaf": (1,), "rows": ROWS}},
 )

@@ -93,7 +93,7 @@ def tree(point: Point, some: Split, limits: Limits) -> Row:
 
 def rule_list(point: Point, some: Split, limits: Limits) -> Row:
     """Return the exact figures of one greedy rule list of single tests."""
-    model = GreedyRuleListClassifier(1, point["support"], point["length"], ties="fewest").fit(some.x, some.y)
+    model = GreedyRuleListClassifier(1, point["support"], point["length"], ties=point["ties"]).fit(some.x, some.y)
     found = learner_rule(released(model, some), limits=limits)
     return figures(found) | {"size": len(model.rules_), "accuracy": float(model.score(some.x, some.y))}
 

@@ -21,6 +21,7 @@ TITLES = {
     ("adult24", "gender, age"): "Adult without gender, age",
     ("german-credit", ""): "German credit",
 }
+TRAINED = {"compas27": "5,049", "adult24": "34,189", "german-credit": "700"}  # training rows of a split
 OF_THE_PAPER = ("smooth Laplace", "smooth Cauchy", "global Laplace", "global Gauss", "exponential", "noisy counts")
 REPAIRED = ("smooth Laplace", "smooth Laplace, repaired", "exponential", "exponential, repaired", "pure")
 GROUPS = ["dataset", "without", "learner", "epsilon"]
@@ -82,7 +83,7 @@ def accuracy_figure(means: pd.DataFrame, learners: tuple[str, ...], name: str, w
         drawn = [line(part, learner) for learner in learners if len(part := some[some["learner"] == learner])]
         if drawn:
             drawn += constant(some, sorted({x for one in drawn for x in one.x}))
-            panels.append(Panel(title, "epsilon", "test accuracy", drawn, x_scale="log"))
+            panels.append(Panel(f"{title}, {TRAINED[dataset]} rows", "epsilon", "test accuracy", drawn, x_scale="log"))
     about = (
         f"Test accuracy of private greedy rule lists against epsilon, {which}: means over random 70/30 splits (band: "
         "one standard error); dashed: GreedyRL without privacy, and always naming the more frequent class."

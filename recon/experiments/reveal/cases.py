@@ -19,6 +19,7 @@ FOLDS = 3
 ADULT = 12_000  # rows drawn
 MIXED = 6_000  # rows of the mixture
 TITLES = {"compas27": "COMPAS", "adult24": "Adult", "": "Mixture"}
+ROWS_OF = {"compas27": "7,214 rows", "adult24": "12,000 rows", "": "6,000 rows"}  # in all, black boxes' and attacker's
 GROUPS = {  # columns of which exactly one is 1 in each row
     "compas27": (("Race=",),),
     "adult24": (("gender_",), ("age_",), ("hours_per_week_",), ("capital_gain_",), ("capital_loss_",)),

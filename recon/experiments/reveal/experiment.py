@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from recon.experiments.experiment import Experiment, Point, Row, Size
+from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
 from recon.experiments.reveal.cases import FOLDS
 from recon.experiments.reveal.findings import findings
 from recon.experiments.reveal.local import COUNTS, local_rows
@@ -49,6 +49,15 @@ def quick(point: Point) -> bool:
     return bool(point["part"] != "local" or point["shadow"] == "noise")
 
 
+FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
+    "recall-by-fpr": {"part": ("global", "local")},
+    "gain-and-auc": {"part": ("global", "local")},
+    "curves": {"part": ("global", "reference"), "target": ("RF",)},
+    "local": {"part": ("local",), "target": ("LORE-RF",)},
+    "ranks": {"part": ("global",)},
+}
+
+
 EXPERIMENT = Experiment(
     "reveal",
     "what membership attacks find out from black boxes and from their explainers, and what recall does not say",
@@ -58,4 +67,5 @@ EXPERIMENT = Experiment(
     run,
     findings,
     needs={"sklearn": "sklearn", "scikit_posthocs": "attacks"},
+    figures=FIGURES,
 )

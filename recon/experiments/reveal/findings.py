@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import pandas as pd
 
 from recon.attacks.evaluation.ranks import Ranking, critical_difference
-from recon.experiments.drawing import Figure, Line, Panel
+from recon.experiments.drawing import Figure, Line, Panel, Ranks
 from recon.experiments.experiment import Findings, Table
-from recon.experiments.reveal.cases import TITLES
+from recon.experiments.reveal.cases import ROWS_OF, TITLES
 from recon.experiments.reveal.measuring import ALWAYS, PAPER
 from recon.experiments.reveal.sentences import sentences
 from recon.experiments.reveal.tables import chosen, complete, means, tables
@@ -38,7 +37,7 @@ def findings(results: pd.DataFrame) -> Findings:
 def panels(average: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Return the attacks of each data set that is there, on the paper's test set."""
     some = average[(average["test_set"] == PAPER) & (average["part"] != "reference") & (average["attack"] != ALWAYS)]
-    parts = [(title, some[some["dataset"] == dataset]) for dataset, title in TITLES.items()]
+    parts = [(f"{title}, {ROWS_OF[dataset]}", some[some["dataset"] == dataset]) for dataset, title in TITLES.items()]
     return [(title, part) for title, part in parts if len(part)]
 
 
@@ -90,7 +89,11 @@ def curves(results: pd.DataFrame) -> Figure:
         if lines:
             ends = [float(part["fpr"].min()), float(part["fpr"].max())]
             lines.append(Line("no information", ends, ends, style="dashed"))
-            found.append(Panel(f"{title}, RF", "false positive rate", "true positive rate", lines, "log", "log"))
+            found.append(
+                Panel(
+                    f"{title}, {ROWS_OF[dataset]}, RF", "false positive rate", "true positive rate", lines, "log", "log"
+                )
+            )
     about = (
         "True against false positive rates of LiRA (16 shadow models), of the attacks by shadow models (class of the "
         "attack model predicted or true) and by labels on random forests, means over folds; dashed: chance."
@@ -133,26 +136,15 @@ def ranks(ranked: dict[str, Ranking]) -> Figure:
     """Return critical-difference diagrams: targets by mean rank, bars below join those that are not apart."""
     found = []
     for figure, of in ranked.items():
-        high, place = len(of.treatments), dict(zip(of.treatments, of.ranks, strict=True))
-        level = {name: float(high - k) for k, name in enumerate(of.treatments)}
-        lines = [Line(name, [place[name]], [level[name]], style="points") for name in GLOBAL if name in place]
-        lines += joined(of)
-        end = of.ranks[0] + of.critical_difference
-        lines.append(Line("critical difference", [of.ranks[0], end], [high + 1.0] * 2, style="line"))
-        found.append(Panel(f"by {RANKED[figure]}", "mean rank (1: most exposed)", "", lines))
+        drawn = Ranks(of.treatments, of.ranks, of.pairs.to_numpy().tolist(), of.critical_difference)
+        title = f"by {RANKED[figure]}, {of.blocks} combinations of data, attack and shadow data"
+        found.append(Panel(title, "", "", ranks=drawn))
     about = (
-        "Mean ranks of global targets over data sets, attacks and shadow data, by recall (left) and by AUC (right); "
-        "bars below zero join targets that Nemenyi's test does not tell apart at .05; above, the critical difference."
+        "Critical-difference diagrams: mean ranks (1: most exposed) of global targets over data sets, attacks and "
+        "shadow data, by recall (left) and by AUC (right); bars join targets that Nemenyi's test does not tell apart "
+        "at .05; above, the critical difference."
     )
     return Figure("ranks", about, found)
-
-
-def joined(of: Ranking) -> list[Line]:
-    """Return bars, one per group of targets that are not apart, as one line with gaps."""
-    place = dict(zip(of.treatments, of.ranks, strict=True))
-    x = [end for group in of.groups for end in (place[group[0]], place[group[-1]], math.nan)]
-    y = [level for k in range(len(of.groups)) for level in (-float(k), -float(k), math.nan)]
-    return [Line("not apart", x, y)] if x else []
 
 
 def rank_table(ranked: dict[str, Ranking]) -> pd.DataFrame:

@@ -20,6 +20,12 @@ LEGEND: dict[Convention, str] = {
     "assigned": "[assigned, order inside leaves or rules included: 1 = nothing revealed but classes, 0 = every row]",
 }
 
+NO_DIST: dict[Convention, str] = {  # why there is none of an exact count
+    "multiset": "not defined (there are no rows to tell apart)",
+    "ordered": "not known (how rows spread over cells differs between worlds)",
+    "assigned": "not defined (the rows of a leaf or rule are no product of values)",
+}
+
 
 def worlds_text(answer: CountAnswer, digits: int = DIGITS) -> str | None:
     """Return the number of worlds in decimal, None where not exact or longer than `digits`."""
@@ -140,7 +146,8 @@ def dist_text(m: Measures) -> str:
     if m.dist_g_bounds is not None:
         maximum = math.ceil(10**4 * m.dist_g_bounds[1]) / 10**4
         shown = f"at most {number(maximum)}" if maximum < 1 else "not known"
-    rest = f"over the attributes the release names {number(m.dist_g_mentioned)}; Dist {number(m.dist)}"
+    known = number(m.dist) if m.dist is not None or m.status == "bounds" else NO_DIST[m.convention]
+    rest = f"over the attributes the release names {number(m.dist_g_mentioned)}; Dist {known}"
     return f"Dist_G {shown}; {rest}   {LEGEND[m.convention]}"
 
 

@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from encoders.models.learner import Learner
 from recon.learners.optimal.lists.rule_list_search import Rules, best_lists
 from recon.learners.optimal.lists.rule_table import RuleTable, rule_table
+from recon.learners.optimal.lists.tied_lists import TiedLists, tied_lists
 from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, is_whole, support_rows, training_data
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from recon.learners.rule_lists.mining import conjunctions
-from solvers.foundation.errors import ReleaseError, TooLarge
+from solvers.foundation.errors import Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import SECONDS, Limits
 
 WIDEST = 3  # literals per rule: beyond, there are too many rules for any length
@@ -107,6 +108,24 @@ class OptimalRuleListClassifier(RuleListClassifier):
                 min_support=least, negations=bool(self.negations), columns=len(names), source="the file",
             )  # fmt: skip
         return self
+
+    def ties(self, X: Any, y: ArrayLike, *, limits: Limits | None = None) -> tuple[TiedLists, ...]:  # noqa: N803
+        """Return of the lists as good as the fitted one, by length, how many there are and their Dist_G; `tied_lists`.
+
+        The list is fitted to the same rows. Raises `Unsupported` for wider rules and a price per rule, `Inconclusive`
+        where a length is not proved or the ties are too many to be told apart in time.
+        """
+        self._check_fitted()
+        if self.width > 1 or self.regularisation:
+            raise Unsupported("ties are counted of rules of one literal, without a price per rule")
+        open_lengths = [entry.length for entry in self.path_ if not entry.certified]
+        if open_lengths:
+            raise Inconclusive(f"the fewest errors of at most {open_lengths[0]} rules are not proved")
+        names, bits, target = training_data(X, y)
+        codes = np.searchsorted(self.classes_, target)
+        table = rule_table(names, bits, codes, conjunctions(names, 1, self.negations), self._least(len(bits)))
+        within = limits or Limits(seconds=None if self.seconds is None else float(self.seconds))
+        return tied_lists(table, len(names), [entry.errors for entry in self.path_], within)
 
     def _least(self, n: int) -> int:
         """Return the fewest rows that a rule captures; `ReleaseError` for parameters that make no sense."""
