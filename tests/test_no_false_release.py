@@ -11,12 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from extras import run
+from policy_cases import policy_of
 from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import recon
+from recon.formats.release.writing import dump, release_json
+from recon.policies.assessing import assess
 
 DOMAIN = {"attributes": [{"name": "a", "min": 0, "max": 99}, {"name": "b", "min": 0, "max": 99}],
           "label": {"name": "y", "values": [0, 1]}}  # fmt: skip
@@ -307,6 +310,64 @@ def test_one_line_of_parameters_that_hides_what_leaf_values_say(line, policy, ju
     (tmp_path / "m.txt").write_text(edited)
     code, out = judged(tmp_path / "m.txt", policy, "--time", "2")
     assert code in {1, 4}, out
+
+
+@pytest.fixture(scope="module")
+def smoothed(tmp_path_factory):
+    """A boosted model with lambda_l1, whose leaf values are not worked with, and the same as a release file."""
+    folder = tmp_path_factory.mktemp("smoothed")
+    text = (GOLDEN / "models/lightgbm-4.7.0/binary.txt").read_text()
+    (folder / "m.txt").write_text(text.replace("[lambda_l1: 0]", "[lambda_l1: 0.5]"))
+    release = recon.load(folder / "m.txt")
+    (folder / "m.json").write_text(dump(release_json(release.domain, release.models, release.declared)))
+    return folder
+
+
+def outcomes(found, policy):
+    return {check.rule: check.outcome for check in assess(found.facts, policy).checks}
+
+
+ASKED = policy_of(smallest_group=2, most_pinned=0, class_disclosure="forbidden", most_labels_by_position=0)
+
+
+def test_what_a_model_file_left_unused_stays_so_in_its_release_file(smoothed):
+    found = [recon.audit(recon.load(smoothed / name), limits=recon.Limits(20)) for name in ("m.txt", "m.json")]
+    told = [outcomes(one, ASKED) for one in found]
+    assert told[0] == told[1]
+    assert told[1]["smallest_group"] == told[1]["most_pinned"] == "inconclusive"
+    assert next(one.facts["not_used"][0]["why"] for one in found).startswith("its leaf values were not used")
+
+
+def test_a_release_file_that_does_not_say_what_was_left_out_is_open(smoothed, judged, tmp_path):
+    older = json.loads((smoothed / "m.json").read_text())
+    for model in older["models"]:
+        del model["unused"]
+    (tmp_path / "older.json").write_text(json.dumps(older))
+    code, out = judged(tmp_path / "older.json", "smallest_group = 2")
+    assert code == 4, out
+    assert "convert the model again" in out
+    for model in older["models"]:  # written by hand: all that it publishes is stated
+        del model["read_from"]
+    (tmp_path / "own.json").write_text(json.dumps(older))
+    code, out = judged(tmp_path / "own.json", "smallest_group = 2")
+    assert code == 0, out
+
+
+def test_what_an_earlier_release_left_unused_stays_open_beside_the_next(smoothed, tmp_path, capsys):
+    release = json.loads((smoothed / "m.json").read_text())
+    count = sum(node["count"] for node in release["models"][0]["trees"][0]["nodes"] if "if" not in node)
+    table = {"kind": "table", "statements": [{"count": count}]}
+    (tmp_path / "next.json").write_text(json.dumps({**release, "models": [table]}))
+    (tmp_path / "p.toml").write_text("smallest_group = 2\n")
+    gate = ("audit", tmp_path / "next.json", "--policy", tmp_path / "p.toml", "--json")
+    assert run(capsys, *gate)[0] == 0
+    for name in ("m.txt", "m.json"):
+        folder = tmp_path / f"register of {name}"
+        add = ("register", folder, "--add", smoothed / name, "--decision", "release")
+        assert run(capsys, *add)[0] == 0
+        code, out, _ = run(capsys, *gate, "--register", folder)
+        assert code == 4, out
+        assert "its leaf values were not used" in json.loads(out)["assessment"]["sentence"]
 
 
 def test_counts_of_inner_nodes_that_leaves_contradict(judged, tmp_path):

@@ -90,7 +90,7 @@ def gathered(release: EncodedRelease, beside: Beside, limits: Limits) -> Finding
     except EmptyConfidenceSet as error:
         none = empty(release, convention_of(release, beside.convention), CountAnswer("unsat"))
         groups = group_disclosure(as_released(release))
-        return Findings(release, none, groups, empty=emptiness(release, error, limits))
+        return Findings(release, none, groups, stored=stored, empty=emptiness(release, error, limits))
     known = () if first.status == "unsat" else determined(release)  # settled before
     large = time.monotonic() - begun > LARGE or (remedies and bool(known))
     turn = Turn(Asked(Travelling.of(release), truth, beside.population, beside.seed), limits, large)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import AnyModel, Boosting, Forest, Provenance, Rule, RuleList, RuleSet, Table, Tree
+from encoders.models.models import AnyModel, Boosting, Forest, Provenance, Rule, RuleList, RuleSet, Table, Tree, Unused
 from encoders.models.nodes import Nodes, Support
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft
@@ -34,6 +34,7 @@ from solvers.statements.release import Rows
 
 COUNTED = "class counts were counted on the given X and y, through the model's conditions, not read off the model"
 OTHER_ROWS = "the model itself says otherwise about its rows: X and y are not (all) those it was fitted on"
+SUMS = Unused("its leaf values", "the counts of the given rows stand in their place")
 EMPTY = Support(count=0)
 
 
@@ -57,10 +58,21 @@ def attach_counts(model: Any, X: Any, y: Any, domain: Domain | None = None) -> E
     rows = TrueRows.of(empty, frame)
     located = locate(shape, empty, rows)
     counted = filled(shape, [per_class(rows, r, found) for r in located])
-    origin = Provenance(f"{draft.origin.format}, counts attached", ("exact",), (COUNTED,))
+    unused = unused_of(draft, shape)
+    origin = Provenance(f"{draft.origin.format}, counts attached", ("exact",), (COUNTED,), unused=unused)
     release = encode_models(found, [replace(counted, origin=origin)], Rows(len(frame), len(frame)))
     notes = [] if keeps_figures(draft, found, frame) else [OTHER_ROWS]
     return replace(release, reader_notes=(*notes, *compared(model, X, draft, located, rows)))
+
+
+def unused_of(draft: Draft, shape: AnyModel) -> tuple[Unused, ...]:
+    """Return the figures of the model itself that attached counts leave out: its reader's, and sums of gradients.
+
+    Those that are about the labels of one group's rows alone are told by its counts.
+    """
+    own = () if shape.origin is None else shape.origin.unused
+    every = (*draft.origin.unused, *own, *([SUMS] if isinstance(shape, Boosting) else []))
+    return tuple(dict.fromkeys(one for one in every if not one.labels))
 
 
 def source_of(model: Any) -> Draft:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from encoders.encode.encoder import EncodedRelease
+    from encoders.models.models import AnyModel
     from recon.policies.assessing import Assessment
     from recon.policies.policy import Policy
     from recon.remediation.pruning import Merging
@@ -137,7 +138,8 @@ def written_content(
 
     if suffix(out) in RELEASES:
         after = found.release
-        return dump(release_json(after.domain, after.models, after.declared or after.rows)).encode(), ()
+        models = [alone(model) for model in after.models]
+        return dump(release_json(after.domain, models, after.declared or after.rows)).encode(), ()
     limits.report("a copy is made, and proved")
     _, data = read_file(release.file)
     copied = merged_copy(data, release.models, found.collapsed, limits.memory, seed)
@@ -145,6 +147,11 @@ def written_content(
         return copied.content, copied.proof
     done, content = stripped_bytes(copied.content, release.file, out, limits.memory)
     return content, (*copied.proof, *done.proof)
+
+
+def alone(model: AnyModel) -> AnyModel:
+    """Return a model as a release file alone publishes it: without figures of the model file that nothing states."""
+    return model if model.origin is None else replace(model, origin=replace(model.origin, unused=()))
 
 
 def audited(

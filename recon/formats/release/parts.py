@@ -27,6 +27,7 @@ from encoders.models.models import (
     StatisticKind,
     Table,
     Tree,
+    Unused,
 )
 from encoders.models.nodes import LEAF, CountTable, Nodes, Support, whole
 from encoders.parts.supports import MAX_ROWS, count_text
@@ -54,6 +55,10 @@ from recon.formats.release.schema import (
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import Rows
 
+NOT_SAID = Unused(
+    "figures of the model that it was converted from",
+    "a release file without 'unused' does not say which were left out: convert the model again (recon convert)",
+)
 SINGLE = ("scikit-learn", "XGBoost")  # formats of models that compare 32-bit numbers
 
 
@@ -291,11 +296,14 @@ def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number, and where it was read from."""
     found, given = to_bare_model(part, place, number), getattr(part, "learner", None)
     learner = None if given is None else to_learner(given, part.kind, f"{place}.learner")
+    unused = () if part.unused is None else tuple(Unused(one.what, one.why, one.labels) for one in part.unused)
     if part.read_from is None:
-        return found if learner is None else replace(found, origin=Provenance("", (), learner=learner))
+        kept = learner is not None or unused
+        return replace(found, origin=Provenance("", (), learner=learner, unused=unused)) if kept else found
     source = part.read_from
     single = source.format.startswith(SINGLE) and "HistGradient" not in source.format  # that one compares doubles
-    origin = Provenance(source.format, tuple(source.counts), tuple(source.notes), single, learner)
+    unused = (NOT_SAID,) if part.unused is None else unused
+    origin = Provenance(source.format, tuple(source.counts), tuple(source.notes), single, learner, unused)
     return replace(found, origin=origin)
 
 

@@ -162,6 +162,14 @@ class ReadFromPart(Part, kw_only=True):
     notes: list[str] = []
 
 
+class UnusedPart(Part, kw_only=True):
+    """Figures of that file which no statement carries: what they are, why not; `labels`: of labels alone."""
+
+    what: str
+    why: str
+    labels: bool = False
+
+
 class LearnerPart(Part, kw_only=True):
     """Which learner chose the model, and with which settings; what is left out is at scikit-learn's default.
 
@@ -200,6 +208,7 @@ class ModelPart(Part):
     dataset: str | None = None
     noise: NoisePart | None = None
     read_from: ReadFromPart | None = None
+    unused: list[UnusedPart] | None = None
 
     @property
     def kind(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from encoders.domain.domain import AS_BITS, Condition, Domain
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, plain
 from encoders.domain.views import TRAINING_DATA, View
-from encoders.models.models import AnyModel, Boosting, Figure, Forest, RuleList, RuleSet, Table, Tree
+from encoders.models.models import AnyModel, Boosting, Figure, Forest, RuleList, RuleSet, Table, Tree, Unused
 from encoders.models.nodes import Node, Support
 from recon.formats.release.boosting import boosting_json
 from recon.formats.release.learner import learner_json
@@ -134,6 +134,11 @@ def figure_json(figure: Figure) -> dict[str, Any]:
     return out
 
 
+def unused_json(unused: Unused) -> dict[str, Any]:
+    """Return figures that no statement carries as they stand in a file."""
+    return {"what": unused.what, "why": unused.why, **({"labels": True} if unused.labels else {})}
+
+
 def model_json(model: AnyModel) -> dict[str, Any]:
     """Return a model as it stands in a file."""
     out: dict[str, Any] = {"kind": model.kind, "name": model.name}
@@ -141,6 +146,8 @@ def model_json(model: AnyModel) -> dict[str, Any]:
         found = model.origin
         if found.format:
             out["read_from"] = {"format": found.format, "counts": list(found.counts), "notes": list(found.notes)}
+        if found.format or found.unused:
+            out["unused"] = [unused_json(one) for one in found.unused]
         if found.learner is not None and isinstance(model, (Tree, Forest, RuleList)):
             out["learner"] = learner_json(found.learner)
     if model.noise is not None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from recon.inspection.findings.findings import Finding, not_understood
@@ -59,9 +60,23 @@ _NOTE = re.compile(
     rf"(?:; no row has {_NAMES}, which the names allow)?"
     rf"(?:; the data contradict the names {_NAMES}, which are read the other way round)?"
     r"|are nested steps of one attribute 'N': each is 1 only where the one before is"
+    r"|are named like tests on one attribute 'N', but names and data do not agree: they are not grouped by their order"
     r"|are never 1 together, but too few rows show it: they stay bits"
     r"|are the same in every row; both 0 and 1 are taken as possible"
     r"|have empty cells: missing is one more value of each)"
+)
+
+# What readers say of one file: a name, a number, or one of two reasons stands in it.
+_READ = re.compile(
+    r"assumed for want of a declared domain \(--domain\): 'N' (?:is never used: taken as 0 or 1|is 0 or 1|is any number"
+    r"|has only the values that the model names, and another)"
+    rf"|no value was taken for missing \(a sparse matrix, missing=\): all {_NUMBER} splits send missing values as "
+    r"training without any does"
+    r"|(?:splits send missing values to either side, as in training with some: )?the file does not tell which values "
+    r"were taken for missing \(sparse matrices, missing=\): any value may have been, and counts are bounds that hold in any "
+    r"case"
+    r"|rows were weighted(?: \((?:sample_weight|class_weight with weights of rows, or no split between classes)\))? in "
+    r"a way that hides the classes: only the number of (?:different )?rows per leaf is known"
 )
 
 
@@ -80,9 +95,12 @@ def free_texts(content: Any, most: int = LONGEST) -> list[str]:
     return found
 
 
-def name_findings(names: Any, path: str) -> list[Finding]:
-    """Return that names of nodes, rules, features or classes are longer than names are, or hold lists of numbers."""
-    texts = free_texts(names)
+def name_findings(names: Any, path: str, own: Sequence[str] = ()) -> list[Finding]:
+    """Return that names of nodes, rules, features or classes are longer than names are, or hold lists of numbers.
+
+    `own`: sentences of recon among them.
+    """
+    texts = [one for one in free_texts(names) if one not in own]
     size = sum(len(one.encode("utf-8", "replace")) for one in texts)
     return [not_understood(path, size, "a text" if len(texts) == 1 else f"{len(texts):,} texts")] if texts else []
 
@@ -143,16 +161,49 @@ def odd_findings(size: int, form: str, path: str = "") -> list[Finding]:
     )
 
 
-def own_notes(domain: Any) -> list[str]:
-    """Return the notes of a domain in recon's own sentences about names that the domain has (`encoders.domain.groups`).
+def own_texts(content: Any) -> list[str]:
+    """Return the texts of a release file that are recon's own sentences, about names that its domain has.
 
-    None where they are more than the names: their numbers could hold anything.
+    They are notes of the domain (`encoders.domain.groups`), and what readers say of models. None where they are more
+    than the names and models: their numbers could hold anything.
     """
-    names = sorted(set(_names_of(domain)), key=len, reverse=True)
-    quoted = re.compile("|".join(f"'{re.escape(name)}'" for name in names)) if names else None
-    notes = [note for note in domain.get("notes", []) if isinstance(note, str)]
-    found = [note for note in notes if quoted is not None and _NOTE.fullmatch(quoted.sub("'N'", note))]
-    return found if len(found) <= len(names) else []
+    domain, models = content["domain"], content.get("models", [])
+    names = set(_names_of(domain))
+    bases = {re.split("[:<=>]", name)[0] for name in names}
+    words = sorted({*names, *bases}, key=len, reverse=True)
+    quoted = re.compile("|".join(f"'{re.escape(name)}'" for name in words)) if names else None
+    said = [*domain.get("notes", []), *(text for model in models for text in _said_of(model))]
+    found = [one for one in dict.fromkeys(said) if isinstance(one, str) and _is_own(one, quoted)]
+    return found if len(found) <= len(names) + 8 * len(models) else []
+
+
+def _said_of(model: Any) -> Iterator[str]:
+    """Yield what readers said of a model: notes, and why figures were not used."""
+    yield from (model.get("read_from") or {}).get("notes", [])
+    yield from (one["why"] for one in model.get("unused") or ())
+
+
+def _is_own(text: str, quoted: re.Pattern[str] | None) -> bool:
+    """Return whether a text is a sentence of recon; `quoted`: the names that may stand in it."""
+    if text in _sentences():
+        return True
+    named = text if quoted is None else quoted.sub("'N'", text)
+    return _NOTE.fullmatch(named) is not None or _READ.fullmatch(named) is not None
+
+
+@lru_cache(maxsize=1)
+def _sentences() -> frozenset[str]:
+    """Return what readers say without any name or number of the file."""
+    from recon.formats.boosters.lightgbm.model import BUNDLED, NOT_CUT, NOT_STATED
+    from recon.formats.boosters.xgboost import model as xgboost
+    from recon.formats.printed import printed_trees
+    from recon.formats.printed.corels_text import MAJORITY
+    from recon.formats.printed.rpart_text import LEVELS, SIZES
+    from recon.formats.rules.corels_saved import CAPTURES
+
+    trees = (printed_trees.PLAIN_ROWS, printed_trees.MIDPOINTS, printed_trees.NO_MISSING)
+    boosted = (BUNDLED, NOT_CUT, NOT_STATED, xgboost.NOT_STATED, xgboost.NOT_TOLD, xgboost.HALF, xgboost.LATER)
+    return frozenset([*trees, *boosted, LEVELS, SIZES, MAJORITY, CAPTURES])
 
 
 def _names_of(domain: Any) -> Iterator[str]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from recon.inspection.documents.leftovers import name_findings, own_notes
+from recon.inspection.documents.leftovers import name_findings, own_texts
 from recon.inspection.findings.findings import Finding, Level
 from recon.inspection.findings.leaf_values import leaf_value_findings
 from recon.inspection.findings.severity import graded, is_counting, of_draft, of_models, with_sizes
@@ -99,9 +99,7 @@ def release_findings(data: bytes) -> Found:
             place = f"{path}.multiplicities"
             found.append(Finding("high", "bags", place, stated.kind, text, "leave multiplicities out"))
     content = json.loads(data.decode("utf-8-sig"))
-    own = set(own_notes(content["domain"]))
-    content["domain"]["notes"] = [one for one in content["domain"].get("notes", []) if one not in own]
-    found += name_findings(content, "(texts)")
+    found += name_findings(content, "(texts)", own_texts(content))
     return "release file", rows.low if rows is not None and rows.exact else None, found
 
 
