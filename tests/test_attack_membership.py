@@ -376,5 +376,5 @@ def test_without_scikit_learn_nothing_is_called_an_attack_that_does_not_apply(re
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sklearn", None)
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
-    with pytest.raises(Unsupported, match=r"need scikit-learn: pip install 'recon-worlds\[sklearn\]'"):
+    with pytest.raises(Unsupported, match=r"need scikit-learn: pip install '\.\[sklearn\]'"):
         attack_membership(release, TRAIN, OTHERS, attacks=("label-only",), shadow=("noise",))

@@ -918,9 +918,9 @@ def test_missing_packages_are_named(module, monkeypatch):
         assert reason is None
         return
     assert engine.needs[0] in reason
-    assert "pip install 'recon-worlds" in reason
+    assert "pip install " in reason
     monkeypatch.setattr(chain, "engines", lambda: [engine])
-    with pytest.raises(Unsupported, match="pip install 'recon-worlds"):
+    with pytest.raises(Unsupported, match=r"pip install .* in the folder of recon's source"):
         chain.answer(release, question)
     assert [status for _, _, status in chain.iter_statuses()] == [reason]
 

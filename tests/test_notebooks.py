@@ -255,7 +255,7 @@ def test_without_matplotlib_plots_name_the_extra(kind, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     read(THINGS[kind])
-    with pytest.raises(recon.Unsupported, match=r"plots need matplotlib: pip install 'recon-worlds\[plots\]'"):
+    with pytest.raises(recon.Unsupported, match=r"plots need matplotlib: pip install '\.\[plots\]'"):
         THINGS[kind].plot()
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -189,3 +191,17 @@ def test_more_is_more_than_there_was():
     limits = {"seconds": 600, "memory": 16 << 30}
     assert more_limits({"how": {"limits": limits}}) == {"--time": "6000", "--memory": "32G"}
     assert more_limits({}) == {"--time": "600", "--memory": "8G"}
+
+
+def test_nothing_is_installed_by_a_name_that_nobody_holds():
+    """Whoever registers the name of this package in an index would run code on the machines of those who follow."""
+    texts = [ROOT / "README.md", ROOT / "Makefile"]
+    for folder, ends in (("recon", "py"), ("solvers", "py"), ("encoders", "py"), ("docs", "md"), ("examples", "*")):
+        texts += [one for one in (ROOT / folder).rglob(f"*.{ends}") if one.is_file() and "__pycache__" not in one.parts]
+    assert len(texts) > 900
+    said = "\n".join(one.read_text(encoding="utf-8", errors="replace") for one in texts)
+    assert re.findall(r"pip install (?:-\S+ )*['\"]?recon[\w-]*(?![\w/-])", said) == []
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = re.findall(r"installing\([\"'](\w+)[\"']\)|'\.\[([\w,]+)\]'", said)
+    assert len(named) > 15
+    assert {one for pair in named for one in "".join(pair).split(",")} <= set(extras)

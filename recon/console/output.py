@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from recon.files.spreadsheets import write_csv
 from recon.files.writing import writing
-from solvers.foundation.errors import ReconError, ReleaseError
+from solvers.foundation.errors import ReconError, ReleaseError, installing
 from solvers.foundation.escaping import json_shown, shown_lines
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def write_table(frame: pd.DataFrame, out: str | None, private: bool = False) -> 
             try:
                 frame.to_parquet(file, index=False)
             except ImportError:
-                raise ReleaseError("Parquet needs an extra: pip install 'recon-worlds[parquet]'", file=out) from None
+                raise ReleaseError(f"Parquet needs an extra: {installing('parquet')}", file=out) from None
     elif out.lower().endswith(".json"):
         print_json(records(frame), out, private)
     else:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from solvers.foundation.errors import Unsupported
+from solvers.foundation.errors import Unsupported, installing
 
 COLOURS = ("#0b6e99", "#c44e00", "#3f7d20", "#8e3b9e", "#7a5c00", "#b0183a", "#4a4a4a", "#009392", "#d16ba5", "#2a3d8f")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # no divisor of the colours: pairs repeat late
@@ -129,7 +129,7 @@ def rendering(figure: Figure) -> Any:
     try:
         import matplotlib
     except ImportError:
-        raise Unsupported("figures need an extra: pip install 'recon-worlds[plots]'") from None
+        raise Unsupported(f"figures need an extra: {installing('plots')}") from None
     return matplotlib.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9})
 
 
@@ -246,7 +246,7 @@ def draw_ranks(place: Any, ranks: Ranks) -> None:
     try:
         from scikit_posthocs import critical_difference_diagram
     except ImportError:
-        raise Unsupported("ranks over data sets need scikit-posthocs: pip install 'recon-worlds[attacks]'") from None
+        raise Unsupported(f"ranks over data sets need scikit-posthocs: {installing('attacks')}") from None
     import pandas as pd
 
     names = list(ranks.names)

@@ -20,7 +20,7 @@ from recon.experiments.experiment import NAMES, Experiment, Findings, Point, Siz
 from recon.experiments.store import Run, Store, parquet, together, versions
 from recon.files.spreadsheets import write_csv
 from recon.files.writing import writing
-from solvers.foundation.errors import EngineError, ReconError, Unsupported
+from solvers.foundation.errors import EngineError, ReconError, Unsupported, installing
 from solvers.foundation.limits import Limits
 from solvers.parallel.pieces import completed
 
@@ -69,7 +69,7 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     parquet()
     for package, extra in of.needs.items():
         if importlib.util.find_spec(package) is None:
-            raise Unsupported(f"{name} needs {package}: pip install 'recon-worlds[{extra}]'")
+            raise Unsupported(f"{name} needs {package}: {installing(extra)}")
     wanted = list(of.points(size) if points is None else points)
     hashes = {dataset: load(dataset, data)[1] if dataset else "" for dataset in {p.dataset for p in wanted}}
     store = Store(out, of)

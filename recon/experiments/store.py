@@ -19,7 +19,7 @@ import pandas as pd
 
 from recon.experiments.experiment import Experiment, Point, Row
 from recon.files.writing import writing
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError, Unsupported, installing
 
 MANIFEST = b"recon"
 PACKAGES = ("recon-worlds", "numpy", "pandas", "scikit-learn", "ortools", "highspy", "oxidd", "python-sat", "pystreed",
@@ -99,7 +99,7 @@ def parquet() -> Any:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise Unsupported("results are stored as Parquet: pip install 'recon-worlds[parquet]'") from None
+        raise Unsupported(f"results are stored as Parquet: {installing('parquet')}") from None
     return pyarrow.parquet
 
 

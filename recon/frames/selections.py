@@ -27,7 +27,7 @@ from recon.files.spreadsheets import read_back
 from recon.files.tables import metered, read_parquet, table_text, without_row_numbers
 from recon.frames.odd import Odd, doubt, refusal
 from recon.frames.parts_held import part_sizes
-from solvers.foundation.errors import Inconclusive, ReleaseError
+from solvers.foundation.errors import Inconclusive, ReleaseError, installing
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Selections
 
@@ -47,7 +47,7 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
     except Inconclusive as error:
         raise Inconclusive(f"{path}: {error}") from None
     except ImportError:
-        raise ReleaseError("Parquet needs an extra: pip install 'recon-worlds[parquet]'", file=path) from None
+        raise ReleaseError(f"Parquet needs an extra: {installing('parquet')}", file=path) from None
     except OSError as error:
         raise ReleaseError(f"cannot be read: {error.strerror or error}", file=path) from None
     except ReleaseError as error:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from solvers.foundation.errors import Unsupported
+from solvers.foundation.errors import Unsupported, installing
 from solvers.foundation.escaping import named
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def axes(ax: Axes | None, title: str, across: str = "", up: str = "", high: floa
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise Unsupported("plots need matplotlib: pip install 'recon-worlds[plots]'") from None
+        raise Unsupported(f"plots need matplotlib: {installing('plots')}") from None
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, high), layout="constrained")
     plainly([ax.set_title(glyphs(title, 3 * LABEL), fontsize="medium")])

@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 
+def installing(extra: str = "") -> str:
+    """Return how to install packages of an extra: from recon's own source, for no index holds it under a name."""
+    what = f"'.[{extra}]'" if extra else "."
+    return f"pip install {what} in the folder of recon's source"
+
+
 class ReconError(Exception):
     """Base class of every refusal; one travels between processes with all that it says."""
 

@@ -25,7 +25,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from solvers.foundation.errors import EngineError, Inconclusive, TooLarge
+from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, installing
 from solvers.foundation.limits import Limits
 from solvers.leaf_values.combining import TINY, UNIT, Statements
 from solvers.native.processes import run
@@ -65,7 +65,7 @@ class Found:
 def unavailable() -> str:
     """Return why lattices are not reduced, "" where they are."""
     if importlib.util.find_spec("flint") is None:
-        return "python-flint is not installed, so no lattices are reduced: pip install 'recon-worlds[lattice]'"
+        return f"python-flint is not installed, so no lattices are reduced: {installing('lattice')}"
     return ""
 
 

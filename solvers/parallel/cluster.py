@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 from uuid import uuid4
 
-from solvers.foundation.errors import EngineError, Unsupported
+from solvers.foundation.errors import EngineError, Unsupported, installing
 from solvers.foundation.limits import Limits
 from solvers.parallel.pools import Pool, Reply
 from solvers.parallel.work import Job, Share, done
@@ -47,7 +47,7 @@ class Cluster(Pool):
         self.shared: dict[str, Any] = {}
         self.threads, self.looked, self.seen = 0, -LOOK, time.monotonic()
         if importlib.util.find_spec("distributed") is None:
-            raise Unsupported("a Dask cluster needs an extra: pip install 'recon-worlds[dask]'")
+            raise Unsupported(f"a Dask cluster needs an extra: {installing('dask')}")
         self.quiet = contextlib.ExitStack()
         self.quiet.enter_context(silenced())
         try:
@@ -125,7 +125,7 @@ class Cluster(Pool):
             raise self.lost() from None
         except (ImportError, AttributeError) as error:
             raise Unsupported(
-                f"a worker of '{self.address}' has not the same recon-worlds: install it there ({error})"
+                f"a worker of '{self.address}' has not the same recon: install it there ({error})"
             ) from None
         return reply
 

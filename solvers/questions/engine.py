@@ -6,6 +6,7 @@ import importlib.util
 from abc import ABC, abstractmethod
 from typing import ClassVar, Literal
 
+from solvers.foundation.errors import installing
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import Answer
 from solvers.questions.query import Enumerate, MostLikely, Query, Sample
@@ -44,8 +45,7 @@ class Engine(ABC):
         """Return which package is not installed and how to get it, or None."""
         for package in cls.needs:
             if importlib.util.find_spec(package) is None:
-                how = f"recon-worlds[{cls.extra}]" if cls.extra else "recon-worlds"
-                return f"{package} is not installed: pip install '{how}'"
+                return f"{package} is not installed: {installing(cls.extra)}"
         return None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from recon.attacks.evaluation.figures import clopper_pearson
 from recon.attacks.records import Bits, Floats, Ints, Records, Target, predicted, probabilities
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError, Unsupported, installing
 
 MOST_FREQUENT = "most frequent value"
 IMPUTED = "imputed without the model"
@@ -122,7 +122,7 @@ def imputed(x: Floats, y: Ints, asked: Floats, values: int, seed: int) -> Ints:
     try:
         from sklearn.ensemble import RandomForestClassifier
     except ImportError:
-        raise Unsupported("attribute inference needs scikit-learn: pip install 'recon-worlds[sklearn]'") from None
+        raise Unsupported(f"attribute inference needs scikit-learn: {installing('sklearn')}") from None
     fitted = RandomForestClassifier(100, min_samples_leaf=5, random_state=seed).fit(x, y)
     return predicted(fitted, asked, values)
 

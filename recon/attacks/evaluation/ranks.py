@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError, Unsupported, installing
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ def critical_difference(table: pd.DataFrame, alpha: float = 0.05, greater_is_bet
     try:
         from scikit_posthocs import posthoc_nemenyi_friedman
     except ImportError:
-        raise Unsupported("ranks over data sets need scikit-posthocs: pip install 'recon-worlds[attacks]'") from None
+        raise Unsupported(f"ranks over data sets need scikit-posthocs: {installing('attacks')}") from None
     from scipy.stats import studentized_range
 
     whole = table.dropna()

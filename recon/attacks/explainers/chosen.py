@@ -8,7 +8,7 @@ import numpy as np
 
 from recon.attacks.explainers.sampling import distinct
 from recon.attacks.records import Floats, Ints
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError, Unsupported, installing
 
 EACH = 3  # records from each quantile of each cluster
 MOST = 12  # clusters that are tried
@@ -63,5 +63,5 @@ def k_means(x: Floats, k: int, seed: int) -> Any:
     try:
         from sklearn.cluster import KMeans
     except ImportError:
-        raise Unsupported("k-means needs scikit-learn: pip install 'recon-worlds[sklearn]'") from None
+        raise Unsupported(f"k-means needs scikit-learn: {installing('sklearn')}") from None
     return KMeans(k, n_init=1, random_state=seed).fit(x)

@@ -9,7 +9,7 @@ import numpy as np
 from recon.attacks.explainers.sampling import Marginals, asked, checked
 from recon.attacks.explainers.surrogate import Surrogate
 from recon.attacks.records import Columns, Floats, Ints, Target
-from solvers.foundation.errors import Unsupported
+from solvers.foundation.errors import Unsupported, installing
 
 
 def fitted_tree(x: Floats, y: Ints, **settings: Any) -> Any:
@@ -17,7 +17,7 @@ def fitted_tree(x: Floats, y: Ints, **settings: Any) -> Any:
     try:
         from sklearn.tree import DecisionTreeClassifier
     except ImportError:
-        raise Unsupported("a tree on enriched data needs scikit-learn: pip install 'recon-worlds[sklearn]'") from None
+        raise Unsupported(f"a tree on enriched data needs scikit-learn: {installing('sklearn')}") from None
     return DecisionTreeClassifier(**settings).fit(x, y)
 
 

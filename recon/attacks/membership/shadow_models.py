@@ -10,7 +10,7 @@ import numpy as np
 from recon.attacks.membership.attack import Knowledge
 from recon.attacks.membership.shadow_data import labelled, one_class
 from recon.attacks.records import Bits, Floats, Ints, Target, probabilities
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError, Unsupported, installing
 from solvers.foundation.limits import Limits
 
 
@@ -147,6 +147,6 @@ def forest(x: Floats, y: Ints, trees: int, rng: np.random.Generator, leaf: int =
     try:
         from sklearn.ensemble import RandomForestClassifier
     except ImportError:
-        raise Unsupported("shadow models need scikit-learn: pip install 'recon-worlds[sklearn]'") from None
+        raise Unsupported(f"shadow models need scikit-learn: {installing('sklearn')}") from None
     model: Any = RandomForestClassifier(trees, min_samples_leaf=leaf, random_state=int(rng.integers(2**31)), n_jobs=1)
     return cast(Target, model.fit(x, y))

@@ -19,7 +19,7 @@ from recon.console.channels import failure_of
 from recon.console.output import free_name, records
 from recon.files.spreadsheets import write_csv
 from recon.files.writing import writing
-from solvers.foundation.errors import Inconclusive, ReleaseError
+from solvers.foundation.errors import Inconclusive, ReleaseError, installing
 from solvers.foundation.escaping import json_shown
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class RowGroups:
             import pyarrow
             import pyarrow.parquet
         except ImportError:
-            raise ReleaseError("Parquet needs an extra: pip install 'recon-worlds[parquet]'", file=out) from None
+            raise ReleaseError(f"Parquet needs an extra: {installing('parquet')}", file=out) from None
         self.arrow: Any = pyarrow
         self.file, self.out, self.name = file, out, ""
         self.writer: Any = None

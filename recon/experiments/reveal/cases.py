@@ -12,7 +12,7 @@ import pandas as pd
 
 from recon.attacks.evaluation.folds import folded
 from recon.attacks.records import Bits, Columns, Floats, Ints, Records, Target
-from solvers.foundation.errors import Unsupported
+from solvers.foundation.errors import Unsupported, installing
 
 SHADOW = 0.3  # of the rows go to the attacker, unlabelled for him until he asks the target
 FOLDS = 3
@@ -139,5 +139,5 @@ def black_box(name: str, rows: Records, seed: int) -> Target:
     try:
         found: Target = BLACK_BOXES[name](rows.x, rows.y, seed)
     except ImportError:
-        raise Unsupported("black boxes need scikit-learn: pip install 'recon-worlds[sklearn]'") from None
+        raise Unsupported(f"black boxes need scikit-learn: {installing('sklearn')}") from None
     return found

@@ -73,8 +73,8 @@ _READ = re.compile(
     rf"|no value was taken for missing \(a sparse matrix, missing=\): all {_NUMBER} splits send missing values as "
     r"training without any does"
     r"|(?:splits send missing values to either side, as in training with some: )?the file does not tell which values "
-    r"were taken for missing \(sparse matrices, missing=\): any value may have been, and counts are bounds that hold in any "
-    r"case"
+    r"were taken for missing \(sparse matrices, missing=\): any value may have been, and counts are bounds that hold "
+    r"in any case"
     r"|rows were weighted(?: \((?:sample_weight|class_weight with weights of rows, or no split between classes)\))? in "
     r"a way that hides the classes: only the number of (?:different )?rows per leaf is known"
 )

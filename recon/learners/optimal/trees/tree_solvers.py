@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recon.learners.optimal.trees.nodes import Shape
-from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.errors import Inconclusive, Unsupported, installing
 from solvers.foundation.limits import Limits
 from solvers.native.processes import run
 
 HOME = "recon.learners.optimal.trees.tree_solvers"
 SLACK = 2.0  # seconds that a solver may take beyond its own time limit before it is killed
 PACKAGES = {
-    "streed": ("pystreed", "pip install 'recon-worlds[learn]'"),
+    "streed": ("pystreed", installing("learn")),
     "dl85": ("pydl85", "pip install pydl8.5, which builds with a C++ compiler"),
 }
 
