@@ -56,7 +56,7 @@ class Target:
 KERNEL = ("test_refusals.py", "test_kernel.py")
 REMOVALS = ("test_refusals.py", "test_removals.py")
 COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_programs.py",)
-VERDICT = ("test_fact_guards.py", "test_policies.py", "test_figures.py")
+VERDICT = ("test_checks.py", "test_fact_guards.py", "test_policies.py", "test_figures.py")
 TARGETS = (
     Target("recon.console.exit_codes", ("test_exit_codes.py",)),
     Target("recon.policies.intervals", VERDICT),

@@ -299,7 +299,7 @@ def judged(files: list[Release], policy: dict[str, Any]) -> tuple[str, dict[str,
         for path, one in zip(paths, files, strict=True):
             path.write_text(json.dumps(one))
         try:
-            assessment = recon.audit(recon.load(*paths), policy_of(**policy), limits=recon.Limits(20)).assessment
+            assessment = recon.audit(recon.load(*paths), policy_of(**policy), limits=recon.Limits(300)).assessment
         except ReconError as error:
             return type(error).__name__, {"error": str(error)}
     return assessment.verdict, {check.rule: check.outcome for check in assessment.checks}
