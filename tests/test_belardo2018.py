@@ -167,3 +167,22 @@ def test_findings_of_incomplete_results(invented, laws, most):
     found = findings(some)
     assert len(found.tables[0].frame) == some.groupby(["law", "epsilon", "steps"], dropna=False).ngroups
     assert not any(" nan" in sentence for sentence in found.sentences)
+
+
+def test_chains_are_followed_by_the_law_that_lists_are_drawn_from(frame):
+    """Marks every 25 steps; at hardly any epsilon the rows weigh nothing, and the prior alone is left."""
+    named = {"part": "trace", "law": fits.PLAIN, "epsilon": None, "steps": 200, "rows": 200, "expected_length": 3.0}
+    named["seed"] = 1
+    found = pd.DataFrame(EXPERIMENT.run(Point("mushroom", named), frame, Limits()))
+    assert len(found) == fits.CHAINS * 200 // 25
+    assert sorted(found["step"].unique()) == list(range(25, 201, 25))
+    assert (found["per_row"] < 0).all()
+    for _, chain in found.groupby("chain"):
+        assert chain["seconds"].is_monotonic_increasing
+    free = named | {"law": "base_measure", "epsilon": 1e-6}
+    flat = pd.DataFrame(EXPERIMENT.run(Point("mushroom", free), frame, Limits()))
+    assert flat["per_row"].mean() > found["per_row"].mean()
+    drawn = findings(pd.concat([one.assign(dataset="mushroom", **how) for one, how in ((found, named), (flat, free))]))
+    assert [figure.name for figure in drawn.figures] == ["traces", "convergence", "run-time"]
+    assert {figure.name for figure in drawn.figures} < set(EXPERIMENT.figures)
+    assert drawn.sentences[0].startswith("Chains, mushroom, 200 rows, plain: ")

@@ -49,7 +49,9 @@ def test_every_part_gives_findings(results):
     names = {table.name for table in found.tables}
     more = {"model-less", "model-less-by-variables", "linear-intervals", "marginals", "trainers"}
     assert names == {"grid", "by-variables", "by-correlation"} | more
-    assert {figure.name for figure in found.figures} == {
+    assert {figure.name for figure in found.figures} == set(EXPERIMENT.figures)
+    assert set(EXPERIMENT.figures) == {
+        "grid",
         "by-variables",
         "by-correlation",
         "linear-intervals",

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet
 import pytest
 from experiment_cases import EXPERIMENT
+from typer.testing import CliRunner
 
+from recon.cli.app import app
+from recon.cli.studies.reproduce import where
 from recon.experiments import experiment as experiments
 from recon.experiments.datasets import SOURCES, load
+from recon.experiments.drawing import GREYS, MARKERS, Figure, Heat, Line, Panel, Ranks, canvas, looks, rendering, svg
 from recon.experiments.experiment import Point
 from recon.experiments.running import Work, reproduce, worked
 from recon.experiments.store import Store
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.foundation.limits import Limits
+
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 @pytest.fixture
@@ -189,3 +197,82 @@ def test_what_is_there_is_drawn_where_processes_die_again_and_again(calls, tmp_p
     monkeypatch.delenv("RECON_TEST_DIES")
     assert reproduce("squares", str(tmp_path / "out"), limits=Limits(workers=2)).complete
     assert calls() == list(range(10))
+
+
+def test_a_quantity_looks_the_same_in_all_figures_and_others_look_otherwise():
+    names = [f"q{k}" for k in range(30)]
+    one = Figure("one", "", [Panel("a", "x", "y", [Line(name, [0, 1], [0, 1]) for name in names[:20]])])
+    other = Figure(
+        "other", "", [Panel("b", "x", "y", [Line(name, [0, 1], [0, 1]) for name in ("GreedyRL", *names[10:])])]
+    )
+    known = looks([one, other])
+    assert len(set(known.values())) == len(known) == 31
+    assert (
+        known["GreedyRL"]
+        == looks([Figure("f", "", [Panel("", "", "", [Line("greedy rule list", [0], [0])])])])["greedy rule list"]
+    )
+    with rendering(other):
+        lines = canvas(other, [one, other]).axes[0].lines
+    for drawn, name in zip(lines, ("GreedyRL", *names[10:]), strict=True):
+        assert (drawn.get_color(), drawn.get_marker()) == known[name]
+
+
+def test_references_are_grey_and_unmarked_and_steps_end_at_one():
+    lines = [Line("a", [1, 2, 4], [0.2, 0.5, 1.0]), Line("chance", [1, 4], [0.5, 0.5], style="dashed"),
+             Line("a, theirs", [1, 4], [0.1, 0.2], style="dashed", like="a")]  # fmt: skip
+    figure = Figure("f", "", [Panel("p", "x", "share", lines, unit=True)])
+    with rendering(figure):
+        place = canvas(figure).axes[0]
+    own, chance, theirs = place.lines
+    assert own.get_marker() in MARKERS
+    assert {chance.get_marker(), theirs.get_marker()} <= {"", "None"}
+    assert chance.get_color() in GREYS
+    assert theirs.get_color() == own.get_color()
+    low, high = place.get_ylim()
+    assert low <= 0
+    assert high >= 1
+
+
+@pytest.mark.parametrize("values", [[0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 100.0], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1000]])
+def test_names_on_a_logarithmic_axis_do_not_overlap(values):
+    line = Line("a", values, [float(v) for v in values])
+    figure = Figure("f", "", [Panel("p", "x", "y", [line], x_scale="log")], columns=1)
+    with rendering(figure):
+        drawn = canvas(figure)
+        drawn.draw_without_rendering()
+        boxes = [label.get_window_extent() for label in drawn.axes[0].get_xticklabels() if label.get_text()]
+    assert len(boxes) >= 3
+    assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+
+
+def test_maps_and_critical_differences_are_drawn():
+    heat = Heat([-0.5, 0.5], [-0.5, 0.5], [[0.4, None], [1.0, 0.5]])
+    pairs = [[1.0, 0.9, 0.01], [0.9, 1.0, 0.03], [0.01, 0.03, 1.0]]
+    ranks = Ranks(["RF", "DT", "NN"], [1.2, 1.6, 3.0], pairs, 0.8)
+    text = svg(Figure("f", "", [Panel("map", "x", "y", heat=heat), Panel("ranks", "", "", ranks=ranks)]))
+    for name in ("RF", "DT", "NN", "critical difference 0.8"):
+        assert name in text
+
+
+def test_every_experiment_names_its_figures_and_the_points_they_are_drawn_of():
+    for name in experiments.NAMES:
+        of = experiments.experiment(name)
+        every = of.points("full")
+        for figure in of.figures:
+            assert of.selected(every, [figure], [], ""), (name, figure)
+    commands = re.findall(r"recon reproduce (\w+) --figure ([\w-]+)", (DOCS / "errata.md").read_text(encoding="utf-8"))
+    assert commands
+    for name, figure in commands:
+        assert experiments.experiment(name).figure_names([figure])
+
+
+def test_parts_of_an_experiment_are_chosen_on_the_command_line(tmp_path):
+    every = experiments.experiment("ferry2024").points("full")
+    assert where(["compas", str(tmp_path)], every) == (str(tmp_path), ["compas27"])
+    assert where(["nowhere"], every) == ("nowhere", [])
+    assert where([], every) == (None, [])
+    for arguments, said in ((["--figure", "9"], "no figure '9': choose one of figure-2a"),
+                            (["--only", "nothing"], "no point of ferry2024 is left")):  # fmt: skip
+        found = CliRunner().invoke(app, ["reproduce", "ferry2024", *arguments])
+        assert found.exit_code == 2
+        assert said in " ".join(found.output.replace("│", " ").split())

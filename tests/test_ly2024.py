@@ -10,7 +10,9 @@ import pytest
 
 from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.ly2024 import fits
+from recon.experiments.ly2024.attacked import RATES
 from recon.experiments.ly2024.comparing import ENOUGH
+from recon.experiments.ly2024.figures import amplitudes
 from recon.experiments.ly2024.findings import findings
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
@@ -88,7 +90,8 @@ def test_points_are_all_different_and_quick_ones_few():
         keys = [one.key("ly2024", 1) for one in EXPERIMENT.points(size)]
         assert len(set(keys)) == len(keys) <= most
     seeds = [(one["first_seed"], one["seeds"]) for one in EXPERIMENT.points("full")
-             if (one.dataset, one["without"], one["learner"]) == ("compas27", "", fits.GREEDY)]  # fmt: skip
+             if (one.dataset, one["without"], one["learner"]) == ("compas27", "", fits.GREEDY)
+             and "part" not in one.parameters]  # fmt: skip
     assert sorted(s for first, n in seeds for s in range(first, first + n)) == list(range(100))
 
 
@@ -121,9 +124,40 @@ def test_sentences_follow_from_the_results(invented):
     assert table.loc[("exponential", 10.0), "error"] == pytest.approx(error)
     assert table.loc[("smooth Laplace", 10.0), "published"] == 0.658
     assert table.loc[("smooth Laplace", 0.1), "trial"] == 0.573
-    greedy = next(line for line in found.figures[0].panels[0].lines if line.label == fits.GREEDY)
+    figures = {figure.name: figure for figure in found.figures}
+    assert set(figures) == {"noise-amplitude", "accuracy", "accuracy-repaired"} < set(EXPERIMENT.figures)
+    greedy = next(line for line in figures["accuracy"].panels[0].lines if line.label == fits.GREEDY)
     assert greedy.style == "dashed"
     assert greedy.y == pytest.approx([0.6045, 0.6045])
+
+
+def test_noise_of_smooth_mechanisms_falls_with_the_rows_and_is_what_lists_are_drawn_with():
+    """Figure 1 of the paper, from the program's own scales: Laplace by hand, global noise the same at every node."""
+    figure = amplitudes()
+    assert [panel.title for panel in figure.panels][1] == "5,049 rows (COMPAS), epsilon 1"
+    scales = {line.label: dict(zip(line.x, line.y, strict=True)) for line in figure.panels[1].lines}
+    each, delta = 1 / 14, 1 / 5049**2 / 4
+    beta = each / (2 * np.log(2 / delta))
+    for rows in (300, 1000, 5049):
+        largest = max(np.exp(-beta * k) * 2 * (n := max(252, rows - k)) / (n + 1) ** 2 for k in range(rows - 251))
+        assert scales["smooth Laplace"][rows] == pytest.approx(2 * largest / each, rel=1e-9)
+    assert set(scales["global Laplace"].values()) == {0.5 * 9}
+    assert scales["smooth Cauchy"][300] > scales["smooth Laplace"][300] > scales["smooth Laplace"][5049]
+
+
+def test_attacks_on_a_list_that_remembers_nothing_find_nothing(frame):
+    point = Point("compas27", {"without": "", "learner": fits.GREEDY, "epsilon": None, "width": 1, "support": 0.05,
+                               "max_length": 5, "part": "attack", "first_seed": 0, "seeds": 2})  # fmt: skip
+    found = pd.DataFrame(fits.run(point, frame, Limits()))
+    assert sorted(found["seed"].unique()) == [0, 1]
+    for _, one in found.groupby("seed"):
+        assert one["fpr"].tolist() == list(RATES)
+        assert one["tpr"].is_monotonic_increasing
+        assert one["tpr"].iloc[-1] == 1
+        assert 0.3 < one["auc"].iloc[0] < 0.7
+    drawn = findings(found.assign(dataset="compas27", **point.parameters))
+    assert [figure.name for figure in drawn.figures] == ["noise-amplitude", "membership"]
+    assert "membership inference, AUC: GreedyRL" in drawn.sentences[-1]
 
 
 @pytest.mark.parametrize("kept", [["GreedyRL"], ["smooth Laplace"], ["pure", "smooth Cauchy"]])

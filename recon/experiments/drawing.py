@@ -242,7 +242,7 @@ def draw_heat(place: Any, heat: Heat) -> None:
 
 
 def draw_ranks(place: Any, ranks: Ranks) -> None:
-    """Draw a critical-difference diagram, and the critical difference above it."""
+    """Draw a critical-difference diagram, and the critical difference below it."""
     try:
         from scikit_posthocs import critical_difference_diagram
     except ImportError:
@@ -251,15 +251,16 @@ def draw_ranks(place: Any, ranks: Ranks) -> None:
 
     names = list(ranks.names)
     pairs = pd.DataFrame([list(row) for row in ranks.pairs], index=names, columns=names)
-    place.set_xlim(1, len(names))
-    critical_difference_diagram(pd.Series(list(ranks.ranks), index=names), pairs, ax=place,
-                                label_fmt_left="{label} ({rank:.1f})  ", label_fmt_right="  {label} ({rank:.1f})",
-                                text_h_margin=0.1)  # fmt: skip
-    top = place.get_ylim()[1]
-    place.plot([1, 1 + ranks.apart], [top, top], color=GREYS[0], linewidth=2, clip_on=False)
-    place.text(
-        1 + ranks.apart / 2, top, f"critical difference {ranks.apart:.1f}\n", ha="center", va="bottom", fontsize=7
-    )
+    place.set_xlim(0, len(names) + 1)  # room for the names on either side
+    critical_difference_diagram(pd.Series(list(ranks.ranks), index=names), pairs, ax=place, text_h_margin=0.15,
+                                label_fmt_left="{label} ({rank:.1f})", label_fmt_right="{label} ({rank:.1f})",
+                                label_props={"fontsize": 8})  # fmt: skip
+    place.set_xticks(range(1, len(names) + 1))
+    low, high = place.get_ylim()  # below the diagram: how far apart is far enough
+    place.set_ylim(low - 0.15 * (high - low), high)
+    below = low - 0.08 * (high - low)
+    place.plot([1, 1 + ranks.apart], [below, below], color=GREYS[0], linewidth=2.5)
+    place.text(1.1 + ranks.apart, below, f"critical difference {ranks.apart:.1f}", va="center", fontsize=8)
 
 
 def mark(axis: Any, values: Sequence[float], horizontal: bool) -> None:
@@ -269,11 +270,13 @@ def mark(axis: Any, values: Sequence[float], horizontal: bool) -> None:
     """
     import math
 
-    from matplotlib.ticker import LogFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
     if not horizontal:
-        axis.set_major_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.4)))
-        axis.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.4)))
+        some = [value for value in values if value > 0] or [1.0]
+        axis.set_major_formatter(plain)
+        axis.set_minor_formatter(plain if some[-1] < 10 * some[0] else NullFormatter())
         return
     if not 0 < len(values) <= FEW:
         axis.set_minor_formatter(NullFormatter())
@@ -286,4 +289,4 @@ def mark(axis: Any, values: Sequence[float], horizontal: bool) -> None:
         names.append(name if middle - half >= end else "")
         end = middle + half if names[-1] else end
     axis.set_ticks(values, names)
-    axis.axes.minorticks_off()
+    axis.set_minor_locator(NullLocator())

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pandas as pd
+
 from recon.experiments.belardo2018.findings import findings
 from recon.experiments.belardo2018.fits import LAWS, MINED, PLAIN, run
-from recon.experiments.experiment import Experiment, Point, Scalar, Size, in_chunks
+from recon.experiments.belardo2018.traces import traced
+from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size, in_chunks
+from recon.experiments.splits import shuffled
+from solvers.foundation.limits import Limits
 
 BUDGETS = (0.01, 0.1, 0.5, 0.9)
 
@@ -36,6 +41,7 @@ SETTINGS = (
     Setting("tic-tac-toe", 750, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
 )
 CHUNK = 5
+TRIALS = (5_000, 3_000)  # steps of the chains that are followed: the thesis's trial on mushroom; Adult's own steps
 
 
 def points(size: Size) -> list[Point]:
@@ -50,7 +56,30 @@ def points(size: Size) -> list[Point]:
             for epsilon in budgets:
                 for steps, seeds in runs:
                     found += chunks(setting, law, epsilon, steps, 1 if size == "quick" else seeds)
-    return found
+    return found + traces(size)
+
+
+def traces(size: Size) -> list[Point]:
+    """Return the points of chains that are followed: the thesis's data and steps of its trials, one split."""
+    out = []
+    for setting, steps in zip(SETTINGS[:2], TRIALS, strict=True):
+        for law, epsilon in ((PLAIN, None), ("base_measure", 0.9), ("base_measure", 0.01))[
+            : 1 if size == "quick" else 3
+        ]:
+            named: dict[str, Scalar] = {
+                "part": "trace", "law": law, "epsilon": epsilon, "steps": 500 if size == "quick" else steps,
+                "rows": setting.rows, "expected_length": setting.expected_length, "seed": 0,
+            }  # fmt: skip
+            out.append(Point(setting.dataset, named, setting.cost * steps / 1_000))
+    return out
+
+
+def run_point(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+    """Return the rows of a point: fitted lists, or chains that are followed."""
+    if "part" not in point.parameters:
+        return run(point, frame, limits)
+    assert frame is not None
+    return traced(point, shuffled(frame, point["rows"], point["seed"]), point["seed"], limits)
 
 
 def chunks(setting: Setting, law: str, epsilon: float | None, steps: int, runs: int) -> list[Point]:
@@ -63,12 +92,22 @@ def chunks(setting: Setting, law: str, epsilon: float | None, steps: int, runs: 
     return in_chunks(setting.dataset, named, runs, CHUNK, seconds)
 
 
+FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
+    "auc-by-epsilon": {"steps": (1_500, 3_000), "seeds": tuple(range(1, CHUNK + 1))},
+    "auc-longer-chains": {"steps": (1_500, 15_000, 3_000, 12_000), "seeds": tuple(range(1, CHUNK + 1))},
+    "auc-further-data": {"steps": (6_000, 1_500), "seeds": tuple(range(1, CHUNK + 1))},
+    "mixing": {"seeds": tuple(range(1, CHUNK + 1))},
+    **{name: {"part": ("trace",)} for name in ("traces", "convergence", "run-time")},
+}
+
+
 EXPERIMENT = Experiment(
     "belardo2018",
     "what differentially private Bayesian rule lists cost in AUC, and how long they are",
     "Belardo, Knowledge Discovery From Sensitive Data: Differentially Private Bayesian Rule Lists, Colgate University, "
     "2018: Tables 6.1, 6.2 and A.1.",
     points,
-    run,
+    run_point,
     findings,
+    figures=FIGURES,
 )

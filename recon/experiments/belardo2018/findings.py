@@ -11,6 +11,7 @@ import pandas as pd
 from recon.experiments.belardo2018.comparing import sentences
 from recon.experiments.belardo2018.fits import CHAINS, LAWS, PLAIN
 from recon.experiments.belardo2018.published import IN_SAMPLE, LENGTHS, OUT_OF_SAMPLE
+from recon.experiments.belardo2018.traces import convergence_figure, time_figure, trace_figure, trace_sentences
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
 
@@ -30,6 +31,16 @@ SIDES = {"auc": ("other rows", OUT_OF_SAMPLE), "train_auc": ("training rows", IN
 
 def findings(results: pd.DataFrame) -> Findings:
     """Return the figures, tables and sentences of all results that are there."""
+    followed = results[results["part"] == "trace"] if "part" in results else results.iloc[:0]
+    results = results.drop(followed.index)
+    chains = [
+        trace_figure(followed, TITLES),
+        convergence_figure(followed, TITLES, MIXED),
+        time_figure(followed, TITLES),
+    ]
+    chains = [figure for figure in chains if figure.panels]
+    if not len(results):
+        return Findings([], chains, trace_sentences(followed, TITLES))
     fits = results.assign(mixing=mixing(results))
     means = averaged(fits)
     first = means[means["steps"] == means.groupby(["dataset", "law"])["steps"].transform("min")]
@@ -52,7 +63,8 @@ def findings(results: pd.DataFrame) -> Findings:
               f"over splits of the larger split R-hat of log weight and length ({CHAINS} chains); `mixed`: share of "
               f"splits where it is at most {MIXED}."),
     ]  # fmt: skip
-    return Findings(tables, [f for f in figures if f.panels], sentences(fits, means, TITLES, MIXED))
+    said = [*sentences(fits, means, TITLES, MIXED), *trace_sentences(followed, TITLES)]
+    return Findings(tables, [*(f for f in figures if f.panels), *chains], said)
 
 
 def mixing(results: pd.DataFrame) -> pd.Series:
@@ -68,7 +80,8 @@ def averaged(fits: pd.DataFrame) -> pd.DataFrame:
         mixed=fits["mixing"] <= MIXED,
     )
     found = known.groupby(GROUPS, as_index=False, dropna=False, sort=False).agg(
-        splits=("seed", "nunique"), auc=("auc", "mean"), auc_sd=("auc", "std"), train_auc=("train_auc", "mean"),
+        splits=("seed", "nunique"), rows=("train_rows", "first"),
+        auc=("auc", "mean"), auc_sd=("auc", "std"), train_auc=("train_auc", "mean"),
         train_auc_sd=("train_auc", "std"), rules=("rules", "mean"), rules_sd=("rules", "std"), used=("used", "mean"),
         width=("width", "mean"), antecedents=("antecedents", "mean"), log_prior=("log_prior", "mean"),
         log_likelihood=("log_likelihood", "mean"), log_posterior=("log_posterior", "mean"), per_row=("per_row", "mean"),
@@ -97,7 +110,12 @@ def auc_figure(means: pd.DataFrame, name: str, which: str, datasets: Iterable[st
                 drawn.append(Line("plain BRL", budgets, level, hollow=hollow, style="dashed"))
             if known := {e: v for e, v in published.get(dataset, {}).items() if e is not None}:
                 drawn.append(Line("thesis", sorted(known), [known[e] for e in sorted(known)], style="points"))
-            panels.append(Panel(f"{TITLES[dataset]}, {rows}", "epsilon", "AUC", drawn, x_scale="log"))
+            trained = int(some["rows"].iloc[0])
+            panels.append(
+                Panel(
+                    f"{TITLES[dataset]}, {trained:,} training rows, on {rows}", "epsilon", "AUC", drawn, x_scale="log"
+                )
+            )
     about = (
         f"AUC of private Bayesian rule lists against epsilon, {which}: means over random splits (band: one standard "
         f"error); hollow: chains have not mixed (median split R-hat above {MIXED}); dashed: without privacy; points: "
@@ -130,8 +148,17 @@ def mixing_figure(means: pd.DataFrame) -> Figure:
             else:
                 drawn.append(Line(label, ordered["epsilon"].tolist(), ordered["r_hat"].tolist()))
         if budgets:
-            drawn.append(Line("have mixed below", budgets, [MIXED] * len(budgets), style="step"))
-            panels.append(Panel(TITLES[dataset], "epsilon", "split R-hat", drawn, x_scale="log", y_scale="log"))
+            drawn.append(Line("have mixed below", budgets, [MIXED] * len(budgets), style="dashed"))
+            panels.append(
+                Panel(
+                    f"{TITLES[dataset]}, {int(some['rows'].iloc[0]):,} rows",
+                    "epsilon",
+                    "split R-hat",
+                    drawn,
+                    x_scale="log",
+                    y_scale="log",
+                )
+            )
     about = (
         f"Split R-hat of {CHAINS} chains (the larger of log weight's and length's, median over random splits) against "
         f"epsilon; chains have mixed below {MIXED}; longer: ten (mushroom) and four (Adult) times the thesis's steps."

@@ -103,13 +103,18 @@ def row(seed: int, fitted: Any, some: Split) -> Row:
 def scores(fitted: Any, some: Split) -> tuple[float, float, int]:
     """Return a list's log prior, its log likelihood on the training rows, and how many of its rules capture some."""
     antecedents = fitted.antecedents_
-    names, bits, label = training_data(some.x, some.y)
     chosen = tuple(antecedents.index(antecedent) for antecedent, _ in fitted.rules_[:-1])
-    prior = Prior(tuple(map(len, antecedents)), fitted.expected_length, fitted.expected_width, len(antecedents))
-    masks = [bit_mask(met) for met in rule_masks(antecedents, names, bits)]
-    of = Scores(masks, bit_mask(label == 1), len(bits), prior, fitted.alpha, fitted.normalised)
+    of = scores_of(fitted, antecedents, some)
     used = sum(zeros + ones > 0 for zeros, ones in of.captures(chosen)[:-1])
     return *of.of(chosen), used
+
+
+def scores_of(learner: Any, antecedents: list[Antecedent], some: Split) -> Scores:
+    """Return the prior and likelihood on the training rows of every list of some antecedents."""
+    names, bits, label = training_data(some.x, some.y)
+    prior = Prior(tuple(map(len, antecedents)), learner.expected_length, learner.expected_width, len(antecedents))
+    masks = [bit_mask(met) for met in rule_masks(antecedents, names, bits)]
+    return Scores(masks, bit_mask(label == 1), len(bits), prior, learner.alpha, learner.normalised)
 
 
 def auc(labels: NDArray[Any], given: NDArray[Any]) -> float:

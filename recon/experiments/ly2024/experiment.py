@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recon.experiments.experiment import Experiment, Point, Scalar, Size, in_chunks
-from recon.experiments.ly2024.findings import findings
+from recon.experiments.ly2024.findings import OF_THE_PAPER, REPAIRED, findings
 from recon.experiments.ly2024.fits import GREEDY, MECHANISMS, UNBOUNDED, run
 
-BUDGETS = (0.1, 0.5, 1.0, 5.0, 10.0)
+BUDGETS = (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 100.0)
+ATTACKED = ("smooth Laplace", "global Laplace")  # and GreedyRL, by membership inference
+ATTACKS = 10  # random splits of an attack
 LONGEST = 5  # rules, the default one included
 COSTLY = {"noisy counts": 1.8, "exponential": 1.3, "exponential, repaired": 1.3, "pure": 1.3}  # exact draws
 
@@ -35,6 +37,7 @@ SETTINGS = (
     Setting("adult24", "age", 2, 0.05, 50, 25, 0.09),
     Setting("german-credit", "", 1, 0.12, 100, 50, 0.035),
 )
+SUPPORTS = (0.05, 0.12)
 ONLY_GREEDY = (
     (GREEDY, Setting("adult24", "gender, age", 2, 0.05, 50, 25, 0.1)),
     (UNBOUNDED, Setting("compas27", "", 2, 0.0, 100, 25, 0.1)),
@@ -48,11 +51,26 @@ def points(size: Size) -> list[Point]:
     found = []
     for setting in SETTINGS:
         for learner in (GREEDY, *MECHANISMS):
-            budgets = (None,) if learner == GREEDY else BUDGETS[::2] if size == "quick" else BUDGETS
+            budgets = (None,) if learner == GREEDY else BUDGETS[1::2] if size == "quick" else BUDGETS
             found += [one for epsilon in budgets for one in chunks(setting, learner, epsilon, size)]
     if size == "full":
         found += [one for learner, setting in ONLY_GREEDY for one in chunks(setting, learner, None, size)]
-    return found
+    return found + attacks(size)
+
+
+def attacks(size: Size) -> list[Point]:
+    """Return the points of membership inference on GreedyRL and on private lists."""
+    out = []
+    for setting in (SETTINGS[0], SETTINGS[2], SETTINGS[3])[: 1 if size == "quick" else 3]:
+        cases: list[tuple[str, float | None]] = [(GREEDY, None)]
+        cases += [
+            (name, epsilon) for name in ATTACKED for epsilon in (0.01, 1.0, 100.0)[1 : 2 if size == "quick" else 3]
+        ]
+        for name, epsilon in cases:
+            found = chunks(setting, name, epsilon, size)[0]
+            named = {**found.parameters, "part": "attack", "seeds": 2 if size == "quick" else ATTACKS}
+            out.append(Point(setting.dataset, named, 6.0))
+    return out
 
 
 def chunks(setting: Setting, learner: str, epsilon: float | None, size: Size) -> list[Point]:
@@ -65,6 +83,14 @@ def chunks(setting: Setting, learner: str, epsilon: float | None, size: Size) ->
     return in_chunks(setting.dataset, named, runs, chunk, setting.cost * COSTLY.get(learner, 0.8))
 
 
+FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
+    "noise-amplitude": {"learner": (GREEDY,), "part": ("attack",)},  # by formula: some point to begin with
+    "accuracy": {"learner": (GREEDY, *OF_THE_PAPER), "support": SUPPORTS},
+    "accuracy-repaired": {"learner": (GREEDY, *REPAIRED), "support": SUPPORTS},
+    "membership": {"part": ("attack",)},
+}
+
+
 EXPERIMENT = Experiment(
     "ly2024",
     "what differentially private greedy rule lists cost in accuracy, and what they give away",
@@ -73,4 +99,6 @@ EXPERIMENT = Experiment(
     points,
     run,
     findings,
+    needs={"sklearn": "sklearn"},
+    figures=FIGURES,
 )

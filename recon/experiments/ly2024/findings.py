@@ -11,6 +11,7 @@ import pandas as pd
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
 from recon.experiments.ly2024.comparing import claim_sentences, pure_sentences, trial_sentences
+from recon.experiments.ly2024.figures import amplitudes, membership, membership_sentences
 from recon.experiments.ly2024.fits import GREEDY, UNBOUNDED
 from recon.experiments.ly2024.published import PUBLISHED, PUBLISHED_RUNS, TRIAL, TRIAL_GREEDY
 
@@ -29,10 +30,18 @@ GROUPS = ["dataset", "without", "learner", "epsilon"]
 
 def findings(results: pd.DataFrame) -> Findings:
     """Return the figures, tables and sentences of all results that are there."""
+    attacks = results[results["part"] == "attack"] if "part" in results else results.iloc[:0]
+    results = results.drop(attacks.index)
+    attacked = membership(attacks, TITLES, TRAINED)
+    said = membership_sentences(attacks, TITLES)
+    if not len(results):
+        return Findings([], [amplitudes(), attacked], said)
     means = averaged(results)
     figures = [
+        amplitudes(),
         accuracy_figure(means, OF_THE_PAPER, "accuracy", "the paper's mechanisms"),
         accuracy_figure(means, REPAIRED, "accuracy-repaired", "mechanisms as printed and repaired, and `pure`"),
+        attacked,
     ]
     tables = [
         Table("accuracies", accuracy_table(means), "Test accuracy and its standard error over random 70/30 splits; "
@@ -50,6 +59,7 @@ def findings(results: pd.DataFrame) -> Findings:
         *constant_sentences(means),
         *vulnerability_sentences(means),
         *trial_sentences(results),
+        *said,
     ]
     return Findings(tables, [f for f in figures if f.panels], sentences)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from recon.experiments.experiment import Point, Row
+from recon.experiments.ly2024.attacked import curves
 from recon.experiments.splits import Split, shuffled
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
 from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, distinct_rows, training_data
@@ -36,7 +37,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
 
 
 def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
-    """Return a row per seed: one random split, one fitted list."""
+    """Return a row per seed: one random split, one fitted list; of a point of attacks a row per false positive rate."""
     assert frame is not None
     kept = without(frame, point["without"])
     rules = None if point["learner"] in PLAIN else public_rules(kept, point["width"], point["support"])
@@ -44,7 +45,8 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     for seed in range(point["first_seed"], point["first_seed"] + point["seeds"]):
         limits.check("rule lists were fitted")
         some = shuffled(kept, int(TRAINED * len(kept)), seed)
-        found.append(row(seed, learner(point, rules, seed).fit(some.x, some.y), some))
+        fitted = learner(point, rules, seed).fit(some.x, some.y)
+        found += curves(fitted, some, seed, limits) if "part" in point.parameters else [row(seed, fitted, some)]
     return found
 
 

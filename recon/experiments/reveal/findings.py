@@ -142,7 +142,7 @@ def ranks(ranked: dict[str, Ranking]) -> Figure:
     about = (
         "Critical-difference diagrams: mean ranks (1: most exposed) of global targets over data sets, attacks and "
         "shadow data, by recall (left) and by AUC (right); bars join targets that Nemenyi's test does not tell apart "
-        "at .05; above, the critical difference."
+        "at .05; below, the critical difference."
     )
     return Figure("ranks", about, found)
 

@@ -100,27 +100,36 @@ def gini(inside: NDArray[Any], outside: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.where(m + k > 0, 1 - kept / np.maximum(m + k, 1), 0.0), dtype=float)
 
 
+def impurity_noise(plan: Plan, rows: int, candidates: int) -> float:
+    """Return the scale of the noise on every candidate's impurity at a node of so many rows (Gauss: its deviation).
+
+    Smooth mechanisms follow the smooth sensitivity there, global ones the range of the impurity for two classes, 1/2.
+    """
+    if plan.mechanism in SMOOTH:
+        epsilon, delta = plan.one_sided
+        laplace = plan.mechanism == "smooth_laplace"
+        beta = epsilon / (2 * log(2 / delta)) if laplace else epsilon / 6  # Cauchy: gamma = 2 in epsilon/(2(gamma + 1))
+        return (2 if laplace else 6) * smooth_bound(rows, plan.least, beta, two_sided=plan.repaired) / epsilon
+    if plan.mechanism == "global_laplace":
+        return (1 if plan.repaired else 0.5) / float(plan.select)
+    reach = Fraction(1, 2) * (Fraction(candidates**0.5) if plan.repaired else 1)  # of all impurities, as one vector
+    return float(scale_of("gaussian", plan.select, Fraction(plan.delta_select), reach))
+
+
 def choose_smooth(split: Split, plan: Plan, randomness: Randomness) -> int:
     """Return the candidate with the lowest noisy impurity; the noise follows the smooth sensitivity at this node."""
-    epsilon, delta = plan.one_sided
+    scale = impurity_noise(plan, split.rows, len(split.inside))
     laplace = plan.mechanism == "smooth_laplace"
-    beta = epsilon / (2 * log(2 / delta)) if laplace else epsilon / 6  # Cauchy: gamma = 2 in epsilon/(2(gamma + 1))
-    bound = smooth_bound(split.rows, plan.least, beta, two_sided=plan.repaired)
-    scale = (2 if laplace else 6) * bound / epsilon
     noise = [randomness.laplace(scale) if laplace else scale * randomness.cauchy() for _ in split.inside]
     return int(np.argmin(gini(split.inside, split.total - split.inside) + np.array(noise)))
 
 
 def choose_global(split: Split, plan: Plan, randomness: Randomness) -> int:
     """Return the candidate with the lowest noisy impurity; the noise follows its range for two classes, 1/2."""
-    epsilon, many = float(plan.select), len(split.inside)
-    if plan.mechanism == "global_laplace":
-        scale = (1 if plan.repaired else 0.5) / epsilon
-        noise = [randomness.laplace(scale) for _ in range(many)]
-    else:
-        reach = Fraction(1, 2) * (Fraction(many**0.5) if plan.repaired else 1)  # of all impurities, as one vector
-        sigma = float(scale_of("gaussian", plan.select, Fraction(plan.delta_select), reach))
-        noise = [randomness.gaussian(sigma) for _ in range(many)]
+    many = len(split.inside)
+    scale = impurity_noise(plan, split.rows, many)
+    laplace = plan.mechanism == "global_laplace"
+    noise = [randomness.laplace(scale) if laplace else randomness.gaussian(scale) for _ in range(many)]
     return int(np.argmin(gini(split.inside, split.total - split.inside) + np.array(noise)))
 
 
@@ -270,6 +279,10 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
         if len(wrong := target[classes[codes] != target]):
             raise ReleaseError(f"the label {wrong[:1].tolist()[0]!r} of the rows is not among 'classes'")
         return classes, codes
+
+    def noise_scale(self, n: int, rows: int, candidates: int) -> float:
+        """Return the scale of the noise on an impurity at a node of `rows` of n training rows; see `impurity_noise`."""
+        return impurity_noise(self._plan(n), rows, candidates)
 
     def _plan(self, n: int) -> Plan:
         """Return the budget of every step; `ReleaseError` for parameters that make no sense (together)."""
