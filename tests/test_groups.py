@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import group_oracle
 import oracle
@@ -11,8 +12,11 @@ import pytest
 from extras import batches, encoded
 
 from solvers.foundation.limits import Limits
-from solvers.groups import candidates, classes, smallest
+from solvers.groups import candidates, classes, pinned, smallest
+from solvers.groups import mixed as groups_mixed
 from solvers.groups.classes import known_classes
+from solvers.groups.mixed import known_mixed_world
+from solvers.groups.pinned import pinned_people
 from solvers.groups.smallest import smallest_group
 from solvers.statements.release import UNBOUNDED
 
@@ -54,7 +58,8 @@ def test_smallest_group_against_all_sets(batch, by_label):
         got = encoded(release).statements
         size = UNBOUNDED if truth is None else truth
         for k in (2, 3, 5):
-            found = smallest_group(got, k, LIMITS, by_label)
+            mixed = partial(known_mixed_world, got, k, LIMITS) if tried % 2 else None
+            found = smallest_group(got, k, LIMITS, by_label, mixed)
             assert found.low <= size <= found.high, (release, k)
             if size < k:
                 assert found.high == size, (release, k, found.why)
@@ -75,7 +80,7 @@ def test_classes_against_all_datasets(batch):
         tried += 1
         got = encoded(release).statements
         for most in (0, 1, 3):
-            found = known_classes(got, most, LIMITS)
+            found = known_classes(got, most, LIMITS, partial(known_mixed_world, got, 2, LIMITS) if tried % 2 else None)
             assert found.low <= truth <= found.high, (release, most)
             if truth > most:
                 assert found.low > most, (release, most, found.why)
@@ -83,11 +88,32 @@ def test_classes_against_all_datasets(batch):
                 assert found.high <= most, (release, most, found.why)
 
 
+@pytest.mark.parametrize("whole", [1_000, 0])
+@pytest.mark.parametrize("batch", batches(4, 20))
+def test_people_pinned_down_against_all_datasets(batch, whole, monkeypatch):
+    monkeypatch.setattr(pinned, "WHOLE", whole)  # 0: worlds over few cells
+    rng, tried = random.Random(f"pinned {batch}"), 0
+    while tried < PER_BATCH:
+        release = drawn(rng)
+        counts = None if release is None else group_oracle.tables(release, by_label=True)
+        if counts is None:
+            continue
+        tried += 1
+        got, truth = encoded(release).statements, int(counts.min(axis=0).sum())
+        known = known_mixed_world(got, 1, LIMITS) if tried % 2 else None
+        for most in (0, 2):
+            found = pinned_people(got, most, LIMITS, known)
+            assert found.low <= truth <= found.high, (release, most)
+            if truth <= most and whole and not got.unstated and not got.coarse:
+                assert found.high <= max(most, truth), (release, most, found.why)
+
+
 @pytest.mark.parametrize("held", [[20, 30], [7, 43]])
 def test_few_cells_without_a_world_are_not_taken_for_one(held, monkeypatch):
     """Cells chosen by vertices may leave a statement nobody: that is no world, and no error."""
     monkeypatch.setattr(smallest, "WHOLE", 0)
     monkeypatch.setattr(classes, "WHOLE", 0)
+    monkeypatch.setattr(groups_mixed, "WHOLE", 0)
     nodes = [{"if": {"a": {"at_most": 4}}, "then": 1, "else": 2}, {"count": 25}, {"count": 25}]
     other = [{"if": {"b": {"at_most": 4}}, "then": 1, "else": 2}, *({"count": n} for n in held)]
     domain = {"attributes": [{"name": "a", "min": 0, "max": 9}, {"name": "b", "min": 0, "max": 9}], "label": LABEL}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 import re
 from pathlib import Path
 
@@ -18,6 +20,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import recon
+from encoders.models.models import Forest, Tree
+from encoders.models.nodes import Node, Nodes, Support
+from recon.auditing.evidence.published import drawn_of_classes
+from recon.console.exit_codes import INTERNAL
 from recon.formats.release.writing import dump, release_json
 from recon.policies.assessing import assess
 
@@ -235,6 +241,24 @@ def test_a_default_forest_is_never_released(preset, capsys):
     assert "do not release" in out
 
 
+def test_a_count_that_violates_ends_the_gate_at_once(judged, tmp_path, monkeypatch):
+    def audited(*_, **__):
+        raise AssertionError("the whole audit was made")
+
+    x, y = many_rows()
+    joblib.dump(RandomForestClassifier(3, random_state=0).fit(x, y), tmp_path / "leaky.joblib")
+    joblib.dump(
+        RandomForestClassifier(2, max_depth=1, bootstrap=False, random_state=0).fit(x, y), tmp_path / "large.joblib"
+    )
+    monkeypatch.setattr("recon.report.audit.audit", audited)
+    code, out = judged(tmp_path / "leaky.joblib", "smallest_group = 10\nmost_pinned = 0", "--junit", tmp_path / "x.xml")
+    assert (code, "drawn rows in leaf" in out) == (1, True), out
+    told = (tmp_path / "x.xml").read_text()
+    assert "did not work it out: recon audit does" in told
+    assert "Ask recon audit" in told
+    assert judged(tmp_path / "large.joblib", "least_bits_left = 1")[0] == INTERNAL  # it is made there
+
+
 @pytest.mark.parametrize(("leaf", "codes"), [(1, {1}), (9, {1}), (60, {0, 4})])
 @pytest.mark.parametrize("policy", ["smallest_group = 10", "smallest_cell = 2"])
 def test_a_count_of_drawn_rows_is_a_group(policy, leaf, codes, judged, tmp_path):
@@ -248,6 +272,47 @@ def test_a_count_of_drawn_rows_is_a_group(policy, leaf, codes, judged, tmp_path)
     joblib.dump(model, tmp_path / "m.joblib")
     code, out = judged(tmp_path / "m.joblib", policy)
     assert code in codes, out
+
+
+HONEST = 'smallest_group = 10\nsmallest_cell = 10\nclass_disclosure = "forbidden"\nmost_pinned = 0\n'
+
+
+@pytest.mark.parametrize(("leaf", "code"), [(60, 0), (12, 1)])
+def test_an_honest_forest_of_bags_is_released(leaf, code, judged, tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 10, (600, 3))
+    y = (x[:, 0] + rng.integers(-9, 10, 600) > 4).astype(int)
+    model = RandomForestClassifier(4, max_depth=2, min_samples_leaf=leaf, random_state=0).fit(x, y)
+    for one in (model, *model.estimators_):
+        one.set_params(random_state=None)
+    joblib.dump(model, tmp_path / "m.joblib")
+    attributes = [{"name": f"x{k}", "min": 0, "max": 9} for k in range(3)]
+    domain = {"attributes": attributes, "label": {"name": "y", "values": [0, 1]}}
+    (tmp_path / "domain.json").write_text(json.dumps({"recon": 1, "domain": domain}))
+    found, out = judged(tmp_path / "m.joblib", HONEST, "--domain", tmp_path / "domain.json")
+    assert found == code, out
+
+
+def most_drawn(count, different, k):
+    """Return how many of the different rows that were drawn into a leaf can be of class k, by trying all."""
+    ways = itertools.product(*(range(1, c + 1) if c else (0,) for c in count))
+    return max((way[k] for way in ways if sum(way) == different), default=None)
+
+
+def test_how_many_people_draws_of_a_class_can_be():
+    rng, tried = random.Random(7), 0
+    while tried < 60:
+        count = [rng.randint(0, 4) for _ in range(rng.choice([2, 3]))]
+        different = rng.randint(1, 6)
+        k = rng.randrange(len(count))
+        if not count[k] or (truth := most_drawn(count, different, k)) is None:
+            continue
+        tried += 1
+        nodes = Nodes.of([Node(Support(tuple(count), distinct=different))])
+        found = drawn_of_classes(Forest((Tree(nodes),), bootstrap=True), nodes.leaf_counts)
+        at = found.label.tolist().index(k)
+        assert found.reached[at] == truth, (count, different, k)
+        assert found.low[at] <= truth <= found.high[at]
 
 
 def with_estimator(model, whole):

@@ -15,16 +15,19 @@ from encoders.domain.values import Listed
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import kinds_of
 from encoders.models.models import Boosting, Forest, RuleList, Tree
+from recon.auditing.auditing import group_disclosure
 from recon.auditing.evidence.evidence import with_evidence
 from recon.auditing.findings import Findings, GroupDisclosure
 from recon.bounds.disclosure import numeric_target, regression
+from recon.bounds.intervals import IntervalCells
 from recon.frames.describe import condition_text
 from recon.inspection.findings.findings import Finding
 from recon.inspection.findings.severity import ROWS, About, about, is_counting
 from recon.inspection.inspecting import Inspection
+from recon.loading.settled import as_released
 from recon.measures.figures import Measures
 from recon.measures.revealed.known import interval_left, least_bits, pinned, system_of
-from recon.measures.revealed.together import with_together
+from recon.measures.revealed.together import Together, with_together
 from recon.measures.system import groups_left_out, published_cells
 from recon.measures.unordered import bits_left
 from recon.policies.facts import (
@@ -53,6 +56,7 @@ WORDED = 1_000  # groups whose condition is put in words
 UNSIZED = Unknown("an attribute has no values that could be counted: declare a domain (--domain)", "domain")
 BOUNDED = Unknown("the worlds could not be counted within the limits", "limits")
 ROWS_OPEN = Unknown("the number of rows is open", "rows")
+ROWS_UNSAID = Unknown(f"{ROWS_OPEN.why} (--rows makes worlds countable)", ROWS_OPEN.help)
 TOGETHER = "where groups of several models, or figures, cut each other the class of more people may follow"
 BY_POSITION = "more may follow by position than propagation proved"
 BAGS_UNUSED = "the seeds that give the bags away are stored, and what follows from them was not worked out"
@@ -72,7 +76,7 @@ def facts_of(found: Findings) -> Facts:
         status = "unsat" if found.empty is None else "empty"
         others = {**none.others, "kinds_of_counts": counted_kinds(release)}
         return replace(none, status=status, confidence=noisy, others=others)
-    group, groups = sizes(release, found)
+    group, groups = sizes(release, found.groups, found.intervals)
     cell, cells = cells_of(release, found.groups)
     rows, pure = classes(found)
     facts = Facts(
@@ -164,10 +168,34 @@ def nothing_known(stored: Sequence[Inspection], reason: str, help: Help = "") ->
     return beside_rows(Facts(figures=figures, others=others), stored)
 
 
-def open_facts(release: EncodedRelease, stored: Sequence[Inspection]) -> Facts:
-    """Return the figures of a release whose number of rows is open: what published counts prove by themselves."""
-    facts = nothing_known(stored, f"{ROWS_OPEN.why} (--rows makes worlds countable)", ROWS_OPEN.help)
+def open_facts(
+    release: EncodedRelease, stored: Sequence[Inspection], unknown: Unknown = ROWS_UNSAID,
+    together: Together | None = None,
+) -> Facts:  # fmt: skip
+    """Return what published counts prove one by one, and together if that was asked; all else is `unknown`.
+
+    `unknown`: why nothing more was worked out, the number of rows being open if not said. Linear in the counts.
+    """
+    facts = nothing_known(stored, unknown.why, unknown.help)
+    facts = replace(facts, others={**facts.others, "kinds_of_counts": counted_kinds(release)})
+    if release.rows.high is not None:
+        facts = with_counts(facts.with_figure("rows", Known(release.rows.low, release.rows.high)), release, unknown)
+    if together is not None:
+        facts = with_together(release, facts, together)
     return beside_rows(with_evidence(facts, release, stored, None), stored)
+
+
+def with_counts(facts: Facts, release: EncodedRelease, unknown: Unknown) -> Facts:
+    """Return the facts with the groups, cells and classes that single counts prove; there may be more of each."""
+    counts = group_disclosure(as_released(release))
+    each = {"smallest_group": sizes(release, counts, IntervalCells()), "smallest_cell": cells_of(release, counts)}
+    for key, (figure, listed) in each.items():
+        if isinstance(figure, Known):
+            facts = facts.with_groups(key, listed.each, further=unknown.why, help=unknown.help)
+    if counts.rows_in_pure:
+        rows = Known(counts.rows_in_pure, release.rows.high, unknown.why, unknown.help)
+        facts = facts.with_figure("class_disclosure", rows)
+    return facts
 
 
 def known_wholly(found: Findings) -> Figure:
@@ -218,20 +246,20 @@ def most_exposed(found: Findings) -> Figure:
     return not_counted(m) if ends is None else between(m, *ends)
 
 
-def sizes(release: EncodedRelease, found: Findings) -> tuple[Figure, Groups]:
+def sizes(release: EncodedRelease, disclosure: GroupDisclosure, intervals: IntervalCells) -> tuple[Figure, Groups]:
     """Return the smallest group and the groups, the fewest rows first, with their conditions in words."""
     groups: list[tuple[int, int | None, str, str]] = []
     partitions, cut = release.statements.partitions, release.cut
-    for low, high, name, block, j in found.groups.sizes[:LISTED]:
+    for low, high, name, block, j in disclosure.sizes[:LISTED]:
         held = partitions.get(block)
         worded = held is not None and j < len(held.boxes) and len(groups) < WORDED
         where = condition_text(cut, held.boxes[j]) if worded and held is not None else ""
         groups.append((low, bounded(high), name, where))
     groups += [(rows, rows, name, "") for name, rows in published_cells(release)]
-    groups += [(one.feasible[0], one.feasible[1], one.name, "") for one in found.intervals.cells if one.feasible[1]]
+    groups += [(one.feasible[0], one.feasible[1], one.name, "") for one in intervals.cells if one.feasible[1]]
     groups.sort(key=lambda one: (one[0], UNBOUNDED if one[1] is None else one[1]))
     ends = smallest_of(groups)
-    more = max(0, len(found.groups.sizes) - LISTED)
+    more = max(0, len(disclosure.sizes) - LISTED)
     each = [{"name": n, "where": where, "rows": [low, high]} for low, high, n, where in groups[:LISTED]]
     listed = Groups(each, len(groups) + more)
     if ends is None:

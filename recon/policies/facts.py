@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 End = Literal["lower", "upper", "both"]
-Help = Literal["", "domain", "limits", "rows", "profiles", "inspection"]
+Help = Literal["", "domain", "limits", "rows", "profiles", "inspection", "audit"]
 LISTED = 10_000  # groups and cells that are listed, the smallest first
 NOT_WORKED_OUT = "it was not worked out"
 
@@ -169,16 +169,18 @@ class Facts:
     ) -> Facts:  # fmt: skip
         """Return the facts with proved groups among those of a figure, which then is no larger than they are.
 
-        `none_below`: it is proved that no group at all has 1 to none_below - 1 rows. `further`: why there may be
-        smaller ones than those listed, after which the figure is at least 1; `help`: what would settle it.
+        `none_below`: it is proved that no group at all has 1 to none_below - 1 rows. A proved group is no smaller than
+        it says of a world whose region has many rows (`reached`). `further`: why there may be smaller ones than those
+        listed, after which the figure is at least 1; `help`: what would settle it.
         """
         figure, listed = self[key], self.listed(key)
         now = figure if isinstance(figure, Known) else Known(1, None) if proved else None
         if now is None:
             return self
-        filled = [one["rows"] for one in proved if one["rows"][0]]
-        low = min([now.low, *(least for least, _ in filled)])
-        high = min([most for most in (now.high, *(most for _, most in filled)) if most is not None], default=None)
+        filled = [one for one in proved if one["rows"][0]]
+        proved = [{key: value for key, value in one.items() if key != "reached"} for one in proved]
+        low = min([now.low, *(one.get("reached", one["rows"][0]) for one in filled)])
+        high = min([most for most in (now.high, *(one["rows"][1] for one in filled)) if most is not None], default=None)
         if none_below is not None:
             low = max(1, none_below)
         if further:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.cells.components import simplified
 from solvers.cells.linear_system import propagate
@@ -19,6 +20,8 @@ from solvers.linear.linear_program import CellProgram
 
 ROUNDS = 4  # programs from each start, every one with costs from the rows of the one before
 SCALE = 1_000
+AVOIDED = 10 * SCALE
+Mask = NDArray[np.bool_]
 
 
 class Candidates:
@@ -32,17 +35,20 @@ class Candidates:
         self.held = bounds.lower > 0
         self.random = np.random.default_rng(len(linear))
 
-    def widened(self, starts: int) -> Items | None:
+    def widened(self, starts: int, avoided: Mask | None = None) -> Items | None:
         """Return the items with no cells but those of the items that some vertex fills, after so many more starts.
 
         None where propagation shows that these hold no world: programs over them rest on bounds that do not conflict.
+        `avoided`: a mask of cells that vertices leave empty where they can; those of earlier starts are forgotten.
         """
         items, bounds = self.items, self.items.system.bounds
+        beside = 0 if avoided is None else avoided * AVOIDED
+        self.held = bounds.lower > 0 if avoided is not None else self.held
         for _ in range(starts):
             costs = self.random.integers(0, SCALE, len(self.held)).astype(np.int64)
             for _ in range(ROUNDS):
                 self.limits.check("cells for a world were chosen")
-                found = self.program.solve(costs, self.limits)
+                found = self.program.solve(costs + beside, self.limits)
                 if found is None:
                     break
                 z = bounds.lower.astype(np.float64)

@@ -8,6 +8,7 @@ one world in which every item with rows has two proves that no class is disclose
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +20,8 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.groups.candidates import Candidates
-from solvers.groups.items import Items, items_of
+from solvers.groups.items import SEVERAL, Items, items_of
+from solvers.groups.mixed import mixed_world
 from solvers.groups.published import ProvedGroup
 from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, Work
 from solvers.linear.linear_program import Relaxation
@@ -29,7 +31,6 @@ from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Partition, Release
 
 Mask = NDArray[np.bool_]
-SEVERAL = 0  # stands for a cell of several labels, or of a label that is a range of values
 SHOWN = 200  # worlds
 STARTS = 12  # vertices whose cells are enough for worlds
 UNDECIDED = "which classes are possible where was not settled within the limits"
@@ -50,10 +51,13 @@ class KnownClasses:
     why: str = ""
 
 
-def known_classes(release: Release, most: int, limits: Limits) -> KnownClasses | None:
+def known_classes(
+    release: Release, most: int, limits: Limits, mixed: Callable[[], Ints | None] | None = None
+) -> KnownClasses | None:
     """Return how many people's class follows, at least so far that it is more than `most` or not; None without classes.
 
-    Cost: as `solvers.groups.smallest.smallest_group`, at most `SHOWN` solves.
+    `mixed`: a world over the cells of `items_of` to try first, see `solvers.groups.mixed`. Cost: as
+    `solvers.groups.smallest.smallest_group`, at most `SHOWN` solves.
     """
     if release.domain.labels < 2:
         return None
@@ -69,7 +73,7 @@ def known_classes(release: Release, most: int, limits: Limits) -> KnownClasses |
             sure, low = found.of_one(found.live), items.rows(items.system.bounds.lower)
             why = f"{len(items.system.free):,} cells are too many to follow classes in"
             return KnownClasses(int(low[sure].sum()), everybody, found.named(sure, found.live), why=why)
-        return found.known(most, everybody, whole=not release.unstated and not release.coarse)
+        return found.known(most, everybody, not release.unstated and not release.coarse, mixed)
     except (Unsupported, Inconclusive) as error:
         return KnownClasses(0, everybody, why=str(error))
 
@@ -94,10 +98,7 @@ class Classes:
             raise Unsupported("no dataset fits")
         self.items, self.limits, self.work = items, limits, Work(IN_ALL)
         self.whole = len(system.free) <= WHOLE
-        k = system.release.domain.label
-        sizes = system.release.domain.attributes[k].sizes if k is not None else (1,)
-        single = {1 << p: p + 1 for p, size in enumerate(sizes) if size == 1}
-        self.label = np.array([single.get(mask, SEVERAL) for mask in items.labels], dtype=np.int64)
+        self.label = items.label
         self.live = system.bounds.upper > 0
         self.pool: list[Ints] = []
 
@@ -125,9 +126,17 @@ class Classes:
             out = out | (z > 0)
         return out
 
-    def known(self, most: int, everybody: int, whole: bool) -> KnownClasses:
+    def known(
+        self, most: int, everybody: int, whole: bool, mixed: Callable[[], Ints | None] | None = None
+    ) -> KnownClasses:
         """Return the people whose class follows; see `known_classes`. `whole`: worlds of the statements are worlds."""
         sure = self.of_one(self.live)
+        least = int(self.items.rows(self.items.system.bounds.lower)[sure].sum())
+        if whole and not least:
+            z = None if mixed is None else mixed()
+            z = mixed_world(self.items, 1, self.limits, self.work) if z is None else z
+            if z is not None and not len(self.of_one(z > 0)):
+                return KnownClasses(0, 0, world=(0, int(z.sum())))
         low, fewest = self.fewest(sure)
         if not whole or low > most:
             return KnownClasses(low, everybody, self.named(sure, self.live), why="" if low > most else UNDECIDED)

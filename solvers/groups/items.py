@@ -22,6 +22,7 @@ from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Choice, Loose, Partition, Release, Statement
 
+SEVERAL = 0  # stands for a cell of several labels, or of a label that is a range of values
 MAX_KEYS = 40_000_000  # entries of the table by which cells are sorted into items
 
 
@@ -60,6 +61,14 @@ class Items:
         for c, parts in zip(system.cell.tolist(), held, strict=True):
             out[c] |= sum(1 << p for p, one in enumerate(parts) if one)
         return out
+
+    @cached_property
+    def label(self) -> Ints:
+        """Return the number of each cell's one label (from 1), or `SEVERAL`."""
+        k = self.system.release.domain.label
+        sizes = self.system.release.domain.attributes[k].sizes if k is not None else (1,)
+        single = {1 << p: p + 1 for p, size in enumerate(sizes) if size == 1}
+        return np.array([single.get(mask, SEVERAL) for mask in self.labels], dtype=np.int64)
 
     def boxes(self, chosen: list[int]) -> list[Box]:
         """Return disjoint boxes that make up some items and cells that can hold rows."""

@@ -9,6 +9,7 @@ search, as in Solar-Lezama et al., "Combinatorial sketching for finite programs"
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -65,8 +66,12 @@ class SmallestGroup:
     why: str = ""
 
 
-def smallest_group(release: Release, k: int, limits: Limits, by_label: bool = False) -> SmallestGroup:
+def smallest_group(
+    release: Release, k: int, limits: Limits, by_label: bool = False, mixed: Callable[[], Ints | None] | None = None
+) -> SmallestGroup:
     """Return whether there is a group of 1 to k - 1 rows, as bounds on the smallest; `by_label`: labels are kept.
+
+    `mixed`: a world over the cells of `items_of` to try first, see `solvers.groups.mixed`.
 
     Published groups and differences of two come first; then the loop over cells, bounded by work as well as by time.
     What the limits do not decide is open: `low` 1. Worlds of statements that leave out something published prove
@@ -89,6 +94,12 @@ def smallest_group(release: Release, k: int, limits: Limits, by_label: bool = Fa
     if outer.high < k and len(release.blocks) > FEW_BLOCKS:
         return outer
     try:
+        z = mixed() if mixed is not None and outer.high >= k else None
+        if z is not None:
+            each = z if by_label else items_of(release, limits).rows(z)
+            rows = each[each > 0]
+            if int(rows.min(initial=k)) >= k:
+                return replace(outer, low=k, world=ProvingWorld(1, len(rows), int(rows.min()) if len(rows) else 0))
         return searched(release, items_of(release, limits, by_label), k, outer, limits)
     except (Unsupported, Inconclusive) as error:
         return replace(outer, why=str(error))

@@ -140,7 +140,7 @@ def gated(
     """Return what a policy says of one file; what cannot be audited is said too and stops no other file."""
     from recon.cli.session import open_release
     from recon.report.audit import audit
-    from recon.report.open_report import open_report
+    from recon.report.open_report import open_report, settled_early
     from solvers.foundation.errors import ReconError
 
     try:
@@ -148,7 +148,8 @@ def gated(
         if release.rows.high is None:
             document = open_report(release, demanded, limits, None).to_dict()
         else:
-            document = audit(release, demanded, limits=limits, seed=seed).to_dict()
+            settled = settled_early(release, demanded, limits)
+            document = (settled or audit(release, demanded, limits=limits, seed=seed)).to_dict()
     except (ReconError, OSError) as error:
         print_error(error)
         why = " ".join(str(error).split()).removeprefix(f"{file}: ")

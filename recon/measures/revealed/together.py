@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.describe import condition_json, condition_text
-from recon.policies.facts import FIGURES, LISTED, Absent, Facts, Groups, Help, Known
+from recon.policies.facts import FIGURES, LISTED, Absent, Facts, Groups, Help, Known, Unknown
+from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.groups.classes import KnownClasses, known_classes
+from solvers.groups.mixed import known_mixed_world
+from solvers.groups.pinned import PinnedPeople, pinned_people
 from solvers.groups.published import ProvedGroup
 from solvers.groups.smallest import UNUSED, SmallestGroup, smallest_group
 from solvers.statements.boxes import Region
 from solvers.statements.release import UNBOUNDED
 
 SMALL_GROUP = 10  # rows, where no policy says
-PART, SECONDS = 0.3, 60.0  # of the time that is left for each question, and at most
+PART, LAST, SECONDS = 0.3, 0.6, 60.0  # of the time that is left for each question, for the last, and at most
 REGIONS = 3  # of a group in words
 SMALLER = "smaller ones were not searched for"
 NOT_ASKED = "what all counts say together was not worked out"
@@ -30,11 +34,15 @@ NOT_ASKED = "what all counts say together was not worked out"
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """The smallest group with labels left out and kept, and the people whose class follows (None: not asked)."""
+    """The smallest group with labels left out and kept, the people whose class follows, and those pinned down.
+
+    None: not asked.
+    """
 
     group: SmallestGroup | None = None
     cell: SmallestGroup | None = None
     classes: KnownClasses | None = None
+    pinned: PinnedPeople | None = None
 
 
 def judged_together(release: EncodedRelease, thresholds: Mapping[str, Any], limits: Limits) -> Together:
@@ -44,15 +52,32 @@ def judged_together(release: EncodedRelease, thresholds: Mapping[str, Any], limi
         value = thresholds.get(key)
         return value if isinstance(value, int) else otherwise
 
-    def some() -> Limits:
-        return limits.lasting(SECONDS) if math.isinf(limits.left()) else limits.share(PART, SECONDS)
+    def some(part: float = PART) -> Limits:
+        return limits.lasting(SECONDS) if math.isinf(limits.left()) else limits.share(part, SECONDS)
 
     statements, labelled = release.statements, release.domain.label is not None
+    group, cell = asked("smallest_group", SMALL_GROUP), asked("smallest_cell", SMALL_GROUP)
+
+    @cache
+    def mixed() -> Ints | None:
+        return known_mixed_world(statements, max(group, cell), some())
+
+    cells = smallest_group(statements, cell, some(), True, mixed) if labelled else None
+    met = cells is not None and cells.low >= cell
+    groups = smallest_group(statements, group, some(), mixed=mixed if met else None)
+    classes = known_classes(statements, asked("class_disclosure", 0), some(), mixed if met else None)
     return Together(
-        smallest_group(statements, asked("smallest_group", SMALL_GROUP), some()),
-        smallest_group(statements, asked("smallest_cell", SMALL_GROUP), some(), by_label=True) if labelled else None,
-        known_classes(statements, asked("class_disclosure", 0), some()) if labelled else None,
+        groups, cells, classes, pinned_together(release, asked("most_pinned", 0), some(LAST), mixed if met else None)
     )
+
+
+def pinned_together(
+    release: EncodedRelease, most: int, limits: Limits, mixed: Callable[[], Ints | None] | None
+) -> PinnedPeople | None:
+    """Return how many people all counts together pin down; None where rows have no number of possible values."""
+    if release.domain.continuous or release.statements.single is not None:
+        return None
+    return pinned_people(release.statements, most, limits, None if mixed is None else mixed())
 
 
 def with_together(release: EncodedRelease, facts: Facts, found: Together | None) -> Facts:
@@ -60,7 +85,8 @@ def with_together(release: EncodedRelease, facts: Facts, found: Together | None)
     found = found or Together()
     for key, one in (("smallest_group", found.group), ("smallest_cell", found.cell)):
         facts = with_smallest(release, facts, key, one)
-    return facts if found.classes is None else with_classes(release, facts, found.classes)
+    facts = facts if found.classes is None else with_classes(release, facts, found.classes)
+    return facts if found.pinned is None else with_pinned(release, facts, found.pinned)
 
 
 def with_smallest(release: EncodedRelease, facts: Facts, key: str, found: SmallestGroup | None) -> Facts:
@@ -120,6 +146,19 @@ def with_classes(release: EncodedRelease, facts: Facts, found: KnownClasses) -> 
     return with_listed(facts, key, Known(low, high, why, help), listed)  # type: ignore[arg-type]
 
 
+def with_pinned(release: EncodedRelease, facts: Facts, found: PinnedPeople) -> Facts:
+    """Return the facts with the people whom all counts together pin down, where that says more than is known."""
+    figure = facts["pinned"]
+    known = figure if isinstance(figure, Known) else Known(0, release.rows.high)
+    low = max(known.low, found.low)
+    highs = [high for high in (known.high, found.high) if high is not None and high < UNBOUNDED]
+    high = max(low, min(highs)) if highs else None
+    if isinstance(figure, Known | Unknown) and (low, high) != (0, release.rows.high):
+        why, help = (figure.why, figure.help) if figure.why else (found.why, help_of(found.why))
+        return facts.with_figure("pinned", Known(low, high) if low == high else Known(low, high, why, help))
+    return facts
+
+
 def place(release: EncodedRelease, group: ProvedGroup) -> dict[str, Any]:
     """Return a proved group as facts list it: `where` in words, `how` with the condition that `recon bound` takes."""
     shown = [region_text(release, one) for one in group.regions[:REGIONS]]
@@ -160,6 +199,9 @@ def proofs(release: EncodedRelease, found: Together) -> list[tuple[str, str]]:
         inside, rows = classes.world
         text = f"one possible world of {rows:,} rows has {inside:,} of them where nothing but one class is known of"
         out.append((f"classes that follow: {text}", "proved"))
+    if (pinned := found.pinned) is not None and pinned.worlds and not pinned.why:
+        text = f"{pinned.worlds:,} possible worlds have {pinned.high:,} people in common whose every value is known"
+        out.append((f"people pinned down: {text}", "proved"))
     return out
 
 
