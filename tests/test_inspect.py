@@ -995,7 +995,7 @@ def test_deep_and_wide_graphs_end():
         pickler.dump(deep)
     begun = time.process_time()
     (one,) = inspect_bytes(buffer.getvalue()).findings
-    assert (one.level, one.what) == ("unknown", "159,992 bytes of list of 1 not understood")
+    assert (one.level, one.what) == ("unknown", "160,000 bytes of list of 1 not understood")
     leaves = fitted("cluster.Birch", np.random.default_rng(0).random((1_500, 2)), None, threshold=1e-6, n_clusters=None)
     with deeper():
         content = pickle.dumps(leaves)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from extras import extra
+from holders import KINDS, failures
 
 from encoders.domain.domain import Domain
 from recon.formats.release.writing import domain_json
@@ -180,3 +181,11 @@ def test_notes_that_recon_writes_are_known_and_others_are_not(tmp_path):
     assert noted(tmp_path, lambda notes: [one.replace("place:A", "place of Jane Roe, 34") for one in notes])
     assert noted(tmp_path, lambda notes: [one.replace("500", "1" * 60) for one in notes])
     assert noted(tmp_path, lambda notes: [one.replace("500", str(k)) for one in notes for k in range(100, 200)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_hidden_in_honest_files_are_told(kind):
+    for seed in range(17):  # `make safety` draws 5,000
+        ways, wrong = failures(kind, seed)
+        assert wrong == [], seed
+        assert ways["files"] == 1

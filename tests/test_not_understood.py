@@ -140,7 +140,7 @@ def test_keys_that_no_library_writes_are_told():
         (one,) = unknown(json.dumps(content).encode())
         assert one.path == ".".join(where)
     content = json.loads((MODELS / "xgboost-3.2.0/half.json").read_text(encoding="utf-8"))
-    content["learner"]["attributes"]["data"] = "alice,31"
+    content["learner"]["attributes"]["data"] = "alice,31;bob,44"
     assert unknown(json.dumps(content).encode())[0].path == "learner.attributes.data"
     whole = read_ubjson((MODELS / "xgboost-3.2.0/half.ubj").read_bytes(), 1 << 24)
     assert "learner" in whole

@@ -13,8 +13,9 @@ from recon.inspection.findings.findings import Finding, merged, not_understood
 from recon.inspection.findings.rules import Rule, rules_of
 from recon.inspection.findings.severity import GRAVE, about, is_counting, of_object, rows_of_tree
 from recon.inspection.ledger.entries import Ledger
+from recon.inspection.ledger.sizes import NUMBER
 from recon.inspection.objects.blobs import DEEPEST, blob_findings, is_rule_list
-from recon.inspection.objects.entries import Said, object_entries
+from recon.inspection.objects.entries import LONGEST_NAME, Said, object_entries
 from recon.inspection.objects.generic import examples, lone_tree_rows, rows_known, table_finding
 from recon.inspection.objects.seeding import seed_findings
 from recon.inspection.objects.traversal import Place, described, entries_of, things_of, traverse
@@ -72,7 +73,8 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> Graph:
     told |= {id(p): ("unused", "", "a seed") for p in seeds.told}
     whole = {id(p) for held, one in matched if one.level in GRAVE for p in held} | {id(p) for p, _ in tables}
     outside = _outside(places, whole)
-    bounded = {id(p) for p in seeds.told} | {id(p) for held, one in matched if one.rule == "names" for p in held}
+    bounded = {id(p): NUMBER for p in seeds.told if not isinstance(p.value, Thing)}
+    bounded |= {id(p): LONGEST_NAME for held, one in matched if one.rule == "names" for p in held}
     entries, per_row = object_entries(outside, told, bounded, set(known), is_rule_list(root))
     ledger = Ledger(tuple(entries))
     found = beside_counted(root, matched, depth) + seeds.findings

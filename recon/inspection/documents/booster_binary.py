@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from recon.formats.boosters.catboost.file import cbm_booster, looks_like_cbm
 from recon.formats.boosters.xgboost.model import looks_like_xgboost_ubj
-from recon.inspection.documents.catboost_findings import Found, catboost_findings
+from recon.inspection.documents.catboost_findings import Found, catboost_findings, catboost_values
 from recon.inspection.documents.json_models import json_findings
+from recon.inspection.documents.leftovers import name_findings
 from recon.inspection.findings.findings import not_understood
+from recon.inspection.ledger.forms import document_ledger
 from recon.stored.binary.ubjson import read_ubjson
 
 
@@ -16,7 +18,10 @@ def binary_findings(data: bytes, memory: int) -> Found | None:
     Raises `ReleaseError` where they are broken.
     """
     if looks_like_cbm(data[:64]):
-        return "CatBoost model", None, catboost_findings(cbm_booster(data, memory))
+        booster = cbm_booster(data, memory)
+        said = catboost_values({"model_info": booster.stated})
+        odd = document_ledger("CatBoost model as JSON", said).findings()
+        return "CatBoost model", None, [*catboost_findings(booster), *odd, *name_findings(booster.names, "features")]
     if looks_like_xgboost_ubj(data[:128]):
         found = read_ubjson(data, memory)
         whole = found.get("Model", found) if isinstance(found, dict) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import Any
@@ -10,6 +11,22 @@ from recon.files.budget import parsed_json
 from recon.inspection.findings.findings import EXAMPLES, Finding
 
 _NAMES = "feature_infos"
+_PARAMETER = re.compile(r"\[([\w ]+): (.*)\]")
+_CODES = re.compile(r"-?\d+(:-?\d+)+")  # all values of a category, which a finding tells
+_ONE = frozenset(
+    [
+        "version",
+        "num_class",
+        "num_tree_per_iteration",
+        "label_index",
+        "max_feature_idx",
+        "objective",
+        "num_leaves",
+        "num_cat",
+        "is_linear",
+        "shrinkage",
+    ]
+)
 _RANGE = re.compile(r"\[([^:\]]+):([^\]]+)\]")
 _KEEP = "edit the model: predictions do not read feature_infos; or clip the columns to public limits before training"
 
@@ -30,6 +47,33 @@ def lightgbm_text_findings(text: str, path: str) -> list[Finding]:
         found += category_findings(listed, f"{path}(pandas_categorical)" if path else "pandas_categorical")
     if "leaf_count" in lines:
         found.append(counts_finding(path))
+    return found
+
+
+def lightgbm_as_json(text: str) -> dict[str, Any]:
+    """Return the lines of LightGBM's model text as values: of the model, of its trees, of parameters."""
+    found: dict[str, Any] = {"trees": [], "parameters": {}, "feature_importances": {}}
+    at, after = found, False
+    for line in text.splitlines():
+        key, mark, value = line.partition("=")
+        parameter = _PARAMETER.fullmatch(line)
+        if line == "end of trees":
+            at, after = found, True
+        elif key == "Tree" and mark:
+            at = {}
+            found["trees"].append(at)
+        elif parameter is not None:
+            found["parameters"][parameter.group(1)] = parameter.group(2).replace(",", " ")
+        elif line.startswith("pandas_categorical:"):
+            found["pandas_categorical"] = line  # what is no JSON is no list
+            with contextlib.suppress(ValueError, RecursionError):
+                found["pandas_categorical"] = json.loads(line.partition(":")[2])
+        elif after and mark:
+            found["feature_importances"][line.rpartition("=")[0]] = value
+        elif mark and key in _ONE:
+            at[key] = value
+        elif mark:
+            at[key] = ["values" if _CODES.fullmatch(v) else v for v in value.split()]
     return found
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from itertools import pairwise
 from typing import Any
 
+from recon.files.budget import parsed_json
 from recon.formats.boosters.catboost.file import Booster, Symmetric, json_booster
-from recon.inspection.findings.findings import Finding
+from recon.inspection.findings.findings import Finding, not_understood
 from recon.inspection.findings.severity import least
 
 Found = tuple[str, int | None, list[Finding]]
@@ -15,7 +18,37 @@ _ZERO = "set the leaf weights to 0: predictions do not read them"
 
 def catboost_json(content: Any) -> Found:
     """Return the same of a parsed JSON model of CatBoost."""
-    return "CatBoost model as JSON", None, catboost_findings(json_booster(content))
+    return "CatBoost model as JSON", None, catboost_findings(json_booster(content)) + _unsorted(content)
+
+
+def catboost_values(content: Any) -> Any:
+    """Return a parsed JSON model with the texts about its training as values: JSON in it, lines of `key: value`."""
+    info = content.get("model_info") if isinstance(content, dict) else None
+    if not isinstance(info, dict):
+        return content
+    return {**content, "model_info": {key: _value(one) for key, one in info.items()}}
+
+
+def _value(text: Any) -> Any:
+    if not isinstance(text, str):
+        return text
+    if text[:1] == "{":
+        try:
+            parsed_json(text)
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    parts = [line.partition(":") for line in text.splitlines()]
+    return {key.strip(): value.strip() for key, _, value in parts if key.strip()} if len(parts) > 1 else text
+
+
+def _unsorted(content: Any) -> list[Finding]:
+    """Return that borders of a column do not rise, as CatBoost's do: they may be values of rows."""
+    found = content["features_info"].get("float_features")
+    lists = [one.get("borders") for one in found or () if isinstance(one, dict)]
+    odd = [one for one in lists if isinstance(one, list) and not all(a < b for a, b in pairwise(one))]
+    size = 8 * sum(map(len, odd))
+    return [not_understood("features_info.float_features", size, "borders that do not rise")] if odd else []
 
 
 def catboost_findings(booster: Booster) -> list[Finding]:

@@ -13,12 +13,15 @@ from typing import Any
 
 from recon.files.budget import current, parsed_json
 from recon.formats.release.reading import no_doubles
-from recon.inspection.documents.json_models import hessians, json_findings
+from recon.inspection.documents.catboost_findings import catboost_values
+from recon.inspection.documents.json_models import hessians, json_findings, json_kind
 from recon.inspection.documents.leftovers import text_leftovers
 from recon.inspection.documents.pmml_findings import pmml_findings
 from recon.inspection.documents.published import release_findings
 from recon.inspection.findings.findings import EXAMPLES, Finding, Level
+from recon.inspection.ledger.forms import document_ledger
 from recon.inspection.objects.r_objects import is_r_file, r_findings
+from recon.stored.containers import unpacked
 from solvers.foundation.errors import ReleaseError
 
 Found = tuple[str, int | None, list[Finding]]
@@ -54,6 +57,36 @@ def document_findings(data: bytes, memory: int) -> Found | None:
     return found[0], found[1], [*found[2], *text_leftovers(found[0], text)]
 
 
+def parsed_document(data: bytes, memory: int = 1 << 30) -> tuple[str, Any] | None:
+    """Return kind and values of a document whose form is known (JSON, UBJSON, LightGBM's text); None of others."""
+    from recon.formats.boosters.catboost.file import cbm_booster, looks_like_cbm
+    from recon.formats.boosters.xgboost.model import looks_like_xgboost_ubj
+    from recon.inspection.documents.booster_text import lightgbm_as_json
+    from recon.stored.binary.ubjson import read_ubjson
+
+    data = unpacked(data, memory)
+    if looks_like_cbm(data[:64]):
+        return "CatBoost model as JSON", catboost_values({"model_info": cbm_booster(data, memory).stated})
+    if looks_like_xgboost_ubj(data[:128]):
+        whole = read_ubjson(data, memory)
+        return "XGBoost model", whole.get("Model", whole) if isinstance(whole, dict) else whole
+    try:
+        text = data.decode("utf-8-sig")
+        if is_lightgbm(text[:2_000].lstrip(), text):
+            return "LightGBM model as text", lightgbm_as_json(text)
+        parsed_json(text)
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    kind = json_kind(content)
+    return None if kind is None else (kind, catboost_values(content) if kind.startswith("CatBoost") else content)
+
+
+def is_lightgbm(head: str, text: str) -> bool:
+    """Return whether a text is a model of LightGBM."""
+    return head.startswith("tree\n") and "feature_infos=" in text
+
+
 def _json(data: bytes, text: str, head: str) -> Found | None:
     """Return what JSON says, release files as their own reader reads them; what only begins like JSON is printed."""
     parsed_json(text)
@@ -68,10 +101,11 @@ def _json(data: bytes, text: str, head: str) -> Found | None:
 
 def _printed(text: str, head: str) -> Found | None:
     """Return what a model printed as text says."""
-    if head.startswith("tree\n") and "feature_infos=" in text:
-        from recon.inspection.documents.booster_text import lightgbm_text_findings
+    if is_lightgbm(head, text):
+        from recon.inspection.documents.booster_text import lightgbm_as_json, lightgbm_text_findings
 
-        return "LightGBM model as text", None, lightgbm_text_findings(text, "")
+        kind, odd = "LightGBM model as text", document_ledger("LightGBM model as text", lightgbm_as_json(text))
+        return kind, None, [*lightgbm_text_findings(text, ""), *odd.findings()]
     if head.startswith("digraph"):
         return _dot(text)
     if "|---" in head:

@@ -2,70 +2,49 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from typing import Any
 
 from recon.formats.boosters.catboost.file import looks_like_catboost_json
 from recon.inspection.documents.booster_text import category_findings, counts_finding
-from recon.inspection.documents.catboost_findings import catboost_json
-from recon.inspection.documents.leftovers import name_findings
+from recon.inspection.documents.catboost_findings import catboost_json, catboost_values
 from recon.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
+from recon.inspection.ledger.forms import document_ledger
 
 Found = tuple[str, int | None, list[Finding]]
-# What the libraries write; other keys were put there by somebody.
-_LIGHTGBM = (
-    "name version num_class num_tree_per_iteration label_index max_feature_idx objective average_output feature_names "
-    "monotone_constraints feature_infos tree_info feature_importances pandas_categorical"
-)
-_XGBOOST = "learner version Config"
-_LEARNER = (
-    "attributes feature_names feature_types gradient_booster learner_model_param learner_train_param objective "
-    "generic_param metrics"
-)
-_ATTRIBUTES = "scikit_learn best_iteration best_score best_ntree_limit"
-_CATBOOST = "features_info model_info oblivious_trees trees scale_and_bias ctr_data"
-_RPART = (
-    "frame node splits cuts csplit xlevels ylevels label method na y where x model terms cptable control parms numresp "
-    "ordered variable.importance call functions cp split_names"
-)
 _SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
+
+
+def json_kind(content: Any) -> str | None:
+    """Return which kind of model parsed JSON is, None for none."""
+    if isinstance(content, list):
+        return "XGBoost dump" if content and all(isinstance(t, dict) and "nodeid" in t for t in content) else None
+    if not isinstance(content, dict):
+        return None
+    if "tree_info" in content and "feature_names" in content:
+        return "LightGBM dump"
+    if isinstance(content.get("learner"), dict):
+        return "XGBoost model"
+    if looks_like_catboost_json(content):
+        return "CatBoost model as JSON"
+    return "rpart" if "frame" in content else None
 
 
 def json_findings(content: Any) -> Found | None:
     """Return kind, number of training rows and findings of parsed JSON; None where its kind is unknown."""
-    if isinstance(content, list):
-        if content and all(isinstance(t, dict) and "nodeid" in t for t in content):
-            return "XGBoost dump", None, hessians("cover")
+    kind = json_kind(content)
+    if kind is None:
         return None
-    if not isinstance(content, dict):
-        return None
-    if "tree_info" in content and "feature_names" in content:
-        names = name_findings(content["feature_names"], "feature_names")
-        return "LightGBM dump", None, [*_lightgbm(content), *_others(content, _LIGHTGBM, ""), *names]
-    if isinstance(content.get("learner"), dict):
-        learner = content["learner"]
-        attributes = learner.get("attributes")
-        unread = _others(content, _XGBOOST, "") + _others(learner, _LEARNER, "learner.")
-        unread += _others(attributes if isinstance(attributes, dict) else {}, _ATTRIBUTES, "learner.attributes.")
-        unread += name_findings(learner.get("feature_names"), "learner.feature_names")
-        return "XGBoost model", None, [*_xgboost(learner), *unread]
-    if looks_like_catboost_json(content):
-        kind, rows, found = catboost_json(content)
-        return kind, rows, [*found, *_others(content, _CATBOOST, "")]
-    if "frame" in content:
-        kind, rows, found = _rpart(content)
-        return kind, rows, [*found, *_others(content, _RPART, "")]
-    return None
-
-
-def _others(content: dict[str, Any], known: str, path: str) -> list[Finding]:
-    """Return that values are not understood whose keys no reader knows."""
-    found = []
-    for key, value in content.items():
-        if key not in known.split():
-            found.append(not_understood(f"{path}{key}"[:80], len(json.dumps(value)), "JSON"))
-    return found
+    values = catboost_values(content) if kind == "CatBoost model as JSON" else content
+    odd = document_ledger(kind, values).findings()
+    if kind == "XGBoost dump":
+        return kind, None, [*hessians("cover"), *odd]
+    if kind == "LightGBM dump":
+        return kind, None, [*_lightgbm(content), *odd]
+    if kind == "XGBoost model":
+        return kind, None, [*_xgboost(content["learner"]), *odd]
+    kind, rows, found = catboost_json(content) if kind == "CatBoost model as JSON" else _rpart(content)
+    return kind, rows, [*found, *odd]
 
 
 def _lightgbm(content: dict[str, Any]) -> list[Finding]:
@@ -109,7 +88,7 @@ def _xgboost(learner: dict[str, Any]) -> list[Finding]:
     stored = model.get("cats") if isinstance(model, dict) else None
     encoded = stored.get("enc") if isinstance(stored, dict) else None
     columns = [_texts(c) for c in encoded] if isinstance(encoded, list) else []
-    found += category_findings([c for c in columns if c], "learner.gradient_booster.model.cats")
+    found += category_findings([c for c in columns if c], "learner.gradient_booster.model.cats") + _loose(model)
     params = learner.get("learner_model_param")
     score = params.get("base_score") if isinstance(params, dict) else None
     if isinstance(score, str) and score.strip("[]") not in {"5E-1", "0.5"}:
@@ -119,6 +98,28 @@ def _xgboost(learner: dict[str, Any]) -> list[Finding]:
             "set base_score by hand before training",
         ))  # fmt: skip
     return found
+
+
+def _loose(model: Any) -> list[Finding]:
+    """Return that lists of categories are longer than what says where their parts begin."""
+    trees, stored = (model.get("trees"), model.get("cats")) if isinstance(model, dict) else (None, None)
+    more = 0
+    for tree in trees if isinstance(trees, list) else ():
+        if isinstance(tree, dict) and isinstance(tree.get("categories"), list):
+            sizes = tree.get("categories_sizes")
+            told = sum(v for v in sizes if isinstance(v, int)) if isinstance(sizes, list) else 0
+            more += max(0, len(tree["categories"]) - told)
+    encoded = stored.get("enc") if isinstance(stored, dict) else None
+    for column in encoded if isinstance(encoded, list) else ():
+        if (
+            isinstance(column, dict)
+            and isinstance(column.get("offsets"), list)
+            and isinstance(column.get("values"), list)
+        ):
+            last = column["offsets"][-1] if column["offsets"] else 0
+            more += max(0, len(column["values"]) - (last if isinstance(last, int) else 0))
+    path = "learner.gradient_booster.model"
+    return [not_understood(path, 8 * more, "lists of categories, behind their end,")] if more else []
 
 
 def _texts(column: Any) -> list[Any]:
@@ -143,6 +144,12 @@ def _rpart(content: dict[str, Any]) -> Found:
     rows = int(sizes[0]) if isinstance(sizes, list) and sizes and isinstance(sizes[0], (int, float)) else None
     found = [Finding("medium", "counts", "frame", "nodes of the tree", "the training rows of every node (n) and of "
                      "every class in it (yval2)", _SUPPRESS)]  # fmt: skip
+    codes = content.get("csplit")
+    flat = (
+        [v for line in codes for v in (line if isinstance(line, list) else [line])] if isinstance(codes, list) else []
+    )
+    if any(v not in {1, 2, 3} for v in flat if not isinstance(v, (list, dict))):
+        found.append(not_understood("csplit", 8 * len(flat), "what should be 1, 2 or 3,"))
     leaks: dict[str, tuple[Level, str]] = {
         "y": ("critical", "the label of every training row, in file order"),
         "where": ("high", "the leaf of every training row, in file order"),

@@ -6,21 +6,27 @@ Somebody may have written anything there, training rows too: it is told with its
 from __future__ import annotations
 
 import io
+import json
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 from recon.inspection.findings.findings import Finding, not_understood
+from recon.inspection.ledger.forms import is_name, size_of_json
 
+_NUM = r"-?[\d.]+(?:e[+-]?\d+)?"
+_LONG = r"[^\n]{1,64}?"  # a name
 # Per kind of text: what a line of it looks like. Longer kinds first where one begins like another.
 LINES = {
-    "tree as text": r"(\|\s+)*\|---.*|\s*",
-    "R rpart as text": r"n=\s*\d+.*|node\), split, n.*|\s*\* denotes terminal node|\s*\d+\) .*"
-    r"|\s*\(\d+ observations? .*|\s*",
-    "tree as DOT": r"(strict )?digraph.*"
-    r"|\s*(node|edge|graph|rankdir|labelloc|label|splines|fontname|bgcolor|size|ordering)\b.*|\s*\"?\w+\"?\s*(\[.*|->.*|;)|\s*[}\];]+\s*|\s*",
+    "tree as text": rf"(\|\s+)*\|--- ({_LONG}(<=|>)\s+{_NUM}|(weights: \[(?P<list>[^\[\]]*)\] )?class: {_LONG}"
+    rf"|value: \[[^\[\]]*\]|truncated branch of depth \d+)\s*|\s*",
+    "R rpart as text": rf"n=\s*\d+( \(\d+ observations? deleted due to missingness\))?\s*|node\), split, n.{{0,40}}"
+    rf"|\s*\* denotes terminal node|\s*\d+\) (?:{_LONG}|[^=<>]{{1,64}}=\D{{1,400}}?)\s\d+(\s+{_NUM})?\s+"
+    rf"(?:{_LONG})?( \((?P<list>[^()]*)\))?\s*\*?\s*"
+    r"|\s*\(\d+ observations? deleted due to missingness\)\s*|\s*",
     "XGBoost dump as text": r"booster\[\d+\].*|\s*\d+:(\[.*|leaf=.*)|\s*",
     "rule list as text": r"RULELIST.*|(else )?if \[.*|else\b.*|\s+\S+.*=.*|\s*",
     "LightGBM model as text": r"tree|end of (trees|parameters)|parameters:|feature_importances:|Tree=\d+|\[[\w ]+: .*\]"
@@ -30,10 +36,51 @@ LINES = {
     r"|shrinkage|cat_boundaries|cat_threshold|leaf_const|num_features|leaf_features|leaf_coeff)=.*|average_output"
     r"|pandas_categorical:.*|\s*",
 }
+_PRINTED = ("tree as text", "R rpart as text")
+_VALUE = r'(?:"(?:[^"\\]|\\.)*"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
+_SET = rf"[a-z]{{4,20}}\s*=\s*{_VALUE}"
+_ID = r'(?:\w{1,64}|"[^"\n]{1,64}")'
+_DRAWN = re.compile(
+    rf"\s*(?:(?:strict )?digraph\b[ \w]{{0,64}}\{{|{_ID}(?:\s*->\s*{_ID})?\s*\[\s*{_SET}(?:\s*,?\s*{_SET})*\s*\]\s*;?"
+    rf"|{_ID}\s*->\s*{_ID}\s*;?|{_SET}\s*;?|\{{\s*rank\s*=\s*\w+\s*;(?:\s*\w+\s*;)*\s*\}}\s*;?|\}}|;|\s+)"
+)
+_LABEL = re.compile(rf"\b(?!style|font|color|fill|shape)[a-z]{{4,20}}\s*=\s*({_VALUE})")
+_BREAK = re.compile(r"\\n|\n|<br ?/?>")
+_VALUES = re.compile(r"[\w ]{1,20} = \[[^a-zA-DF-Z]*\]|\[[^a-zA-DF-Z]*\][,\]]?")
+_TEST = re.compile(rf"{_LONG} (?:<=|>=|<|>|==|=|&le;|&ge;|&lt;|&gt;|&#\d+;) (?:{_NUM}%?|[^\n]{{1,64}})")
 ODD = 8  # bytes
 LONGEST = 100  # characters of the name of a feature, class, node or rule
 _NUMBERS = re.compile(r"-?\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
 _MANY = 4  # numbers from which on a name is a list of them
+_OF_NODES = frozenset(
+    [
+        "__class__",
+        "__id__",
+        "__loader__",
+        "__module__",
+        "__reduce__",
+        "_skops_version",
+        "args",
+        "attrs",
+        "content",
+        "default_factory",
+        "file",
+        "func",
+        "is_json",
+        "key_types",
+        "kwds",
+        "main",
+        "namespace",
+        "obj",
+        "protocol",
+        "reduce",
+        "shape",
+        "start",
+        "step",
+        "stop",
+        "type",
+    ]
+)  # keys of nodes in a schema of skops
 _PARAMETER = re.compile(r"\[([\w ]+): (.*)\]")  # of LightGBM
 _LISTS = {
     "monotone_constraints",
@@ -90,7 +137,7 @@ def free_texts(content: Any, most: int = LONGEST) -> list[str]:
                 found.append(one)
         elif isinstance(one, dict):
             stack += [*one, *one.values()]
-        elif isinstance(one, list):
+        elif isinstance(one, (list, tuple)):
             stack += one
     return found
 
@@ -107,14 +154,21 @@ def name_findings(names: Any, path: str, own: Sequence[str] = ()) -> list[Findin
 
 def text_leftovers(kind: str, text: str) -> list[Finding]:
     """Return that lines are not understood which a text of this kind does not have; linear in the lines."""
+    if kind == "tree as DOT":
+        return _drawing_leftovers(text)
     if kind not in LINES:
         return []
     known = re.compile(LINES[kind])
-    if kind == "tree as DOT":  # a label may go over several lines
-        text = re.sub(r'"[^"]*"', lambda quoted: quoted.group().replace("\n", " "), text)
     lines = text.lstrip("\ufeff").splitlines()
+    if all(line.startswith("##") for line in lines if line.strip()):  # as knitr prints
+        lines = [line[2:].removeprefix(" ") for line in lines]
     features = {w for line in lines if line.startswith("feature_names=") for w in line[14:].split()}
-    odd = [i for i, line in enumerate(lines) if not known.fullmatch(line)]
+    fits = [known.fullmatch(line) for line in lines]
+    lists = {i: len(one["list"].split()) for i, one in enumerate(fits) if one and one.groupdict().get("list")}
+    odd = [i for i, one in enumerate(fits) if one is None or lists.get(i, 0) > most_common(lists.values())]
+    odd += [i for i, one in enumerate(fits) if one is not None and len(_NUMBERS.findall(lines[i])) >= _MANY
+            and i not in lists and kind in _PRINTED]  # fmt: skip
+    odd = sorted(set(odd))
     if kind.startswith("LightGBM"):
         odd = [i for i in odd if not (_IMPORTANCE.fullmatch(lines[i]) and lines[i].rpartition("=")[0] in features)]
     found = _lightgbm_texts(lines) if kind.startswith("LightGBM") else []
@@ -123,6 +177,43 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     size = sum(len(lines[i].encode("utf-8", "replace")) for i in odd)
     lines_of = "1 line" if len(odd) == 1 else f"{len(odd):,} lines"
     return [not_understood(f"line {odd[0] + 1}", size, f"{lines_of} of text"), *found]
+
+
+def most_common(sizes: Iterable[int]) -> int:
+    """Return the length that most lists have: what is longer has more in it than numbers of classes."""
+    counted = Counter(sizes).most_common(1)
+    return counted[0][0] if counted else 0
+
+
+def _drawing_leftovers(text: str) -> list[Finding]:
+    """Return what in a drawing is no node, edge or setting, or more than a label of a node has; linear in it."""
+    at, odd, labels, begun, skipped = 0, 0, [], 0, 0
+    while at < len(text):
+        found = _DRAWN.match(text, at)
+        if found is None or found.end() == at:
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end + 1
+            odd += len(text[at:end].strip())
+            skipped += bool(text[at:end].strip())
+            at = end
+            continue
+        statement = found.group()
+        begun += "digraph" in statement and statement.lstrip().startswith(("digraph", "strict"))
+        odd += len(statement) if begun > 1 else 0
+        labels += [one.group(1) for one in _LABEL.finditer(statement) if one.group(1)[0] in '"<']
+        at = found.end()
+    lines = [line.strip() for label in labels for line in _BREAK.split(label[1:-1]) if line.strip()]
+    values = {line: len(re.findall(_NUM, line)) for line in set(lines) if _VALUES.fullmatch(line)}
+    usual = most_common(values[line] for line in lines if line in values)
+    odd += sum(len(line) for line in lines if line in values and values[line] > usual)
+    odd += sum(len(line) for line in lines if line not in values and not is_label(line))
+    what = f"{skipped:,} lines of text" if skipped > 1 else "text"
+    return [not_understood("(drawing)", odd, what)] if odd else []
+
+
+def is_label(line: str) -> bool:
+    """Return whether a line of a node's label is a test, a figure or a name."""
+    return _TEST.fullmatch(line) is not None or is_name(line)
 
 
 def _lightgbm_texts(lines: list[str]) -> list[Finding]:
@@ -149,7 +240,43 @@ def member_leftovers(data: bytes) -> list[Finding]:
     named = set(re.findall(r'"([^"\\]*)"', schema))
     odd = {name: size for name, size in sizes.items() if name != "schema.json" and name not in named}
     odd |= {"(comment)": comment} if comment else {}
+    more = schema_leftovers(json.loads(schema))
+    odd |= {"schema.json": more} if more else {}
     return [not_understood(f"(member {name[:80]})", size, "an archive's member") for name, size in odd.items()]
+
+
+_OF_STATES = frozenset(
+    ["bit_generator", "state", "key", "pos", "has_gauss", "gauss", "inc", "has_uint32", "uinteger", "entropy"]
+)
+_IDS = re.compile(r'"__id__": -?\d+,?|"\d+\.npy"')
+_STATES = ("RandomStateNode", "RandomGeneratorNode")  # nodes whose content is read as the state of an object
+
+
+def schema_leftovers(schema: Any) -> int:
+    """Return the bytes of a schema of skops that no reader reads: keys that nodes have not, nodes under a known id."""
+    total, met = 0, dict[Any, Any]()
+    stack = [(schema, False)]
+    while stack:
+        one, state = stack.pop()
+        if isinstance(one, list):
+            stack += [(value, state) for value in one]
+        elif isinstance(one, dict):
+            node = "__loader__" in one
+            state = state or one.get("__loader__") in _STATES
+            for key, value in one.items():
+                if (
+                    key in _OF_NODES
+                    or (state and not node and key in _OF_STATES)
+                    or (isinstance(value, dict) and not node)
+                ):
+                    stack.append((value, state))
+                else:
+                    total += len(str(key)) + size_of_json(value)
+            known = met.setdefault(one.get("__id__"), one) if node and one.get("__loader__") != "CachedNode" else one
+            again = known is not one and one.get("__id__") is not None
+            if again and _IDS.sub("", json.dumps(known)) != _IDS.sub("", json.dumps(one)):
+                total += size_of_json(one)
+    return total
 
 
 def odd_findings(size: int, form: str, path: str = "") -> list[Finding]:

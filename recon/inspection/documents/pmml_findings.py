@@ -7,19 +7,34 @@ tree is built; entities and DTDs are refused.
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from typing import Any
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
 from xml.parsers import expat
 
 from recon.inspection.findings.findings import EXAMPLES, Finding, not_understood
+from recon.inspection.ledger.forms import HERE, is_name
 from solvers.foundation.errors import ReleaseError
 
 Found = tuple[str, int | None, list[Finding]]
-MOST_NOTES = 200  # characters of comments and processing instructions
+MOST_NOTES = 64  # characters of comments and processing instructions
 TEXTS = frozenset(["Array", "Timestamp", "Annotation", "REAL-Entries", "INT-Entries", "Indices", "Matrix"])
-LONGEST_VALUE = 400  # characters of an attribute
+MOST_MAPPED = 4_096  # characters in tables that map values
+LONGEST_VALUE = 100  # characters of an attribute
+_PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')  # of an array
 DEEPEST = 1_000  # elements inside each other
+FEW = 8
+_SPARSE = ("REAL-Entries", "INT-Entries", "Indices")
 _SUPPRESS = "round or suppress the counts, or leave them out: predictions do not read recordCount of a node"
+
+
+@cache
+def elements() -> Mapping[str, list[str]]:
+    """Return element -> attributes of PMML 4.4, made from its schema (pmml.xsd of dmg.org)."""
+    return cast("Mapping[str, list[str]]", json.loads((HERE / "pmml.json").read_text(encoding="utf-8")))
 
 
 class _Reader:
@@ -36,8 +51,11 @@ class _Reader:
         self.nodes: list[tuple[float | None, bool]] = []  # rows and whether it has children, from the root on
         self.leaves: float | None = 0.0  # rows of the first tree's leaves
         self.root = ""
-        self.extra = 0
+        self.extra = self.mapped = 0
         self.notes = 0
+        self.odd: Counter[str] = Counter()  # characters in elements and attributes that PMML has not
+        self.array = ""  # the text of the array that is read
+        self.entries = 0  # that it should have
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition(":")[2]
@@ -48,7 +66,7 @@ class _Reader:
             raise ReleaseError(f"the XML is nested more than {DEEPEST:,} deep")
         if "Extension" in self.above:
             self.extra += sum(map(len, attributes.values()))
-        self.notes += sum(len(v) for v in attributes.values() if len(v) > LONGEST_VALUE)
+        self._form(name, attributes, inside)
         if name == "Application":
             self.by = attributes.get("name", "")
         elif name == "DataField":
@@ -65,6 +83,20 @@ class _Reader:
             self.count[name] += "size" in attributes if name == "Cluster" else 1
         if name == "Node" and self.rows is None:
             self._node(attributes)
+
+    def _form(self, name: str, attributes: dict[str, str], inside: set[str]) -> None:
+        """Count what has no place in PMML: elements, attributes, values longer than names."""
+        if name in {"Array", *_SPARSE}:
+            self.array, self.entries = "", int(_number(attributes.get("n", "")) or 0)
+        if inside & {"InlineTable", "Extension"}:
+            return
+        known = elements().get(name)
+        for key, value in attributes.items():
+            mine = known is not None and (key in known or key.partition(":")[0] in {"xmlns", "xsi", "xml"})
+            if not mine or not is_name(value, LONGEST_VALUE):
+                self.odd[f"{name}/@{key}"] += len(value)
+        if known is None:
+            self.odd[name] += 1
 
     def _node(self, attributes: dict[str, str]) -> None:
         """Enter a node of the first tree: its root says how many rows there are, or its leaves do."""
@@ -88,16 +120,33 @@ class _Reader:
                 self.count[holder] += 1
 
     def text(self, data: str) -> None:
+        last = self.above[-1] if self.above else ""
         if "Extension" in self.above:
             self.extra += len(data.strip())
-        elif "InlineTable" not in self.above and not (self.above and self.above[-1] in TEXTS):
+        elif "InlineTable" in self.above:
+            if "row" not in self.above:
+                self.notes += len(data.strip())
+            elif not {"ModelVerification", "TrainingInstances"} & set(self.above):
+                self.mapped += len(data.strip())
+        elif last in TEXTS and last in {"Array", *_SPARSE}:
+            self.array += data
+        elif last and last not in elements():
+            self.odd[last] += len(data)
+        else:
             self.notes += len(data.strip())
 
     def beside(self, *parts: str) -> None:
         self.notes += sum(len(part.strip()) for part in parts)
 
     def end(self, tag: str) -> None:
-        if self.above.pop() == "Node" and self.nodes and self.rows is None:
+        last = self.above.pop()
+        if last in {"Array", *_SPARSE}:
+            parts = _PARTS.findall(self.array)
+            long = sum(len(part) for part in parts if len(part) > LONGEST_VALUE)
+            if long or (self.entries and len(parts) > self.entries):
+                self.odd[last] += max(long, len(self.array))
+            self.array = ""
+        if last == "Node" and self.nodes and self.rows is None:
             self._left()
 
 
@@ -174,6 +223,9 @@ def _findings(reader: _Reader) -> list[Finding]:
              "the training rows of every cluster", "remove the attribute size")  # fmt: skip
     if reader.extra:
         found.append(not_understood("Extension", reader.extra, "extensions, which each program writes for itself,"))
+    odd = {path: size for path, size in reader.odd.items() if size > 1 or len(reader.odd) > FEW}
+    odd |= {"InlineTable": reader.mapped} if reader.mapped > MOST_MAPPED else {}
+    found += [not_understood(path[:80], size, "XML") for path, size in odd.items()]
     if reader.notes > MOST_NOTES:
         found.append(not_understood("(comments)", reader.notes, "comments and instructions"))
     return found

@@ -39,6 +39,11 @@ class Known:
         """Return whether it had one entry per training row."""
         return any("n" in shape for shape in self.shapes)
 
+    def per_column(self) -> bool:
+        """Return whether every list or array that it had has one entry per column."""
+        flat = [shape[0] for shape in self.shapes if len(shape) == 1]
+        return bool(flat) and set(flat) == {"d"}
+
     def bound(self, columns: int, classes: int, members: int) -> int:
         """Return the most bytes that are harmless for so many columns and classes: those of the fits, in proportion."""
         if self.same is None:
@@ -87,7 +92,9 @@ def known(kind: str, attribute: str) -> Known | None:
 def decided(kind: str, attribute: str) -> Decision | None:
     """Return the decision by hand on an attribute of a class, None where there is none."""
     found = _decisions()
-    one = found.get((kind, attribute)) or found.get((kind, EVERY))
+    every = known(kind, attribute) is not None or attribute.startswith("(") or kind.startswith("numpy.")
+    every = every or not is_known_class(kind)
+    one = found.get((kind, attribute)) or (found.get((kind, EVERY)) if every else None)
     if one is None and is_known_class(kind):
         one = found.get((f"{kind.partition('.')[0]}.{EVERY}", attribute))
     if one is not None:

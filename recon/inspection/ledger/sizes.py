@@ -1,7 +1,8 @@
 """How much a value of a stored graph can hold: its bytes, its texts, its form; objects in it are values by themselves.
 
-What a value counts for is the most that somebody could write there, not what an honest file needs: a truth value holds
-nothing worth naming, a number eight bytes, a long integer its bytes, a text its characters in UTF-8, keys as values.
+What a value counts for is the most that somebody could write there, not what an honest file needs: a number eight
+bytes, a long integer its bytes, a text its characters in UTF-8, a name its own, keys as values; a truth value by itself
+holds nothing worth naming, in a list or dict (labels of rows may be one) a byte.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from recon.stored.objects.arrays import extra_bytes, is_scalar
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
 
@@ -23,7 +25,16 @@ def size_of(value: Any) -> int:
 
     A value that stands in several places counts once. Iterative, linear in what there is.
     """
-    return sum(map(_plain, _plain_parts(value)))
+    if not has_parts(value):
+        return _plain(value)
+    return sum(map(size_in_list, _plain_parts(value)))
+
+
+def size_in_list(value: Any) -> int:
+    """Return the bytes that a plain value counts for where others stand beside it: at least one."""
+    if isinstance(value, Name):
+        return len(str(value))
+    return 0 if isinstance(value, Thing) and not is_scalar(value) else max(1, _plain(value))
 
 
 def _plain_parts(value: Any) -> Iterator[Any]:
@@ -54,8 +65,12 @@ def parts_of(value: Any) -> list[Any]:
 
 def _plain(value: Any) -> int:
     """Return the bytes that one plain value counts for."""
-    if value is None or isinstance(value, (bool, Name, Thing)):
+    if value is None or isinstance(value, (bool, Name)):
         return 0
+    if isinstance(value, Thing):
+        if not is_scalar(value):
+            return 0
+        return max(NUMBER, *(len(one) for one in value.args if isinstance(one, (str, bytes)))) + extra_bytes(value)
     if isinstance(value, int):
         return max(NUMBER, (value.bit_length() + 7) // 8)
     if isinstance(value, (float, np.floating, np.integer)):
@@ -92,7 +107,7 @@ def is_small(value: Any) -> bool:
     if isinstance(value, (str, bytes)):
         return size_of(value) <= NUMBER
     if isinstance(value, _PARTS):
-        return not any(_plain(one) for one in parts_of(value) if not has_parts(one))
+        return not any(size_in_list(one) for one in parts_of(value) if not has_parts(one))
     return isinstance(value, int) and value.bit_length() <= 8 * NUMBER
 
 

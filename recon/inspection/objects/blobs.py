@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from recon.inspection.findings.findings import Finding
-from recon.inspection.ledger.attributes import class_key, decided, known
-from recon.inspection.ledger.sizes import NUMBER
+from recon.inspection.objects.entries import LONGEST_NAME, explained
 from recon.inspection.objects.traversal import Place
 from recon.stored.objects.things import Thing
 
+MOST_COLUMNS = 1 << 32  # above what numbers of columns and rows are
 DEEPEST = 3  # files inside files
 MAX_OPENED = 1_000  # of one file; the others are told with their bytes
 MIN_SHARE = 1 << 20  # bytes that one of them may unpack to
@@ -30,7 +30,13 @@ def is_rule_list(root: Any) -> bool:
         return False
     known = {"antecedents", "prediction", "train_labels"}
     texts = root["f"] if isinstance(root["f"], list) else []
-    return all(isinstance(r, dict) and set(r) <= known for r in root["r"]) and all(isinstance(t, str) for t in texts)
+    held = [one for rule in root["r"] if isinstance(rule, dict) for one in rule.values()]
+    numbers = [one for value in held for one in (value if isinstance(value, list) else [value])]
+    return (
+        all(isinstance(rule, dict) and set(rule) <= known for rule in root["r"])
+        and all(isinstance(one, (bool, int)) and abs(one) < MOST_COLUMNS for one in numbers)
+        and all(isinstance(t, str) and len(t) <= LONGEST_NAME for t in texts)
+    )
 
 
 def blob_findings(places: Sequence[Place], look_inside: LookInside, memory: int, depth: int = 0) -> list[Finding]:
@@ -48,17 +54,6 @@ def blob_findings(places: Sequence[Place], look_inside: LookInside, memory: int,
     for number, (path, raw) in enumerate(blobs.values()):
         found += look_inside(bytes(raw), path, min(memory, share), depth if number < MAX_OPENED else DEEPEST)
     return found
-
-
-def explained(place: Place) -> int:
-    """Return how many bytes of a place the table or a decision explains, whatever they are; 0 without one."""
-    if place.owner is None:
-        return 0
-    kind = class_key(place.owner)
-    decision = decided(kind, place.attribute)
-    if decision is not None and decision.most:
-        return decision.bound(1, 1, 1)
-    return NUMBER if known(kind, place.attribute) is not None else 0
 
 
 def _blobs(place: Place) -> Iterator[tuple[str, bytes | bytearray]]:

@@ -12,13 +12,39 @@ from recon.inspection.findings.findings import Finding, Level, without_numbers
 from recon.inspection.findings.severity import About
 from recon.inspection.ledger.attributes import class_key, decided, known, names
 from recon.inspection.ledger.entries import Entry, Status
-from recon.inspection.ledger.sizes import has_parts, is_small, parts_of, size_of, texts_of
+from recon.inspection.ledger.sizes import NUMBER, has_parts, is_small, parts_of, size_in_list, size_of, texts_of
 from recon.inspection.objects.generic import MIN_ROWS, row_finding
 from recon.inspection.objects.traversal import Place, described, is_sparse, shape_of
-from recon.stored.objects.arrays import padding_bytes
+from recon.stored.objects.arrays import is_scalar, padding_bytes
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
 
+_SEVERAL = (list, tuple, set, frozenset)
+_LISTED = (*_SEVERAL, str, int)
+MIN_BLOB = 512  # bytes that may be a file inside a file; what is shorter is a number or a text like others
+# What the state of a generator of numpy is made of, and the bytes of its numbers beside those of MT19937's words.
+_STATE = frozenset(
+    [
+        "bit_generator",
+        "state",
+        "key",
+        "pos",
+        "has_gauss",
+        "gauss",
+        "inc",
+        "has_uint32",
+        "uinteger",
+        "entropy",
+        "spawn_key",
+        "pool_size",
+        "pool",
+        "counter",
+        "n_children_spawned",
+        "buffer",
+        "buffer_pos",
+    ]
+)
+_GENERATOR = 160
 LONGEST = 40  # characters of a text that is an option or a name
 LONGEST_NAME = 64  # characters of the name of a column or class
 _COLUMNS = ("n_features_in_", "_n_features", "n_features_")
@@ -42,6 +68,9 @@ class Held:
     extra: int = 0  # of them, beside what the values are: nothing explains them
     small: bool = True
     texts: set[str] = field(default_factory=set)
+    lists: bool = False  # a list, a text or a long number stands inside of a list or dict of it
+    beside: bool = False  # a value of a kind stands in it that no attribute about columns, labels or sizes has
+    keys: set[str] = field(default_factory=set)  # of dicts inside of it
 
     @property
     def widest(self) -> Place:
@@ -50,20 +79,24 @@ class Held:
 
 
 def object_entries(
-    places: Sequence[Place], told: Mapping[int, Said], bounded: set[int], rows: set[int], read_whole: bool = False
-) -> tuple[list[Entry], list[Finding]]:
+    places: Sequence[Place], told: Mapping[int, Said], bounded: Mapping[int, int], rows: set[int],
+    read_whole: bool = False,
+) -> tuple[list[Entry], list[Finding]]:  # fmt: skip
     """Return the entries of a graph, and findings on what has one entry per training row.
 
     One entry per class, attribute and status: paths that differ in numbers only are one. `told`: by the id of a place,
-    the status, what it is about and why, where a rule says so, `bounded` those of names and seeds; `rows`: possible
-    numbers of training rows; `read_whole`: plain values that a reader has read to the end.
+    the status, what it is about and why, where a rule says so; `bounded`: of names and seeds, the most bytes that one
+    of them has; `rows`: possible numbers of training rows; `read_whole`: plain values that a reader has read to the
+    end.
     """
     groups: dict[tuple[Any, ...], list[Entry]] = {}
     found: list[Finding] = []
     free: set[str] = set()
     for held in held_attributes(places):
         said = told.get(id(held.first)) or _status(held, free, read_whole)
-        if id(held.first) in bounded and not _is_bounded(held):
+        if id(held.first) in bounded and not _is_bounded(held, bounded[id(held.first)]):
+            said = TOO_MUCH
+        if said[0] == "unused" and said[1] != "rows" and not _is_grave(told, held) and _has_more(held):
             said = TOO_MUCH
         if held.extra:
             said = ("unknown", "", "bytes beside what the values are")
@@ -94,24 +127,31 @@ def held_attributes(places: Sequence[Place]) -> Iterable[Held]:
                 continue
             met.add(id(value))
         extra = place.extra + (padding_bytes(value) if isinstance(value, np.ndarray) else 0)
-        size = own_size(value)
+        size = own_size(value, place)
         if one.largest is None or (size and size > one.most):
             one.largest, one.most = place, size
         one.bytes += size
+        one.lists = one.lists or (
+            place.nested and isinstance(value, _LISTED) and not is_small(value) and not _is_of_array(place)
+        )
+        one.beside = one.beside or _is_beside(place, size)
+        if place.nested and isinstance(value, dict):
+            one.keys.update(map(str, value))
         one.extra += extra
         one.small = one.small and (isinstance(value, Thing) or is_small(value)) and not extra
         one.texts.update(_own_texts(value))
     return found.values()
 
 
-def own_size(value: Any) -> int:
+def own_size(value: Any, place: Place | None = None) -> int:
     """Return the bytes of a value of a walk, without the values in it that the walk goes on to, and without blobs."""
     if isinstance(value, Thing):
         if is_sparse(value):
             return sum(map(size_of, value.attributes.values()))
-        given = [v for v in (*value.args, *value.kwargs.values()) if not isinstance(v, (bytes, bytearray))]
-        return sum(size_of(v) for v in given if _is_plain(v)) + sum(map(size_of, value.kwargs))
-    if isinstance(value, (bytes, bytearray)) or is_model_text(value):
+        given = [v for v in (*value.args, *value.kwargs.values()) if not is_blob(v, place)]
+        size = sum(size_of(v) for v in given if _is_plain(v)) + sum(map(size_of, value.kwargs))
+        return max(NUMBER, size) if size else 0
+    if is_blob(value, place):
         return 0
     parts = parts_of(value)
     if not parts:
@@ -119,24 +159,46 @@ def own_size(value: Any) -> int:
     if isinstance(value, dict):
         inner = list(value.values())
         keys = sum(map(size_of, value))
-        return keys + (_plain_size(inner) if all(map(_is_plain, inner)) else 0)
-    return _plain_size(parts) if all(map(_is_plain, parts)) or isinstance(value, (set, frozenset)) else 0
+        return keys + (_plain_size(inner, place) if all(map(_is_plain, inner)) else 0)
+    return _plain_size(parts, place) if all(map(_is_plain, parts)) or isinstance(value, (set, frozenset)) else 0
 
 
-def _plain_size(parts: list[Any]) -> int:
-    return sum(size_of(p) for p in parts if not (isinstance(p, (bytes, bytearray)) or is_model_text(p)))
+def _plain_size(parts: list[Any], place: Place | None) -> int:
+    return sum(size_in_list(p) for p in parts if not is_blob(p, place))
 
 
-def is_model_text(value: Any) -> bool:
-    """Return whether a text is a model of LightGBM, which is opened and told by itself."""
+def is_blob(value: Any, place: Place | None = None) -> bool:
+    """Return whether a value is opened and told by itself: bytes that nothing explains, a model of LightGBM as text."""
+    if isinstance(value, (bytes, bytearray)):
+        return place is None or len(value) > explained(place)
     return isinstance(value, str) and value.startswith("tree\n") and "feature_infos=" in value
+
+
+def explained(place: Place) -> int:
+    """Return how many bytes of a place the table or a decision explains, whatever they are; 0 without one."""
+    if place.owner is None:
+        return 0
+    if _is_of_array(place):
+        return MIN_BLOB
+    kind = class_key(place.owner)
+    decision = decided(kind, place.attribute)
+    if decision is not None and decision.most:
+        return min(decision.bound(1, 1, 1), MIN_BLOB)
+    return NUMBER if known(kind, place.attribute) is not None else 0
+
+
+def _is_of_array(place: Place) -> bool:
+    """Return whether a place is in what an array with a mask was made of."""
+    above = place.above
+    near = [one.value for one in (above, above.above if above else None) if one is not None]
+    return any(isinstance(value, Thing) and value.class_name == "MaskedArray" for value in near)
 
 
 def _is_plain(value: Any) -> bool:
     return (
         value is None
         or isinstance(value, (bool, int, float, complex, str, bytes, Name))
-        or (isinstance(value, Thing) and value.callable.name == "scalar" and value.callable.module.startswith("numpy."))
+        or (isinstance(value, Thing) and is_scalar(value))
     )
 
 
@@ -144,7 +206,7 @@ def _own_texts(value: Any) -> Iterator[str]:
     """Yield the texts and names of a value of a walk, without those of values that the walk goes on to."""
     if isinstance(value, Thing):
         yield from (t for v in value.args if isinstance(v, (str, Name)) for t in texts_of(v))
-    elif not is_model_text(value):
+    elif not is_blob(value):
         yield from texts_of([one for one in parts_of(value) if not has_parts(one)] if has_parts(value) else value)
 
 
@@ -158,6 +220,9 @@ def _status(held: Held, free: set[str], read_whole: bool) -> Said:
     decision, fits = decided(kind, attribute), known(kind, attribute)
     if empty and (decision is not None or fits is not None or not isinstance(value, (bool, type(None)))):
         return HOLDS_NOTHING
+    plain = fits is not None and fits.same is not None and not fits.shapes and not (decision and decision.most)
+    if plain and held.widest.shape and held.bytes > NUMBER:  # a list where fits have a number or an object
+        return TOO_MUCH
     if decision is not None and decision.about and decision.about != "listed":
         return "unused", decision.about, decision.why
     if decision is None and (fits is None or (fits.same is False and not fits.per_row())):
@@ -168,6 +233,8 @@ def _status(held: Held, free: set[str], read_whole: bool) -> Said:
     most = decision.bound(*sizes) if decision is not None else fits.bound(*sizes) if fits is not None else 0
     numbers = held.bytes - sum(map(_length, held.texts))
     if decision is not None and decision.about == "listed":
+        if held.first.owner is not None and held.first.owner.kind.startswith("numpy."):
+            return ("unused", "", decision.why) if _is_generator(held) else TOO_MUCH
         fitting = held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
         return ("unused", "", decision.why) if fitting else TOO_MUCH
     if numbers > most or not _texts_fit(held, fits.texts if fits else frozenset(), free):
@@ -175,10 +242,66 @@ def _status(held: Held, free: set[str], read_whole: bool) -> Said:
     return "harmless", "", decision.why if decision is not None else "the same whatever the rows are"
 
 
-def _is_bounded(held: Held) -> bool:
-    """Return whether names and seeds are no more and no longer than those of honest models."""
+def _columns(place: Place) -> int:
+    """Return the number of columns of the model that a place belongs to; what no model has where it is not known."""
+    found = _sizes_of(place)[0]
+    return found if found > 1 else MOST_SIZE
+
+
+def _is_beside(place: Place, size: int) -> bool:
+    """Return whether a value of so many bytes is of a kind that attributes about columns, labels and sizes do not have.
+
+    Sets, slices, objects that are called with values, keys that are no texts; inside of a list records, bytes, and
+    lists of lists.
+    """
+    value, above = place.value, place.above
+    if isinstance(value, (set, frozenset, slice)) or (isinstance(value, Thing) and size and not is_sparse(value)):
+        return not (_is_of_array(place) or (isinstance(value, Thing) and value.class_name == "MaskedArray"))
+    if not place.nested or above is None or _is_of_array(place):
+        return False
+    if isinstance(value, dict):
+        return not all(isinstance(key, str) for key in value)
+    if isinstance(value, (list, tuple)):
+        return bool(value) and above.nested and isinstance(above.value, (list, tuple))
+    return isinstance(value, (bytes, bytearray)) or (isinstance(value, np.ndarray) and bool(value.dtype.names))
+
+
+def _has_more(held: Held) -> bool:
+    """Return whether an attribute has values of other kinds in it than it should have, or keys that no fit has."""
+    owner, value = held.first.owner, held.first.value
+    if owner is None:
+        return held.beside or held.lists
+    if owner.kind.startswith("numpy."):
+        return False
+    fits, decision = known(class_key(owner), held.first.attribute), decided(class_key(owner), held.first.attribute)
+    entries = value.size if isinstance(value, np.ndarray) else len(value) if isinstance(value, _SEVERAL) else 0
+    each = (decision is not None and decision.most == "d") or (fits is not None and fits.per_column())
+    return (
+        held.beside
+        or (held.lists and not (decision is not None and decision.most))
+        or (each and entries > _columns(held.first))
+        or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME)
+        or bool(fits is not None and fits.same is None and held.keys - fits.texts)
+    )
+
+
+def _is_grave(told: Mapping[int, Said], held: Held) -> bool:
+    """Return whether a rule tells that rows or labels of rows stand in an attribute, whatever else is in it."""
+    return told.get(id(held.first), NOT_KNOWN)[1] == "rows"
+
+
+def _is_generator(held: Held) -> bool:
+    """Return whether an attribute is the state of a generator of numpy: its parts, and no number longer than theirs."""
+    state = held.widest.value
+    twister = isinstance(state, np.ndarray) and state.dtype == np.uint32 and state.shape == (624,)
+    size = held.bytes - sum(map(_length, held.texts | held.keys)) - (state.nbytes if twister else 0)
+    return size <= _GENERATOR and held.keys <= _STATE and all(len(t) <= LONGEST for t in held.texts)
+
+
+def _is_bounded(held: Held, each: int) -> bool:
+    """Return whether names and seeds are no more and no longer than those of honest models: `each` bytes at most."""
     columns, classes, members = _sizes_of(held.first)
-    most = LONGEST_NAME * max(MOST_TEXTS, columns, classes, members)
+    most = each * max(1 if each == NUMBER else MOST_TEXTS, columns, classes, members)
     return held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
 
 
@@ -220,7 +343,7 @@ def _entry(held: Held, said: Said, told: bool) -> Entry:
     status, about, why = said
     place = held.first
     level: Level | None = None if told or status != "unused" else "high" if about == "rows" else "info"
-    small = status == "unknown" and held.small
+    small = status == "unknown" and held.small and held.bytes <= NUMBER
     return Entry(place.path, status, described(place.value), held.bytes + held.extra, level, about, why, 1, small)
 
 

@@ -140,8 +140,6 @@ def table_finding(place: Place) -> Finding | None:
         return _finding(
             place, "unknown", "series", "a column with a name for each value: of rows, or of groups of them"
         )
-    if value.class_name.endswith("Index"):
-        return _finding(place, "info", "index", "the labels of a table's rows or columns")
     return None
 
 

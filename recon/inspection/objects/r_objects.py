@@ -209,7 +209,7 @@ SHORT = 4  # entries of a constant in code
 _VECTORS = frozenset(["integer", "double", "logical", "complex", "raw", "character", "text"])
 _CODE = frozenset(["call", "closure", "code", "promise"])
 _LEVELS = frozenset(["xlevels", "ylevels"])  # attributes of rpart's models
-_FORM = frozenset(["names", "dim", "dimnames", "class", "levels", "row.names", "tsp", "comment"])  # of a vector
+_FORM = frozenset(["names", "dim", "dimnames", "class", "levels", "row.names", "tsp"])  # of a vector
 
 
 def r_findings(data: bytes, memory: int) -> Found:
@@ -266,6 +266,7 @@ def _vectors(root: RObject, known: dict[str, tuple[Level, str]]) -> Iterator[_Ve
         one = replace(one, part=part)
         if one.told or ("data.frame" in part.classes and part.values):
             yield one
+            stack.extend(_notes(one))
             continue
         if part.kind in _VECTORS or part.kind == "unknown":
             yield one
@@ -278,9 +279,13 @@ def _below(one: _Vector, root: RObject, known: dict[str, tuple[Level, str]]) -> 
     inside = f"environment {one.path}" if part.kind == "environment" else one.kept
     code = (one.code or part.kind in _CODE) and part.kind != "environment"
     aggregate = one.aggregate and part.kind != "environment"
+    known_names = _symbols(root) if one.path == _XLEVELS else _INNER.get(one.path) if one.aggregate else None
     for name, value in part.attributes.items():
-        form = (name in _FORM and part.kind != "environment") or (part is root and name in _LEVELS)
-        yield _Vector(f'attr({one.path}, "{name}")', value, one.top, inside, "", code, aggregate or form)
+        form = (part.kind != "environment" and _is_form(name, value, part)) or (part is root and name in _LEVELS)
+        path = f'attr({one.path}, "{name}")'
+        mine = form or (aggregate and name in _OF_TERMS)
+        of_code = code and (form or name in _OF_TERMS)
+        yield _Vector(path, value, one.top if form or of_code else path, inside, "", of_code, mine)
     for number, (name, value) in enumerate(part.parts):
         path = one.path if part.kind == "promise" else _step(one.path, name, number)
         top = path if part is root else one.top
@@ -288,10 +293,76 @@ def _below(one: _Vector, root: RObject, known: dict[str, tuple[Level, str]]) -> 
             yield _Vector(path, value, path if name else top, inside)
             continue
         told = name if name in known and value.kind != "nothing" and (part is root or name in _NESTED) else ""
+        if known_names is not None and name not in known_names:
+            yield _Vector(path, value, path, inside)
+            continue
         mine = aggregate or (part is root and bool(known) and name in _AGGREGATES)
         yield _Vector(path, value, top, inside, told, code, mine)
 
 
+# Names in lists of rpart's models: what else stands in them somebody has put there.
+_INNER = {
+    "m$control": frozenset(["minsplit", "minbucket", "cp", "maxcompete", "maxsurrogate", "usesurrogate",
+                            "surrogatestyle", "maxdepth", "xval"]),
+    "m$functions": frozenset(["summary", "print", "text"]),
+    "m$parms": frozenset(["prior", "loss", "split", "shrink", "method"]),
+}  # fmt: skip
+_XLEVELS = 'attr(m, "xlevels")'
+
+
+def _symbols(root: RObject) -> frozenset[str] | None:
+    """Return the symbols in a model's terms, among them the names of its columns; None without terms."""
+    stack = [one for name, one in root.parts if name == "terms"]
+    if not stack:
+        return None
+    found, met = set[str](), set[int]()
+    while stack:
+        one = stack.pop()
+        if id(one) in met or one.kind in {"environment", "namespace"}:
+            continue
+        met.add(id(one))
+        found |= {one.values} if one.kind == "symbol" and isinstance(one.values, str) else set()
+        stack += [*one.attributes.values(), *(part for _, part in one.parts)]
+        stack += [one.values] if one.kind == "reference" else []
+    return frozenset(found)
+
+
+def _notes(told: _Vector) -> Iterator[_Vector]:
+    """Yield what stands in the attributes of a part that a finding tells, and has no place there."""
+    stack = [(told.path, told.part)]
+    while stack:
+        path, part = stack.pop()
+        for name, value in part.attributes.items():
+            if not _is_form(name, value, part) and name not in _OF_TERMS:
+                mine = f'attr({path}, "{name}")'
+                yield _Vector(mine, value, mine)
+        stack += [(_step(path, name, i), value) for i, (name, value) in enumerate(part.parts) if part.kind == "list"]
+
+
+def _is_form(name: str, value: RObject, part: RObject) -> bool:
+    """Return whether an attribute says the form of a vector or list, and no more than that."""
+    size = len(part.values) if hasattr(part.values, "__len__") else 0
+    if value.attributes or name not in _FORM:
+        return False
+    if name == "dimnames":
+        dim = part.attributes.get("dim")
+        sides = dim.values.tolist() if dim is not None and dim.kind == "integer" else [size]
+        parts = [one.values for _, one in value.parts if one.kind == "character"]
+        plain = all(one.kind in {"character", "nothing"} and not one.attributes for _, one in value.parts)
+        return plain and all(len(one) <= max(sides) for one in parts)
+    entries = len(value.values) if hasattr(value.values, "__len__") else 0
+    most = {"names": size, "dim": 4, "tsp": 3, "class": 8}.get(name, MOST)
+    kinds = {"dim": ("integer",), "tsp": ("double",), "row.names": ("integer", "character")}.get(name, ("character",))
+    if name == "row.names":
+        columns = [one.values for _, one in part.parts if hasattr(one.values, "__len__")]
+        most = max((len(one) for one in columns), default=2) if columns else 2
+        most = max(most, 2)
+    return entries <= most and value.kind in kinds
+
+
+_OF_TERMS = frozenset(["variables", "factors", "term.labels", "order", "intercept", "response", ".Environment",
+                       "predvars", "dataClasses", "terms", "assign", "contrasts", "scaled:center", "scaled:scale",
+                       "gradient", "nobs", "df", "srcref", "wholeSrcref", "srcfile"])  # fmt: skip
 _NESTED = frozenset(["terminal.class.counts"])  # known parts that do not stand right in the model
 
 

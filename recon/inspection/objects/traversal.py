@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recon.files.budget import current
-from recon.stored.objects.arrays import extra_bytes, resolve
+from recon.stored.objects.arrays import extra_bytes, is_scalar, resolve
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
@@ -153,7 +153,11 @@ def _seen_as(value: Thing) -> Any:
     if value.class_name in _MAPPINGS:
         return value
     library = value.callable.module.partition(".")[0]
-    return resolve(value) if value.how == "reduce" and library in {"numpy", "builtins", "_codecs"} else value
+    return (
+        resolve(value)
+        if value.how == "reduce" and library in {"numpy", "builtins", "__builtin__", "_codecs"}
+        else value
+    )
 
 
 def _below(place: Place) -> list[Place]:
@@ -179,9 +183,7 @@ def _below(place: Place) -> list[Place]:
 
 def _is_plain(value: Any) -> bool:
     """Return whether a value is a number or text, numpy's among them."""
-    return isinstance(value, _SCALARS) or (
-        isinstance(value, Thing) and value.callable.name == "scalar" and value.callable.module.startswith("numpy.")
-    )
+    return isinstance(value, _SCALARS) or (isinstance(value, Thing) and is_scalar(value))
 
 
 def _inside(
@@ -193,8 +195,11 @@ def _inside(
 
 def _parts(place: Place, thing: Thing) -> list[Place]:
     """Return the attributes and items of a Thing, and what it would be called with where that says anything."""
+    masked = thing.class_name == "MaskedArray" and place.owner is not None  # an array: what it stands in says of what
 
     def part(name: str, value: Any) -> Place:
+        if masked:
+            return _inside(place, f".{name}", (name,), value, place.owner, place.attribute)
         return Place(place, (name,), f".{name}", thing, name, value, depth=place.depth + 1)
 
     found = [part(str(k), v) for k, v in thing.fields().items()]

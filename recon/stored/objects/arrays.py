@@ -138,7 +138,7 @@ def _children(node: Any) -> list[Any]:
     what = str(node.callable)
     if what in _MAPPINGS:
         return [*node.args, *node.pairs.keys(), *node.pairs.values()]
-    return list(node.args) if _is_plain(node) or _is_scalar(node) else []
+    return list(node.args) if _is_plain(node) or is_scalar(node) else []
 
 
 def _is_plain(thing: RawThing) -> bool:
@@ -147,7 +147,8 @@ def _is_plain(thing: RawThing) -> bool:
     return known and thing.how == "reduce" and not thing.built
 
 
-def _is_scalar(thing: RawThing) -> bool:
+def is_scalar(thing: RawThing) -> bool:
+    """Return whether an object that was not built is a number of numpy."""
     return thing.callable.name == "scalar" and thing.callable.module.startswith("numpy.") and thing.how == "reduce"
 
 
@@ -205,7 +206,7 @@ class _Resolver:
         found: Any = node
         if is_array(node):
             found = _from_thing(node)
-        elif _is_scalar(node):
+        elif is_scalar(node):
             dtype = to_dtype(node.args[0]) if len(node.args) == 2 else None
             found = self.of(node.args[1]) if dtype is not None and dtype.kind == "O" else _scalar(node)
         elif is_dtype(node):
@@ -298,7 +299,7 @@ def extra_bytes(thing: RawThing) -> int:
     elif is_array(thing):
         bare = bare and len(args) == 3 and args[1] == (0,) and raw_bytes(args[2]) == b"b" and len(thing.state) <= 5
         dtype = thing.state[2] if len(thing.state) == 5 else thing.state[1]
-    elif _is_scalar(thing):
+    elif is_scalar(thing):
         bare, dtype = bare and not thing.built, args[0] if args else None
     elif is_dtype(thing):
         dtype = thing
@@ -313,6 +314,7 @@ def dtype_extra(dtype: Any) -> int:
         return 0
     state = dtype.state if isinstance(dtype.state, tuple) else ()
     total = 0 if dtype.is_bare() and len(dtype.args) <= 3 else weight(dtype)
+    total += weight(dtype.state) if not isinstance(dtype.state, tuple) else 0  # a dict that was put in its place
     if len(state) > 8 and not (isinstance(dtype.args[0], str) and dtype.args[0][:1] in {"M", "m"}):
         total += weight(state[8:])
     names, fields = (state[3], state[4]) if len(state) > 4 else (None, None)
@@ -360,8 +362,10 @@ def weight(value: Any, met: set[int] | None = None) -> int:
     met = set() if met is None else met
     while stack:
         one = stack.pop()
-        if id(one) in met or one is None or isinstance(one, (bool, float, complex)):
-            total += 8 * isinstance(one, (float, complex))
+        if one is None or isinstance(one, (bool, float, complex)):
+            total += 8 if isinstance(one, (float, complex)) else 1
+            continue
+        if id(one) in met:
             continue
         met.add(id(one))
         if isinstance(one, (str, bytes, bytearray)):

@@ -85,6 +85,7 @@ class Booster:
     tables: int = 0
     borders: int = 0
     more: tuple[str, ...] = field(default=())
+    stated: dict[str, str] = field(default_factory=dict)  # texts about the training, of a .cbm file
 
 
 def looks_like_cbm(head: bytes) -> bool:
@@ -128,7 +129,7 @@ def cbm_booster(data: bytes, memory: int = MEMORY) -> Booster:
     return Booster(
         "CatBoost, .cbm", names, named, tuple(columns), tuple(cbm_trees(core, splits)),
         parsed(stated.get("params")), parsed(stated.get("class_params")), cbm_bias(core), len(data) - 8 - size, borders,
-        tuple(root.texts(3)),
+        tuple(root.texts(3)), stated,
     )  # fmt: skip
 
 

@@ -1,0 +1,182 @@
+"""The form of JSON documents of each kind: what keys there are, of which types, and which lists go together in length.
+
+`documents.json` is made by tests/golden/harmless/documents.py from models that libraries wrote. What a document has
+beside its form is not understood: other keys, other types, longer texts, lists longer than those beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from recon.inspection.ledger.entries import Entry, Ledger
+
+HERE = Path(__file__).parent
+NAME = 64  # characters of the name of a column, class or parameter
+NUMBER = 8  # bytes
+FEW = 8  # entries of a list that goes with no other
+INNER = frozenset(["left_child", "right_child", "children", "left", "right"])  # nodes inside nodes
+# Maps whose keys are names of columns or parameters, and what a finding of its own tells wholly.
+NAMED = frozenset(["feature_infos", "feature_importances", "parameters", "xlevels", "variable.importance", "params",
+                   "monotone_constraints", "learn_best_error", "test_best_error", "*history"])  # fmt: skip
+TOLD = {"rpart": (".y", ".where", ".x", ".model")}
+OPAQUE = frozenset(["ctr_data"])
+_LISTED = re.compile(r"-?\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
+_MANY = 4
+_WORDS = re.compile(r"[a-z_]{1,40}")  # a key that holds no number
+
+
+@cache
+def forms() -> Mapping[str, Any]:
+    """Return kind -> (path -> types and the most characters or entries, path -> groups of lists) of the made table."""
+    return cast("Mapping[str, Any]", json.loads((HERE / "documents.json").read_text(encoding="utf-8")))
+
+
+def letter(value: Any) -> str:
+    """Return the type of a value: null or truth value, number (also as text), text, list or dict."""
+    if value is None or isinstance(value, bool):
+        return "b"
+    if isinstance(value, (int, float)):
+        return "n"
+    if isinstance(value, str):
+        return "n" if number_of(value) is not None else "t"
+    return "l" if isinstance(value, list) else "d"
+
+
+def number_of(text: str) -> float | None:
+    """Return the number that a text is, None of all others."""
+    try:
+        return float(text.strip("[]")) if len(text) <= 30 else None
+    except ValueError:
+        return None
+
+
+def below(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the values right in a dict or list with their paths in the form.
+
+    Indexes are `*`, nodes inside nodes have the path of their root, keys of maps by name are `<name>`.
+    """
+    last = last_of(path)
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield path if key in INNER else f"{path}.{'<name>' if last in NAMED else key}", one
+    elif isinstance(value, list):
+        for one in value:
+            yield f"{path}.*" if not path.endswith(".*") or isinstance(one, list) else path, one
+
+
+def last_of(path: str) -> str:
+    """Return the last step of a path; of entries of a history of losses, that they are."""
+    return "*history" if path.endswith("_history.*") else path.rpartition(".")[2]
+
+
+def lengths(held: Mapping[str, Any]) -> dict[str, int]:
+    """Return the lengths of the lists in a dict (`key[]`), and its whole numbers; those of dicts right in it too."""
+    found: dict[str, int] = {}
+    inner = [("", held), *((f"{key}.", one) for key, one in held.items() if isinstance(one, dict) and key not in NAMED)]
+    for before, one in inner:
+        for key, value in one.items():
+            if before.rstrip(".") in INNER or key in INNER:
+                continue
+            whole = number_of(value) if isinstance(value, str) else value
+            if isinstance(value, list) or (isinstance(value, dict) and key in NAMED):
+                found[f"{before}{key}[]"] = len(value)
+            elif (
+                isinstance(whole, (int, float)) and not isinstance(whole, bool) and 0 <= whole < 1e9 and whole % 1 == 0
+            ):
+                found[before + key] = int(whole)
+    return found
+
+
+def size_of_json(value: Any) -> int:
+    """Return the bytes that a parsed value can hold, keys too. Iterative."""
+    total, stack = 0, [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, dict):
+            total += sum(len(str(key).encode("utf-8", "replace")) for key in one)
+            stack += one.values()
+        elif isinstance(one, list):
+            stack += one
+        elif isinstance(one, str):
+            total += len(one.encode("utf-8", "replace"))
+        elif isinstance(one, int) and not isinstance(one, bool):
+            total += max(NUMBER, (one.bit_length() + 7) // 8)
+        else:
+            total += 1 if one is None or isinstance(one, bool) else NUMBER
+    return total
+
+
+def is_name(text: str, most: int = 0) -> bool:
+    """Return whether a text is no longer than names, or than those of the form, and no list of numbers."""
+    return len(text) <= max(NAME, most) and (len(_LISTED.findall(text)) < _MANY or len(text) <= most)
+
+
+def document_ledger(kind: str, content: Any) -> Ledger:
+    """Return the ledger of parsed JSON of a kind; linear in it."""
+    paths, groups = forms()[kind]
+    known, odd, small = Counter[str](), Counter[str](), Counter[str]()
+    stack = [("", content)]
+    while stack:
+        path, value = stack.pop()
+        types, most = paths.get(path, ("", 0))
+        form, last = letter(value), last_of(path)
+        if path in TOLD.get(kind, ()):
+            known[path] += size_of_json(value)
+        elif form not in types and not (types and (form == "b" or (form in "ld" and not value))):
+            if form == "d" and _WORDS.fullmatch(last) and all(_WORDS.fullmatch(key) for key in value):
+                stack += below(path, value)
+            else:
+                few = form in "bnt" and size_of_json(value) <= NUMBER and _WORDS.fullmatch(last) is not None
+                (small if few else odd)[path] += size_of_json(value)
+        elif last in OPAQUE:
+            known[path] += size_of_json(value)
+        elif form == "t":
+            (known if is_name(value, most) else odd)[path] += size_of_json(value)
+        elif form in "bn":
+            (known if size_of_json(value) <= 4 * NUMBER else odd)[path] += size_of_json(value)
+        elif path.endswith(".*") and form == "l" and len(value) > max(FEW, 2 * most):
+            odd[path] += size_of_json(value)
+        else:
+            stack += below(path, value)
+            if isinstance(value, dict):
+                told = {one for one in TOLD.get(kind, ()) if not path}
+                odd += _longer(
+                    path, {k: v for k, v in value.items() if f".{k}" not in told}, groups.get(path, []), paths
+                )
+                if last in NAMED:
+                    odd[path] += sum(len(key) for key in value if not is_name(str(key)))
+    entries = [Entry(path[1:], "used", "values of the model", size) for path, size in known.items() if path not in odd]
+    entries += [Entry(path[1:], "unknown", "JSON", size, small=True) for path, size in small.items()]
+    return Ledger((*entries, *(Entry(path[1:], "unknown", "JSON", size) for path, size in odd.items() if size)))
+
+
+def _longer(path: str, held: Mapping[str, Any], groups: list[dict[str, int]], paths: Mapping[str, Any]) -> Counter[str]:
+    """Return the bytes of lists in a dict that are longer than those they go with, or than lists by themselves are."""
+    sizes, found = lengths(held), Counter[str]()
+    near = 0  # entries of the longest list that goes with others
+    alone = {key for key in sizes if key.endswith("[]") and "." not in key}
+    for group in groups:
+        mine = {key: sizes[key] - less for key, less in group.items() if key in sizes}
+        if len(mine) > 1:
+            alone -= set(mine)
+            times = Counter(mine.values())
+            right = min(value for value, number in times.items() if number == max(times.values()))
+            near = max(near, *(sizes[key] for key, value in mine.items() if value == right))
+            for key, value in mine.items():
+                if key.endswith("[]") and value > right:
+                    found[f"{path}.{key[:-2]}"] += NUMBER * (value - right)
+    for key in alone:  # losses of every step are as many as there are steps
+        most = paths.get(f"{path}.{key[:-2]}", ("", 0))[1]
+        if (
+            not isinstance(held[key[:-2]], dict)
+            and not key.endswith("_history[]")
+            and sizes[key] > max(FEW, 4 * (near + 1) if near else 2 * most)
+        ):
+            found[f"{path}.{key[:-2]}"] += NUMBER * sizes[key]
+    return found

@@ -1,0 +1,76 @@
+"""Makes recon/inspection/ledger/documents.json from the golden models: the form of JSON documents of each kind.
+
+    python tests/golden/harmless/documents.py
+
+Per kind and path: the types that stand there, the most characters or entries; and which lists of one dict have always
+the same length, but for a constant, as each other or as one of its numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+from recon.inspection.documents.documents import parsed_document
+from recon.inspection.ledger.forms import HERE, OPAQUE, below, lengths, letter
+
+GOLDEN = Path(__file__).parents[1]
+FORMS = ("*.json", "*.ubj", "*.txt", "*.gz", "*.cbm")
+LEFT_OUT = {"inspect", "published"}
+TIMES, DIFFERENT = 3, 2  # so many dicts, and so many lengths, before lists go together
+
+
+def documents():
+    """Yield kind and content of every golden document that libraries wrote."""
+    for form in FORMS:
+        for file in sorted(GOLDEN.rglob(form)):
+            if not LEFT_OUT & set(file.parts):
+                found = parsed_document(file.read_bytes())
+                if found is not None:
+                    yield found
+
+
+def main():
+    """Make the table, and write it."""
+    paths, held = defaultdict(dict), defaultdict(lambda: defaultdict(list))
+    for kind, content in documents():
+        stack = [("", content)]
+        while stack:
+            path, value = stack.pop()
+            form = letter(value)
+            size = len(value) if form in "tl" else 0
+            types, most = paths[kind].get(path, ("", 0))
+            paths[kind][path] = "".join(sorted({*types, form})), max(most, size)
+            if path.rpartition(".")[2] not in OPAQUE and form in "ld":
+                stack += below(path, value)
+            if form == "d":
+                held[kind][path].append(lengths(value))
+    out = {}
+    for kind, forms in paths.items():
+        groups = {}
+        for path, samples in held[kind].items():
+            keys = sorted({key for s in samples for key in s})
+            whole = [key for key in keys if all(key in s for s in samples)]
+            signatures = defaultdict(dict)
+            for key in whole:
+                sizes = [s[key] for s in samples]
+                if len(sizes) >= TIMES and len(set(sizes)) >= DIFFERENT:
+                    signatures[tuple(v - sizes[0] for v in sizes)][key] = sizes[0]
+            mine = list(signatures.values())
+            for key in set(keys) - set(whole):  # of some dicts only: with a group that it has always gone with
+                of = [s for s in samples if key in s]
+                if len(of) >= TIMES and len({s[key] for s in of}) >= DIFFERENT:
+                    for group in mine:
+                        first = min(set(group) & set(whole))
+                        if len({s[key] - s[first] for s in of}) == 1:
+                            group[key] = group[first] + of[0][key] - of[0][first]
+            mine = [g for g in mine if len(g) > 1 and any(k.endswith("[]") for k in g)]
+            if mine:
+                groups[path] = [{k: g[k] for k in sorted(g)} for g in mine]
+        out[kind] = [{p: list(forms[p]) for p in sorted(forms)}, groups]
+    (HERE / "documents.json").write_text(json.dumps(out, separators=(",", ":")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
