@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from solvers.engines import ENGINES, made
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import Answer, CountAnswer
+from solvers.questions.answers import Answer, CountAnswer, DecideAnswer
 from solvers.questions.combined import combined, joined, left_open, left_to_others
 from solvers.questions.engine import Engine
 from solvers.questions.query import (
@@ -171,6 +171,7 @@ def in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[En
                 raise
             trail.append(f"{engine.name}: {error}")
             continue
+        found = no_worse(release, rest, found)
         if found.status == "unknown":
             trail += [f"{engine.name}: {line}" for line in found.trail or (NOTHING,)]
             best = best or found
@@ -183,6 +184,15 @@ def in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[En
             break
         rest = left
     return Asked(best, before, behind, limited)
+
+
+def no_worse(release: Release, query: Query, found: Answer) -> Answer:
+    """Return an answer whose bounds on selections are no worse than any published count around or inside them."""
+    if not (isinstance(query, Decide) and isinstance(found, DecideAnswer)):
+        return found
+    from solvers.figures.published_counts import sharpened
+
+    return sharpened(release, query.selections, found)
 
 
 def part_of(limits: Limits, part: float = BEHIND) -> Limits:

@@ -438,9 +438,23 @@ def _statements(release: dict) -> list[dict]:
     result = []
     for model in release.get("models", []):
         if model.get("kind") == "table":
-            if set(model) - {"kind", "name", "statements"}:
+            if set(model) - {"kind", "name", "statements", "complete"}:
                 raise ValueError(f"unsupported model: a table with keys {sorted(model)}")
-            result += model["statements"]
+            result += model["statements"] + _unlisted(release, model)
+    return result
+
+
+def _unlisted(release: dict, model: dict) -> list[dict]:
+    """List, for a complete table, a count of 0 for every combination of single values that no figure is about."""
+    space, result = _Space(release), []
+    for names in (
+        {tuple(sorted(s["where"])) for s in model["statements"] if s.get("where")} if model.get("complete") else ()
+    ):
+        listed = [s["where"] for s in model["statements"] if tuple(sorted(s.get("where", {}))) == names]
+        for values in product(*(space.values_of(name) for name in names)):
+            one = dict(zip(names, values, strict=True))
+            if not any(all(_passes(w[n], v, space.values_of(n)) for n, v in one.items()) for w in listed):
+                result.append({"where": one, "count": 0})
     return result
 
 

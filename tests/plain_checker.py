@@ -180,6 +180,14 @@ class Facts:
                 loose += alternatives[0]
             else:
                 choices.append(alternatives)
+        if model.get("complete"):
+            by_names = {frozenset(f["where"]): [] for f in model["statements"] if f.get("where")}
+            for figure, box in zip(model["statements"], boxes, strict=True):
+                by_names.setdefault(frozenset(figure.get("where", {})), []).append(box)
+            by_names.pop(frozenset(), None)
+            for listed in by_names.values():
+                there = [any(all(v in s for v, s in zip(row, b, strict=True)) for b in listed) for row in self.rows]
+                loose.append(Said(tuple(int(not inside) for inside in there), 0, 0))
         if loose:
             self.add("loose", [loose])
         for alternatives in choices:

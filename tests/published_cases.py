@@ -92,6 +92,24 @@ def tree(rows: Sequence[tuple[int, ...]], c: Sequence[int]) -> list[dict[str, An
     return nodes
 
 
+def measured_people(number: int = 40, columns: int = 14, seed: int = 0) -> tuple[dict[str, Any], list[tuple[int, ...]]]:
+    """Return people by measurements as a stored model's histograms give them, and the people: too many cells to list.
+
+    Bins of every column, most of one person, and counts of three pairs of columns for each, empty ones left out.
+    """
+    rng = random.Random(seed)
+    rows = [tuple(rng.randrange(number) for _ in range(columns)) for _ in range(number)]
+    bins = [sorted({row[k] for row in rows}) for k in range(columns)]
+    pairs = rng.sample(list(combinations(range(columns), 2)), 3 * columns)
+    statements = []
+    for c in [*((k,) for k in range(columns)), *pairs]:
+        for v in sorted({tuple(row[i] for i in c) for row in rows}):
+            where = {f"a{i}": x for i, x in zip(c, v, strict=True)}
+            statements.append({"where": where, "count": counted(rows, c, v)})
+    domain = {"attributes": [{"name": f"a{k}", "values": values} for k, values in enumerate(bins)]}
+    return {"recon": 1, "domain": domain, "rows": number, "models": [{"kind": "table", "statements": statements}]}, rows
+
+
 def as_csv(release: dict[str, Any]) -> list[str]:
     """Return the tables of `cross_tables("table")` as CSV files, one per three attributes."""
     by_names: dict[tuple[str, ...], list[str]] = {}

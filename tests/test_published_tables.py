@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import combinations
+import random
+from collections import Counter
+from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 import published_cases as cases
 import pytest
 import random_tables
 from extras import encoded
+from test_against_oracle import random_profile
 
 import recon
+from recon.answers.exact import as_frame
 from recon.certificates.issuing import contradiction_certificate, world_certificate
 from recon.certificates.verifying import verify
+from recon.frames.selections import select_frame
 from solvers.cells.linear_system import same_columns
 from solvers.cells.system import system_of
-from solvers.foundation.errors import TooLarge
+from solvers.chain import no_worse
+from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
+from solvers.questions.answers import DecideAnswer
+from solvers.questions.query import Decide
+from solvers.statements.boxes import Region
+from solvers.statements.numbering import StatementIndex
 
 TRACTS = {"a": 1, "b": 1, "c": 270_273_024}
+
+
+def golden(name):
+    return json.loads((Path(__file__).parent / "golden" / f"{name}.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -119,6 +134,51 @@ def test_no_bound_is_worse_than_a_published_figure(form):
     assert found["min_count"][2] >= max(
         cases.counted(people, (0, 1, k), (1, 1, v)) for k in range(2, 8) for v in range(cases.SIZES[k])
     )
+
+
+def test_people_whom_a_column_tells_apart_are_found_row_by_row():
+    """The cells are too many to list; rows named by a column whose bins hold one person each give the only data set."""
+    release, people = cases.measured_people()
+    got = encoded(release)
+    with pytest.raises(TooLarge):
+        system_of(got.statements, Limits(60, cells=2_000))
+    world = recon.reconstruct(got, limits=Limits(60))
+    assert world.unique
+    assert Counter(world.to_frame().itertuples(index=False, name=None)) == Counter(people)
+    answer = recon.count(got, "multiset", limits=Limits(60))
+    assert (answer.value, answer.engine) == (1, "assignments")
+    names = [f"a{k}" for k in range(len(people[0]))]
+    profiles = [
+        dict(zip(names, people[0], strict=True)),
+        {**dict(zip(names, people[0], strict=True)), "a1": people[1][1]},
+    ]
+    found = recon.certify(got, profiles, limits=Limits(60), certificates=False)
+    assert found["verdict"].tolist() == ["certain", "impossible"]
+
+
+@pytest.mark.parametrize("name", ["table", "tree_classes", "join", "rule_set", "list_interval"])
+def test_answers_of_all_engines_are_compared_with_every_published_count(name):
+    """Of bounds 0 to n, whoever says so, the least count around a profile and the greatest inside it are left."""
+    rng = random.Random(name)
+    for _ in range(20 if name == "table" else 1):
+        release = random_tables.random_table(rng)[0] if name == "table" else golden(name)
+        try:
+            got = encoded(release)
+        except (ContradictionError, ReleaseError):
+            continue
+        index, n = StatementIndex(got.statements), got.statements.rows.high
+        rows = list(product(*(range(len(a.sizes)) for a in got.statements.domain.attributes)))
+        said = [index.statement(s) for s in np.flatnonzero(index.unconditional[: index.rows])]
+        held = [(s, {r for r in rows if Region(s.region.box).holds(r)}) for s in said if s.of is None]
+        chosen = select_frame(got, as_frame([random_profile(rng, release, None) for _ in range(6)]))
+        none = np.zeros(len(chosen), dtype=np.int64)
+        found = no_worse(got.statements, Decide(chosen, "ordered"), DecideAnswer.of(none, none + n))
+        for i, (meets, holds) in enumerate(chosen.boxes()):
+            outer, inner = ({r for r in rows if Region(box).holds(r)} for box in (meets, holds))
+            low = max((s.low for s, of in held if of <= inner), default=0)
+            high = min((s.high for s, of in held if outer <= of and not s.region.minus), default=n)
+            if low <= min(high, n):  # else there is no data set
+                assert (found.low[i], found.high[i]) == (low, min(high, n)), (release, i)
 
 
 def test_itemsets_leave_one_data_set_with_a_certificate():

@@ -71,6 +71,9 @@ class NoisyEncoder(Encoder[AnyModel]):
                 message = "numbers of different rows are not read beside noisy counts"
                 raise ReleaseError(message, place=f"{at}.nodes[{i}].distinct")
         self.inner.check(without_counts(model), domain, place)
+        if isinstance(model, Table) and model.complete:
+            message = "which combinations hold no row is exact: put it into a table of its own that has no 'noise'"
+            raise ReleaseError(message, place=f"{place}.complete")
         for i, exact in enumerate(model.statements if isinstance(model, Table) else ()):
             refuse_exact(exact, f"{place}.statements[{i}]")
         law = noise_of(model).law

@@ -5,6 +5,8 @@ Source: Hundepool et al., "Statistical Disclosure Control", 2012 (primary and se
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position, exact, is_number
 from encoders.models.models import Figure, Statistic, Table
@@ -46,7 +48,7 @@ class KindEncoder(Encoder[Table]):
         return next((int(f.count) for f in model.statements if not f.condition and f.count is not None), None)
 
     def blocks(self, model: Table, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str) -> tuple[Block, ...]:
-        """Return the loose statements as one block, and one choice per median that leaves one."""
+        """Return the loose statements as one block, those on what is not listed last, and one choice per median."""
         boxes = [cut.box(resolved[figure.condition]) for figure in model.statements]
         counts = {b: f.count for b, f in zip(boxes, model.statements, strict=True) if f.count is not None}
         if rows.exact:
@@ -73,6 +75,7 @@ class KindEncoder(Encoder[Table]):
                 choices.append(found)
             else:
                 loose += found
+        loose += not_listed(model, boxes) if model.complete else ()
         return (*((Loose(tuple(loose)),) if loose else ()), *choices)
 
 
@@ -119,6 +122,20 @@ def count_statements(figure: Figure, region: Region, source: str) -> list[Statem
     if figure.low is None and figure.high is None:
         return []
     return [Statement(region, figure.low or 0, UNBOUNDED if figure.high is None else figure.high, source)]
+
+
+def not_listed(model: Table, boxes: Sequence[Box]) -> list[Statement]:
+    """Return that nobody is in combinations that are not listed: a statement per set of attributes, as they appear."""
+    listed: dict[frozenset[str], dict[Box, None]] = {}
+    for figure, box in zip(model.statements, boxes, strict=True):
+        if figure.condition:
+            listed.setdefault(frozenset(name for name, _ in figure.condition), {})[box] = None
+    return [
+        Statement(
+            Region(Box(), tuple(some)), 0, 0, f"{model.name} (complete: no other rows by {' and '.join(sorted(names))})"
+        )
+        for names, some in listed.items()
+    ]
 
 
 def name_of(model: Table, i: int) -> str:

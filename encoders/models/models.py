@@ -268,13 +268,17 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Published figures about groups of rows."""
+    """Published figures about groups of rows.
+
+    `complete`: of the attributes that a figure names together, combinations that no figure is about hold no row.
+    """
 
     kind: ClassVar[str] = "table"
     statements: tuple[Figure, ...]
     name: str = "table"
     noise: Noise | None = None
     origin: Provenance | None = None
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from solvers.assignments.domains import Domains, Places
 from solvers.assignments.propagation.engine import Propagation
 from solvers.foundation.limits import Limits
@@ -12,7 +14,7 @@ from solvers.kernel.claims import Removal
 from solvers.statements.bags import Bags
 from solvers.statements.meetings import WORD
 from solvers.statements.release import Release
-from solvers.statements.row_problem import RowProblem, problem_of
+from solvers.statements.row_problem import RowProblem, problem_of, slot_trees
 
 COPIES = 3  # of what is left: as it is, as it was found before, and what is worked with beside
 BOUNDS = 16  # numbers that are held per value of a tree and multiplicity up to the greatest
@@ -59,7 +61,9 @@ def row_problem(release: Release) -> RowProblem | None:
 
 def room(release: Release) -> int:
     """Return the bytes that what is left for every row takes, copies included; nothing is built for it."""
-    return max((COPIES * WORD // 8 * words_of(bags) + bounds_of(bags) for bags in release.bags), default=0)
+    slots = [] if release.bags else [int(np.count_nonzero(tree.low)) for tree in slot_trees(release)]
+    alike = COPIES * WORD // 8 * sum(-(-values // WORD) for values in slots) * release.rows.low
+    return max((COPIES * WORD // 8 * words_of(bags) + bounds_of(bags) for bags in release.bags), default=alike)
 
 
 def words_of(bags: Bags) -> int:

@@ -166,6 +166,20 @@ def system_of(release: Release, limits: Limits) -> System:
     return known.system
 
 
+def cells_fit(release: Release, limits: Limits) -> bool:
+    """Return whether the cells of a release can be written down."""
+    try:
+        system_of(release, limits)
+    except Unsupported:
+        return False
+    return True
+
+
+def cells_known(release: Release) -> bool:
+    """Return whether the system of a release was worked out before; nothing is done for it."""
+    return release.derived.part(KnownSystem).system is not None
+
+
 def build(release: Release, limits: Limits) -> System:
     """Return the system, anew; see `system_of`."""
     refined, index, total = refine(release, limits), StatementIndex(release), total_row(release)

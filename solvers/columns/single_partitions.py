@@ -1,4 +1,4 @@
-"""Where the cells are too many: what every figure alone says, and a world of rows that were found by their parts.
+"""Where the cells are too many: what every partition alone says, and a world of rows that were found by their parts.
 
 What both together say of the number of worlds is here too.
 
@@ -12,34 +12,34 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Layout
 from solvers.cells.partition_cells import cells_of
-from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior, decide
-from solvers.questions.answers import CountAnswer, DecideAnswer, settled_share
-from solvers.questions.query import Convention, Decide, Selections
+from solvers.questions.answers import CountAnswer, DecideAnswer
+from solvers.questions.query import Convention, Decide
 from solvers.regions.row_space import Space
-from solvers.statements.boxes import Box, Boxes
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Release, World
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL, Release, World
+from solvers.statements.views.cross_tables import exact_partitions
 from solvers.worlds.row_lists import RandomSource, draw_box
 
 
 def partition_releases(release: Release) -> list[Release]:
-    """Return every partition with exact counts as a release of its own (more worlds); each keeps its cells."""
+    """Return every partition with exact counts, cross-tables too, as a release of its own (more worlds).
+
+    Each keeps its cells.
+    """
     known = release.derived.part(Partitions)
     if known.releases is None:
         known.releases = [
-            Release(release.domain, release.rows, (block,), release.impossible)
-            for block in release.partitions.values()
-            if (block.low == block.high).all()
+            Release(release.domain, release.rows, (block,), release.impossible) for block in exact_partitions(release)
         ]
     return known.releases
 
@@ -66,6 +66,11 @@ def decide_apart(release: Release, query: Decide, limits: Limits) -> DecideAnswe
     return DecideAnswer.of(low, high, (found[0].before, found[0].expected_before))
 
 
+def decide_without_cells(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
+    """Return what every partition alone says, or, where none has exact counts, what the number of rows says."""
+    return (decide_apart if partition_releases(release) else decide_by_rows)(release, query, limits)
+
+
 def decide_by_rows(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
     """Return what the number of rows alone says about every selection."""
     none, before = np.zeros(len(query.selections), dtype=np.int64), None
@@ -74,41 +79,6 @@ def decide_by_rows(release: Release, query: Decide, limits: Limits) -> DecideAns
         prior = Prior(Space.of(release, limits), query.selections, query.convention, {ANY_LABEL})
         before = -np.expm1(prior.log_absent(rows)), prior.expected(rows)
     return DecideAnswer.of(none, none + (release.rows.high or 0), before)
-
-
-def sharpened(release: Release, chosen: Selections, known: DecideAnswer, settled: bool = False) -> DecideAnswer:
-    """Return bounds on selections that are no worse than those of any loose count around or inside them.
-
-    `settled`: only where that leaves one number; looser bounds would keep whoever asks on from looking for better ones.
-    """
-    low, high = counts_around(release, chosen)
-    low, high = np.maximum(known.low, low), np.minimum(known.high, high)
-    better = (low == high) & (known.low < known.high) if settled else (low > known.low) | (high < known.high)
-    if not better.any() or (low > high).any():
-        return known
-    low, high = np.where(better, low, known.low), np.where(better, high, known.high)
-    share = settled_share(low, high, known.probability)
-    return replace(known, low=low, high=high, probability=share, open=known.open & (low <= 0) & (high > 0))
-
-
-def counts_around(release: Release, chosen: Selections) -> tuple[Ints, Ints]:
-    """Return the most rows that a loose count inside a selection has, and the fewest that one around it has.
-
-    (0, UNBOUNDED) where there is none. Cost: loose counts times selections.
-    """
-    layout = Layout(release.domain)
-    counts = [s for block in release.loose.values() for s in block if s.of is None]
-    regions, met = layout.rows(Boxes.of([s.region.box for s in counts])), chosen.boxes()
-    whole = np.array([not s.region.minus for s in counts], dtype=bool)
-    low, high = (np.array([getattr(s, end) for s in counts], dtype=np.int64) for end in ("low", "high"))
-    least, most = np.zeros(len(met), dtype=np.int64), np.full(len(met), UNBOUNDED)
-    for i, (meets, holds) in enumerate(met if counts else ()):
-        outer, inner = layout.rows(Boxes.of([meets, holds]))
-        around = whole & ~(outer & ~regions).any(axis=1)
-        most[i] = high[around].min(initial=UNBOUNDED)
-        inside = ~(regions & ~inner).any(axis=1)
-        least[i] = low[inside].max(initial=0)
-    return least, most
 
 
 def world_of(release: Release, rows: NDArray[np.int64], random: RandomSource, note: str) -> World:

@@ -1,33 +1,44 @@
-"""Rows told apart by their position: what their leaves in all trees prove, where the bags of the trees are known.
+"""Rows told apart: what their leaves in all trees prove by position, where the bags of the trees are known.
 
 What every tree counts of a known resample says for each position which leaves it can lie in; leaves of one row must
-share a point. Propagation over both to its end leaves places, from which verdicts, bounds and worlds follow.
+share a point. Propagation over both to its end leaves places, from which verdicts, bounds and worlds follow. Without
+bags, a tree or table whose leaves hold one row each tells rows apart as well: where the cells are too many, that is the
+program row by row which finds a world.
 
 Source: see `solvers.statements.row_problem`, `solvers.assignments.solving` and `solvers.positions`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from solvers.assignments.solving import Assigned, assigned, room
-from solvers.foundation.array_types import Bits
-from solvers.foundation.errors import TooLarge, Unsupported
+from solvers.cells.system import cells_fit, cells_known
+from solvers.foundation.array_types import Bits, Ints
+from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
+from solvers.foundation.exact import log2_product, multinomial_factors
 from solvers.foundation.limits import Limits
-from solvers.positions.known_world import known_world
+from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import Settled, settled
+from solvers.positions.sizes import boxed
 from solvers.positions.verdicts import decide_placed, decide_settled, share_placed
 from solvers.positions.worlds import draw_parts, draw_placed, list_placed
 from solvers.positions.worlds_left import count_placed
 from solvers.questions.answers import Answer, CountAnswer, LocatedAnswer, WorldsAnswer
-from solvers.questions.engine import Engine, no_coupling
-from solvers.questions.query import Count, Decide, Enumerate, Locate, MostLikely, Query, Sample, Share
+from solvers.questions.engine import FEW, Engine, no_coupling
+from solvers.questions.query import Convention, Count, Decide, Enumerate, Locate, MostLikely, Query, Sample, Share
 from solvers.statements.release import Release
-from solvers.statements.row_problem import bags_with_most
+from solvers.statements.row_problem import anchored, bags_with_most
 from solvers.worlds.row_lists import RandomSource
 
 UNKNOWN = "the bags are not known (multiplicities), so that rows cannot be told apart by position"
 ALIKE = "without bootstrap rows cannot be told apart by position"
+ANCHORED = "found row by row, the rows told apart by a tree or table whose leaves hold one each; one of many perhaps"
+SEVERAL = "a tree or table tells rows apart, but leaves more than one data set: other engines say how many"
+CELLS_SHARE = 0.1  # of the time left for listing the cells: where they can be, engines over cells are asked first
+SHARE = 0.5  # of the time left for rows that a tree tells apart: other engines look for a world too
 UNSETTLED = "the leaves of some rows are not known, so that its worlds are not all datasets that fit the places of rows"
 NOTE = "rows in the order of the training file; the leaves of every row are proved, values inside them drawn"
 FOUND = (
@@ -42,11 +53,13 @@ class AssignmentsEngine(Engine):
     name = "assignments"
     answers = (Locate, Count, Decide, Share, Enumerate, Sample, MostLikely)
     uses_bags = True
-    about = "where bags are known: the leaves and the places of every row, by its position in the training file"
+    about = "where bags are known, or a table tells rows apart: the leaves and places of every row, by its position"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why rows have no positions, or None."""
         if not release.bags:
+            if isinstance(query, Count | Decide | MostLikely) and anchored(release):
+                return FEW if cells_known(release) else no_coupling(release, query)
             return UNKNOWN if any(part.open_counts for part in release.partitions.values()) else ALIKE
         if isinstance(query, Sample) and query.convention == "multiset":
             return "it draws datasets by position: ask for the convention 'ordered'"
@@ -56,12 +69,19 @@ class AssignmentsEngine(Engine):
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return what is left for every row, what follows for a question, or that there is no world."""
+        if not release.bags:
+            limits = limits.limited()
+            if few(release, limits):
+                raise Unsupported(FEW)
+            limits = limits.share(SHARE)
         state = assigned(release, limits)
         if state is None:
             if (size := room(release)) > limits.memory:
                 most = limits.memory >> 20
                 raise TooLarge(f"what is left for every row takes {size >> 20:,} MB, above {most:,} MB (--memory)")
             raise Unsupported(ALIKE)
+        if not release.bags:
+            return by_slots(release, state, query, limits)
         conflict = nowhere(state)
         if conflict:
             return (
@@ -88,6 +108,51 @@ class AssignmentsEngine(Engine):
         if isinstance(query, MostLikely) and (known is None or not known.free):
             return one_world(release, state, query, limits)
         return worlds(release, known, query, limits)
+
+
+def few(release: Release, limits: Limits) -> bool:
+    """Return whether engines over cells should be asked first: they count the worlds, and prove the heaviest."""
+    try:
+        return cells_fit(release, limits.share(CELLS_SHARE))
+    except Inconclusive:
+        return False
+
+
+def by_slots(release: Release, state: Assigned, query: Query, limits: Limits) -> Answer:
+    """Return what follows where a tree or table tells rows apart: a world; everything where it is the only one."""
+    unsat = CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
+    if state.contradicted:
+        return unsat
+    if (state.domains.sizes() > 1).any() and not isinstance(query, MostLikely):
+        raise Unsupported(SEVERAL)
+    seed = getattr(query, "seed", 0)
+    found = known_world(state, limits, seed)
+    if seed not in found.parts:
+        return unsat if found.contradicted else Answer("unknown", trail=(found.reason,))
+    parts, known = found.parts[seed], not (state.domains.sizes() > 1).any()
+    alone = known and set(boxed(state.problem, values_in(state.problem, parts), limits).sizes) == {1}
+    if isinstance(query, MostLikely):
+        world = draw_parts(release, parts, "" if alone else ANCHORED, RandomSource(seed))
+        return WorldsAnswer("exact", worlds=iter([replace(world, unique=True if alone else None)]))
+    if not alone:
+        raise Unsupported(SEVERAL)
+    if isinstance(query, Decide):
+        return decide_placed(release, state, query, limits)
+    return orders(query.convention, parts) if isinstance(query, Count) else Answer("unknown")
+
+
+def orders(convention: Convention, parts: Ints) -> CountAnswer:
+    """Return the number of worlds where the rows are known: one, or as many as they have orders."""
+    times = np.unique(parts, axis=0, return_counts=True)[1].tolist()
+    factors, n = multinomial_factors(times) if convention == "ordered" else [], len(parts)
+    bits = log2_product(factors)
+    return CountAnswer(
+        "exact",
+        convention=convention,
+        bounds=(bits, bits),
+        per_rows=lambda: {n: factors},
+        log2_per_rows={n: bits},
+    )
 
 
 def nowhere(state: Assigned) -> tuple[str, ...]:

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.cells.system import system_of
-from solvers.columns.single_partitions import decide_apart, decide_by_rows, sharpened
+from solvers.cells.system import cells_fit
+from solvers.columns.single_partitions import decide_without_cells
+from solvers.figures.published_counts import sharpened
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import Answer, BoxMultipliers, CountAnswer, DecideAnswer, Side
@@ -38,7 +39,7 @@ class ColumnsEngine(Engine):
         return no_coupling(release, query)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
-        """Return outer bounds, never worse than those of single figures, or that there is no world."""
+        """Return outer bounds, or that there is no world."""
         limits = limits.limited()
         if cells_fit(release, limits):
             raise Unsupported(FEW)
@@ -50,26 +51,9 @@ class ColumnsEngine(Engine):
             raise Unsupported("column generation does not count worlds, and found no contradiction")
         if not isinstance(query, Decide):
             raise Unsupported("column generation bounds numbers of rows only")
-        begun = sharpened(release, query.selections, start(release, query, limits), settled=True)
+        begun = sharpened(release, query.selections, decide_without_cells(release, query, limits), settled=True)
         found = tighter(release, query.selections, begun, limits)
-        return Answer("unsat") if found is None else sharpened(release, query.selections, found)
-
-
-def cells_fit(release: Release, limits: Limits) -> bool:
-    """Return whether the cells of a release can be written down."""
-    try:
-        system_of(release, limits)
-    except Unsupported:
-        return False
-    return True
-
-
-def start(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
-    """Return what every partition alone says, or, where none has exact counts, what the number of rows says."""
-    try:
-        return decide_apart(release, query, limits)
-    except Unsupported:
-        return decide_by_rows(release, query, limits)
+        return Answer("unsat") if found is None else found
 
 
 def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: Limits) -> DecideAnswer | None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.columns.single_partitions import decide_apart, sharpened, world_bounds, world_of
+from solvers.assignments.solving import assigned
+from solvers.columns.single_partitions import decide_without_cells, world_bounds, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.positions.known_world import known_world
 from solvers.questions.answers import Answer, CountAnswer, WorldsAnswer
 from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import Count, Decide, MostLikely, Query
 from solvers.statements.release import Release
+from solvers.statements.row_problem import anchored
 from solvers.worlds.row_lists import RandomSource
 
 NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
@@ -39,23 +42,33 @@ class RowsEngine(Engine):
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return a world, or bounds on the number of worlds from a world and from every partition alone."""
-        from solvers.programs.row_model import RowModel
-
         limits = limits.limited()
         if isinstance(query, Decide):
-            return sharpened(release, query.selections, decide_apart(release, query, limits))
-        rows: NDArray[np.int64] | None = None
-        try:
-            status, rows = RowModel(release, limits).first()
-            note = "" if rows is not None else "no possible world was found in time, and none was excluded"
-        except (Inconclusive, Unsupported) as error:
-            status, note = "unknown", str(error)
+            return decide_without_cells(release, query, limits)
+        seed = getattr(query, "seed", 0)
+        status, rows, note = first_world(release, seed, limits)
         if status == "none":
             return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
         if isinstance(query, Count):
             return world_bounds(release, query.convention, rows, note, limits)
         if rows is None:
             return Answer("unknown", trail=(note,))
-        return WorldsAnswer(
-            "exact", worlds=iter([world_of(release, rows, RandomSource(getattr(query, "seed", 0)), NOTE)])
-        )
+        return WorldsAnswer("exact", worlds=iter([world_of(release, rows, RandomSource(seed), NOTE)]))
+
+
+def first_world(release: Release, seed: int, limits: Limits) -> tuple[str, NDArray[np.int64] | None, str]:
+    """Return a world by the parts of its rows, told apart where a tree or table does that, and why there is none.
+
+    The status is "found", "none" (there is none) or "unknown".
+    """
+    from solvers.programs.row_model import RowModel
+
+    try:
+        if anchored(release) and (state := assigned(release, limits)) is not None:
+            known = known_world(state, limits, seed)
+            if seed in known.parts or known.contradicted:
+                return "none" if known.contradicted else "found", known.parts.get(seed), ""
+        status, rows = RowModel(release, limits).first()
+        return status, rows, "" if rows is not None else "no possible world was found in time, and none was excluded"
+    except (Inconclusive, Unsupported) as error:
+        return "unknown", None, str(error)

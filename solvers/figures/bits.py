@@ -97,7 +97,7 @@ def log2_alone(release: Release, convention: Convention, limits: Limits) -> floa
     leaves; of partitions whose sizes take longer, and beyond MAX_LEAVES, only as many as there is time for.
     """
     found, leaves = math.inf, 0
-    for one in partition_releases(release) if release.rows.exact and len(release.blocks) > 1 else ():
+    for one in partition_releases(release) if release.rows.exact and release.single is None else ():
         leaves += sum(map(len, one.partitions.values()))
         boxes = not release.impossible and not any(b.first_match for b in one.partitions.values())
         if limits.expired() and not (boxes and leaves <= MAX_LEAVES):

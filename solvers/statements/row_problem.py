@@ -4,8 +4,9 @@ A row is a position of the training file, known by how often each tree drew it (
 bags, a slot: a row of one leaf of the tree whose leaves tell most rows apart. A *value* of a row in a tree is a leaf
 with a class that it counts. The values that a row takes in all trees that drew it must share a point of the row space.
 
-Trees are those of the bags first, then the partitions with exact counts (every row counts once); other statements are
-left out, so that what is proved here holds in every world, and a world is checked against all of them.
+Trees are those of the bags first, then the partitions with exact counts (every row counts once), without bags
+cross-tables too; other statements are left out, so that what is proved here holds in every world, and a world is
+checked against all of them.
 
 Source: Ferry et al., "Trained Random Forests Completely Reveal your Dataset", ICML 2024 (rows and trees as a constraint
 program, bags unknown); boxes that meet pairwise share a point (Helly's theorem for axis-parallel boxes; Danzer,
@@ -26,6 +27,7 @@ from solvers.statements.bags import UNPUBLISHED, BagCounts, Bags
 from solvers.statements.boxes import Boxes
 from solvers.statements.masks import RunMasks, spans
 from solvers.statements.release import ANY_LABEL, Partition, Release
+from solvers.statements.views.cross_tables import exact_partitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,23 +83,35 @@ class RowProblem:
 
 
 def problem_of(release: Release) -> RowProblem | None:
-    """Return a release as a problem on rows, None where it has no bags and no two exact partitions by boxes.
+    """Return a release as a problem on rows, None where it has no bags and no exact partition by boxes.
 
     Of several training files with bags the one with most values is taken; positions of two files are not known to be
     the same rows. Cost: linear in leaves times attributes.
     """
-    exact = {b: p for b, p in release.partitions.items() if not p.first_match and bool((p.low == p.high).all())}
     if release.bags:
+        exact = {b: p for b, p in release.partitions.items() if not p.first_match and bool((p.low == p.high).all())}
         bags = bags_with_most(release.bags)
         trees = [*bags.trees, *(as_counts(p) for p in exact.values())]
         times = np.concatenate([bags.times, np.ones((len(exact), bags.rows), dtype=np.int32)])
         implied = {*bags.blocks, *exact}
         return assembled(release, times, trees, True, len(implied) == len(release.blocks) and len(release.bags) == 1)
-    if not exact or not release.rows.exact:
+    slots = slot_trees(release)
+    if not slots:
         return None
-    times = np.ones((len(exact), release.rows.low), dtype=np.int32)
-    trees = list(map(as_counts, exact.values()))
-    return with_slots(assembled(release, times, trees, False, len(exact) == len(release.blocks)))
+    times = np.ones((len(slots), release.rows.low), dtype=np.int32)
+    stated = sum(block in slots for block in release.partitions.values())
+    return with_slots(assembled(release, times, list(map(as_counts, slots)), False, stated == len(release.blocks)))
+
+
+def slot_trees(release: Release) -> list[Partition]:
+    """Return the partitions by boxes, with exact counts, of a known number of rows that have no positions."""
+    return [p for p in exact_partitions(release) if not p.first_match] if release.rows.exact else []
+
+
+def anchored(release: Release) -> bool:
+    """Return whether one of several partitions tells at least half of the rows apart: each is alone in its leaf."""
+    alone = [int(np.count_nonzero(tree.low == 1)) for tree in slot_trees(release)]
+    return len(alone) > 1 and 0 < release.rows.low <= 2 * max(alone)
 
 
 def bags_with_most(known: Sequence[Bags]) -> Bags:

@@ -328,7 +328,7 @@ def to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     if isinstance(part, ForestPart):
         return replace(to_forest(part, name, place, read), noise=noise)
     figures = (to_figure(f, f"{place}.statements[{k}]", read) for k, f in enumerate(part.statements))
-    return Table(tuple(figures), name, noise)
+    return Table(tuple(figures), name, noise, complete=part.complete)
 
 
 def to_rows(release: ReleasePart) -> Rows | None:

@@ -279,9 +279,10 @@ class StatementPart(Part):
 
 
 class TablePart(ModelPart, kw_only=True, tag_field="kind", tag="table"):
-    """Published figures about groups of rows."""
+    """Published figures about groups of rows; in one that is `complete`, combinations not listed hold no row."""
 
     statements: list[StatementPart]
+    complete: bool = False
 
 
 class GradientsPart(Part, kw_only=True):

@@ -162,6 +162,7 @@ def model_json(model: AnyModel) -> dict[str, Any]:
     if isinstance(model, Boosting):
         return {**out, **boosting_json(model, [nodes_json(t.nodes) for t in model.trees])}
     if isinstance(model, Table):
+        out |= {"complete": True} if model.complete else {}
         return {**out, "statements": [figure_json(f) for f in model.statements]}
     return {**out, "nodes": nodes_json(model.nodes)}
 
