@@ -29,8 +29,8 @@ from recon.frames.world import parts_of
 from solvers import chain
 from solvers.engines import assignments
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
+from solvers.statements.cross_tables import cross_tables
 from solvers.statements.row_problem import anchored
-from solvers.statements.views.cross_tables import cross_tables
 
 Figures = list[dict[str, Any]]
 

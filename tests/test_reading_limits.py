@@ -26,7 +26,7 @@ from recon.frames.selections import read_table
 from recon.loading.loading import read_domain
 from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.statements.masks import RunMasks, run, spans
+from solvers.statements.boxes import RunMasks, run, spans
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read as Linux gives it")
 

@@ -22,8 +22,7 @@ from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions, SplitTable
 from encoders.parts.supports import MAX_ROWS, Supports, check_support, fits, partition
 from solvers.foundation.errors import EngineError, ReleaseError
-from solvers.statements.boxes import Boxes
-from solvers.statements.masks import RunMasks
+from solvers.statements.boxes import Boxes, RunMasks
 from solvers.statements.release import Block, Partition, Rows
 
 

@@ -16,8 +16,7 @@ from recon.formats.release.writing import test_json
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.kernel.claims import Located
 from solvers.kernel.proof_format import entry, keys, number, quoted
-from solvers.statements.boxes import Box
-from solvers.statements.masks import spans
+from solvers.statements.boxes import Box, spans
 from solvers.statements.row_problem import bags_with_most
 
 Json = dict[str, Any]

@@ -15,8 +15,7 @@ from encoders.domain.values import MISSING, AnyAttribute, Grid, Listed, cell_tex
 from encoders.parts.cut_domain import CutDomain
 from recon.frames.words.folding import OneHot, folded, one_hot_groups
 from recon.frames.words.thresholds import Shown, edge_text
-from solvers.statements.boxes import Box
-from solvers.statements.masks import spans
+from solvers.statements.boxes import Box, spans
 
 FEW = 4  # values that are listed one by one; more are said as a range, or by those that are not meant
 

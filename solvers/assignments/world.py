@@ -21,8 +21,7 @@ from solvers.foundation.limits import Limits, ended
 from solvers.kernel.cells import statement_sums
 from solvers.kernel.facts import Facts
 from solvers.statements.bags import UNPUBLISHED, BagCounts, Bags
-from solvers.statements.boxes import Boxes
-from solvers.statements.masks import spans
+from solvers.statements.boxes import Boxes, spans
 from solvers.statements.release import ANY_LABEL, Choice, Release
 from solvers.statements.row_problem import RowProblem
 

@@ -23,8 +23,7 @@ from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import FOUND, refuse, run, state
 from solvers.statements.bags import UNPUBLISHED
-from solvers.statements.boxes import Box
-from solvers.statements.masks import spans
+from solvers.statements.boxes import Box, spans
 
 BYTES = 1_000  # that an entry of a constraint costs CP-SAT with two workers, measured
 WORKERS = 2

@@ -26,8 +26,8 @@ from solvers.questions.answers import CountAnswer, DecideAnswer
 from solvers.questions.query import Convention, Decide
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
+from solvers.statements.cross_tables import exact_partitions
 from solvers.statements.release import ANY_LABEL, Release, World
-from solvers.statements.views.cross_tables import exact_partitions
 from solvers.worlds.row_lists import RandomSource, draw_box
 
 

@@ -17,8 +17,7 @@ from solvers.cells.partition_cells import MAX_DIAGRAM_WORK, MAX_PROJECTIONS, Cel
 from solvers.cells.system import system_of
 from solvers.foundation.limits import Limits
 from solvers.regions.row_space import Space
-from solvers.statements.boxes import Attribute, Box
-from solvers.statements.masks import spans
+from solvers.statements.boxes import Attribute, Box, spans
 from solvers.statements.release import Release
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.local_search.walks import Parts, Walks, boxes_of
-from solvers.statements.masks import spans
+from solvers.statements.boxes import spans
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Loose, Partition, Release, Statement
 
 EVERY, NEVER = (0, 1 << 30), (1, 0)  # the parts between which a row stays in its region: any, or ask the walk

@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.statements.bags import UNPUBLISHED, BagCounts, Bags
-from solvers.statements.boxes import Boxes
-from solvers.statements.masks import RunMasks, spans
+from solvers.statements.boxes import Boxes, RunMasks, spans
+from solvers.statements.cross_tables import exact_partitions
 from solvers.statements.release import ANY_LABEL, Partition, Release
-from solvers.statements.views.cross_tables import exact_partitions
 
 
 @dataclass(frozen=True, eq=False)

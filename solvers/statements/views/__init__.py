@@ -1,1 +1,0 @@
-"""Views of a release: the same statements in another form, with their numbers and sources as they are."""
