@@ -9,6 +9,7 @@ which holds the audit against the other commands.
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import math
 import random
@@ -241,13 +242,20 @@ def truth(case: Case) -> dict[str, str]:
 
 
 def _drawn(release: Release, labelled: bool) -> Iterator[int]:
-    """Yield how many different drawn rows leaves of bags have at most, or classes in them."""
+    """Yield how many different drawn people leaves of bags have at most, or those of one class in them.
+
+    All ways are tried in which so many draws can be of so many different people.
+    """
     for model in release["models"]:
         for tree in model["trees"] if model.get("bootstrap") else ():
             for leaf in [node for node in tree["nodes"] if "if" not in node]:
-                counts = leaf.get("counts", [leaf.get("count", 0)])
-                different = leaf.get("distinct", sum(counts))
-                yield from (min(number, different) for number in counts) if labelled else [different]
+                draws = [number for number in leaf.get("counts", [leaf.get("count", 0)]) if number]
+                ways = [
+                    way
+                    for way in itertools.product(*(range(1, number + 1) for number in draws))
+                    if sum(way) == leaf.get("distinct", sum(way))
+                ]
+                yield from map(max, zip(*ways, strict=True)) if labelled else [max(map(sum, ways))]
 
 
 def _of_worlds(case: Case) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from policy_cases import facts_of, group, policy_of
 
-from recon.policies.assessing import assess
+from recon.policies.assessing import assess, least_loss
 from recon.policies.checks import place_of, worst
 
 OPEN = {"not_listed": {"groups": "groups cut each other"}}
@@ -236,3 +236,197 @@ def test_the_surest_and_smallest_group_comes_first():
     assert first["where"] == "a = 0"
     (first,) = worst([{"name": "n", "rows": [1, 1]}])
     assert first["where"] == ""
+
+
+# The sentences, and the verdict
+
+
+def judged(policy, inconclusive="inconclusive", remedies=None, source="", **facts):
+    found = assess(facts_of(**facts), policy_of(inconclusive, source, **policy), remedies)
+    return found.verdict, found.sentence, [one.sentence for one in found.checks]
+
+
+SMALL = {"smallest_group": [3, 3], **groups_of((3, 3), (4, 4))}
+LATE_PINNED = {"pinned": [0, 3], "why_open": {"pinned": "late."}}
+SENTENCES = [
+    (({"most_pinned": 0}, {}), ("release", "The policy ours is met.",
+     ["0 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml)."])),
+    (({"smallest_group": 10, "most_pinned": 0}, {"assumed": {"pinned": "x has several values"}}),
+     ("release", "All 2 thresholds of the policy ours are met.",
+      ["The smallest group has 30 rows, the policy asks for at least 10 rows (set in p.toml).",
+       "0 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml); this "
+       "assumes that x has "
+       "several values."])),
+    (({"smallest_group": 10}, {"pinned": [1, 1], "labels_by_position": [2, 2]}),
+     ("release", "The policy ours is met, but the file gives people away: 1 person is pinned down exactly. "
+      "(and 1 more)",
+      ["The smallest group has 30 rows, the policy asks for at least 10 rows (set in p.toml)."])),
+    (({"smallest_group": 10}, {"pinned": [1, 1]}),
+     ("release", "The policy ours is met, but the file gives people away: 1 person is pinned down exactly.",
+      ["The smallest group has 30 rows, the policy asks for at least 10 rows (set in p.toml)."])),
+    (({"smallest_group": 10, "most_pinned": 0}, SMALL),
+     ("do not release", "The release violates 1 of 2 thresholds of the policy ours (smallest group): the "
+      "smallest group "
+      "has 3 rows (g0, 3 rows; 1 more), the policy asks for at least 10 rows.",
+      ["The smallest group has 3 rows (g0, 3 rows; 1 more), the policy asks for at least 10 rows (set in p.toml).",
+       "0 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml)."])),
+    (({"most_pinned": 0, "least_bits_left": 9}, {"pinned": [1, 1]}),
+     ("do not release", "The release violates all 2 thresholds of the policy ours (people pinned down "
+      "exactly, bits left "
+      "about the most exposed person): 1 person is pinned down exactly, the policy asks for at most 0 people.",
+      ["1 person is pinned down exactly, the policy asks for at most 0 people (set in p.toml).",
+       "About the most exposed person 8 bits are left, the policy asks for at least 9 bits (set in p.toml)."])),
+    (({"smallest_group": 10, "most_pinned": 0}, LATE_PINNED),
+     ("not assessed", "1 of 2 thresholds of the policy ours is open (people pinned down exactly): late.",
+      ["The smallest group has 30 rows, the policy asks for at least 10 rows (set in p.toml).",
+       "At most 3 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml); this is open: "
+       "late."])),
+    (({"most_pinned": 0, "mean_bits_left": 13}, {"pinned": [0, 3], "bits_left_per_person": [12, 14], "why_open": {
+        "bits_left_per_person": "why"}}),
+     ("not assessed", "All 2 thresholds of the policy ours are open (people pinned down exactly, bits left "
+      "per person): "
+      "why.",
+      ["At most 3 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml); this is open.",
+       "Per person between 12 and 14 bits are left on average, the policy asks for at least 13 bits (set in p.toml); "
+       "this is open: why."])),
+    (({"class_disclosure": "forbidden"}, {"class_disclosure": None, "not_applicable": {"class_disclosure": "no label"},
+                                         "confidence": 0.9}),
+     ("release", "The policy ours is met.",
+      ["Rows in groups of one class only: does not apply (no label), the policy asks for no row (set in p.toml)."])),
+    (({"most_pinned": 0, "stored": "medium"}, {"confidence": 0.9}),
+     ("release", "All 2 thresholds of the policy ours are met.",
+      ["At confidence 0.9: 0 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml).",
+       "Beside the model, the file stores nothing, the policy asks for nothing graver than medium (set in p.toml)."])),
+    (({"most_pinned": 0}, {"confidence": 0.9, "pinned": None, "not_known": {"pinned": "late"}}),
+     ("not assessed", "The one threshold of the policy ours is open (people pinned down exactly): late.",
+      ["People pinned down exactly: not known, the policy asks for at most 0 people (set in p.toml); this is open: "
+       "late."])),
+    (({"stored": "medium"}, {"stored": [finding("high", "m.X_"), finding("high", "m.y_")]}),
+     ("do not release", "The release violates the one threshold of the policy ours (stored training data): beside the "
+      "model, the file stores 2 findings, the gravest high: high data (m.X_: high data; 1 more), the policy asks for "
+      "nothing graver than medium.",
+      ["Beside the model, the file stores 2 findings, the gravest high: high data (m.X_: high data; 1 "
+       "more), the policy "
+       "asks for nothing graver than medium (set in p.toml)."])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "expected"), SENTENCES)
+def test_sentences(case, expected):
+    policy, facts = case
+    assert judged(policy, **facts) == expected
+
+
+def test_a_source_stands_in_place_of_the_file():
+    (sentence,) = judged({"most_pinned": 0}, source="the officer")[2]
+    assert sentence.endswith("at most 0 people (source: the officer).")
+
+
+def test_an_open_answer_counts_as_a_violation_where_the_policy_says_so():
+    verdict, _, (first, second) = judged({"smallest_group": 10, "most_pinned": 0}, "violation", **LATE_PINNED)
+    assert verdict == "do not release"
+    assert first.endswith("(set in p.toml).")
+    assert second.endswith("; this is open: late, and the policy counts what is open as a violation.")
+    (check, *_) = assess(facts_of(**LATE_PINNED), policy_of("violation", most_pinned=0)).checks
+    assert (check.outcome, check.said.outcome) == ("violated", "inconclusive")
+    assert check.remedy.startswith("No option of the audit settles this")
+    assert judged({"most_pinned": 0}, "violation")[0] == "release"
+
+
+def test_a_check_in_json():
+    given = {"name": "g0", "where": "", "rows": [3, 3]}
+    facts = facts_of(**SMALL, **LATE_PINNED | {"would_help": {"pinned": "limits", "smallest_group": "rows"}})
+    policy = policy_of(source="s", smallest_group=10, most_pinned=0, kinds_of_counts=("exact",))
+    small, pinned, kinds = (one.to_json() for one in assess(facts, policy).checks)
+    assert small == {
+        "rule": "smallest_group", "title": "Smallest group", "threshold": 10, "source": "s", "found": "3 rows",
+        "outcome": "violated", "sentence": small["sentence"], "remedy": small["remedy"], "would_help": "",
+        "places": [given, given | {"name": "g1", "rows": [4, 4]}], "places_in_all": 2,
+    }  # fmt: skip
+    assert (pinned["would_help"], pinned["outcome"], pinned["places"]) == ("limits", "inconclusive", [])
+    assert pinned["remedy"].startswith("Give the audit more time")
+    assert (kinds["threshold"], kinds["remedy"], kinds["would_help"]) == (["exact"], "", "")
+
+
+def test_remedies_advise_no_merging_only_to_whom_it_would_help():
+    why = {"no_merging": "noise"}
+    said = {
+        key: assess(facts_of(**SMALL, pinned=[3, 3], **more), policy_of(smallest_group=10, most_pinned=0))
+        .checks[k]
+        .remedy
+        for key, k, more in (("group", 0, {}), ("group not", 0, why), ("pinned", 1, {}), ("pinned not", 1, why))
+    }
+    assert "recon remedy" in said["group"]
+    assert said["group not"].startswith("Train again with larger groups")
+    assert said["group not"].endswith("groups are not merged, for noise.")
+    assert said["pinned"] == said["pinned not"]
+    assert said["pinned"].startswith("Publish fewer or larger groups, fewer trees, or noisy counts")
+
+
+def test_what_is_given_away():
+    facts = facts_of(
+        stored=[finding("critical", ""), finding("high"), finding("critical", "m.X_")], pinned=[0, 3],
+        labels_by_position=[2, 9],
+    )  # fmt: skip
+    away = assess(facts, policy_of(smallest_group=10)).gives_away
+    assert [(one["fact"], one["place"], one["rows"]) for one in away] == [
+        ("stored", "", None), ("stored", "m.X_", None), ("labels_by_position", "", [2, 9]),
+    ]  # fmt: skip
+    assert away[0]["sentence"] == "Training rows, or their labels, stand in the file: critical data."
+    assert away[1]["sentence"] == "Training rows, or their labels, stand in the file at m.X_: critical data."
+    assert not assess(facts_of(stored=None, pinned=None), policy_of(smallest_group=10)).gives_away
+
+
+def remedy(**more):
+    return {"kind": "merge", "remedy": "merged", "outcome": "met", **more}
+
+
+@pytest.mark.parametrize(
+    ("best", "others"),
+    [
+        (remedy(kind="strip"), [remedy(command="recon remedy x")]),
+        (remedy(command="c"), [remedy(kind="rounded counts"), remedy(kind="counts"), remedy()]),
+        (remedy(kind="rounded counts", accuracy=0.1), [remedy(accuracy=0.9)]),
+        (remedy(), [remedy(kind="counts", accuracy=1.0)]),
+        (remedy(accuracy=0.9), [remedy(accuracy=0.8), remedy()]),
+        (remedy(accuracy=0.0), [remedy()]),
+        (remedy(accuracy=0.9, bits_left_per_person=[2, 9]), [remedy(accuracy=0.9, bits_left_per_person=[3, 3])]),
+        (remedy(bits_left_per_person=[2, 9]), [remedy(bits_left_per_person=[None, 1]), remedy()]),
+        (remedy(accuracy=0.1), [remedy(kind="as published", accuracy=1), remedy(outcome="violated", accuracy=1)]),
+    ],
+)
+def test_the_remedy_with_the_least_loss(best, others):
+    for given in ([best, *others], [*others, best]):
+        assert least_loss(given) == best
+    told = judged({"smallest_group": 10}, remedies=[*others, best], **SMALL)
+    assert told[0] == "release with changes"
+    command = " (c)" if best.get("command") else ""
+    assert told[1].endswith(f"(smallest group); this change meets the policy: merged{command}.")
+    assert judged({"smallest_group": 10}, remedies=[best])[0] == "release"
+    assert judged({"most_pinned": 0}, remedies=[best], **LATE_PINNED)[0] == "not assessed"
+
+
+@pytest.mark.parametrize(
+    ("policy", "facts", "changed"),
+    [
+        ({"stored": "medium"}, {"stored": [finding("high", removable=True)]}, True),
+        ({"stored": "medium"}, {"stored": [finding("high")]}, False),
+        ({"stored": "medium", "most_pinned": 0}, {"stored": [finding("high", removable=True)]}, True),
+        ({"stored": "medium", "most_pinned": 0}, {"stored": [finding("high", removable=True)], "pinned": [1, 1]},
+         False),
+        ({"stored": "medium", "most_pinned": 0}, {"stored": [finding("high", removable=True)], "pinned": [0, 1]},
+         False),
+        ({"stored": "medium", "class_disclosure": 0},
+         {"stored": [finding("high", removable=True)], "class_disclosure": None,
+          "not_applicable": {"class_disclosure": "no label"}}, True),
+    ],
+)  # fmt: skip
+def test_what_can_be_taken_out_is_a_change_where_nothing_else_is_wrong(policy, facts, changed):
+    verdict, sentence, _ = judged(policy, **facts)
+    assert verdict == ("release with changes" if changed else "do not release")
+    assert ("recon inspect FILE --strip OUT" in sentence) == changed
+
+
+def test_where_an_open_answer_counts_nothing_is_taken_out_to_settle_it():
+    verdict, *_ = judged({"stored": "medium"}, "violation", stored=[finding("unknown", removable=True)])
+    assert verdict == "do not release"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from recon.policies.facts import (
     FIGURES,
     ROW_FIGURES,
@@ -16,6 +18,7 @@ from recon.policies.facts import (
     Unused,
     smallest_of,
 )
+from recon.policies.intervals import all_of, compared, interval_text, none_small
 
 
 def some_facts(**figures):
@@ -81,3 +84,129 @@ def test_the_smallest_of_groups():
     assert smallest_of([(0, 4), (3, 9), (5, None)]) == Known(1, 9)
     assert smallest_of([(0, 4)]) == Known(1, None)  # none surely has a row
     assert smallest_of([(7, 7), (3, 3)]) == Known(3, 3)
+
+
+def test_figures_in_json_are_these():
+    pure, cells = [{"name": "leaf 1", "class": "1", "rows": [2, 7]}], [{"name": "leaf 1", "class": "0", "rows": [1, 1]}]
+    held = Facts(
+        "bounds", 0.9,
+        {
+            "rows": Known(90, None), "pinned": Known(3, None, "not counted", "limits", "several values"),
+            "bits_before_per_person": Known(4.5, 4.5), "bits_left_per_person": Unknown("no domain", "domain"),
+            "smallest_group": Unknown("late", "limits"), "smallest_cell": Known(1, 1),
+            "class_disclosure": Known(2, 7), "target_disclosure": Absent("no numbers"), "more": Unknown("why", "rows"),
+        },
+        {"groups": Groups((), None, "not searched"), "cells": Groups(cells, 4), "pure": Groups(pure, 1)},
+        {"kinds_of_counts": ["size"], "stored": None},
+        (Unused("a part", {"pinned": "upper"}, "limits"),),
+    )  # fmt: skip
+    told = held.to_json()
+    assert told == {
+        "status": "bounds", "confidence": 0.9, "rows": [90, None], "pinned": [3, None], "bits_before_per_person": 4.5,
+        "bits_left_per_person": None, "least_bits_left": None, "smallest_group": None, "groups": [],
+        "groups_in_all": None, "smallest_cell": [1, 1], "cells": cells, "cells_in_all": 4,
+        "class_disclosure": {"rows": [2, 7], "groups": pure, "groups_in_all": 1}, "target_disclosure": None,
+        "labels_by_position": None, "values_by_position": None, "kinds_of_counts": ["size"], "no_merging": None,
+        "profiles": None, "profiles_in_all": None, "stored": None, "stored_inspected": None,
+        "not_known": {"bits_left_per_person": "no domain", "smallest_group": "late", "more": "why"},
+        "not_applicable": {"target_disclosure": "no numbers"}, "not_listed": {"groups": "not searched"},
+        "why_open": {"pinned": "not counted"}, "assumed": {"pinned": "several values"},
+        "would_help": {"pinned": "limits", "bits_left_per_person": "domain", "smallest_group": "limits",
+                       "more": "rows"},
+        "not_used": [{"why": "a part", "opens": {"pinned": "upper"}, "would_help": "limits"}],
+    }  # fmt: skip
+    again = Facts.of_json(told)
+    assert again.figures == {**dict.fromkeys(FIGURES, Unknown("it was not worked out")), **held.figures}
+    groups = {**held.groups, "groups": Groups([], None, "not searched")}
+    assert {key: (list(one.each), one.in_all, one.further) for key, one in again.groups.items()} == {
+        key: (list(one.each), one.in_all, one.further) for key, one in groups.items()
+    }
+    assert again.unused == held.unused
+    assert (again.status, again.confidence) == ("bounds", 0.9)
+
+
+def test_what_a_document_leaves_out_is_not_known():
+    found = Facts.of_json({
+        "pinned": [None, 4], "smallest_group": [None, None], "least_bits_left": [None, None],
+        "not_applicable": {"further": "no such thing"}, "not_known": None, "not_used": None,
+    })  # fmt: skip
+    assert found["pinned"] == Known(0, 4)
+    assert found["smallest_group"] == found["least_bits_left"] == Unknown("it was not worked out")
+    assert found["further"] == Absent("no such thing")
+    assert (found.status, found.confidence, found.everybody) == ("", 1.0, None)
+    assert found.listed("smallest_cell") == Groups((), None)
+    assert Facts(figures={"rows": Unknown("open")}).everybody is None
+    assert Facts(figures={"rows": Known(3, 8)}).everybody == 8
+
+
+def test_each_end_is_opened_by_itself():
+    held = some_facts(
+        pinned=Known(3, 3), values_by_position=Known(2, 5), smallest_group=Known(30, 30, "", "domain"),
+        smallest_cell=Known(1, 30), least_bits_left=Known(2.0, 4.0, "late", "limits", "several"),
+    )  # fmt: skip
+    found = held.opened([Unused("u", {"pinned": "both", "values_by_position": "upper", "smallest_cell": "upper"})])
+    assert found["pinned"] == Known(0, 100, "u")
+    assert found["values_by_position"] == Known(2, None, "u")  # of values there may be more than people
+    assert found["smallest_cell"] == Known(1, 100, "u")
+    assert found.groups == held.groups  # that there are more rows makes no smaller group
+    told = held.opened([Unused("u", {"least_bits_left": "lower", "smallest_group": "lower"}, "limits")])
+    assert told["least_bits_left"] == Known(0, 4.0, "late; u", "limits", "several")
+    assert told["smallest_group"] == Known(1, 30, "u", "limits")
+    assert told.listed("smallest_group").further == "u"
+    assert held.opened([Unused("u", {"least_bits_left": "lower"}, "rows")])["least_bits_left"].help == ""
+    nobody = Facts(figures={"rows": Known(0, 0), "pinned": Known(0, 0)})
+    assert nobody.opened([Unused("u", ROW_FIGURES)])["pinned"] == Known(0, 0)
+    one = some_facts(smallest_group=Known(1, 1))
+    assert one.opened([Unused("u", SIZE_FIGURES)])["smallest_group"] == Known(1, 1)
+
+
+def test_proved_groups_stand_among_the_others_the_surest_first():
+    held = some_facts(smallest_group=Known(5, None, "late", "limits", "several"))
+    proved = [{"name": "a", "rows": [9, None]}, {"name": "b", "rows": [9, 12]}, {"name": "c", "rows": [0, 2]}]
+    found = held.with_groups("smallest_group", proved)
+    assert found["smallest_group"] == Known(5, 12, "late", "limits", "several")
+    assert [one["name"] for one in found.listed("smallest_group").each] == ["c", "b", "a", "leaf 1"]
+    assert found.listed("smallest_group").in_all == 4
+    settled = held.with_groups("smallest_group", [{"name": "d", "rows": [5, 5]}])
+    assert settled["smallest_group"] == Known(5, 5)  # nothing is open any more
+    assert held.with_groups("smallest_group", none_below=0)["smallest_group"].low == 1
+    more = held.with_groups("smallest_group", further="not searched")
+    assert more["smallest_group"] == Known(1, None, "not searched", "", "several")
+    assert more.listed("smallest_group").further == "not searched"
+    assert more.with_groups("smallest_group").listed("smallest_group").further == "not searched"
+    unlisted = Facts("exact", 1.0, {"smallest_group": Known(5, 9)}, {"groups": Groups((), None)})
+    assert unlisted.with_groups("smallest_group", proved).listed("smallest_group").in_all is None
+
+
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        ([1, 1], "1 bit"), ([1, 5], "between 1 and 5 bits"), ([3, None], "at least 3 bits"), ([0, 5], "at most 5 bits"),
+        ([None, 5], "at most 5 bits"), ([0, None], "an unknown number of bits"),
+        ([None, None], "an unknown number of bits"),
+        ([0, 0], "0 bits"), ([1234, 1234], "1,234 bits"), ([2.00001, 2.00002], "2 bits"), ([2.5, 2.5], "2.5 bits"),
+        ([12345.67, 12345.67], "12,345.7 bits"), ([9999.4, 9999.5], "between 9,999 and 9,999.5 bits"),
+        ([10_000.25, 10_000.25], "10,000.2 bits"), ([0.000123, 0.5], "between 0.000123 and 0.5 bits"),
+    ],
+)  # fmt: skip
+def test_intervals_in_words(interval, words):
+    assert interval_text(interval, "bit") == words
+
+
+@pytest.mark.parametrize("direction", ["at least", "at most"])
+@pytest.mark.parametrize("interval", [(0, 0), (2, 2), (1, 3), (2, 4), (0, 2), (2, None), (3, None), (None, 1), (3, 4)])
+def test_a_claim_on_an_interval_is_one_on_all_its_numbers(interval, direction):
+    low, high = interval[0] or 0, 9 if interval[1] is None else interval[1]
+    said = {n >= 2 if direction == "at least" else n <= 2 for n in range(low, high + 1)}
+    expected = "inconclusive" if len(said) == 2 else "met" if said == {True} else "violated"
+    assert compared(interval, direction, 2) == expected
+    sizes = {n == 0 or n >= 2 for n in range(low, high + 1)}
+    group = "met" if sizes == {True} else "violated" if sizes == {False} else "inconclusive"
+    assert none_small(interval, 2) == group
+    assert none_small(interval, 1) == "met"
+
+
+def test_several_claims_at_once():
+    assert all_of([]) == all_of(["met", "not applicable"]) == "met"
+    assert all_of(["met", "inconclusive"]) == "inconclusive"
+    assert all_of(["inconclusive", "violated", "met"]) == "violated"

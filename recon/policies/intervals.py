@@ -92,6 +92,6 @@ def plural(unit: str) -> str:
 
 def figure(number: float, digits: int = 4) -> str:
     """Return a number for people: thousands with commas, fractions with so many significant digits."""
-    return (
-        f"{int(number):,}" if number == int(number) else f"{number:,.{digits}g}" if number < 1e4 else f"{number:,.1f}"
-    )
+    if number == int(number):
+        return f"{int(number):,}"
+    return f"{number:,.{digits}g}" if number < 9_999.5 else f"{number:,.1f}"
