@@ -57,8 +57,13 @@ KERNEL = ("test_refusals.py", "test_kernel.py")
 REMOVALS = ("test_refusals.py", "test_removals.py")
 COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_programs.py",)
 VERDICT = ("test_checks.py", "test_fact_guards.py", "test_policies.py", "test_figures.py")
+ENDS = ("test_exit_codes.py",)
+OUTPUT = ("print_error", "print_lines", "parse_memory", "records", "write_table", "write_text")
 TARGETS = (
-    Target("recon.console.exit_codes", ("test_exit_codes.py",)),
+    Target("recon.console.exit_codes", ENDS),
+    Target("recon.cli.releasing.ending", ENDS),
+    Target("recon.cli.releasing.policy", ENDS, ("gate", "gated", "said", "written")),
+    Target("recon.console.output", ENDS, OUTPUT),
     Target("recon.policies.intervals", VERDICT),
     Target("recon.policies.checks", VERDICT),
     Target("recon.policies.facts", VERDICT),

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import json
+import stat
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import typer
+from extras import run
 from policy_cases import facts_of, policy_of
 
-from recon.cli.releasing.ending import ended
+from recon.cli.releasing.ending import ended, ending
+from recon.cli.releasing.ending import policy_of as policy_read
+from recon.cli.releasing.policy import gated, said, written
 from recon.cli.session import finish
 from recon.console.exit_codes import GRAVITY, OF_STATUS, gravest, of_error, of_status, of_verdict
+from recon.console.output import json_text, parse_memory, print_error, print_lines, records, write_table, write_text
 from recon.policies.assessing import assess
 from solvers.foundation.errors import (
     ContradictionError,
@@ -21,6 +28,7 @@ from solvers.foundation.errors import (
     ReleaseError,
     Unsupported,
 )
+from solvers.foundation.limits import Limits
 
 
 @pytest.mark.parametrize(
@@ -84,3 +92,154 @@ def test_of_several_the_gravest_counts():
         assert gravest(pair) == max(pair, key=order.index)
     assert gravest([0, 130, 1]) == 130  # a code that the table does not know is no success
     assert gravest([]) == 0
+
+
+# How commands end: what is printed, and what is written
+
+
+def failing(error):
+    if error is not None:
+        raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "shown"),
+    [
+        (None, 0, ""), (ReleaseError("a  b"), 3, "recon: a b\n"), (OSError("full"), 3, "recon: full\n"),
+        (MemoryError(), 4, "recon: out of memory before there was an answer\n"),
+        (KeyboardInterrupt(), 4, "recon: stopped before there was an answer\n"),
+        (ContradictionError("c", ("leaf 1", "leaf 2")), 5, "recon: c\n  leaf 1\n  leaf 2\n"),
+    ],
+)  # fmt: skip
+def test_a_command_ends_with_its_code_unless_it_was_0_and_something_fails(error, code, shown, capsys):
+    for fixed in (0, 1, 4):
+        with pytest.raises(typer.Exit) as stopped, ending(fixed):
+            failing(error)
+        assert stopped.value.exit_code == (fixed or code)
+        assert capsys.readouterr() == ("", shown)
+
+
+def test_what_nobody_foresaw_is_an_error_of_ours(capsys):
+    with pytest.raises(KeyError), ending(0):
+        raise KeyError("x")
+    print_error(KeyError("x"))
+    assert capsys.readouterr().err == "recon: internal error: KeyError: 'x'\n"
+    print_lines()
+    print_lines("a\nb", 3)
+    assert capsys.readouterr().out == "a\\x0ab\n3\n"
+
+
+def test_a_policy_is_read_where_one_is_named(tmp_path):
+    assert policy_read(None) is None
+    (tmp_path / "p.toml").write_text("most_pinned = 3")
+    assert policy_read(str(tmp_path / "p.toml")).values == {"most_pinned": 3}
+    with pytest.raises(PolicyError):
+        policy_read(str(tmp_path / "none.toml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("512M", 512 << 20), ("2g", 2 << 30), (" 4 GB ", 4 << 30), ("1.5G", 3 << 29), ("2048K", 2 << 20),
+     ("1048576", 1 << 20), ("1M", 1 << 20), ("1048575", None), ("1048576G", None), ("0M", None),
+     ("1T", None), ("", None)],
+)  # fmt: skip
+def test_memory_is_read_as_it_is_meant(text, size):
+    if size is None:
+        with pytest.raises(ValueError, match=r"between|convert"):
+            parse_memory(text)
+    else:
+        assert parse_memory(text) == size
+
+
+def test_tables_keep_their_values(tmp_path, capsys):
+    frame = pd.DataFrame({
+        "a": [(1 << 53) + 1, -(1 << 53) - 1, 1 << 53], "b": [float("nan"), 1.5, float("inf")],
+        "c": pd.array([1, None, 3], dtype="Int64"), "d": ["x", None, "=1+1"],
+    })  # fmt: skip
+    told = records(frame.iloc[:2])
+    assert told[0] == {"a": "9007199254740993", "b": None, "c": 1, "d": "x"}
+    assert told[1] == {"a": "-9007199254740993", "b": 1.5, "c": None, "d": None}
+    assert type(told[0]["c"]) is int
+    assert records(frame)[2]["a"] == 1 << 53
+    write_table(frame[["a"]], None)
+    assert capsys.readouterr().out.splitlines() == ["a", str((1 << 53) + 1), str(-(1 << 53) - 1), str(1 << 53)]
+    for name in ("t.csv", "t.JSON", "t.parquet"):
+        path = tmp_path / name
+        write_table(frame[["a"]], str(path), private=name == "t.csv")
+        assert capsys.readouterr().out == ""
+        private = stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert private == (name == "t.csv")
+    assert (tmp_path / "t.csv").read_text().splitlines()[1] == str((1 << 53) + 1)
+    assert json.loads((tmp_path / "t.JSON").read_text())[0] == {"a": str((1 << 53) + 1)}
+    assert pd.read_parquet(tmp_path / "t.parquet")["a"].tolist() == frame["a"].tolist()
+    with pytest.raises(ValueError, match="JSON"):
+        json_text({"a": float("nan")})
+    write_text("x\n", None)
+    assert capsys.readouterr().out == "x\n"
+
+
+HALVES = {
+    "recon": 1, "domain": {
+        "attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "min": 0, "max": 99}],
+        "label": {"name": "y", "values": [0, 1]},
+    },
+    "models": [{"kind": "tree", "nodes": [{"if": {"a": 0}, "then": 1, "else": 2}, {"counts": [9, 9]},
+                                          {"counts": [9, 9]}]}],
+}  # fmt: skip
+GATED = {
+    "met": (HALVES, 0, "release: The policy ours is met."),
+    "violated": (HALVES, 1, "do not release: The release violates the one threshold of the policy ours (smallest"),
+    "open": ({**HALVES, "models": [{"kind": "rule_set", "rules": [{"if": {"a": 0}, "count": 40}]}]}, 4,
+             "not assessed: The one threshold of the policy ours is open (smallest group): "),
+    "contradiction": ({**HALVES, "models": [*HALVES["models"], {"kind": "tree", "nodes": [{"count": 7}]}]}, 5,
+                      "not audited: "),
+    "malformed": ({**HALVES, "rows": 7}, 3, "not audited: "),
+    "missing": (None, 3, "not audited: "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GATED)
+def test_a_gate_says_one_line_and_one_code_of_a_file(name, tmp_path, capsys):
+    release, code, line = GATED[name]
+    path = tmp_path / "r.json"
+    if release is not None:
+        path.write_text(json.dumps(release))
+    found = gated(str(path), None, policy_of(smallest_group=19 if name == "violated" else 18), Limits(60), 0.95, 0)
+    assert (found.code, found.file) == (code, str(path))
+    assert found.line.startswith(f"{path}: {line}")
+    told = said(found)
+    assert (told["file"], told["exit_code"]) == (str(path), code)
+    read = line != "not audited: "
+    assert (found.document is not None) == read
+    assert told["verdict"] == (line.partition(":")[0] if read else None)
+    assert found.line == f"{path}: {told['verdict'] if read else 'not audited'}: {told['sentence']}"
+    shown = capsys.readouterr().err
+    assert shown.startswith("" if read else "recon: ")
+    assert bool(shown) != read
+    junit, sarif = tmp_path / "g.xml", tmp_path / "g.sarif"
+    written([found], str(sarif), str(junit))
+    cases = {"met": "<testcase", "violated": "<failure", "open": "<error"}.get(name, "<error")
+    assert cases in junit.read_text()
+    assert json.loads(sarif.read_text())["runs"][0]["results"] == [] if name == "met" else sarif.exists()
+    written([found], None, None)
+
+
+@pytest.mark.parametrize(
+    ("names", "code"), [(["met"], 0), (["met", "violated"], 1), (["violated", "missing"], 1), (["met", "missing"], 3)]
+)
+def test_a_gate_ends_with_the_gravest_and_writes_over_nothing_that_it_reads(names, code, tmp_path, capsys):
+    for name in {*names} - {"missing"}:
+        (tmp_path / f"{name}.json").write_text(json.dumps(HALVES if name == "met" else {
+            **HALVES, "models": [{"kind": "tree", "nodes": [{"count": 5}]}]}))  # fmt: skip
+    (tmp_path / "p.toml").write_text("smallest_group = 18")
+    files = [tmp_path / f"{name}.json" for name in names]
+    ends, out, _ = run(capsys, "gate", *files, "--policy", tmp_path / "p.toml")
+    assert ends == code
+    assert [line.split(": ")[0] for line in out.splitlines()] == [str(one) for one in files]
+    ends, out, _ = run(capsys, "gate", *files, "--policy", tmp_path / "p.toml", "--json", "--junit", tmp_path / "g.xml")
+    assert ends == code
+    assert [one["file"] for one in json.loads(out)] == [str(one) for one in files]
+    assert (tmp_path / "g.xml").exists()
+    for taken in (files[0], tmp_path / "p.toml"):
+        for option in ("--junit", "--sarif"):
+            assert run(capsys, "gate", *files, "--policy", tmp_path / "p.toml", option, taken)[0] == 2
