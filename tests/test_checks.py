@@ -52,6 +52,9 @@ GROUPS = [  # the smallest, groups -> outcome, found, places, how many, why, hel
     ((None, groups_of((20, 30), in_all=3)), ("inconclusive", "not known", [], 0, "it was not worked out", "")),
     ((None, groups_of((20, 30), (15, None), (0, 0))), ("met", "between 15 and 30 rows", *NOTHING)),
     ((None, groups_of((0, 0))), ("met", "not known", *NOTHING)),
+    (([1, 40], groups_of()), ("inconclusive", "between 1 and 40 rows", *NOTHING)),
+    ((None, groups_of((0, 12), not_applicable={"smallest_group": "no groups"})),
+     ("inconclusive", "at most 12 rows", ["g0"], 1, "no groups", "")),
     ((None, groups_of((10, 10))), ("met", "10 rows", *NOTHING)),
 ]  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -205,3 +206,90 @@ def test_nothing_is_installed_by_a_name_that_nobody_holds():
     named = re.findall(r"installing\([\"'](\w+)[\"']\)|'\.\[([\w,]+)\]'", said)
     assert len(named) > 15
     assert {one for pair in named for one in "".join(pair).split(",")} <= set(extras)
+
+
+# What is said in free text
+
+
+def _texts():
+    """Yield file, line and text of every string of the sources; what is filled in stands as X."""
+    for folder in ("recon", "encoders", "solvers"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            named = {one.value for one in ast.walk(tree) if isinstance(one, ast.Expr)}  # docstrings are for developers
+            inner = {part for one in ast.walk(tree) if isinstance(one, ast.JoinedStr) for part in ast.walk(one)}
+            for one in ast.walk(tree):
+                if isinstance(one, ast.JoinedStr):
+                    text = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in one.values)
+                elif isinstance(one, ast.Constant) and isinstance(one.value, str) and one not in named | inner:
+                    text = one.value
+                else:
+                    continue
+                yield path.relative_to(ROOT), one.lineno, text
+
+
+def test_commands_in_messages_exist_with_their_options():
+    """A command that a message names is one, and takes the options that stand behind it."""
+    commands = get_command(app).commands
+    tried = 0
+    for path, line, text in _texts():
+        for found in re.finditer(r"\brecon ([a-z-]+)((?: (?:--[a-z-]+|[A-Z][\w.]*|[a-z_]+\.\w+|preset:\w+))*)", text):
+            name, words = found.group(1), found.group(2).split()
+            if name not in commands:
+                assert not [word for word in words if word.startswith("--")], f"{path}:{line}: {found.group()}"
+                continue
+            known = {one for param in commands[name].params for one in param.opts}
+            unknown = {word for word in words if word.startswith("--")} - known
+            assert not unknown, f"{path}:{line}: {found.group()}: {unknown}"
+            tried += 1
+    assert tried > 60
+
+
+def _told(text):
+    """Return the commands in a text as somebody would copy them: from `recon` to the punctuation behind."""
+    return [one.strip() for one in re.findall(r"(recon [a-z]+ (?:'[^']*'|[^\s;,()':]|(?<=\S) (?!and |lists ))+)", text)]
+
+
+REFUSALS = {
+    "no register": ("register", "none here"),
+    "a table as the domain of a register": ("register", "new", "--add", "my tree;.json", "--decision", "release",
+                                           "--domain", "DATA.csv"),
+    "no result": ("report", "my tree;.json"),
+    "a result of another command": ("report", "count.json"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_commands_in_refusals_run_as_printed(name, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    (folder / "count.json").write_text(run(capsys, "count", "my tree;.json", "--json")[1])
+    code, _, err = run(capsys, *REFUSALS[name])
+    assert code in {2, 3}
+    found = _told(err)
+    assert found, err
+    for command in found:
+        words = shlex.split(command.replace("FILE", "'my tree;.json'"))
+        code, _, said = run(capsys, *words[1:])
+        assert code in {0, 1, 4}, f"{command}: {said}"
+
+
+def test_the_condition_of_a_group_runs_as_printed(folder, monkeypatch, capsys):
+    """With values that a shell would take apart, and with the domain that the user gave."""
+    monkeypatch.chdir(folder)
+    names = ["it's", 'a "b"; c', "c"]
+    domain = {"attributes": [{"name": "x y", "values": names}], "label": {"name": "y", "values": [0, 1]}}
+    rules = [{"if": {"x y": {"in": names[:2]}}, "count": 12}, {"if": {"x y": names[0]}, "count": 11}]
+    release = {"recon": 1, "domain": domain, "rows": 40, "models": [{"kind": "rule_set", "rules": rules}]}
+    (folder / "my rules.json").write_text(json.dumps(release))
+    (folder / "d 1.json").write_text(json.dumps({"recon": 1, "domain": domain, "models": []}))
+    given = ("my rules.json", "--policy", "strict.toml", "--domain", "d 1.json", "--time", "30")
+    code, out, _ = run(capsys, "audit", *given, "--json")
+    assert code == 1
+    first = json.loads(out)["facts"]["groups"][0]
+    assert first["rows"] == [1, 1]
+    words = shlex.split(first["how"].partition(": ")[2])
+    assert words[:3] == ["recon", "bound", "my rules.json"]
+    assert words[-4:] == ["--domain", "d 1.json", "--time", "30"]
+    code, out, _ = run(capsys, *words[1:], "--json")
+    found = json.loads(out)
+    assert (code, found["min"], found["max"]) == (0, 1, 1)

@@ -17,6 +17,7 @@ TAKES: Mapping[str, Sequence[str]] = {
         "--convention", "--learner", "--confidence", "--seed", "--truth", "--population", "--without-noise", *_LIMITS,
         "--workers", "--dask", "--raw",
     ),
+    "bound": (*_READING, "--confidence", *_LIMITS),
     "domain": ("--time", "--memory"),
     "inspect": ("--time", "--memory"),
     "positions": (*_READING[:1], "--label", *_LIMITS, "--raw"),

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
+from recon.console.suggesting import suggestion
 from recon.frames.describe import condition_json, condition_text
 from recon.policies.facts import FIGURES, LISTED, Absent, Facts, Groups, Help, Known, Unknown
 from solvers.foundation.array_types import Ints
@@ -173,7 +174,10 @@ def proof(release: EncodedRelease, group: ProvedGroup) -> str:
     alone = group.regions[0] if len(group.regions) == 1 and not group.regions[0].minus else None
     condition = None if alone is None else condition_json(release.cut, alone.box)
     text = "in every possible world it has so many rows"
-    return text if condition is None else f"{text}: recon bound FILE --where '{json.dumps(condition)}'"
+    if condition is None:
+        return text
+    files = release.files if release.files and "-" not in release.files else ["FILE"]
+    return f"{text}: {suggestion('bound', files, {'--where': json.dumps(condition)})}"
 
 
 def region_text(release: EncodedRelease, region: Region) -> str:
