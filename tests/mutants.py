@@ -68,7 +68,7 @@ TARGETS = (
     Target("recon.policies.checks", VERDICT),
     Target("recon.policies.facts", VERDICT),
     Target("recon.policies.assessing", VERDICT),
-    Target("recon.auditing.facts", VERDICT),
+    Target("recon.auditing.facts", ("test_audit_facts.py", *VERDICT)),
     Target("recon.remediation.demands", VERDICT, ("limit", "outcomes", "entry_of")),
     Target("recon.report.results.reassessing", VERDICT, ("outcome_of",)),
     Target("solvers.kernel.claims", KERNEL, everything=True),

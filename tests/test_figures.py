@@ -170,6 +170,8 @@ def test_proved_groups_stand_among_the_others_the_surest_first():
     settled = held.with_groups("smallest_group", [{"name": "d", "rows": [5, 5]}])
     assert settled["smallest_group"] == Known(5, 5)  # nothing is open any more
     assert held.with_groups("smallest_group", none_below=0)["smallest_group"].low == 1
+    assert some_facts(target_disclosure=Known(1, 2)).to_json()["target_disclosure"] == {"rows": [1, 2]}
+    assert "pure" not in held.to_json()  # groups of a figure that is not known are not listed
     more = held.with_groups("smallest_group", further="not searched")
     assert more["smallest_group"] == Known(1, None, "not searched", "", "several")
     assert more.listed("smallest_group").further == "not searched"

@@ -7,6 +7,7 @@ import random
 
 import group_oracle
 import oracle
+import plain_groups
 import pytest
 from extras import encoded, run
 from policy_cases import policy_of
@@ -95,6 +96,13 @@ def test_classes_that_three_trees_tell_together(made, unit, people):
     assert report.assessment.verdict == "do not release"
     assert report.to_dict()["facts"]["class_disclosure"]["rows"][0] == people
     assert recon.audit(got, policy_of(class_disclosure=people)).assessment.verdict != "do not release"
+
+
+def test_how_many_people_one_training_set_tells_is_counted_by_listing_worlds():
+    worlds = plain_groups.Worlds(forest(BYTES, three_trees(1)))
+    listed = worlds.every_world()
+    assert len(listed) == 1
+    assert plain_groups.decided(listed, 2)["class_disclosure"] == 4  # one person in each of four cells of one class
 
 
 def test_the_world_that_proves_it_is_on_the_page():
