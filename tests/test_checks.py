@@ -7,6 +7,8 @@ from policy_cases import facts_of, group, policy_of
 
 from recon.policies.assessing import assess, least_loss
 from recon.policies.checks import place_of, worst
+from recon.remediation.demands import Demands, demands_of
+from recon.report.results.reassessing import outcome_of
 
 OPEN = {"not_listed": {"groups": "groups cut each other"}}
 
@@ -433,3 +435,40 @@ def test_what_can_be_taken_out_is_a_change_where_nothing_else_is_wrong(policy, f
 def test_where_an_open_answer_counts_nothing_is_taken_out_to_settle_it():
     verdict, *_ = judged({"stored": "medium"}, "violation", stored=[finding("unknown", removable=True)])
     assert verdict == "do not release"
+
+
+# Remedies that were tried, and what a search of merges demands
+
+
+def test_demands_are_the_thresholds_of_a_policy():
+    file = {"smallest_group": {"value": 5, "source": "s"}, "most_pinned": 3, "class_disclosure": "forbidden"}
+    expected = Demands(smallest_group=5, most_pinned=3, class_disclosure=0)
+    assert demands_of(file) == expected
+    assert demands_of(policy_of(smallest_group=5, most_pinned=3, class_disclosure="forbidden")) == expected
+    assert demands_of(policy_of(class_disclosure="allowed")) == demands_of({"class_disclosure": "allowed"}) == Demands()
+    assert demands_of({"class_disclosure": {"value": 7}}) == Demands(class_disclosure=7)
+
+
+CLASSES = {"class_disclosure": "forbidden"}
+NO_LABEL = {"not_applicable": {"class_disclosure": "no label"}}
+
+
+@pytest.mark.parametrize(
+    ("remedy", "facts", "policy", "expected"),
+    [
+        ({"kind": "as published", "smallest_group": [30, 30]}, SMALL, {"smallest_group": 10}, "violated"),
+        ({"kind": "as published", "smallest_group": [3, 3]}, {}, {"smallest_group": 10}, "met"),
+        ({"class_disclosed_rows": [0, 0]}, {}, CLASSES, "met"),
+        ({"class_disclosed_rows": [3, 3]}, {}, CLASSES, "violated"),
+        ({"class_disclosed_rows": [0, 3]}, NO_LABEL, CLASSES, "inconclusive"),
+        ({"class_disclosed_rows": None}, {}, CLASSES, "inconclusive"),
+        ({"class_disclosed_rows": None}, NO_LABEL, CLASSES, "met"),
+        ({"class_disclosed_rows": None}, {"not_applicable": None}, CLASSES, "inconclusive"),
+        ({"status": "unsat", "smallest_group": [30, 30]}, {}, {"smallest_group": 10}, "inconclusive"),
+        ({"smallest_group": [30, 30]}, {}, {"smallest_group": 10}, "met"),
+        ({"smallest_group": None}, {"rows": [0, 0]}, {"smallest_group": 10}, "met"),
+        ({"smallest_group": [30, 30]}, {}, {"stored": "medium"}, "inconclusive"),
+    ],
+)  # fmt: skip
+def test_what_a_policy_says_of_a_remedy(remedy, facts, policy, expected):
+    assert outcome_of({"kind": "merge"} | remedy, facts_of(**facts), policy_of(**policy)) == expected
