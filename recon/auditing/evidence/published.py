@@ -48,14 +48,13 @@ def smallest(places: list[Place]) -> list[Place]:
 class Drawn(NamedTuple):
     """Least and most people behind some counts of a tree's leaves, and the number of their class (-1: any).
 
-    `reached`: in a world with many rows there, bags exist that drew so many of them.
+    In a world with many rows there, bags exist that drew the most of them.
     """
 
     leaf: Ints
     label: Ints
     low: Ints
     high: Ints
-    reached: Ints
 
 
 def drawn_rows(model: Forest, table: CountTable) -> Drawn:
@@ -67,7 +66,7 @@ def drawn_rows(model: Forest, table: CountTable) -> Drawn:
     if table.distinct is not None:
         given = table.distinct != UNPUBLISHED
         low[given] = high[given] = table.distinct[given].astype(np.int64)
-    return Drawn(at, np.full(len(at), -1), low, high, high)
+    return Drawn(at, np.full(len(at), -1), low, high)
 
 
 def drawn_of_classes(model: Forest, table: CountTable) -> Drawn:
@@ -79,13 +78,11 @@ def drawn_of_classes(model: Forest, table: CountTable) -> Drawn:
     at = np.flatnonzero(table.by_class[leaf] & (counts > 0))
     own, held = counts[at], leaf[at]
     if not model.bootstrap:
-        return Drawn(held, at - table.start[held], own, own, own)
-    # of d different people at most as many are of other classes as draws are
-    low, high = np.maximum(1, rows.low[held] - (total[held] - own)), np.minimum(own, rows.high[held])
-    classes = np.zeros(len(table), dtype=np.int64)
-    np.add.at(classes, leaf, (counts > 0).astype(np.int64))
-    reached = np.minimum(high, rows.high[held] - (classes[held] - 1))  # of every other class one row was drawn
-    return Drawn(held, at - table.start[held], low, high, reached)
+        return Drawn(held, at - table.start[held], own, own)
+    # of d different people at most as many are of other classes as draws are, and one at least of each that was drawn
+    others = np.bincount(held, minlength=len(table))[held] - 1
+    low, high = np.maximum(1, rows.low[held] - (total[held] - own)), np.minimum(own, rows.high[held] - others)
+    return Drawn(held, at - table.start[held], low, high)
 
 
 def of_leaves(release: EncodedRelease, model: Forest, drawn: Callable[[Forest, CountTable], Drawn]) -> list[Place]:
@@ -94,7 +91,7 @@ def of_leaves(release: EncodedRelease, model: Forest, drawn: Callable[[Forest, C
     if not found:
         return []
     tree = np.repeat(np.arange(len(found)), [len(one.leaf) for one in found])
-    leaf, label, low, high, reached = (np.concatenate(column) for column in zip(*found, strict=True))
+    leaf, label, low, high = (np.concatenate(column) for column in zip(*found, strict=True))
     filled = np.flatnonzero(high > 0)
     order = filled[np.argsort(high[filled], kind="stable")][:LISTED]
     boxes = {block.kind: block.boxes for block in release.statements.partitions.values()}
@@ -108,7 +105,7 @@ def of_leaves(release: EncodedRelease, model: Forest, drawn: Callable[[Forest, C
             "name": f"{DRAWN} in leaf {j} of {name}",
             "where": where,
             "rows": [int(low[i]), int(high[i])],
-            "reached": int(reached[i]),
+            "reached": int(high[i]),
         }
         known = label[i] >= 0 and attribute is not None
         out.append(place | ({"class": str(attribute.value(int(label[i])))} if known and attribute is not None else {}))
