@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from types import SimpleNamespace as Ns
 
@@ -12,7 +11,6 @@ from extras import encoded
 from encoders.domain.values import Grid, Listed
 from encoders.models.models import Boosting, Forest, Provenance, RuleList, Table, Tree
 from recon.auditing import facts as module
-from recon.auditing.evidence.published import published_groups
 from recon.auditing.facts import (
     beside_rows,
     bits,
@@ -353,24 +351,3 @@ def test_figures_of_noisy_counts_hold_at_their_confidence():
             "kind": "tree", "nodes": whole, **law}]})  # fmt: skip
         assert audited(Findings(release, measure(release), group_disclosure(release))).confidence == confidence
     assert Groups() == Facts().listed("smallest_group")
-
-
-@pytest.mark.parametrize(
-    ("counts", "distinct", "expected"),
-    [
-        ([5, 9], 3, [(1, 2), (1, 2)]), ([5, 9], 13, [(4, 5), (8, 9)]), ([1, 9], 6, [(1, 1), (5, 5)]),
-        ([5, 0], 3, [(3, 3)]), ([5, 9], None, [(1, 5), (1, 9)]), ([2, 2], 4, [(2, 2), (2, 2)]),
-        ([7, 3], 2, [(1, 1), (1, 1)]),
-    ],
-)  # fmt: skip
-def test_how_many_people_of_a_class_draws_can_be_of_is_what_all_ways_say(counts, distinct, expected):
-    draws = [range(1, n + 1) for n in counts if n]
-    ways = [way for way in itertools.product(*draws) if distinct is None or sum(way) == distinct]
-    assert [(min(own), max(own)) for own in zip(*ways, strict=True)] == expected
-    leaf = {"counts": counts} | ({} if distinct is None else {"distinct": distinct})
-    forest = {"kind": "forest", "bootstrap": True, "trees": [{"nodes": [leaf]}]}
-    groups, cells = published_groups(encoded({"recon": 1, "domain": BITS, "rows": 20, "models": [forest]}))
-    told = {one["class"]: tuple(one["rows"]) for one in cells}
-    assert [told[str(k)] for k, n in enumerate(counts) if n] == expected
-    people = [(d, d) if (d := distinct) is not None else (1, sum(counts))]
-    assert [tuple(one["rows"]) for one in groups] == people

@@ -322,6 +322,22 @@ def test_sentences(case, expected):
     assert judged(policy, **facts) == expected
 
 
+@pytest.mark.parametrize(
+    ("policy", "facts", "sentence"),
+    [
+        ({"most_pinned": 0}, {"confidence": None}, "0 people are pinned down exactly, the policy asks for at "
+         "most 0 people"),
+        ({"smallest_group": 10}, {"smallest_group": [3, 3], **groups_of((3, 3))},
+         "The smallest group has 3 rows (g0, 3 rows), the policy asks for at least 10 rows"),
+        ({"class_disclosure": 0}, classes([1, None]), "At least 1 row stands in groups of one class only, so "
+         "that belonging "
+         "to the group tells the class, the policy asks for no row"),
+    ],
+)  # fmt: skip
+def test_a_sentence(policy, facts, sentence):
+    assert judged(policy, **facts)[2] == [f"{sentence} (set in p.toml)."]
+
+
 def test_a_source_stands_in_place_of_the_file():
     (sentence,) = judged({"most_pinned": 0}, source="the officer")[2]
     assert sentence.endswith("at most 0 people (source: the officer).")
@@ -370,7 +386,7 @@ def test_remedies_advise_no_merging_only_to_whom_it_would_help():
 
 def test_what_is_given_away():
     facts = facts_of(
-        stored=[finding("critical", ""), finding("high"), finding("critical", "m.X_")], pinned=[0, 3],
+        stored=[finding("critical", None), finding("high"), finding("critical", "m.X_")], pinned=[0, 3],
         labels_by_position=[2, 9],
     )  # fmt: skip
     away = assess(facts, policy_of(smallest_group=10)).gives_away
