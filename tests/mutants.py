@@ -17,6 +17,7 @@ import argparse
 import ast
 import copy
 import importlib
+import inspect
 import json
 import math
 import os
@@ -303,6 +304,7 @@ def functions_of(names: Mapping[str, Any], module: str, prefix: str = "") -> Ite
         inner = value
         for wrapper in ("fget", "func", "__func__", "__wrapped__"):
             inner = getattr(inner, wrapper, inner) if not isinstance(inner, types.FunctionType) else inner
+        inner = inspect.unwrap(inner) if isinstance(inner, types.FunctionType) else inner  # of context managers
         if isinstance(inner, types.FunctionType) and inner.__module__ == module:
             yield prefix + name, inner
 

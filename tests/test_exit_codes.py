@@ -7,6 +7,7 @@ import json
 import stat
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 import typer
@@ -161,14 +162,21 @@ def test_tables_keep_their_values(tmp_path, capsys):
     assert told[1] == {"a": "-9007199254740993", "b": 1.5, "c": None, "d": None}
     assert type(told[0]["c"]) is int
     assert records(frame)[2]["a"] == 1 << 53
+    mixed = pd.DataFrame({"a": pd.Series([np.int64(1 << 60), np.float64("nan"), pd.NA], dtype=object)})
+    assert [one["a"] for one in records(mixed)] == [str(1 << 60), None, None]
     write_table(frame[["a"]], None)
     assert capsys.readouterr().out.splitlines() == ["a", str((1 << 53) + 1), str(-(1 << 53) - 1), str(1 << 53)]
-    for name in ("t.csv", "t.JSON", "t.parquet"):
+    for name in ("t.csv", "t.JSON", "t.parquet", "t.txt"):
         path = tmp_path / name
-        write_table(frame[["a"]], str(path), private=name == "t.csv")
+        more = {"private": True} if name == "t.csv" else {}
+        if name == "t.txt":
+            write_text("x\n", str(path))
+        else:
+            write_table(frame[["a"]].set_index(pd.Index([5, 6, 7])), str(path), **more)
         assert capsys.readouterr().out == ""
         private = stat.S_IMODE(path.stat().st_mode) == 0o600
         assert private == (name == "t.csv")
+    assert list(pd.read_parquet(tmp_path / "t.parquet").index) == [0, 1, 2]
     assert (tmp_path / "t.csv").read_text().splitlines()[1] == str((1 << 53) + 1)
     assert json.loads((tmp_path / "t.JSON").read_text())[0] == {"a": str((1 << 53) + 1)}
     assert pd.read_parquet(tmp_path / "t.parquet")["a"].tolist() == frame["a"].tolist()
