@@ -16,12 +16,15 @@ from recon.auditing.facts import (
     bits,
     bounded,
     by_position,
+    cells_of,
     classes,
     known_wholly,
     most_exposed,
     no_classes,
     no_merging,
     of_resamples,
+    open_facts,
+    sizes,
     stored_facts,
     targets,
     worked_out,
@@ -151,6 +154,9 @@ OPEN = [
 
 def test_the_class_of_more_people_follows_unless_one_model_says_all_exactly():
     assert classes(found_of(groups=disclosed(**EXACT)))[0] == Known(5, 5)
+    assert classes(found_of(groups=disclosed()))[0] == Known(0, 0)
+    assert isinstance(classes(found_of(groups=disclosed(undefined="u")))[0], Unknown)
+    assert isinstance(cells_of(found_of().release, disclosed(undefined="u"))[0], Unknown)
     for more in OPEN:
         figure, _ = classes(found_of(groups=disclosed(**EXACT | more)))
         assert (figure.low, figure.high) == (5, 100)
@@ -182,6 +188,8 @@ def origin(form):
         ((TREE,), Listed("y", (0, 1)), "", False, False, Unknown),
         ((TREE,), Listed("y", (0, 1)), "u", False, False, Unknown),
         ((TREE,), None, "u", False, False, Absent), ((TREE,), None, "", False, False, Unknown),
+        ((TREE,), Grid.between("y", 0, 9, 1), "u", True, False, Absent),
+        ((TREE,), Listed("y", (0, 1)), "u", False, True, Unknown),
         ((TREE, boosted(0, 1)), None, "u", True, True, Unknown), ((boosted(),), None, "u", True, True, Absent),
         ((TREE,), Grid.between("y", 0, 9, 1), "u", True, True, Absent),
         ((TREE,), Listed("y", (0, 1)), "u", True, True, Absent),
@@ -313,6 +321,8 @@ def test_what_stands_in_the_file_is_told_by_what_it_may_say():
     assert unknown["smallest_group"] == Known(1, 9, unknown["smallest_group"].why)
     assert unknown["pinned"].why.startswith("nobody knows what X_ is (an array)")
     assert rows["pinned"].why.startswith("no statement carries what X_ says (an array)")
+    two = beside_rows(held, (inspected(finding(), replace(finding(), path="Z_")),))
+    assert two.unused == rows.unused  # the first is named
     twice = beside_rows(held, (inspected(finding(), finding(), finding("unknown", "not-understood")),))
     assert len(twice.unused) == len({one.why for one in twice.unused})
     assert beside_rows(held, (inspected(finding("info", "names")),)) == held
@@ -345,9 +355,51 @@ def test_figures_of_noisy_counts_hold_at_their_confidence():
 
     noise = {"law": "laplace", "scale": 1.0}
     nodes = [{"if": {"a": 0}, "then": 1, "else": 2}, {"counts": [30.2, 10.1]}, {"counts": [20.4, 25.0]}]
-    for law, confidence in (({"noise": noise}, 0.95), ({}, 1.0)):
+    bounded_noise = {"law": "truncated_laplace", "scale": 1.0, "bound": 2}
+    for law, confidence in (({"noise": noise}, 0.95), ({"noise": bounded_noise}, 1.0), ({}, 1.0)):
         whole = nodes if law else [nodes[0], {"counts": [30, 10]}, {"counts": [20, 25]}]
         release = encoded({"recon": 1, "domain": BITS, "rows": 86 if law else 85, "models": [{
             "kind": "tree", "nodes": whole, **law}]})  # fmt: skip
         assert audited(Findings(release, measure(release), group_disclosure(release))).confidence == confidence
     assert Groups() == Facts().listed("smallest_group")
+
+
+def test_groups_are_worded_where_their_box_is_known(asked, monkeypatch):
+    asked("condition_text", "in words")
+    asked("published_cells", [("a cell", 8)])
+    asked("groups_left_out", ((), ""))
+    monkeypatch.setattr(module, "WORDED", 4)
+    release = Ns(statements=Ns(partitions={0: Ns(boxes=["box", "box"])}), cut=None)
+    told = disclosed(sizes=(
+        (5, UNBOUNDED, "open", 0, 0), (2, 9, "no box", 0, 2), (3, 4, "no block", 7, 0), (5, 6, "last worded", 0, 1),
+        (7, 7, "too many", 0, 1),
+    ))  # fmt: skip
+    intervals = Ns(cells=[Ns(feasible=(0, 0), name="empty"), Ns(feasible=(1, 3), name="suppressed")])
+    figure, listed = sizes(release, told, intervals)
+    assert figure == Known(1, 3)
+    assert [(one["name"], one["where"], one["rows"]) for one in listed.each] == [
+        ("suppressed", "", [1, 3]), ("no box", "", [2, 9]), ("no block", "", [3, 4]),
+        ("last worded", "in words", [5, 6]), ("open", "in words", [5, None]), ("too many", "", [7, 7]),
+        ("a cell", "", [8, 8]),
+    ]  # fmt: skip
+    assert listed.in_all == 7
+    monkeypatch.setattr(module, "LISTED", 2)
+    assert sizes(release, told, intervals)[1].in_all == 7
+    asked("published_cells", [])
+    assert sizes(release, disclosed(), Ns(cells=[]))[0] == Unknown("no group with a number of rows was published")
+    asked("groups_left_out", ((), "drawn"))
+    assert sizes(release, disclosed(), Ns(cells=[]))[0] == Unknown("drawn")
+
+
+def test_single_counts_prove_what_they_prove_whatever_was_not_worked_out(asked):
+    nodes = [{"if": {"a": 0}, "then": 1, "else": 2}, {"counts": [30, 0]}, {"counts": [30, 60]}]
+    release = encoded({"recon": 1, "domain": BITS, "models": [{"kind": "tree", "nodes": nodes}]})
+    told = open_facts(release, (), Unknown("late", "limits"))
+    assert told["rows"] == Known(120, 120)
+    assert told["smallest_group"] == told["smallest_cell"] == Known(1, 30, "late", "limits")
+    assert told["class_disclosure"] == Known(30, 120, "late", "limits")
+    assert told["pinned"] == Unknown("late", "limits")
+    asked("with_together", Facts("asked"))
+    assert open_facts(release, (), Unknown("late"), together=object()).status == "asked"
+    open_rows = {"recon": 1, "domain": BITS, "models": [{"kind": "rule_set", "rules": [{"if": {"a": 0}, "count": 9}]}]}
+    assert isinstance(open_facts(encoded(open_rows), ())["rows"], Unknown)

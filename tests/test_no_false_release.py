@@ -435,6 +435,23 @@ def test_what_an_earlier_release_left_unused_stays_open_beside_the_next(smoothed
         assert "its leaf values were not used" in json.loads(out)["assessment"]["sentence"]
 
 
+def test_beside_releases_of_other_rows_nothing_is_met(tmp_path, capsys):
+    """Alone it would be released: but the register says that it is about the same rows, and they are not."""
+    for name, rows in (("march", 100), ("november", 101)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(table(({}, rows), (BELOW, 50))))
+    (tmp_path / "p.toml").write_text("smallest_group = 10")
+    run(capsys, "register", tmp_path / "r", "--add", tmp_path / "march.json", "--decision", "release")
+    gate = ("audit", tmp_path / "november.json", "--policy", tmp_path / "p.toml", "--json")
+    assert run(capsys, *gate)[0] == 0
+    code, out, _ = run(capsys, *gate, "--register", tmp_path / "r")
+    told = json.loads(out)
+    assert (code, told["assessment"]["verdict"]) == (5, "not assessed")
+    (tmp_path / "told.json").write_text(out)
+    code, out, _ = run(capsys, "report", tmp_path / "told.json", "--policy", tmp_path / "p.toml")
+    assert code in {4, 5}
+    assert "RELEASE" not in out
+
+
 def test_counts_of_inner_nodes_that_leaves_contradict(judged, tmp_path):
     text = (GOLDEN / "models/lightgbm-4.7.0/binary.txt").read_text()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,8 @@ class Report(Displayed, Audited):
     def facts(self) -> Mapping[str, Any]:
         """Return what policies look at; see `recon.auditing.facts`."""
         found = facts_of(self.findings)
+        if self.status == "unsat":  # also together with earlier releases: then no figure of this one alone counts
+            found = replace(found, status="unsat")
         together = (self.context.adds or {}).get("differences")
         return (found.with_groups("smallest_group", together) if together else found).to_json()
 
