@@ -15,9 +15,12 @@ from solvers.foundation.limits import Limits
 from solvers.groups import candidates, classes, pinned, smallest
 from solvers.groups import mixed as groups_mixed
 from solvers.groups.classes import known_classes
+from solvers.groups.items import items_of
 from solvers.groups.mixed import known_mixed_world
 from solvers.groups.pinned import pinned_people
 from solvers.groups.smallest import smallest_group
+from solvers.kernel.cells import statement_sums
+from solvers.kernel.facts import Facts
 from solvers.statements.release import UNBOUNDED
 
 PER_BATCH = 40
@@ -86,6 +89,39 @@ def test_classes_against_all_datasets(batch):
                 assert found.low > most, (release, most, found.why)
             elif not got.unstated and not got.coarse:
                 assert found.high <= most, (release, most, found.why)
+
+
+def is_world(release, rows, times):
+    """Say whether rows by their parts, each so many times, meet every statement; the kernel searches nothing."""
+    facts = Facts(release, LIMITS)
+    sums = statement_sums(facts, rows, times)
+    return bool(((sums >= facts.low) & (sums <= facts.high)).all())
+
+
+@pytest.mark.parametrize("whole", [1_000, 0])
+def test_a_mixed_world_is_a_world_and_is_mixed(whole, monkeypatch):
+    monkeypatch.setattr(groups_mixed, "WHOLE", whole)
+    domain = {"attributes": [{"name": "a", "min": 0, "max": 9}, {"name": "b", "min": 0, "max": 9}], "label": LABEL}
+    trees = [
+        {"nodes": [{"if": {name: {"at_most": 4}}, "then": 1, "else": 2}, {"counts": [30, 25]}, {"counts": [20, 35]}]}
+        for name in "ab"
+    ]
+    got = encoded({"recon": 1, "domain": domain, "models": [{"kind": "forest", "trees": trees}]}).statements
+    z, items = known_mixed_world(got, 5, LIMITS), items_of(got, LIMITS)
+    filled = [c for c, n in enumerate(z) if n]
+    boxes = [items.boxes([items.item[c]])[0] for c in filled]
+    label = got.domain.label
+    rows = []
+    for c, box in zip(filled, boxes, strict=True):
+        parts = {k: (mask & -mask).bit_length() - 1 for k, mask in box.literals} | {label: int(items.label[c]) - 1}
+        rows.append(tuple(parts.get(k, 0) for k in range(len(got.domain.attributes))))
+    times = [int(z[c]) for c in filled]
+    assert is_world(got, rows, times)
+    assert min(times) >= 5
+    assert all(sum(row[:label] == other[:label] for other in rows) == 2 for row in rows)
+    assert not is_world(got, rows, [times[0] + 1, *times[1:]])
+    assert not is_world(got, rows, [times[0] - 1, times[1] + 1, *times[2:]])
+    assert known_mixed_world(got, 56, LIMITS) is None  # no leaf has as many of a class
 
 
 @pytest.mark.parametrize("whole", [1_000, 0])
