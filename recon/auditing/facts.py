@@ -17,6 +17,7 @@ from encoders.models.count_kinds import kinds_of
 from encoders.models.models import Boosting, Forest, RuleList, Tree
 from recon.auditing.auditing import group_disclosure
 from recon.auditing.evidence.evidence import with_evidence
+from recon.auditing.evidence.unused import implied
 from recon.auditing.findings import Findings, GroupDisclosure
 from recon.bounds.disclosure import numeric_target, regression
 from recon.bounds.intervals import IntervalCells
@@ -104,10 +105,10 @@ def facts_of(found: Findings) -> Facts:
     )
     facts = with_together(release, of_resamples(release, facts), found.together)
     facts = with_evidence(facts, release, found.stored, found.position_groups)
-    return beside_rows(facts, found.stored)
+    return beside_rows(facts, found.stored, release)
 
 
-def beside_rows(facts: Facts, stored: Sequence[Inspection]) -> Facts:
+def beside_rows(facts: Facts, stored: Sequence[Inspection], release: EncodedRelease | None = None) -> Facts:
     """Return the figures as they are beside what else stands in the files, whatever counts say.
 
     A row that stands there is a group of one. What no statement carries, or nobody understands, takes away the ends of
@@ -124,7 +125,7 @@ def beside_rows(facts: Facts, stored: Sequence[Inspection]) -> Facts:
     unused: dict[About, Unused] = {}
     for each in findings:
         said = about(each)
-        if said and said not in unused:
+        if said and said not in unused and not implied(each, release):
             unused[said] = Unused(not_carried(each), OPENS[said])
     return facts.opened(list(unused.values()))
 

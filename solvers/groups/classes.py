@@ -21,6 +21,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.groups.candidates import Candidates
 from solvers.groups.items import SEVERAL, Items, items_of
+from solvers.groups.leaf_values import world_model
 from solvers.groups.mixed import mixed_world
 from solvers.groups.published import ProvedGroup
 from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, Work
@@ -73,7 +74,7 @@ def known_classes(
             sure, low = found.of_one(found.live), items.rows(items.system.bounds.lower)
             why = f"{len(items.system.free):,} cells are too many to follow classes in"
             return KnownClasses(int(low[sure].sum()), everybody, found.named(sure, found.live), why=why)
-        return found.known(most, everybody, not release.unstated and not release.coarse, mixed)
+        return found.known(most, everybody, world_model(items.system, limits)[1], mixed)
     except (Unsupported, Inconclusive) as error:
         return KnownClasses(0, everybody, why=str(error))
 
@@ -108,7 +109,7 @@ class Classes:
         few = self.items if self.whole else Candidates(self.items, self.limits).widened(STARTS)
         if few is None:
             raise Inconclusive(UNDECIDED)
-        return CellModel(few.system, self.limits)
+        return world_model(few.system, self.limits)[0]
 
     def of_one(self, possible: Mask) -> Ints:
         """Return the items of which the possible cells (a mask) have one class."""

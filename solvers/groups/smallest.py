@@ -23,6 +23,7 @@ from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import OPEN
 from solvers.groups.candidates import Candidates
 from solvers.groups.items import Items, items_of
+from solvers.groups.leaf_values import world_model
 from solvers.groups.published import ProvedGroup, least_published, small_difference
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND, refuse, run, state
@@ -113,7 +114,7 @@ def searched(release: Release, items: Items, k: int, outer: SmallestGroup, limit
     if free > MAX_CELLS:
         return replace(outer, why=f"{free:,} cells are too many to search for groups")
     search = Search(items, limits)
-    whole = not release.unstated and not release.coarse
+    whole = world_model(items.system, limits)[1]
     best, bar = outer, min(k, outer.high)
     while True:
         found = search.group(bar)
@@ -163,7 +164,7 @@ class Search:
     @cached_property
     def worlds(self) -> CellModel:
         """Return the model of the worlds."""
-        return CellModel(self.items.system, self.limits)
+        return world_model(self.items.system, self.limits)[0]
 
     @cached_property
     def sums(self) -> list[tuple[Any, int]]:

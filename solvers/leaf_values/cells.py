@@ -180,11 +180,11 @@ def counts(index: StatementIndex, model: Boosted, base: Sequence[int], cells: Ce
     return System.joined(found, classes)
 
 
-def figures(model: Boosted, cells: Cells, first: int) -> System:
-    """Return the figures of the trees that cut the cells; the first of the model has source number `first`."""
+def figures(model: Boosted, leaves: Ints, first: int) -> System:
+    """Return the figures of the first trees over cells in these leaves (cells, trees); their sources from `first` on."""
     found = []
-    for t, (tree, rows) in enumerate(by_tree(model, cells.leaves)):
-        given = entries(tree, rows, cells.leaves[:, t])
+    for t, (tree, rows) in enumerate(by_tree(model, leaves)):
+        given = entries(tree, rows, leaves[:, t])
         source = np.arange(first, first + len(tree), dtype=np.int64)
         first += len(tree)
         found.append(System(given.figure, given.point, given.middle, given.radius, tree.low, tree.high, source))

@@ -35,7 +35,7 @@ MOST = 400  # columns
 ALONE = 64  # more vectors than these are reduced in a process of their own, which hears the clock
 POINT = 110  # binary digits behind the point of coefficients and ends, in exact sums
 GRID = 64  # the same of weights
-SCALE = 64.0  # of the embedding, before it is rounded to whole numbers
+SCALE = 64.0  # of the embedding's smallest steps, before it is rounded to whole numbers
 FLOOR = 2.0**-24  # least half width of an exact statement in the embedding: what it forbids is longer still
 NEW = 0.1  # what a statement must add to those chosen before it, in units of its interval
 DELTA = 0.999  # of LLL: closer to 1 is shorter and slower
@@ -237,7 +237,9 @@ class Search:
         """Replace the open vectors by shorter ones."""
         self.limits.check(PHASE)
         matrix = self.sums.matrix
-        rows = [[format(int(v), "x") for v in row] for row in np.rint(self.embedding() * SCALE).tolist()]
+        room = max((b - a for a, b in zip(self.sums.lower, self.sums.upper, strict=True)), default=0)
+        scale = SCALE * max(1.0, room / 2)  # a step of one row is never rounded to none
+        rows = [[format(int(v), "x") for v in row] for row in np.rint(self.embedding() * scale).tolist()]
         alone = len(rows) > ALONE
         change = run("solvers.leaf_values.lattice:transformed", rows, self.limits) if alone else transformed(rows)
         by = matrix([[int(v, 16) for v in row] for row in change])
@@ -354,10 +356,16 @@ class Search:
 
     def ranges(self) -> list[tuple[int, int]]:
         """Return the least and greatest value that the form of every open coordinate can have; proved."""
-        out = []
-        for i, y, left in self.by_squares(math.inf):
+        steps = self.embedding()
+        programs, out = Programs(steps, self.offset(self.near(steps))), []
+        for (i, *by_squares), goal in zip(self.by_squares(math.inf), np.eye(len(self.open)), strict=True):
             self.limits.check(PHASE)
-            out.append(self.sums.bounds(self.dual[i], y, self.of_known(self.dual[i], y, left)))
+            proofs = [
+                by_squares,
+                *(self.split(i, side * programs.greatest(side * goal)[1])[1:] for side in (1.0, -1.0)),
+            ]
+            ends = [self.sums.bounds(self.dual[i], y, self.of_known(self.dual[i], y, left)) for y, left in proofs]
+            out.append((max(low for low, _ in ends), min(high for _, high in ends)))
         return out
 
     def near(self, steps: Floats) -> list[int]:

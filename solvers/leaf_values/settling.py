@@ -48,6 +48,7 @@ MOST_CELLS = 10_000  # there
 GROWTH = 1.3  # of the cells from level to level
 LATTICE = 0.25  # of the time left for one reduction, and of numbers and seconds at most, before the last level
 FEW, SHORT, LONG = 100, 10.0, 20.0
+SHRUNK = 0.9  # of what was open: lattices are reduced again where less is left
 LEAST = 64  # cells that a level may have more than the one before, whatever its size
 
 
@@ -151,14 +152,15 @@ class Settling:
     def answer(self) -> SettledAnswer:
         """Return what is proved: all trees at once where they fit, then tree by tree where something is left open."""
         last = len(self.boosted.trees)
-        best = None
+        best, few = None, False
         start = first_cells(self.release, self.base, self.most)
         with suppress(TooLarge):
             cells, _ = with_trees(self.release, self.boosted, start, last, min(self.most, MOST_CELLS))
+            few = len(cells) <= room_after(len(start))  # tree by tree is the same then
             leaves = sum(len(tree.step) for tree in self.boosted.trees)
             if affordable(leaves + len(self.boosted), len(cells), self.limits.share(AT_ONCE)):
                 best = self.through([last])
-        if best is None or (best.level.open.any() and not self.limits.expired()):
+        if best is None or (best.level.open.any() and not few and not self.limits.expired()):
             other = self.through(None)
             if best is None or known(other) > known(best):
                 best = other
@@ -201,7 +203,7 @@ class Settling:
     def level(self, cells: Cells, lower: Ints, upper: Ints, facts: System, after: int) -> Level:
         """Return what is said of cells before anything is worked out."""
         count = counts(self.index, self.boosted, self.base, cells)
-        given = System.joined([count, figures(self.boosted, cells, len(self.index)), facts], lower.shape[1])
+        given = System.joined([count, figures(self.boosted, cells.leaves, len(self.index)), facts], lower.shape[1])
         columns = np.arange(len(cells))[:, None] * self.labels + np.array(self.boosted.labels)[None]
         return Level(given, lower, upper, after, columns, self.source)
 
@@ -229,7 +231,7 @@ class Settling:
         else:
             trees = done + 1
             finer, origin = with_trees(self.release, self.boosted, old, trees, self.most)
-            room = max(int(GROWTH * len(old)), len(old) + LEAST)
+            room = room_after(len(old))
             while trees < last and len(finer) <= room:
                 try:
                     more, of = with_trees(self.release, self.boosted, finer, trees + 1, room)
@@ -333,6 +335,11 @@ class Settling:
         return low, high
 
 
+def room_after(cells: int) -> int:
+    """Return how many cells the level after one of so many cells may have, if it is to be several trees at once."""
+    return max(int(GROWTH * cells), cells + LEAST)
+
+
 def known(found: Outcome) -> int:
     """Return how many rows are known with their class."""
     level: Level = found.level
@@ -340,7 +347,7 @@ def known(found: Outcome) -> int:
 
 
 def by_lattice(level: Level, limits: Limits) -> bool:
-    """Take over what lattice reduction proves of few open numbers; return whether bounds on them shrank."""
+    """Take over what lattice reduction proves of few open numbers; return whether bounds on them shrank by much."""
     from scipy.sparse import csr_matrix
 
     given, is_open = level.given, level.open
@@ -382,7 +389,7 @@ def by_lattice(level: Level, limits: Limits) -> bool:
         j = column[start[i]]
         flat_lower[j], flat_upper[j] = max(flat_lower[j], ends[0][i]), min(flat_upper[j], ends[1][i])
     add_facts(level, batch, numbers, column)
-    return int((flat_upper - flat_lower).sum()) < before
+    return int((flat_upper - flat_lower).sum()) < SHRUNK * before
 
 
 def finite(

@@ -107,7 +107,9 @@ class Problem:
             raise Unsupported("what is published beside trees is not made up of disjoint boxes")
         cells, _ = with_trees(release, model, first_cells(release, base, limits.cells), len(model.trees), limits.cells)
         index = StatementIndex(release)
-        given = System.joined([counts(index, model, base, cells), figures(model, cells, len(index))], len(model.labels))
+        given = System.joined(
+            [counts(index, model, base, cells), figures(model, cells.leaves, len(index))], len(model.labels)
+        )
         shape = (len(cells), len(model.labels))
         columns = np.arange(len(cells))[:, None] * release.domain.labels + np.array(model.labels)[None]
         lower, upper = np.zeros(shape, dtype=np.int64), np.full(shape, release.rows.high, dtype=np.int64)
@@ -234,9 +236,9 @@ class Program:
         x[self.free] = point
         return x
 
-    def written(self, inwards: bool) -> tuple[Any, list[Any]]:
-        """Return the program and its variables; statements rounded outwards, or inwards."""
-        model = cp_model.CpModel()
+    def written(self, inwards: bool, model: Any = None) -> tuple[Any, list[Any]]:
+        """Return the program, or a model with it, and its variables; statements rounded outwards or inwards."""
+        model = model or cp_model.CpModel()
         variables = [model.new_int_var(a, b, "") for a, b in self.room]
         index = [v.index for v in variables]
         for j, (low, high, at) in enumerate(zip(self.sums.lower, self.sums.upper, self.point, strict=True)):

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from encoders.encode.encoder import EncodedRelease
+from encoders.models.models import Boosting
+from recon.inspection.findings.findings import Finding
 from recon.inspection.inspecting import Inspection
 from recon.loading.settled import as_released
 from recon.policies.facts import EVERY_FIGURE, LABEL_FIGURES, Opens, Unused
+from solvers.kernel.leaf_values.blocks import KIND
+from solvers.statements.release import ANY_LABEL, Partition, Release
 
 OF_LABELS: Opens = {**LABEL_FIGURES, "smallest_cell": "lower"}
 VALUES = "leaf values of {name} were not evaluated to the end, and may single out more people"
@@ -47,3 +51,27 @@ def of_files(stored: Sequence[Inspection]) -> Iterator[Unused]:
         for one in file.findings:
             if one.beside:
                 yield Unused(f"another model stands in the file ({one.path}), and was not audited", EVERY_FIGURE)
+
+
+def implied(one: Finding, release: EncodedRelease | None) -> bool:
+    """Return whether a finding of a boosted model says nothing that is not the same in every possible world anyway.
+
+    The shares of the classes follow from the rows of every class, the losses after every tree from those in every cell.
+    """
+    if release is None or not any(isinstance(model, Boosting) and model.labels for model in release.models):
+        return False
+    statements = release.statements
+    if one.rule == "class-shares":
+        return any(_counts_classes(block) for block in statements.partitions.values())
+    every = statements.settled is not None and not statements.boosted
+    return one.rule == "losses" and one.path.endswith("train_score_") and every and not _open_cells(statements)
+
+
+def _counts_classes(block: Partition) -> bool:
+    """Return whether a partition has the exact rows of every class in every region that can have rows."""
+    return bool((block.low == block.high).all()) and not (block.high[block.label == ANY_LABEL] > 0).any()
+
+
+def _open_cells(release: Release) -> bool:
+    """Return whether leaf values leave the rows of some cell and class open."""
+    return not any(_counts_classes(block) for block in release.partitions.values() if block.kind == KIND)

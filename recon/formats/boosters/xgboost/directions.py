@@ -31,7 +31,7 @@ from encoders.domain.values import (
     is_number,
     normal,
 )
-from encoders.models.models import AnyModel, Figure, Table
+from encoders.models.models import AnyModel, Figure, Table, Unused
 from recon.formats.boosters.shared import Grown, Split
 from recon.formats.drafts.binding import Binder, as_test, comparison, passes
 from recon.formats.drafts.drafts import Draft
@@ -39,6 +39,7 @@ from solvers.foundation.errors import ReleaseError
 
 ENOUGH = 8  # splits of one direction that would have to be chosen alike by chance
 MAX_VALUES = 2_000  # of an attribute that are tried as what was taken for missing
+LEFT = "it is open which values were taken for missing"
 CHOSEN = "splits send missing values to either side, as in training with some: "
 
 
@@ -95,7 +96,8 @@ class DirectedDraft(Draft):
             f"{CHOSEN if found.mixed else ''}the file does not tell which values were taken for missing (sparse "
             f"matrices, missing=): {said} may have been, and counts are bounds that hold in any case"
         )
-        origin = replace(self.origin, counts=("size",), notes=(*self.origin.notes, note))
+        left = self.origin.unused or (Unused("the figures of its trees", LEFT),)
+        origin = replace(self.origin, counts=("size",), notes=(*self.origin.notes, note), unused=left)
         figures = chain.from_iterable(found.bounds(tree, open_) for tree in self.counted)
         return (Table(tuple(figures), "leaves", origin=origin),)
 
