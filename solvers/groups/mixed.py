@@ -10,8 +10,8 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.groups.candidates import Candidates
 from solvers.groups.items import SEVERAL, Items, items_of
+from solvers.groups.leaf_values import world_model
 from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, Work
-from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND
 from solvers.statements.release import Release
 
@@ -49,15 +49,19 @@ def mixed_world(items: Items, k: int, limits: Limits, work: Work) -> Ints | None
 
 def among(items: Items, k: int, limits: Limits, work: Work) -> Ints | None:
     """Return such a world, every item with all its classes or with no row; checked against every statement."""
-    worlds = CellModel(items.system, limits)
+    worlds, whole = world_model(items.system, limits)
+    if not whole:
+        return None
+    worlds.model.clear_objective()  # type: ignore[no-untyped-call]
+    model = worlds.model.clone()
     for cells in items.members:
         live = [c for c in cells if c in worlds.variables or worlds.lower[c]]
-        filled = worlds.model.new_bool_var("")
+        filled = model.new_bool_var("")
         if len(set(items.label[live].tolist())) < 2 and SEVERAL not in items.label[live]:
-            worlds.model.add(filled == 0)
+            model.add(filled == 0)
         for c in live:
             rows = worlds.variables.get(c, int(worlds.lower[c]))
-            worlds.model.add(rows >= k).only_enforce_if(filled)
-            worlds.model.add(rows == 0).only_enforce_if(~filled)
-    status, solver = work.run(worlds.model, limits)
+            model.add(rows >= k).only_enforce_if(filled)
+            model.add(rows == 0).only_enforce_if(~filled)
+    status, solver = work.run(model, limits)
     return worlds.histogram(solver.value) if status in FOUND else None

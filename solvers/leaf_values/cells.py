@@ -181,7 +181,7 @@ def counts(index: StatementIndex, model: Boosted, base: Sequence[int], cells: Ce
 
 
 def figures(model: Boosted, leaves: Ints, first: int) -> System:
-    """Return the figures of the first trees over cells in these leaves (cells, trees); their sources from `first` on."""
+    """Return the figures of the first trees over cells by their leaves (cells, trees); sources from `first` on."""
     found = []
     for t, (tree, rows) in enumerate(by_tree(model, leaves)):
         given = entries(tree, rows, leaves[:, t])
