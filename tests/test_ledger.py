@@ -17,7 +17,8 @@ from holders import KINDS, failures
 
 from encoders.domain.domain import Domain
 from recon.formats.release.writing import domain_json
-from recon.inspection.inspecting import inspect, inspect_bytes
+from recon.inspection.inspecting import inspect, inspect_bytes, ledger_of
+from recon.inspection.ledger.forms import more_than_settings
 from recon.inspection.searching import searched
 from recon.stored.containers import open_stored
 
@@ -189,3 +190,32 @@ def test_rows_hidden_in_honest_files_are_told(kind):
         ways, wrong = failures(kind, seed)
         assert wrong == [], seed
         assert ways["files"] == 1
+
+
+def test_documents_have_a_status_for_every_value():
+    content = (GOLDEN / "models" / "xgboost-3.2.0" / "half.json").read_bytes()
+    statuses = {one.path.rpartition(".")[0].rpartition(".")[2]: one.status for one in ledger_of(content).entries}
+    assert (statuses["sum_hessian"], statuses["loss_changes"]) == ("used", "assumed")
+    changed = json.loads(content)
+    changed["learner"]["gradient_booster"]["model"]["trees"][0]["loss_changes"] += [31.0, 44.0]
+    odd = [one for one in ledger_of(json.dumps(changed).encode()).entries if one.status == "unknown"]
+    assert [(one.path.rpartition(".")[2], one.bytes) for one in odd] == [("loss_changes", 16)]
+
+
+def test_losses_of_catboost_keep_labels_from_met():
+    found = inspect(GOLDEN / "models" / "catboost-1.2.10" / "binary.cbm").findings
+    assert {f.path.rpartition(".")[0] for f in found if f.rule == "ledger-labels"} == {
+        "model_info.training.metrics.learn_metrics_history.*", "model_info.training.metrics.learn_best_error",
+    }  # fmt: skip
+
+
+def test_counts_that_a_reader_states_are_used():
+    entries = {one.path: one.status for one in inspect(GOLDEN / "models" / "sklearn-1.9.1" / "tree.pkl").ledger.entries}
+    assert (entries["tree_.nodes"], entries["tree_.values"]) == ("used", "used")
+
+
+def test_settings_of_a_booster_hold_no_rows():
+    honest = {"learner": {"generic_param": {"device": "cpu", "seed": "0"}, "metrics": [{"name": "logloss"}]}}
+    assert not more_than_settings(honest)
+    for rows in ([31.0] * 9, {"p1": 31, "p2": 44}, "31,1;44,0;52,1;19,0;27,1", "x" * 65):
+        assert more_than_settings({**honest, "rows": rows})

@@ -68,6 +68,13 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> Graph:
     told: dict[int, Said] = {
         id(p): ("unused", about(one), one.follows) for held, one in matched if _is_sure(held, one) for p in held
     }
+    counted = beside_counted(root, matched, depth)
+    told |= {
+        id(p): ("used", "", "counts that the file's reader states")
+        for (held, _), one in zip(matched, counted, strict=True)
+        if is_counting(one.rule) and not one.beside and one.level not in GRAVE and _is_sure(held, one)
+        for p in held
+    }
     tables = [(p, one) for p in places if (one := table_finding(p)) is not None]
     told |= {id(p): ("unused", "rows", one.follows) for p, one in tables}
     told |= {id(p): ("unused", "", "a seed") for p in seeds.told}
@@ -77,7 +84,7 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> Graph:
     bounded |= {id(p): LONGEST_NAME for held, one in matched if one.rule == "names" for p in held}
     entries, per_row = object_entries(outside, told, bounded, set(known), is_rule_list(root))
     ledger = Ledger(tuple(entries))
-    found = beside_counted(root, matched, depth) + seeds.findings
+    found = counted + seeds.findings
     found += [one for _, one in tables] + per_row + ledger.findings()
     found += blob_findings(outside, look_inside, memory, depth)
     return Graph(max(known, default=None), merged(found), ledger, tuple(thing.class_name for thing in things))

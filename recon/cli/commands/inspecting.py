@@ -46,7 +46,7 @@ def inspect(
 ) -> None:  # fmt: skip
     """List what released files store outright of their training data; nothing in them is run."""
     from recon.files.locating import located
-    from recon.inspection.inspecting import beside, inspect_bytes, read_file
+    from recon.inspection.inspecting import beside, inspect_bytes, ledger_of, read_file
 
     limit = parse_memory(memory)
     if len(files) > 1:
@@ -57,6 +57,8 @@ def inspect(
     found = beside(name, inspect_bytes(content, name, limit))
     if data is not None:
         found = with_rows(found, content, data, limit)
+    if whole and not found.ledger.entries:
+        found = replace(found, ledger=ledger_of(content, limit))
     if not json:
         lines = ["", *found.ledger.to_text()] if whole else []
         write_text("\n".join([found.to_text(), *lines]) + "\n", out)

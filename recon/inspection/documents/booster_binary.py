@@ -8,7 +8,7 @@ from recon.inspection.documents.catboost_findings import Found, catboost_finding
 from recon.inspection.documents.json_models import json_findings
 from recon.inspection.documents.leftovers import name_findings
 from recon.inspection.findings.findings import not_understood
-from recon.inspection.ledger.forms import document_ledger
+from recon.inspection.ledger.forms import document_ledger, more_than_settings, size_of_json
 from recon.stored.binary.ubjson import read_ubjson
 
 
@@ -30,5 +30,7 @@ def binary_findings(data: bytes, memory: int) -> Found | None:
             return "UBJSON", None, [not_understood("", len(data), "UBJSON")]
         more = [k for k in found if whole is not found and k not in {"Model", "Config"}]
         unread = [not_understood(k, len(str(found[k])), "a part of the booster") for k in more]
+        if more_than_settings(found.get("Config") if whole is not found else None):
+            unread.append(not_understood("Config", size_of_json(found["Config"]), "what should be settings,"))
         return f"{known[0]} (UBJSON)", known[1], [*known[2], *unread]
     return None

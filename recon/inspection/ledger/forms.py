@@ -14,11 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from recon.inspection.ledger.entries import Entry, Ledger
+from recon.inspection.ledger.entries import Entry, Ledger, Status
 
 HERE = Path(__file__).parent
 NAME = 64  # characters of the name of a column, class or parameter
 NUMBER = 8  # bytes
+MOST_SETTINGS = 2_048  # bytes of all settings of a model
 FEW = 8  # entries of a list that goes with no other
 INNER = frozenset(["left_child", "right_child", "children", "left", "right"])  # nodes inside nodes
 # Maps whose keys are names of columns or parameters, and what a finding of its own tells wholly.
@@ -26,6 +27,27 @@ NAMED = frozenset(["feature_infos", "feature_importances", "parameters", "xlevel
                    "monotone_constraints", "learn_best_error", "test_best_error", "*history"])  # fmt: skip
 TOLD = {"rpart": (".y", ".where", ".x", ".model")}
 OPAQUE = frozenset(["ctr_data"])
+# Figures of documents by their keys: what statements carry, what says more to who knows how the learner works.
+FIGURES: tuple[tuple[Status, frozenset[str], str], ...] = (
+    ("used", frozenset([
+        "leaf_count", "internal_count", "leaf_value", "leaf_weight", "sum_hessian", "cover", "leaf_weights",
+        "leaf_values", "weight", "frame", "node", "num_leaves",
+    ]), "counts of rows and sums of leaves, where the reader of the file states them"),
+    ("assumed", frozenset([
+        "threshold", "split_conditions", "split_condition", "borders", "split_gain", "loss_changes", "gain",
+        "internal_value", "internal_weight", "base_weights", "split_feature", "split_indices", "split", "splits",
+        "decision_type", "default_left", "default_direction", "missing", "left_children", "right_children", "parents",
+        "left_child", "right_child", "yes", "no", "cat_threshold", "cat_boundaries", "csplit", "categories",
+        "categories_nodes", "categories_segments", "categories_sizes", "base_score", "scale_and_bias",
+        "feature_importances",
+    ]), "which split, at which value and gain: says more to who knows the learner's rule and arithmetic"),
+    ("unused", frozenset([
+        "feature_infos", "min_value", "max_value", "values", "pandas_categorical", "xlevels", "ylevels", "enc",
+        "ctr_data", "class_names", "y", "where",
+    ]), "about the training rows, told by a finding of its own"),
+)  # fmt: skip
+SCORES = frozenset(["learn_best_error", "learn_metrics_history", "test_best_error", "test_metrics_history", "cptable"])
+_SCORE = "scores of the labels of all rows: what they say of single ones is not worked out"
 _LISTED = re.compile(r"-?\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
 _MANY = 4
 _WORDS = re.compile(r"[a-z_]{1,40}")  # a key that holds no number
@@ -112,6 +134,26 @@ def size_of_json(value: Any) -> int:
     return total
 
 
+def more_than_settings(content: Any) -> bool:
+    """Return whether parsed values are more than settings by name: long texts or lists, numbers in keys, many bytes."""
+    stack, total = [content], 0
+    while stack:
+        one = stack.pop()
+        if isinstance(one, dict):
+            if not all(_WORDS.fullmatch(key) for key in one):
+                return True
+            stack += one.values()
+        elif isinstance(one, list):
+            if len(one) > FEW:
+                return True
+            stack += one
+        else:
+            total += size_of_json(one)
+            if total > MOST_SETTINGS or (isinstance(one, str) and not is_name(one)):
+                return True
+    return False
+
+
 def is_name(text: str, most: int = 0) -> bool:
     """Return whether a text is no longer than names, or than those of the form, and no list of numbers."""
     return len(text) <= max(NAME, most) and (len(_LISTED.findall(text)) < _MANY or len(text) <= most)
@@ -151,9 +193,20 @@ def document_ledger(kind: str, content: Any) -> Ledger:
                 )
                 if last in NAMED:
                     odd[path] += sum(len(key) for key in value if not is_name(str(key)))
-    entries = [Entry(path[1:], "used", "values of the model", size) for path, size in known.items() if path not in odd]
+    entries = [_entry(path, size) for path, size in known.items() if path not in odd]
     entries += [Entry(path[1:], "unknown", "JSON", size, small=True) for path, size in small.items()]
     return Ledger((*entries, *(Entry(path[1:], "unknown", "JSON", size) for path, size in odd.items() if size)))
+
+
+def _entry(path: str, size: int) -> Entry:
+    """Return the entry of values that have their place in the form."""
+    steps = path.replace(".*", "").split(".")
+    if SCORES & set(steps):
+        return Entry(path[1:], "unused", "scores", size, "info", "labels", _SCORE)
+    for status, words, why in FIGURES:
+        if words & set(steps[-2:]):
+            return Entry(path[1:], status, "values of the model", size, why=why)
+    return Entry(path[1:], "harmless", "settings and names", size, why="of the form of such files, bounded in length")
 
 
 def _longer(path: str, held: Mapping[str, Any], groups: list[dict[str, int]], paths: Mapping[str, Any]) -> Counter[str]:
