@@ -108,12 +108,11 @@ def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> Re
     found, and where all is met and nobody is pinned down nothing else is asked: so no more is worked out. Noisy counts
     settle nothing here. Cost: linear in the counts, and that of `judged_together`.
     """
-    statements = release.statements
-    if release.noisy or statements.single is not None:
+    if release.noisy or release.statements.single is not None:
         return None
     if violated(open_facts(release, (), ENOUGH), policy):
         found = ReleaseFacts(release, stored_outright(release, limits), ENOUGH)
-    elif statements.unstated:
+    elif release.statements.unstated:
         return None
     else:
         together = judged_together(release, policy.values, limits)
