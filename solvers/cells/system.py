@@ -175,6 +175,11 @@ def cells_fit(release: Release, limits: Limits) -> bool:
     return True
 
 
+def keep_system(release: Release, system: System) -> None:
+    """Remember a system of a release with tighter bounds in the place of the one that is known."""
+    release.derived.part(KnownSystem).system = system
+
+
 def cells_known(release: Release) -> bool:
     """Return whether the system of a release was worked out before; nothing is done for it."""
     return release.derived.part(KnownSystem).system is not None

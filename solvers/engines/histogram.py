@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from solvers.cells.system import System, system_of
+from solvers.cells.system import System, keep_system, system_of
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, attain, joint, refuted
@@ -34,6 +34,7 @@ from solvers.questions.query import (
 from solvers.statements.release import Release
 
 SHARE = 0.4  # of the time that is left: graphs are made
+TIGHTENING = 0.5  # of that: bounds by linear programs where graphs are too large
 PASSES = 0.75  # of what is left then: passes over the graphs
 
 
@@ -65,10 +66,26 @@ class HistogramEngine(Engine):
         if isinstance(query, Joint):
             asked, rows = system.asking(query.sums)
             return joint(WeightedHistograms(asked, branches_of(asked, limits, rows), query.convention))
-        branches = known_branches(system, limits)
+        try:
+            branches = known_branches(system, limits)
+        except Unsupported:
+            narrower = narrowed(release, system, limits)
+            if narrower is None:
+                raise
+            system, branches = narrower, known_branches(narrower, limits)
         if isinstance(query, Count | Decide | LeaveOneOut | Share | Extreme) and not math.isinf(whole.left()):
             whole = whole.lasting(PASSES * whole.left())
         return answer_from(system, branches, query, whole)
+
+
+def narrowed(release: Release, system: System, limits: Limits) -> System | None:
+    """Return the system with tighter bounds on its cells, which all engines know from then on; None for none."""
+    from solvers.linear.tightening import tightened
+
+    found = tightened(system, limits if math.isinf(limits.left()) else limits.share(TIGHTENING))
+    if found is not None:
+        keep_system(release, found)
+    return found
 
 
 def known_branches(system: System, limits: Limits) -> tuple[Branch, ...]:
