@@ -34,6 +34,7 @@ from solvers.questions.query import (
 from solvers.statements.release import Release
 
 SHARE = 0.4  # of the time that is left: graphs are made
+FEWER = 0.4  # of the open cells: where programs leave more of them, graphs are not tried again
 TIGHTENING = 0.5  # of that: bounds by linear programs where graphs are too large
 PASSES = 0.75  # of what is left then: passes over the graphs
 
@@ -69,8 +70,9 @@ class HistogramEngine(Engine):
         try:
             branches = known_branches(system, limits)
         except Unsupported:
-            narrower = narrowed(release, system, limits)
-            if narrower is None:
+            one_by_one = isinstance(query, Decide) and len(query.selections) < len(system.free)
+            narrower = None if one_by_one else narrowed(release, system, limits)
+            if narrower is None or len(narrower.free) > FEWER * len(system.free):
                 raise
             system, branches = narrower, known_branches(narrower, limits)
         if isinstance(query, Count | Decide | LeaveOneOut | Share | Extreme) and not math.isinf(whole.left()):
