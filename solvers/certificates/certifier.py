@@ -40,8 +40,9 @@ from solvers.kernel.claims import (
     Removals,
     Sum,
 )
+from solvers.kernel.facts import Facts
 from solvers.questions.answers import BoxMultipliers, Side
-from solvers.statements.boxes import Box
+from solvers.statements.boxes import Box, Region
 from solvers.statements.release import Release
 
 HALF = 0.5  # of the time that is left, for propagation that the answers left undone
@@ -333,7 +334,7 @@ def enough_inside(certifier: Certifier, claim: AtLeast) -> Regions | None:
                 return Regions(tuple((counted[:enough] + facts.first[cut.b]).tolist()))
             continue
         for s in cut.statements if cut.of is None else ():
-            if facts.unconditional[s] and facts.low[s] >= claim.rows and not len(outside(facts, cut.region, claim.box)):
+            if facts.unconditional[s] and facts.low[s] >= claim.rows and lies_inside(facts, cut.region, claim.box):
                 return Regions((s,))
     return within_one(certifier, claim.box, claim.rows) if certifier.base is None else None
 
@@ -350,6 +351,15 @@ def within_one(certifier: Certifier, box: Box, rows: int) -> Regions | None:
     for s in candidates[candidates < facts.rows][:MAX_COUNTED].tolist():
         if certifier.limits.expired():
             return None
-        if facts.statement(s).of is None and not len(outside(facts, facts.statement(s).region, box)):
+        if facts.statement(s).of is None and lies_inside(facts, facts.statement(s).region, box):
             return Regions((s,))
     return None
+
+
+def lies_inside(facts: Facts, region: Region, box: Box) -> bool:
+    """Return whether no possible row of a region is beyond a box; most are by one look at their boxes."""
+    held = dict(region.box.literals)
+    beyond = any(held.get(k, facts.release.domain.attributes[k].full) & ~mask for k, mask in box.literals)
+    if beyond and not (region.minus or facts.release.impossible or region.box.empty):
+        return False
+    return not len(outside(facts, region, box))

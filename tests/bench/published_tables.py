@@ -84,6 +84,11 @@ def only_data_set(least: int) -> list[Line]:
     return [Line(f"itemsets of {least} people or more", work, "read", beside, more=more)]
 
 
+def few_data_sets(least: int) -> list[Line]:
+    """Count the data sets of the itemsets of so many people."""
+    return counted(f"itemsets of {least} people or more", cases.itemsets(least))
+
+
 def unique_people(least: int, people: int) -> list[Line]:
     """Ask whether people who are unique are certain, given the itemsets of so many people."""
     import recon
@@ -141,6 +146,7 @@ JOBS = {
     **{f"tract {name}": Job(tract, (name,)) for name in "abc"},
     **{f"56 tables, {form}": Job(cross_tables, (form,)) for form in ("table", "csv", "trees")},
     "itemsets of 2 people or more": Job(only_data_set, (2,)),
+    "itemsets of 8 people or more": Job(few_data_sets, (8,)),
     "itemsets of 11 people or more, 20 unique people": Job(unique_people, (11, 20)),
     "ebm14, 640 profiles": Job(all_profiles, ("ebm14",)),
     "ols14, world and bounds": Job(world_and_bounds, ("ols14",)),
