@@ -10,7 +10,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import RuleList, Tree
 from recon.experiments.experiment import Point, Row
-from recon.experiments.ferry2024.fits import FITS, Fit, least_rows, row
+from recon.experiments.ferry2024.fits import FITS, Fit, least_rows, row, with_bounds
 from recon.experiments.splits import Split
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_depth import optimal_trees
@@ -118,7 +118,7 @@ def widths(point: Point, some: Split, limits: Limits) -> list[Row]:
     else:
         best = OptimalRuleListClassifier(LONGEST, point["support"], seconds=point["cap_seconds"], width=point["width"])
         best.fit(some.x, some.y, limits.stop)
-        fits = ways(best)
+        fits = with_bounds(best, {})
     return list(figures(learner, fits, some, limits))
 
 
@@ -129,10 +129,3 @@ def beginnings(found: Any) -> Iterator[Fit]:
         rest = [sum(counts) for counts in zip(*(counts for _, counts in whole[length:]), strict=True)]
         found.rules_ = [*whole[:length], ((), rest)]
         yield Fit(length, found, found.to_model())
-
-
-def ways(found: OptimalRuleListClassifier) -> Iterator[Fit]:
-    """Yield the best list of every length, each with the bound that no list falls below."""
-    for entry in found.path_[1:]:
-        found.rules_ = entry.rules
-        yield Fit(entry.length, found, found.to_model(), entry.bound)

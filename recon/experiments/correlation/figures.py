@@ -16,7 +16,7 @@ from recon.experiments.drawing import Figure, Heat, Line, Panel
 SEEN = {"predictions": "predictions", "weights": "weights", "canonical": "canonical weights",
         "both": "predictions and weights"}  # fmt: skip
 FINE = 100  # tiles on a side of the map that is exact
-TILES = {"logistic": 10, "network": 5}  # on a side of the maps of cells that were run
+TILES = {"logistic": 8, "network": 5}  # on a side of the maps of cells that were run
 LEAST = 1 / 3  # the accuracy at which colours begin
 
 
@@ -76,7 +76,7 @@ def over_grid(results: pd.DataFrame) -> Figure:
         "three variables): without a model by quadrature, with one the means of the cells run in each tile (white: no "
         "cell of the grid was run there). The paper's figures 4 and 5."
     )
-    return Figure("grid", about, panels, columns=3)
+    return Figure("grid", about, panels)
 
 
 def exact_map() -> Heat:

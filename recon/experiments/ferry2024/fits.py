@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +44,8 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     if point["learner"] == "ties":
         return [ties(point, some, limits)]
     domain = Domain.from_frame(some.whole, label=str(some.y.name), independent=True)
-    return [row(fit, some, domain, limits) for fit in FITS[point["learner"]](point, some, limits)]
+    fits = tied_lists if point["learner"] == "optimal rule lists" else FITS[point["learner"]]
+    return [row(fit, some, domain, limits) for fit in fits(point, some, limits)]
 
 
 def least_rows(point: Point, some: Split) -> int:
@@ -82,21 +83,35 @@ def greedy_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
 
 
 def best_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
-    """Yield optimal rule lists of width 1, all lengths from one search: of the ties the list that it meets first.
+    """Yield optimal rule lists of width 1, all lengths from one search: of the ties the list that it meets first."""
+    yield from with_bounds(fitted_lists(point, some, limits), {})
 
-    Beside each, where all lengths are proved: how many lists are as good and between which Dist_G they lie.
-    """
+
+def fitted_lists(point: Point, some: Split, limits: Limits) -> OptimalRuleListClassifier:
+    """Return the optimal rule lists of a point."""
     found = OptimalRuleListClassifier(DEEPEST, point["support"], seconds=point["cap_seconds"])
-    found.fit(some.x, some.y, limits.stop)
+    return found.fit(some.x, some.y, limits.stop)
+
+
+def tied_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
+    """Yield the same lists, beside each how many are as good and between which Dist_G, where that is known in time."""
+    found = fitted_lists(point, some, limits)
+    within = Limits(seconds=point["cap_seconds"], memory=MEMORY, stop=limits.stop)
     spread: dict[int, Row] = {}
-    if all(entry.certified for entry in found.path_):
-        within = Limits(seconds=point["cap_seconds"], memory=MEMORY, stop=limits.stop)
+    try:
         for one in found.ties(some.x, some.y, limits=within):
             low, high = one.dist_g
             spread[one.length] = {"tied": str(one.lists), "least_dist_g": low, "most_dist_g": high}
+    except Inconclusive:
+        limits.check("optimal lists were counted")
+    yield from with_bounds(found, spread)
+
+
+def with_bounds(found: OptimalRuleListClassifier, more: Mapping[int, Row]) -> Iterator[Fit]:
+    """Yield the best list of every length with the bound that no list falls below, and further figures by length."""
     for entry in found.path_[1:]:
         found.rules_ = entry.rules
-        yield Fit(entry.length, found, found.to_model(), entry.bound, spread.get(entry.length, {}))
+        yield Fit(entry.length, found, found.to_model(), entry.bound, more.get(entry.length, {}))
 
 
 FITS = {

@@ -84,11 +84,11 @@ def coverage_figure(whole: pd.DataFrame) -> Figure:
                  for one in known.to_dict("records")]  # fmt: skip
         ends = [0.45, 0.75]
         lines.append(Line("as good as the best attack", ends, ends, style="dashed"))
-        name = NAMES[str(dataset)]
-        panels.append(Panel(f"{name}, rows that occur once", "AUC of the best attack", "AUC of the verdicts", lines))
+        name = f"{NAMES[str(dataset)]}, 3,600 training rows"
+        panels.append(Panel(f"{name}, those that occur once", "AUC of the best attack", "AUC of the verdicts", lines))
         lines = [Line(one["learner"], [one["auc_most"]], [1 - one["undetermined"]], style="points")
                  for one in part.to_dict("records")]  # fmt: skip
-        panels.append(Panel(f"{name}, all rows", "AUC of the best attack", "share settled by proof", lines))
+        panels.append(Panel(f"{name}, all", "AUC of the best attack", "share settled by proof", lines))
     about = (
         "Left: AUC of certificates as scores (proved in, open, proved out; true attributes) against the greatest AUC "
         "of an attack on the same rows and model, of rows that occur once. Right: share of all rows asked about that "

@@ -63,9 +63,8 @@ def attacks(size: Size) -> list[Point]:
     out = []
     for setting in (SETTINGS[0], SETTINGS[2], SETTINGS[3])[: 1 if size == "quick" else 3]:
         cases: list[tuple[str, float | None]] = [(GREEDY, None)]
-        cases += [
-            (name, epsilon) for name in ATTACKED for epsilon in (0.01, 1.0, 100.0)[1 : 2 if size == "quick" else 3]
-        ]
+        budgets = (1.0,) if size == "quick" else (0.01, 1.0, 100.0)
+        cases += [(name, epsilon) for name in ATTACKED for epsilon in budgets]
         for name, epsilon in cases:
             found = chunks(setting, name, epsilon, size)[0]
             named = {**found.parameters, "part": "attack", "seeds": 2 if size == "quick" else ATTACKS}

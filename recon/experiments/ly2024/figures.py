@@ -48,7 +48,7 @@ def membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], row
             mean = part.groupby("fpr")["tpr"].mean()
             mean = mean[mean > 0]
             label = GREEDY if learner == GREEDY else f"{learner}, epsilon {epsilon:g}"
-            lines.append(Line(label, mean.index.tolist(), mean.tolist(), style="step"))
+            lines.append(Line(label, mean.index.tolist(), mean.tolist()))
         if lines:
             ends = [float(some["fpr"].min()), 1.0]
             lines.append(Line("no information", ends, ends, style="dashed"))

@@ -137,7 +137,7 @@ def ranks(ranked: dict[str, Ranking]) -> Figure:
     found = []
     for figure, of in ranked.items():
         drawn = Ranks(of.treatments, of.ranks, of.pairs.to_numpy().tolist(), of.critical_difference)
-        title = f"by {RANKED[figure]}, {of.blocks} combinations of data, attack and shadow data"
+        title = f"by {RANKED[figure]}, {of.blocks} combinations"
         found.append(Panel(title, "", "", ranks=drawn))
     about = (
         "Critical-difference diagrams: mean ranks (1: most exposed) of global targets over data sets, attacks and "
