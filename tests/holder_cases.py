@@ -563,7 +563,7 @@ def in_rds(draw: Random, data: bytes) -> bytes | None:
     if one.kind == "list" and draw.random() < 0.7:
         one.values.append(holder)
         if "names" in one.attributes:
-            one.attributes["names"].values.append("note")
+            one.attributes["names"].values.append(draw.choice(["note", "dots", "info", "means", "pars"]))
     else:
         one.attributes["note"] = holder
     return to_rds(root)

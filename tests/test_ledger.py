@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from extras import extra
+from holder_cases import to_rds
 from holders import KINDS, failures
 
 from encoders.domain.domain import Domain
@@ -20,6 +21,7 @@ from recon.formats.release.writing import domain_json
 from recon.inspection.inspecting import inspect, inspect_bytes, ledger_of
 from recon.inspection.ledger.forms import more_than_settings
 from recon.inspection.searching import searched
+from recon.stored.binary.rds import RObject
 from recon.stored.containers import open_stored
 
 extra("sklearn")
@@ -196,6 +198,8 @@ def test_documents_have_a_status_for_every_value():
     content = (GOLDEN / "models" / "xgboost-3.2.0" / "half.json").read_bytes()
     statuses = {one.path.rpartition(".")[0].rpartition(".")[2]: one.status for one in ledger_of(content).entries}
     assert (statuses["sum_hessian"], statuses["loss_changes"]) == ("used", "assumed")
+    keys = json.loads(content) | {"alice 31 yes; bob 44 no": {}}
+    assert [one.bytes for one in ledger_of(json.dumps(keys).encode()).entries if one.status == "unknown"] == [23]
     changed = json.loads(content)
     changed["learner"]["gradient_booster"]["model"]["trees"][0]["loss_changes"] += [31.0, 44.0]
     odd = [one for one in ledger_of(json.dumps(changed).encode()).entries if one.status == "unknown"]
@@ -219,3 +223,35 @@ def test_settings_of_a_booster_hold_no_rows():
     assert not more_than_settings(honest)
     for rows in ([31.0] * 9, {"p1": 31, "p2": 44}, "31,1;44,0;52,1;19,0;27,1", "x" * 65):
         assert more_than_settings({**honest, "rows": rows})
+
+
+def r_model(kind, **parts):
+    held = {"names": RObject("character", list(parts)), "class": RObject("character", [kind])}
+    return to_rds(RObject("list", list(parts.values()), held))
+
+
+def numbers(size, *dim):
+    return RObject("double", np.arange(size) / 7, {"dim": RObject("integer", np.array(dim))} if dim else {})
+
+
+@pytest.mark.parametrize(("kind", "parts", "rows", "told"), [
+    ("coxph", {"n": numbers(1), "coefficients": numbers(2), "y": numbers(456, 228, 2), "residuals": numbers(228)}, None,
+     {("critical", "m$y"), ("high", "m$residuals")}),
+    ("polr", {"zeta": numbers(2), "fitted.values": numbers(1200, 400, 3)}, 400, {("high", "m$fitted.values")}),
+    ("density", {"x": numbers(512), "y": numbers(512), "bw": numbers(1)}, None,
+     {("medium", "m$x"), ("medium", "m$y"), ("medium", "m$bw")}),
+    ("ecdf", {"x": numbers(40), "y": numbers(40)}, 40, {("critical", "m$x"), ("high", "m$y")}),
+    ("prcomp", {"sdev": numbers(2), "rotation": numbers(4, 2, 2), "x": numbers(80, 40, 2)}, None,
+     {("critical", "m$x")}),
+    ("kmeans", {"cluster": numbers(40), "centers": numbers(6, 3, 2), "totss": numbers(1)}, None,
+     {("high", "m$cluster"), ("medium", "m$centers")}),
+    ("hclust", {"order": numbers(40), "labels": RObject("character", [f"p{i}" for i in range(40)])}, None,
+     {("high", "m$order"), ("critical", "m$labels")}),
+    ("smooth.spline", {"x": numbers(40), "y": numbers(40), "w": numbers(40)}, 40,
+     {("critical", "m$x"), ("critical", "m$y"), ("high", "m$w")}),
+    ("kmeans", {"totss": numbers(1), "dots": numbers(30)}, None, {("unknown", "m$dots")}),
+])  # fmt: skip
+def test_what_models_of_r_keep_is_graded_and_rows_are_counted_once(kind, parts, rows, told):
+    found = inspect_bytes(r_model(kind, **parts))
+    assert {(f.level, f.path) for f in found.findings} == told
+    assert rows is None or found.rows == rows

@@ -175,7 +175,7 @@ def document_ledger(kind: str, content: Any) -> Ledger:
                 stack += below(path, value)
             else:
                 few = form in "bnt" and size_of_json(value) <= NUMBER and _WORDS.fullmatch(last) is not None
-                (small if few else odd)[path] += size_of_json(value)
+                (small if few else odd)[path] += size_of_json(value) + (0 if few else len(last))  # the key, too
         elif last in OPAQUE:
             known[path] += size_of_json(value)
         elif form == "t":

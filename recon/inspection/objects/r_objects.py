@@ -74,133 +74,33 @@ PARTS: dict[str, dict[str, tuple[Level, str]]] = {
 
 # Parts of models of the classes above that are functions of all rows, or settings: no row of its own stands in them.
 # Each is bounded by MOST bytes, and has fewer entries than there are training rows.
-_AGGREGATES = frozenset(
-    [
-        "call",
-        "terms",
-        "control",
-        "functions",
-        "splits",
-        "csplit",
-        "cptable",
-        "variable.importance",
-        "numresp",
-        "parms",
-        "ordered",
-        "method",
-        "xlevels",
-        "contrasts",
-        "coefficients",
-        "rank",
-        "df.residual",
-        "df.null",
-        "assign",
-        "offset",
-        "family",
-        "deviance",
-        "aic",
-        "null.deviance",
-        "iter",
-        "converged",
-        "boundary",
-        "formula",
-        "R",
-        "forest",
-        "type",
-        "ntree",
-        "mtry",
-        "importance",
-        "importanceSD",
-        "classes",
-        "err.rate",
-        "confusion",
-        "test",
-        "mse",
-        "rsq",
-        "nclasses",
-        "levels",
-        "kernel",
-        "cost",
-        "degree",
-        "gamma",
-        "coef0",
-        "nu",
-        "epsilon",
-        "sparse",
-        "scaled",
-        "y.scale",
-        "nSV",
-        "tot.nSV",
-        "labels",
-        "rho",
-        "coefs",
-        "compprob",
-        "probA",
-        "probB",
-        "sigma",
-        "isnumeric",
-        "num.trees",
-        "num.independent.variables",
-        "min.node.size",
-        "prediction.error",
-        "treetype",
-        "splitrule",
-        "replace",
-        "importance.mode",
-        "num.samples",
-        "dependent.variable.name",
-        "max.depth",
-        "finalModel",
-        "bestTune",
-        "results",
-        "modelInfo",
-        "modelType",
-        "metric",
-        "preProcess",
-        "times",
-        "perfNames",
-        "maximize",
-        "resampledCM",
-        "resample",
-        "dots",
-        "coefnames",
-        "node",
-        "sdev",
-        "rotation",
-        "center",
-        "scale",
-        "loadings",
-        "totss",
-        "withinss",
-        "tot.withinss",
-        "betweenss",
-        "ifault",
-        "var",
-        "loglik",
-        "score",
-        "means",
-        "concordance",
-        "lambda",
-        "dev.ratio",
-        "convInfo",
-        "dataClasses",
-        "n",
-        "data.name",
-        "has.na",
-        "dist.method",
-        "n.obs",
-        "zeta",
-        "lev",
-        "edf",
-        "nevent",
-        "assign2",
-        "wald.test",
-        "info",
-        "timefix",
-        "df",
-        "pars",
-    ]
+_ANY = (
+    "call terms control functions splits csplit cptable variable.importance numresp parms ordered method xlevels "
+    "contrasts coefficients rank df.residual df.null assign offset family deviance aic null.deviance iter "
+    "converged boundary formula R forest type ntree mtry importance importanceSD classes err.rate confusion test "
+    "mse rsq nclasses levels kernel cost degree gamma coef0 nu epsilon sparse scaled y.scale nSV tot.nSV labels "
+    "rho coefs compprob probA probB sigma isnumeric num.trees num.independent.variables min.node.size "
+    "prediction.error treetype splitrule replace importance.mode num.samples dependent.variable.name max.depth "
+    "finalModel bestTune results modelInfo modelType metric preProcess times perfNames maximize resampledCM "
+    "resample dots coefnames node sdev rotation center scale loadings totss withinss tot.withinss betweenss "
+    "ifault var loglik score means concordance lambda dev.ratio convInfo dataClasses n data.name has.na "
+    "dist.method n.obs zeta lev edf nevent assign2 wald.test info timefix df pars"
 )
+_AGGREGATES = frozenset(_ANY.split())
+# Of some classes all that a model has beside the parts above: other names are somebody's own.
+_OWN: dict[str, str] = {
+    "rpart": "frame call terms control functions splits csplit cptable method parms numresp "
+    "variable.importance ordered",
+    "lm": "coefficients rank assign df.residual contrasts xlevels call terms offset",
+    "glm": "coefficients R rank family deviance aic null.deviance iter df.residual df.null converged boundary call "
+    "formula terms offset control method contrasts xlevels assign",
+    "kmeans": "totss withinss tot.withinss betweenss iter ifault",
+    "prcomp": "sdev rotation center scale call",
+    "princomp": "sdev loadings center scale n.obs call",
+    "hclust": "method call dist.method",
+    "density": "n old.coords call data.name has.na",
+    "randomForest": "call type err.rate confusion classes importance importanceSD ntree mtry forest test terms mse rsq",
+}
 MOST = 4_096  # bytes of an aggregate, and of the constants of all code
 LONGEST = 64  # characters of a text that is a name
 _NA = -(1 << 31)  # of integers
@@ -296,7 +196,7 @@ def _below(one: _Vector, root: RObject, known: dict[str, tuple[Level, str]]) -> 
         if known_names is not None and name not in known_names:
             yield _Vector(path, value, path, inside)
             continue
-        mine = aggregate or (part is root and bool(known) and name in _AGGREGATES)
+        mine = aggregate or (part is root and bool(known) and name in _of_class(part))
         yield _Vector(path, value, top, inside, told, code, mine)
 
 
@@ -325,6 +225,12 @@ def _symbols(root: RObject) -> frozenset[str] | None:
         stack += [*one.attributes.values(), *(part for _, part in one.parts)]
         stack += [one.values] if one.kind == "reference" else []
     return frozenset(found)
+
+
+def _of_class(root: RObject) -> frozenset[str]:
+    """Return the names of parts of a model that are functions of all its rows, or settings."""
+    own = [_OWN[one] for one in root.classes if one in _OWN]
+    return frozenset(" ".join(own).split()) if own else _AGGREGATES
 
 
 def _notes(told: _Vector) -> Iterator[_Vector]:
