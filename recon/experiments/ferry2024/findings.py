@@ -128,7 +128,7 @@ def rows_of(leaks: str) -> int:
 
 def titled(dataset: str, part: pd.DataFrame) -> str:
     """Return the data in words with the training rows of a split."""
-    drawn = ", drawn anew for every split" if dataset == "adult24" else ""
+    drawn = ", drawn per split" if dataset == "adult24" else ""
     return f"{NAMES[dataset]}, {int(part['rows'].iloc[0]):,} rows{drawn}"
 
 
