@@ -21,6 +21,7 @@ import recon
 from recon.answers.exact import as_frame
 from recon.certificates.issuing import contradiction_certificate, world_certificate
 from recon.certificates.verifying import verify
+from recon.formats.release.writing import release_json
 from recon.frames.selections import select_frame
 from solvers.cells.linear_system import same_columns
 from solvers.cells.system import system_of
@@ -256,6 +257,21 @@ def test_two_figures_of_the_same_live_cells_that_differ_are_named():
     named = recon.count(got).conflict
     assert [n for n in range(5) if any(f"statement {n} " in line for line in named)] == [1, 2, 3]
     assert contradiction_certificate(got, None) is not None
+
+
+def test_complete_tables_say_that_nobody_is_in_what_they_leave_out():
+    attributes = [{"name": "a", "values": [0, 1, 2]}, {"name": "b", "values": ["x", "y"]}]
+    figures = [{"where": {"a": 0, "b": "x"}, "count": 3}, {"where": {"a": 1, "b": "y"}, "at_most": 2}]
+    table = {"kind": "table", "statements": figures, "complete": True}
+    release = {"recon": 1, "domain": {"attributes": attributes}, "rows": 5, "models": [table]}
+    got = encoded(release)
+    assert recon.count(got, "multiset").value == 1
+    assert release_json(got.domain, got.models, None)["models"][0]["complete"] is True
+    table["complete"] = False
+    assert recon.count(encoded(release), "multiset").value > 1
+    table |= {"complete": True, "noise": {"law": "laplace", "scale": 1}}
+    with pytest.raises(ReleaseError, match="hold no row is exact"):
+        encoded(release)
 
 
 def test_equal_columns_are_found_where_hashes_collide(monkeypatch):
