@@ -22,7 +22,8 @@ import honest_models
 import numpy as np
 import pandas as pd
 from plain_groups import TooMany, Worlds
-from scipy.optimize import Bounds, milp
+from scipy import sparse
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 import recon
 from recon.formats.release.writing import release_json
@@ -161,6 +162,33 @@ def moved(worlds: Worlds, world: np.ndarray, seconds: float) -> np.ndarray | Non
     return None if bad_atoms(worlds, moving.world).any() else worlds.checked(moving.world)
 
 
+def clean_world(worlds: Worlds, seconds: float) -> np.ndarray | None:
+    """Return a world in which every atom has no row or ten of each class, by a program; None where none was found."""
+    labels, atoms = len(worlds.labels), len(worlds.atoms)
+    each = sparse.identity(worlds.width, format="csr")
+    filled = sparse.kron(sparse.identity(atoms, format="csr"), np.ones((labels, 1)), format="csr")
+    most = float(min(1e6, np.max(worlds.system.ub[np.isfinite(worlds.system.ub)], initial=1e5)))
+    nothing = sparse.csr_matrix((worlds.system.A.shape[0], atoms))
+    both = [
+        LinearConstraint(sparse.hstack([worlds.system.A, nothing]), worlds.system.lb, worlds.system.ub),
+        LinearConstraint(sparse.hstack([each, -K * filled]), 0, np.inf),
+        LinearConstraint(sparse.hstack([each, -most * filled]), -np.inf, 0),
+    ]
+    upper = np.concatenate([np.full(worlds.width, np.inf), np.ones(atoms)])
+    found = milp(np.zeros(worlds.width + atoms), constraints=both, integrality=np.ones(worlds.width + atoms),
+                 bounds=Bounds(0, upper), options={"time_limit": seconds})  # fmt: skip
+    return None if found.x is None else worlds.checked(np.rint(found.x[: worlds.width]).astype(np.int64))
+
+
+def emptier(worlds: Worlds, left: np.ndarray, seconds: float) -> np.ndarray | None:
+    """Return a world with few rows in some atoms, by a program; None where none was found."""
+    objective = np.zeros((len(worlds.atoms), len(worlds.labels)))
+    objective[left] = 1
+    found = milp(objective.ravel(), constraints=worlds.system, integrality=np.ones(worlds.width),
+                 bounds=Bounds(0, np.inf), options={"time_limit": seconds, "mip_rel_gap": 0.2})  # fmt: skip
+    return None if found.x is None else worlds.checked(np.rint(found.x).astype(np.int64))
+
+
 def never_pinned(worlds: Worlds, known: list[np.ndarray]) -> bool:
     """Say whether every atom of one possible row is empty in some world: then nobody's row is the same in all."""
     labels = len(worlds.labels)
@@ -168,6 +196,9 @@ def never_pinned(worlds: Worlds, known: list[np.ndarray]) -> bool:
     left = np.array([k for k, own in boxes if len(own) == 1 and all(m.bit_count() == 1 for m in own[0])], dtype=int)
     for world in known:
         left = left[world.reshape(-1, labels)[left].any(axis=1)]
+    for _ in range(8):
+        if len(left) and (world := emptier(worlds, left, 20)) is not None:
+            left = left[world.reshape(-1, labels)[left].any(axis=1)]
     every = np.arange(len(worlds.atoms))
     for a in left:
         moving = Moving(worlds, known[0])
@@ -247,6 +278,8 @@ def proved(model: honest_models.Honest, seconds: float = 120) -> dict[str, Any]:
     how = "the true rows are such a world"
     if good is None and any(one.get("bootstrap") for one in release["models"]):
         good, how = moved(worlds, world, seconds), "rows of the truth moved out of small cells"
+    if good is None and not any(one.get("bootstrap") for one in release["models"]):
+        good, how = clean_world(worlds, seconds), "a world found by a program"
     if good is not None and not never_pinned(worlds, [good, world]):
         return {"verdict": "open", "proof": f"{size}: {how}, but people may be pinned down"}
     if good is not None:
