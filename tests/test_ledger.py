@@ -142,7 +142,11 @@ def test_rows_are_searched_value_by_value():
     assert searched(open_stored(pickle.dumps(fitted())).root, rows) == []
 
 
-MODELS = sorted(p for p in (GOLDEN / "models").glob("sklearn-1.9.1/*.pkl"))
+OF_IMODELS = ["brs", "figs", "figs_regressor", "greedy", "greedy_tree", "hs_tree", "one_r", "boosted_rules"]
+MODELS = [
+    *sorted((GOLDEN / "models").glob("sklearn-1.9.1/*.pkl")),
+    *(GOLDEN / "models" / "imodels-3.0.4" / f"{name}.pkl" for name in OF_IMODELS),
+]
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)

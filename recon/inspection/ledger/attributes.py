@@ -20,6 +20,11 @@ from recon.stored.objects.things import Thing
 
 _HERE = Path(__file__).parent
 COLUMNS, CLASSES = 7, 3  # of the fits that the table was made from
+# What the state of a generator of numpy is made of.
+STATE = frozenset([
+    "bit_generator", "state", "key", "pos", "has_gauss", "gauss", "inc", "has_uint32", "uinteger", "entropy",
+    "spawn_key", "pool_size", "pool", "counter", "n_children_spawned", "buffer", "buffer_pos",
+])  # fmt: skip
 EVERY = "*"  # classes of a decision: all that have the attribute in the table
 
 
@@ -92,8 +97,8 @@ def known(kind: str, attribute: str) -> Known | None:
 def decided(kind: str, attribute: str) -> Decision | None:
     """Return the decision by hand on an attribute of a class, None where there is none."""
     found = _decisions()
-    every = known(kind, attribute) is not None or attribute.startswith("(") or kind.startswith("numpy.")
-    every = every or not is_known_class(kind)
+    every = known(kind, attribute) is not None or attribute.startswith("(") or attribute in STATE
+    every = every or not (is_known_class(kind) or kind.startswith("numpy."))
     one = found.get((kind, attribute)) or (found.get((kind, EVERY)) if every else None)
     if one is None and is_known_class(kind):
         one = found.get((f"{kind.partition('.')[0]}.{EVERY}", attribute))

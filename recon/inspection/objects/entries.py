@@ -10,7 +10,7 @@ import numpy as np
 
 from recon.inspection.findings.findings import Finding, Level, without_numbers
 from recon.inspection.findings.severity import About
-from recon.inspection.ledger.attributes import class_key, decided, known, names
+from recon.inspection.ledger.attributes import STATE, class_key, decided, is_known_class, known, names
 from recon.inspection.ledger.entries import Entry, Status
 from recon.inspection.ledger.sizes import NUMBER, has_parts, is_small, parts_of, size_in_list, size_of, texts_of
 from recon.inspection.objects.generic import MIN_ROWS, row_finding
@@ -22,28 +22,7 @@ from recon.stored.objects.things import Thing
 _SEVERAL = (list, tuple, set, frozenset)
 _LISTED = (*_SEVERAL, str, int)
 MIN_BLOB = 512  # bytes that may be a file inside a file; what is shorter is a number or a text like others
-# What the state of a generator of numpy is made of, and the bytes of its numbers beside those of MT19937's words.
-_STATE = frozenset(
-    [
-        "bit_generator",
-        "state",
-        "key",
-        "pos",
-        "has_gauss",
-        "gauss",
-        "inc",
-        "has_uint32",
-        "uinteger",
-        "entropy",
-        "spawn_key",
-        "pool_size",
-        "pool",
-        "counter",
-        "n_children_spawned",
-        "buffer",
-        "buffer_pos",
-    ]
-)
+# Bytes of the numbers in the state of a generator of numpy, beside those of the words of MT19937.
 _GENERATOR = 160
 LONGEST = 40  # characters of a text that is an option or a name
 LONGEST_NAME = 64  # characters of the name of a column or class
@@ -255,6 +234,8 @@ def _is_beside(place: Place, size: int) -> bool:
     lists of lists.
     """
     value, above = place.value, place.above
+    if isinstance(value, Thing) and is_known_class(class_key(value)):
+        return False  # an object with entries of its own
     if isinstance(value, (set, frozenset, slice)) or (isinstance(value, Thing) and size and not is_sparse(value)):
         return not (_is_of_array(place) or (isinstance(value, Thing) and value.class_name == "MaskedArray"))
     if not place.nested or above is None or _is_of_array(place):
@@ -280,7 +261,7 @@ def _has_more(held: Held) -> bool:
         held.beside
         or (held.lists and not (decision is not None and decision.most))
         or (each and entries > _columns(held.first))
-        or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME)
+        or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME and not (decision and decision.most))
         or bool(fits is not None and fits.same is None and held.keys - fits.texts)
     )
 
@@ -295,7 +276,7 @@ def _is_generator(held: Held) -> bool:
     state = held.widest.value
     twister = isinstance(state, np.ndarray) and state.dtype == np.uint32 and state.shape == (624,)
     size = held.bytes - sum(map(_length, held.texts | held.keys)) - (state.nbytes if twister else 0)
-    return size <= _GENERATOR and held.keys <= _STATE and all(len(t) <= LONGEST for t in held.texts)
+    return size <= _GENERATOR and held.keys <= STATE and all(len(t) <= LONGEST for t in held.texts)
 
 
 def _is_bounded(held: Held, each: int) -> bool:
