@@ -13,6 +13,7 @@ from recon.auditing.auditing import stored_outright
 from recon.auditing.facts import ROWS_UNSAID, open_facts
 from recon.formats.drafts.suggesting import not_assessed_lines
 from recon.inspection.inspecting import Inspection
+from recon.loading.settled import settled_release
 from recon.measures.revealed.together import Together, judged_together, proofs
 from recon.policies.assessing import assess
 from recon.policies.facts import Facts, Known, Unknown
@@ -110,12 +111,14 @@ def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> Re
     """
     if release.noisy or release.statements.single is not None:
         return None
+    release = settled_release(release, limits)
+    statements = release.statements
     if violated(open_facts(release, (), ENOUGH), policy):
         found = ReleaseFacts(release, stored_outright(release, limits), ENOUGH)
-    elif release.statements.unstated:
+    elif statements.loosened or statements.bags:
         return None
     else:
-        together = judged_together(release, policy.values, limits)
+        together = judged_together(release, policy.values, limits, early=True)
         found = ReleaseFacts(release, stored_outright(release, limits), NOT_ASKED, together)
         pinned = open_facts(release, found.stored, NOT_ASKED, together)["pinned"]
         known = isinstance(pinned, Known) and pinned.high == 0 and assess(found.facts, policy).outcome == "met"

@@ -7,10 +7,13 @@ Statements are rounded outwards, so that "there is none" is certain; worlds are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, vstack
 
 from solvers.cells.system import System
@@ -18,14 +21,20 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.gradients.boosted import Boosted
+from solvers.groups.items import Items
 from solvers.leaf_values.cells import figures
-from solvers.leaf_values.combining import Statements
-from solvers.leaf_values.lattice import MOST, unavailable
+from solvers.leaf_values.combining import Statements, implied
+from solvers.leaf_values.lattice import unavailable
 from solvers.leaf_values.worlds import NEARLY, NONE, Program
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import state
 from solvers.statements.release import UNBOUNDED, Partition
 
+MOST = 200  # open cells: a lattice of more takes too long
+PROGRAMS = 80  # linear programs of one search, the first of them towards random vertices
+RANDOM = 24
+SURE = 1e-3  # rows
+PHASE = "groups were bounded by leaf values"
 SIZE = 1 << 56  # of a coordinate times a coefficient: sums stay within 64 bits
 
 
@@ -145,3 +154,72 @@ def world_model(system: System, limits: Limits) -> tuple[CellModel, bool]:
     if known.model is None:
         known.model = CellModel(system, limits)
     return known.model, known.whole
+
+
+class Relaxed:
+    """The linear relaxation of what counts and the leaf values of one boosted model say of cells."""
+
+    def __init__(self, system: System, boosted: Boosted) -> None:
+        given = statements_of(system, boosted)
+        most = (abs(given.middle) + given.radius) @ given.upper.astype(np.float64) * (1 + 2.0**-40) + 1
+        self.given = replace(given, low=np.maximum(given.low, -most), high=np.minimum(given.high, most))
+        scale = np.maximum(abs(self.given.middle).max(axis=1).toarray().ravel(), 1e-12)
+        scaled = csr_matrix(self.given.middle.multiply(1 / scale[:, None]))
+        self.scale = scale
+        self.matrix: Any = vstack([scaled, -scaled]).tocsr()
+        radius = abs(given.radius) @ given.upper.astype(np.float64)
+        self.ends = np.concatenate([(self.given.high + radius) / scale, (radius - self.given.low) / scale])
+        self.box: Any = list(zip(given.lower.astype(float).tolist(), given.upper.astype(float).tolist(), strict=True))
+
+    def least(self, goal: Any) -> tuple[Any, Any]:
+        """Return a vertex with the least goal (None: not found), and the weights of statements that prove it so."""
+        found = linprog(goal, self.matrix, self.ends, bounds=self.box, method="highs")
+        if found.status != 0:
+            return None, None
+        by = found.ineqlin.marginals
+        return found.x, (by[: len(self.scale)] - by[len(self.scale) :]) / self.scale
+
+    def ends_of(self, inside: Any, down: Any, up: Any) -> tuple[int, int]:
+        """Return whole bounds on the rows inside that sums of statements with two lists of weights prove."""
+        forms = np.stack([inside, inside]).astype(np.float64)
+        bottom, top = implied(self.given, forms, np.stack([down, -up]))
+        return ceil(bottom[0]), floor(top[1])
+
+
+def small_by_programs(items: Items, k: int, limits: Limits) -> tuple[list[int], int, int] | None:
+    """Return items with 1 to k - 1 rows in every world, and their least and most rows, by linear programs; None: none.
+
+    Tried are single items and what lies in a leaf of one tree and in a leaf of another. Cost: `PROGRAMS` programs.
+    """
+    system = items.system
+    if len(system.release.boosted) != 1 or not system.release.boosted[0].labels or len(system.free) > 10 * MOST:
+        return None
+    try:
+        relaxed, leaves = Relaxed(system, system.release.boosted[0]), leaves_of(system, system.release.boosted[0])
+    except Unsupported:
+        return None
+    sets = [np.arange(len(items))[:, None] == items.item]
+    for one, other in combinations(leaves.T, 2):
+        both = one * (int(other.max()) + 1) + other
+        sets.append(np.unique(both)[:, None] == both)
+    tried = np.unique(np.concatenate(sets), axis=0).astype(np.float64)
+    random = np.random.default_rng(len(items))
+    for number in range(PROGRAMS):
+        limits.check(PHASE)
+        if not len(tried):
+            return None
+        goal = random.uniform(-1, 1, tried.shape[1]) if number < RANDOM else tried[0]
+        x, down = relaxed.least(goal)
+        if x is None:
+            return None
+        if number >= RANDOM:
+            most, up = relaxed.least(-goal)
+            if most is None:
+                return None
+            low, high = relaxed.ends_of(goal, down, up)
+            if 0 < low <= high < k:
+                return np.unique(items.item[goal > 0]).tolist(), low, high
+            tried = tried[1:]
+            tried = tried[(tried @ most > SURE) & (tried @ most < k)]
+        tried = tried[(tried @ x > SURE) & (tried @ x < k)]
+    return None

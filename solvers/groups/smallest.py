@@ -23,7 +23,7 @@ from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import OPEN
 from solvers.groups.candidates import Candidates
 from solvers.groups.items import Items, items_of
-from solvers.groups.leaf_values import world_model
+from solvers.groups.leaf_values import small_by_programs, world_model
 from solvers.groups.published import ProvedGroup, least_published, small_difference
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND, refuse, run, state
@@ -114,6 +114,10 @@ def searched(release: Release, items: Items, k: int, outer: SmallestGroup, limit
     if free > MAX_CELLS:
         return replace(outer, why=f"{free:,} cells are too many to search for groups")
     search = Search(items, limits)
+    by_values = small_by_programs(items, min(k, outer.high), limits) if release.boosted else None
+    if by_values is not None:
+        group = search.named(*by_values)
+        return SmallestGroup(1, group.high, group)
     whole = world_model(items.system, limits)[1]
     best, bar = outer, min(k, outer.high)
     while True:

@@ -48,6 +48,7 @@ MOST_CELLS = 10_000  # there
 GROWTH = 1.3  # of the cells from level to level
 LATTICE = 0.25  # of the time left for one reduction, and of numbers and seconds at most, before the last level
 FEW, SHORT, LONG = 100, 10.0, 20.0
+SOON = 200  # columns of a lattice, before levels tree by tree were tried
 SHRUNK = 0.9  # of what was open: lattices are reduced again where less is left
 LEAST = 64  # cells that a level may have more than the one before, whatever its size
 
@@ -159,15 +160,18 @@ class Settling:
             few = len(cells) <= room_after(len(start))  # tree by tree is the same then
             leaves = sum(len(tree.step) for tree in self.boosted.trees)
             if affordable(leaves + len(self.boosted), len(cells), self.limits.share(AT_ONCE)):
-                best = self.through([last])
+                best = self.through([last], MOST if few else SOON)
         if best is None or (best.level.open.any() and not few and not self.limits.expired()):
-            other = self.through(None)
+            other = self.through(None, MOST)
             if best is None or known(other) > known(best):
                 best = other
         return self.finished(best)
 
-    def through(self, levels: list[int] | None) -> Outcome:
-        """Return what the given levels (numbers of trees; None: as many as there should be) come to."""
+    def through(self, levels: list[int] | None, columns: int) -> Outcome:
+        """Return what the given levels (numbers of trees; None: as many as there should be) come to.
+
+        `columns`: so many open numbers the lattice of the last level may have.
+        """
         cells = first_cells(self.release, self.base, self.most)
         top = self.release.rows.high
         if top is None:
@@ -190,7 +194,7 @@ class Settling:
             self.limits.report(f"leaf values: {done} of {len(self.boosted.trees)} trees, {len(cells):,} cells")
             peel(level, self.limits)
             last = done == len(self.boosted.trees)
-            most, seconds = (MOST, LONG) if last else (FEW, SHORT - spent)
+            most, seconds = (columns, LONG) if last else (FEW, SHORT - spent)
             begun = self.limits.elapsed()
             while level.open.sum() <= most and seconds > 0:
                 if not by_lattice(level, self.limits.share(LATTICE, seconds)):

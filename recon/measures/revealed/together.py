@@ -46,8 +46,13 @@ class Together:
     pinned: PinnedPeople | None = None
 
 
-def judged_together(release: EncodedRelease, thresholds: Mapping[str, Any], limits: Limits) -> Together:
-    """Return what the counts say together, as far as thresholds by their keys (without: 10 rows, no class) need it."""
+def judged_together(
+    release: EncodedRelease, thresholds: Mapping[str, Any], limits: Limits, early: bool = False
+) -> Together:
+    """Return what the counts say together, as far as thresholds by their keys (without: 10 rows, no class) need it.
+
+    `early`: nothing else is asked where the smallest cell is proved to be too small.
+    """
 
     def asked(key: str, otherwise: int) -> int:
         value = thresholds.get(key)
@@ -64,6 +69,8 @@ def judged_together(release: EncodedRelease, thresholds: Mapping[str, Any], limi
         return known_mixed_world(statements, max(group, cell), some())
 
     cells = smallest_group(statements, cell, some(), True, mixed) if labelled else None
+    if early and cells is not None and cells.high < cell and "smallest_cell" in thresholds:
+        return Together(cell=cells)
     met = cells is not None and cells.low >= cell
     groups = smallest_group(statements, group, some(), mixed=mixed if met else None)
     classes = known_classes(statements, asked("class_disclosure", 0), some(), mixed if met else None)

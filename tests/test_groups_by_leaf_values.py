@@ -1,0 +1,75 @@
+"""Groups that leaf values of boosted models prove, held against the rows that the models were fitted to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import recon
+from recon.loading.settled import settled_release
+from solvers.foundation.limits import Limits
+from solvers.groups.items import items_of
+from solvers.groups.leaf_values import LeafValueModel, small_by_programs, world_model
+from solvers.groups.smallest import smallest_group
+from solvers.statements.boxes import Box
+
+pytest.importorskip("sklearn")
+K = 10
+
+
+def fitted(seed: int, rows: int = 400) -> tuple[Any, pd.DataFrame]:
+    """Return a release of a boosted model, and its rows: six bits and a label."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.random((rows, 6)) < rng.uniform(0.2, 0.6, 6), columns=list("abcdef")).astype(int)
+    frame["label"] = (frame["a"] + frame["b"] * frame["c"] + rng.normal(0, 1, rows) > 0.8).astype(int)
+    model = HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=5, min_samples_leaf=20, early_stopping=False)
+    model.fit(frame.iloc[:, :-1], frame["label"])
+    return recon.encode(model, recon.Domain.from_frame(frame, label="label")), frame
+
+
+def inside(box: Box, frame: pd.DataFrame) -> Any:
+    """Return which rows of bits are in a box."""
+    values = frame.to_numpy()
+    return np.all([(mask >> values[:, k]) & 1 for k, mask in box.literals], axis=0) | (len(box.literals) == 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_proved_groups_hold_the_true_rows(seed: int) -> None:
+    """What is proved of the smallest group, with and without leaf values settled before, is so in the truth."""
+    release, frame = fitted(seed)
+    for one in (release, settled_release(release, Limits())):
+        for by_label in (False, True):
+            found = smallest_group(one.statements, K, Limits().limited(20), by_label)
+            if found.group is not None:
+                held = np.zeros(len(frame), dtype=bool)
+                for region in found.group.regions:
+                    outside = [~inside(box, frame) for box in region.minus]
+                    held |= np.all([inside(region.box, frame), *outside], axis=0)
+                true = int(held.sum())
+                assert found.group.low <= true <= found.group.high
+                assert found.high <= found.group.high
+
+
+def test_linear_programs_and_worlds_keep_the_truth() -> None:
+    """The true rows meet the model of the worlds, and bounds by linear programs hold for them."""
+    release, frame = fitted(1)
+    statements = settled_release(release, Limits()).statements
+    items = items_of(statements, Limits())
+    z = np.zeros(len(items.item), dtype=np.int64)
+    for c, pieces in enumerate(items.system.pieces):
+        z[c] = sum(int(inside(items.system.boxes[p], frame).sum()) for p in pieces)
+    assert int(z.sum()) == len(frame)
+    model, whole = world_model(items.system, Limits())
+    assert whole
+    if isinstance(model, LeafValueModel):
+        assert all(program.meets(z) for program in model.programs)
+    for k in (5, K, 40):
+        found = small_by_programs(items, k, Limits())
+        if found is not None:
+            chosen, low, high = found
+            assert 0 < low <= int(items.rows(z)[chosen].sum()) <= high < k
