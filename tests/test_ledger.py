@@ -145,11 +145,12 @@ def test_rows_are_searched_value_by_value():
 OF_IMODELS = ["brs", "figs", "figs_regressor", "greedy", "greedy_tree", "hs_tree", "one_r", "boosted_rules"]
 MODELS = [
     *sorted((GOLDEN / "models").glob("sklearn-1.9.1/*.pkl")),
+    *sorted((GOLDEN / "models").glob("sklearn-*/*.skops")),
     *(GOLDEN / "models" / "imodels-3.0.4" / f"{name}.pkl" for name in OF_IMODELS),
 ]
 
 
-@pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", MODELS, ids=lambda p: p.name)
 def test_honest_models_hold_nothing_unknown(path):
     assert [(f.path, f.what) for f in inspect(path).findings if f.level == "unknown"] == []
 

@@ -23,7 +23,7 @@ COLUMNS, CLASSES = 7, 3  # of the fits that the table was made from
 # What the state of a generator of numpy is made of.
 STATE = frozenset([
     "bit_generator", "state", "key", "pos", "has_gauss", "gauss", "inc", "has_uint32", "uinteger", "entropy",
-    "spawn_key", "pool_size", "pool", "counter", "n_children_spawned", "buffer", "buffer_pos",
+    "spawn_key", "pool_size", "pool", "counter", "n_children_spawned", "buffer", "buffer_pos", "seed_seq",
 ])  # fmt: skip
 EVERY = "*"  # classes of a decision: all that have the attribute in the table
 

@@ -25,6 +25,7 @@ INNER = frozenset(["left_child", "right_child", "children", "left", "right"])  #
 # Maps whose keys are names of columns or parameters, and what a finding of its own tells wholly.
 NAMED = frozenset(["feature_infos", "feature_importances", "parameters", "xlevels", "variable.importance", "params",
                    "monotone_constraints", "learn_best_error", "test_best_error", "*history"])  # fmt: skip
+SINGLE = frozenset([".na[]"])  # lists of one number, however large the model is
 TOLD = {"rpart": (".y", ".where", ".x", ".model")}
 OPAQUE = frozenset(["ctr_data"])
 # Figures of documents by their keys: what statements carry, what says more to who knows how the learner works.
@@ -229,7 +230,7 @@ def _longer(path: str, held: Mapping[str, Any], groups: list[dict[str, int]], pa
         if (
             not isinstance(held[key[:-2]], dict)
             and not key.endswith("_history[]")
-            and sizes[key] > max(FEW, 4 * (near + 1) if near else 2 * most)
+            and sizes[key] > max(FEW, 4 * (near + 1) if near and f"{path}.{key}" not in SINGLE else 2 * most)
         ):
             found[f"{path}.{key[:-2]}"] += NUMBER * sizes[key]
     return found

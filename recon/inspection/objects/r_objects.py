@@ -255,7 +255,8 @@ def _is_form(name: str, value: RObject, part: RObject) -> bool:
         sides = dim.values.tolist() if dim is not None and dim.kind == "integer" else [size]
         parts = [one.values for _, one in value.parts if one.kind == "character"]
         plain = all(one.kind in {"character", "nothing"} and not one.attributes for _, one in value.parts)
-        return plain and all(len(one) <= max(sides) for one in parts)
+        fits = len(value.parts) <= max(2, len(sides)) and all(_are_names(one) for one in parts)
+        return plain and fits and all(len(one) <= max(sides) for one in parts)
     entries = len(value.values) if hasattr(value.values, "__len__") else 0
     most = {"names": size, "dim": 4, "tsp": 3, "class": 8}.get(name, MOST)
     kinds = {"dim": ("integer",), "tsp": ("double",), "row.names": ("integer", "character")}.get(name, ("character",))
@@ -263,7 +264,12 @@ def _is_form(name: str, value: RObject, part: RObject) -> bool:
         columns = [one.values for _, one in part.parts if hasattr(one.values, "__len__")]
         most = max((len(one) for one in columns), default=2) if columns else 2
         most = max(most, 2)
-    return entries <= most and value.kind in kinds
+    named = value.kind != "character" or _are_names(value.values)
+    return entries <= most and value.kind in kinds and named
+
+
+def _are_names(texts: list[str | None]) -> bool:
+    return all(text is None or len(text) <= LONGEST for text in texts)
 
 
 _OF_TERMS = frozenset(["variables", "factors", "term.labels", "order", "intercept", "response", ".Environment",
