@@ -37,7 +37,10 @@ UNKNOWN = "the bags are not known (multiplicities), so that rows cannot be told 
 ALIKE = "without bootstrap rows cannot be told apart by position"
 ANCHORED = "found row by row, the rows told apart by a tree or table whose leaves hold one each; one of many perhaps"
 SEVERAL = "a tree or table tells rows apart, but leaves more than one data set: other engines say how many"
-CELLS_SHARE = 0.1  # of the time left for listing the cells: where they can be, engines over cells are asked first
+CELLS, CELLS_SHARE = (
+    20_000,
+    0.1,
+)  # so many cells, listed in this part of the time left: where that can be, engines over cells are asked first
 SHARE = 0.2  # of the time left for rows that a tree tells apart: other engines look for a world too
 UNSETTLED = "the leaves of some rows are not known, so that its worlds are not all datasets that fit the places of rows"
 NOTE = "rows in the order of the training file; the leaves of every row are proved, values inside them drawn"
@@ -113,7 +116,7 @@ class AssignmentsEngine(Engine):
 def few(release: Release, limits: Limits) -> bool:
     """Return whether engines over cells should be asked first: they count the worlds, and prove the heaviest."""
     try:
-        return cells_fit(release, limits.share(CELLS_SHARE))
+        return cells_fit(release, replace(limits, cells=min(limits.cells, CELLS)).share(CELLS_SHARE))
     except Inconclusive:
         return False
 
