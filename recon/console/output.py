@@ -72,6 +72,7 @@ def working(
     """
     from recon.files.budget import drawing
     from solvers.foundation.limits import Limits
+    from solvers.native.outer_bounds import outer_bounds
 
     shown: Callable[[str], None] | None = None
     with contextlib.ExitStack() as stack:
@@ -93,6 +94,7 @@ def working(
         before = signal.signal(signal.SIGINT, interrupted)
         stack.callback(signal.signal, signal.SIGINT, before)
         stack.enter_context(drawing(limits, rings=True))
+        stack.enter_context(outer_bounds(limits))
         yield limits
 
 

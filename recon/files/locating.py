@@ -15,7 +15,7 @@ NAMES = (
 )  # fmt: skip
 # Keys of a flavour in MLmodel: scikit-learn, python_function, and the boosters.
 _KEYS = re.compile(
-    r"^\s+(pickled_model|model_path|data|model_file|model_data)\s*:\s*['\"]?([^'\"#\n]+?)['\"]?\s*(?:#.*)?$",
+    r"^[ \t]+(pickled_model|model_path|data|model_file|model_data)\s*:\s*['\"]?([^'\"#\n]+?)['\"]?\s*(?:#.*)?$",
     re.MULTILINE,
 )
 OWN = frozenset(["MLmodel", "conda.yaml", "python_env.yaml", "requirements.txt", "registered_model_meta"])

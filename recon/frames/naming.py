@@ -15,7 +15,7 @@ from recon.formats.drafts.names import alike, matching_notes
 from recon.frames.selections import read_table
 from solvers.foundation.errors import ReleaseError
 
-NUMBERED = re.compile(r"(.*?)(\d+)")
+NUMBERED = re.compile(r"(|.*[^\d\n])(\d+)")
 
 
 def named_like(frame: pd.DataFrame, domain: Domain, label: str | None = None) -> tuple[pd.DataFrame, list[str]]:

@@ -34,8 +34,6 @@ from solvers.statements.release import Release, World
 from solvers.worlds.row_lists import RandomSource, cell_boxes, draw_rows
 from solvers.worlds.worlds import CellRows, draw_world, list_worlds, spread_world
 
-MAX_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
-
 
 class ClosedFormEngine(Engine):
     """One partition, exact counts (at most one count left open by the number of rows)."""
@@ -49,9 +47,6 @@ class ClosedFormEngine(Engine):
         """Return why the release is not one partition with exact counts, or None."""
         if (reason := no_closed_form(release)) is not None:
             return reason
-        rows = sum(int(block.low.sum()) for block in release.partitions.values())
-        if isinstance(query, Count) and query.convention != "assigned" and rows > MAX_FACTORED:
-            return f"'{query.convention}' counts of more than {MAX_FACTORED:,} rows are not taken apart exactly"
         if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
             return "a continuous attribute has no 'resolution': there are no discrete worlds"
         return None

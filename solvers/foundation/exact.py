@@ -1,7 +1,8 @@
 """Exact products of powers, their logarithms, and the counting formulas of the three conventions.
 
-Logarithms are sums of positive terms or of log1p terms, so that no cancellation eats digits: a multinomial is
-taken apart into prime powers (Legendre's formula) instead of subtracting log-gammas.
+No cancellation eats digits: logarithms are sums of positive terms or of log1p terms, those of factorials are subtracted
+with 60 digits. Their cost does not grow with the numbers of rows, which a file may set to anything; exact products,
+which are taken apart into prime powers (Legendre's formula), are refused beyond `MAX_FACTORED`.
 """
 
 from __future__ import annotations
@@ -9,21 +10,26 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_DOWN, Context
+from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.foundation.errors import ReleaseError
+from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.numeric_limits import EXACT
 
 Factor = tuple[int, int]  # (base, exponent); the product over all factors is an integer
 STEPS = 1 << 17  # terms that are added one by one
 MAX_SIEVED = 2_000_000  # primes up to here are sieved; beyond, binomials stay products
+MAX_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
+HALF = Decimal("0.5")
+HALF_LOG_TAU = Decimal("0.918938533204672741780329736405617639861397473637783412817151540")  # ln(2π) / 2
+BERNOULLI = ((1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510))
 
 
 NUMBER = re.compile(r"\s*[-+]?(?=\d|\.\d)\d*(?:\.\d*)?(?:[eE](?P<exponent>[-+]?\d{1,6})|/\d+)?\s*", re.ASCII)
@@ -72,7 +78,9 @@ def complement_text(p: float) -> str:
 
 @lru_cache(maxsize=4)
 def primes(limit: int) -> NDArray[np.int64]:
-    """Return the primes up to limit, ascending (sieve of Eratosthenes)."""
+    """Return the primes up to limit, ascending (sieve of Eratosthenes); `Inconclusive` beyond `MAX_FACTORED`."""
+    if limit > MAX_FACTORED:
+        raise Inconclusive(f"factorials of more than {MAX_FACTORED:,} rows are not written out")
     sieve = np.ones(limit + 1, dtype=bool)
     sieve[:2] = False
     for p in range(2, math.isqrt(limit) + 1):
@@ -94,32 +102,57 @@ def factorial_exponents(n: int, among: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def multinomial_factors(counts: Sequence[int]) -> list[Factor]:
     """Return n! / Π counts! as prime powers, n = Σ counts; empty for 1. Cost: O(n / log n) per distinct count."""
-    n = sum(counts)
-    among = primes(max(n, 2))
-    total = factorial_exponents(n, among)
-    values, times = np.unique(np.asarray(counts, dtype=np.int64), return_counts=True)
-    for count, repeated in zip(values.tolist(), times.tolist(), strict=True):
-        total -= repeated * factorial_exponents(count, among)
-    kept = total > 0
-    return list(zip(among[kept].tolist(), total[kept].tolist(), strict=True))
+    return factorial_ratio(sum(counts), counts)
+
+
+def factorial_ratio(n: int, below: Sequence[int]) -> list[Factor]:
+    """Return n! over the product of the factorials of `below` as (base, exponent) pairs; exponents may be negative.
+
+    Prime powers where n is small; else (k+1)(k+2)...n, k the greatest of `below`, over the other factorials.
+    `Inconclusive` where both are too long to be written out.
+    """
+    others = sorted(below)
+    top = others.pop() if others else 0
+    written = n > MAX_SIEVED and 0 <= n - top <= MAX_SIEVED
+    among = primes(max(others[-1] if others else 0, 2) if written else max(n, top, 2))
+    total = np.zeros(len(among), dtype=np.int64) if written else factorial_exponents(n, among)
+    for value, repeated in Counter(others if written else below).items():
+        total -= repeated * factorial_exponents(value, among)
+    kept = total != 0
+    product = [(k, 1) for k in range(top + 1, n + 1)] if written else []
+    return product + list(zip(among[kept].tolist(), total[kept].tolist(), strict=True))
+
+
+@lru_cache(maxsize=1 << 16)
+def log_factorial(n: int, digits: int) -> Decimal:
+    """Return ln n! with an error below 10^-30 where `digits` is 40 and the length of n (Stirling's series)."""
+    context = Context(prec=digits)
+    if n < 1_000:
+        return context.ln(Decimal(math.factorial(n)))
+    z = Decimal(n)
+    terms = [context.multiply(context.add(z, HALF), context.ln(z)), z.copy_negate(), HALF_LOG_TAU]
+    for k, (above, below) in enumerate(BERNOULLI, 1):
+        scale = context.multiply(below * 2 * k * (2 * k - 1), context.power(z, 2 * k - 1))
+        terms.append(context.divide(Decimal(above), scale))
+    return reduce(context.add, terms)
+
+
+def log2_factorial_ratio(n: int, below: Iterable[int]) -> float:
+    """Return log2 of n! over the product of the factorials of `below` to double precision, for integers of any length.
+
+    Cost: microseconds per different number, however large it is.
+    """
+    times = Counter(below)
+    context = Context(prec=40 + len(str(max([n, *times]))))
+    found = log_factorial(n, context.prec)
+    for value, repeated in times.items():
+        found = context.subtract(found, context.multiply(Decimal(repeated), log_factorial(value, context.prec)))
+    return float(context.divide(found, context.ln(Decimal(2))))
 
 
 def multiset_factors(size: int, count: int) -> list[Factor]:
-    """Return C(size + count - 1, count), the multisets of `count` out of `size` rows, as factors.
-
-    Prime powers where size + count is small; else (size)(size+1)...(size+count-1) over count!, with negative
-    exponents for the denominator.
-    """
-    if count == 0 or size == 1:
-        return []
-    if count >= size:  # the same number, as the shorter product
-        size, count = count + 1, size - 1
-    if size + count <= MAX_SIEVED:
-        return multinomial_factors([count, size - 1])
-    among = primes(max(count, 2))
-    below = factorial_exponents(count, among)
-    down = [(p, -e) for p, e in zip(among.tolist(), below.tolist(), strict=True) if e]
-    return [(size + i, 1) for i in range(count)] + down
+    """Return C(size + count - 1, count), the multisets of `count` out of `size` rows, as `factorial_ratio`."""
+    return [] if count == 0 or size == 1 else factorial_ratio(size + count - 1, [count, size - 1])
 
 
 def log2_product(factors: Iterable[Factor]) -> float:
@@ -149,7 +182,7 @@ def tree_product(numbers: list[int]) -> int:
 
 def log2_multinomial(counts: Sequence[int]) -> float:
     """Return log2(n! / Π counts!) to double precision."""
-    return log2_product(multinomial_factors(counts))
+    return log2_factorial_ratio(sum(counts), counts)
 
 
 def log2_multisets(size: int, count: int) -> float:
@@ -189,15 +222,23 @@ def log2_worlds(sizes: Sequence[int], counts: NDArray[np.int64], convention: str
 def log_absent_multiset(ratio: float, size: int, count: int) -> float:
     """Return ln of the share of multisets without any of the ratio * size chosen rows of a cell.
 
-    Π_{i<count} (size - m + i)/(size + i) = Π (1 - ratio / (1 + i/size)).
+    Π_{i<count} (size - m + i)/(size + i) = Π (1 - ratio / (1 + i/size)). Beyond STEPS factors the sum is an integral,
+    by Gauss's rule over ranges that double (what it leaves out is below STEPS^-2).
     """
     if count == 0 or ratio == 0.0:
         return 0.0
     if ratio >= 1.0:
         return -math.inf
     inverse = 1 / size if size < 1 << 1000 else 0.0
-    steps = np.arange(count, dtype=np.float64)
-    return math.fsum(np.log1p(-ratio / (1.0 + steps * inverse)))
+    terms = [np.log1p(-ratio / (1.0 + np.arange(min(count, STEPS), dtype=np.float64) * inverse))]
+    points, weights = np.polynomial.legendre.leggauss(20) if count > STEPS else (np.zeros(0), np.zeros(0))
+    begin = float(STEPS)
+    while begin < count:
+        half = (min(2 * begin, float(count)) - begin) / 2
+        middle = begin - 0.5 + half
+        terms.append(half * weights * np.log1p(-ratio / (1.0 + (middle + half * points) * inverse)))
+        begin += 2 * half
+    return math.fsum(np.concatenate(terms))
 
 
 def log2_sum(logs: list[float]) -> float:

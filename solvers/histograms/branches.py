@@ -22,7 +22,14 @@ from solvers.cells.linear_system import Propagated, propagate
 from solvers.cells.system import System
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
-from solvers.foundation.exact import Factor, factorial_exponents, log2_product, multiset_factors, primes
+from solvers.foundation.exact import (
+    Factor,
+    factorial_ratio,
+    log2_factorial_ratio,
+    log2_multisets,
+    log2_product,
+    multiset_factors,
+)
 from solvers.foundation.limits import Limits
 from solvers.histograms.decision_diagram import EdgeProbabilities, Layers, layers_of
 from solvers.parallel.pieces import STARTING, completed
@@ -253,25 +260,41 @@ class WeightedHistograms:
             self._counts[b, g] = self.branches[b].graphs[g].count(self.weights(b, g))
         return self._counts[b, g]
 
-    def factors(self, final: Final) -> list[Factor]:
-        """Return the number of worlds that end in a final state as (base, exponent) pairs, exactly."""
+    def _parts(self, final: Final) -> tuple[list[Factor], list[tuple[int, int]], list[int]]:
+        """Return the factors of the worlds that end in a final state but multisets and orders of rows, and these.
+
+        Multisets as (size, rows) of cells whose number of rows is known; the rows of all cells whose orders count.
+        """
         b, f = final
         branch = self.branches[b]
         out = [(self.counts(b, g)[branch.final(g, f)], 1) for g in range(len(branch.graphs))]
         lower, upper = branch.bounds.lower, branch.bounds.upper
         if self.convention == "multiset":
             fixed = np.flatnonzero((lower == upper) & (lower > 0)).tolist()
-            out += [x for c in fixed for x in multiset_factors(self.system.sizes[c], int(lower[c]))]
-        else:
-            held = np.flatnonzero(lower > 0).tolist()
-            out += [(self.system.sizes[c], int(lower[c])) for c in held if self.system.sizes[c] != 1]
-            out += factorial_ratio(self.rows(final), upper[upper > 0].tolist())
+            return out, [(self.system.sizes[c], int(lower[c])) for c in fixed], []
+        held = np.flatnonzero(lower > 0).tolist()
+        out += [(self.system.sizes[c], int(lower[c])) for c in held if self.system.sizes[c] != 1]
+        return out, [], upper[upper > 0].tolist()
+
+    def factors(self, final: Final) -> list[Factor]:
+        """Return the number of worlds that end in a final state as (base, exponent) pairs, exactly."""
+        out, multisets, ordered = self._parts(final)
+        out += [x for size, rows in multisets for x in multiset_factors(size, rows)]
+        if self.convention != "multiset":
+            out += factorial_ratio(self.rows(final), ordered)
         return [x for x in out if x[0] != 1]
 
     @cached_property
     def log2(self) -> dict[Final, float]:
         """Return log2 of the number of worlds per final state."""
-        return {final: log2_product(self.factors(final)) for final in self.finals}
+        return {final: self._log2_of(final) for final in self.finals}
+
+    def _log2_of(self, final: Final) -> float:
+        out, multisets, ordered = self._parts(final)
+        logs = [log2_multisets(size, rows) for size, rows in multisets]
+        if self.convention != "multiset":
+            logs.append(log2_factorial_ratio(self.rows(final), ordered))
+        return math.fsum([log2_product(out), *logs])
 
     @cached_property
     def shares(self) -> dict[Final, float]:
@@ -326,14 +349,3 @@ class WeightedHistograms:
             for c, p in zip(graph.part.cells.tolist(), self.marginals(b, g, branch.final(g, f)), strict=True):
                 out[c] += float(p @ np.arange(len(p)))
         return out
-
-
-def factorial_ratio(n: int, below: Sequence[int]) -> list[Factor]:
-    """Return n! over the product of the factorials of `below` as prime powers; exponents may be negative."""
-    among = primes(max(n, max(below, default=0), 2))
-    total = factorial_exponents(n, among)
-    values, times = np.unique(np.asarray(below, dtype=np.int64), return_counts=True)
-    for value, repeated in zip(values.tolist(), times.tolist(), strict=True):
-        total -= repeated * factorial_exponents(value, among)
-    kept = total != 0
-    return list(zip(among[kept].tolist(), total[kept].tolist(), strict=True))

@@ -22,9 +22,9 @@ from solvers.cells.linear_system import Linear, Propagated
 from solvers.cells.system import System
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
-from solvers.foundation.exact import log2_multisets
+from solvers.foundation.exact import log2_factorial_ratio, log2_multisets
 from solvers.foundation.limits import Limits
-from solvers.histograms.branches import factorial_ratio, weights_of
+from solvers.histograms.branches import weights_of
 from solvers.histograms.decision_diagram import EDGE_BYTES, Layers, layers_of
 from solvers.interval.heavy_histogram import Outcome, Search, heaviest_of, meets, nearest
 from solvers.interval.lagrangian_dual import Tilt
@@ -89,9 +89,8 @@ class Case:
         if self.convention == "multiset":
             terms = [log2_multisets(size, count) for size, count in filled]
         else:
-            below = factorial_ratio(self.rows, [count for _, count in filled])
             terms = [count * math.log2(size) for size, count in filled]
-            terms += [exponent * math.log2(base) for base, exponent in below]
+            terms.append(log2_factorial_ratio(self.rows, (count for _, count in filled)))
         # Every term is right to a few units in the last place, and fsum adds exactly.
         found, slack = math.fsum(terms), 2.0**-48 * math.fsum(map(abs, terms))
         return found - slack, found + slack

@@ -289,6 +289,9 @@ def number_of(text: str, attribute: AnyAttribute) -> Value:
     return int(value) if value == int(value) else value
 
 
+FLOAT32_END = 2.0**128 - 2.0**103  # from here on numbers are rounded to an infinite float32
+
+
 def single_limits(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the largest numbers that are at most the thresholds once they are rounded to float32."""
     with np.errstate(over="ignore"):
@@ -296,7 +299,7 @@ def single_limits(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
         near = np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)
         after = np.nextafter(near, np.float32(np.inf)).astype(np.float64)
         low = near.astype(np.float64)
-        middle = np.where(np.isfinite(after), (low + after) / 2, low * (1 + 2.0**-25))
+        middle = np.clip((low + after) / 2, -FLOAT32_END, FLOAT32_END)
         held = middle.astype(np.float32) == near  # a tie is rounded to the even one
         return np.where(held, middle, np.nextafter(middle, -np.inf))
 

@@ -29,7 +29,7 @@ from solvers.statements.release import Rows
 
 WHOLE = Fraction(1, 10**6)  # counts printed with many digits are whole to this precision (measured error: 2e-15)
 MAX_TESTS = 5_000_000  # tests on all paths together, where leaves are stated one by one
-NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
+NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?")
 PLAIN_ROWS = (
     "the tree was fitted on all training rows, each once and with weight 1 (not a tree of a bootstrap forest), without"
     " monotonic constraints"

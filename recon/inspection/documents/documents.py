@@ -27,8 +27,8 @@ from solvers.foundation.errors import ReleaseError
 Found = tuple[str, int | None, list[Finding]]
 COUNTED = frozenset({"count", "counts", "n", "freq", "frequency", "value", "obs_value", "number", "anzahl"})
 _SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
-_RPART = re.compile(r"^\s*(\d+)\)\s.*\*?\s*$", re.MULTILINE)
-_CORELS = re.compile(r"=\s*\S+\s*\[\s*\d+\s*,\s*\d+\s*\]")
+_RPART = re.compile(r"^[ \t]*(\d+)\)[ \t]", re.MULTILINE)
+_CORELS = re.compile(r"=\s*[^\s=\[]+\s*\[\s*\d+\s*,\s*\d+\s*\]")
 _WEIGHTS = re.compile(r"weights: \[([^\]]*)\]")
 
 

@@ -50,7 +50,7 @@ _VALUES = re.compile(r"[\w ]{1,20} = \[[^a-zA-DF-Z]*\]|\[[^a-zA-DF-Z]*\][,\]]?")
 _TEST = re.compile(rf"{_LONG} (?:<=|>=|<|>|==|=|&le;|&ge;|&lt;|&gt;|&#\d+;) (?:{_NUM}%?|[^\n]{{1,64}})")
 ODD = 8  # bytes
 LONGEST = 100  # characters of the name of a feature, class, node or rule
-_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
+_NUMBERS = re.compile(r"-?(?<!\d)\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
 _MANY = 4  # numbers from which on a name is a list of them
 _OF_NODES = frozenset(
     [

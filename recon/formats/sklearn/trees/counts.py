@@ -203,10 +203,10 @@ def multiples(fewest: Sequence[int], drawn: int) -> list[list[int]]:
             left = drawn - sum(before) - rest
             if not one or k == len(fewest) - 1:
                 made.append([*before, 0 if not one else left])
+            elif len(made) + left // one > MAX_MULTIPLES:
+                return []
             else:
                 made += [[*before, times * one] for times in range(1, left // one + 1)]
-        if len(made) > MAX_MULTIPLES:
-            return []
         out = made
     whole_ones = (t for t in out if sum(t) == drawn and min(t) >= 0)
     return [t for t in whole_ones if all(not one or (n > 0 and n % one == 0) for n, one in zip(t, fewest, strict=True))]

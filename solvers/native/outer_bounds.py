@@ -1,0 +1,127 @@
+"""The outer bounds of a command: what holds where some loop or allocation neither asks for memory nor sees the clock.
+
+Readers draw on a budget, engines look at their limits, and both end with what they have. A number in a file may still
+drive something that does neither. A thread looks at the whole process: beyond `--memory`, or some seconds of work
+beyond `--time`, a signal breaks into what the main thread does, which ends as if it had seen its limit; where native
+code is deaf to that, the process ends with the sentence and exit code 4. One allocation far beyond what is allowed is
+refused before it is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+from solvers.foundation.errors import Inconclusive
+from solvers.foundation.limits import Limits
+
+LOOK = 0.02  # seconds between looks
+LATE = 5.0  # seconds of the processor beyond the whole time before the signal; twice as many end the process
+AGAIN = 1.0  # seconds to the next signal: whoever caught the last one gets that long
+ADDRESSES = 2 << 30  # bytes beyond --memory that one process maps and never touches (stacks and arenas of threads)
+PER_CORE = 256 << 20  # of these, more for every core
+INCONCLUSIVE = 4  # exit code of the contract
+TIME = "the time (--time) was up: give it more"
+
+
+@contextlib.contextmanager
+def outer_bounds(limits: Limits) -> Iterator[None]:
+    """Hold the process to the limits, roughly, while the block runs; does nothing off Linux and off the main thread.
+
+    Raises `Inconclusive` inside of the block, from a signal handler.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if sys.platform != "linux" or not main or signal.getsignal(signal.SIGUSR1) is not signal.SIG_DFL:
+        yield
+        return
+    watch = _Watch(limits)
+    signal.signal(signal.SIGUSR1, watch.heard)
+    try:
+        with _addresses(limits.memory):
+            watch.start()
+            yield
+    finally:
+        watch.done.set()
+        watch.join()
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+
+
+class _Watch(threading.Thread):
+    """The thread that looks at memory and clock."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(name="outer bounds", daemon=True)
+        self.limits, self.done = limits, threading.Event()
+        self.maximum = _resident() + limits.memory
+        self.late = LATE if limits.seconds is None else max(LATE, limits.seconds / 4)
+        self.main = threading.get_ident()
+        self.end: float | None = None  # the processor's seconds when the time was up
+
+    def run(self) -> None:
+        """Look until the block is left."""
+        next_signal = 0.0
+        while not self.done.wait(LOOK):
+            why, grave = self.excess()
+            if grave:
+                os.write(2, f"recon: {why}\n".encode())
+                os._exit(INCONCLUSIVE)
+            if why and time.monotonic() >= next_signal:
+                next_signal = time.monotonic() + AGAIN
+                signal.pthread_kill(self.main, signal.SIGUSR1)
+
+    def excess(self) -> tuple[str, bool]:
+        """Return what is exceeded in a sentence ("": nothing), and whether by so much that nobody seems to hear."""
+        resident = _resident()
+        if resident > self.maximum:
+            allowed = f"{self.limits.memory >> 20:,} MB of memory allowed (--memory)"
+            return f"more than the {allowed} was needed: give it more", resident > self.maximum + self.limits.memory
+        if self.limits.seconds is None or self.limits.elapsed() <= self.limits.seconds:
+            return "", False
+        used = time.process_time()
+        self.end = used if self.end is None else self.end
+        return (TIME if used - self.end > self.late else ""), used - self.end > 2 * self.late
+
+    def heard(self, number: int, frame: FrameType | None) -> None:
+        """End what the main thread does, unless memory that is free already goes back to the system."""
+        if self.done.is_set():
+            return
+        if _resident() > self.maximum:
+            gc.collect()
+            with contextlib.suppress(OSError, AttributeError):
+                ctypes.CDLL(None).malloc_trim(0)
+        why, _ = self.excess()
+        if why:
+            raise Inconclusive(why)
+
+
+def _resident() -> int:
+    """Return the bytes of memory that the process holds."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextlib.contextmanager
+def _addresses(memory: int) -> Iterator[None]:
+    """Have the system refuse single allocations far beyond the memory allowed."""
+    import resource
+
+    with open("/proc/self/statm", "rb") as file:
+        mapped = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = mapped + memory + ADDRESSES + PER_CORE * (os.cpu_count() or 1)
+    if any(limit != resource.RLIM_INFINITY and limit < wanted for limit in (soft, hard)):
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
