@@ -26,6 +26,7 @@ from solvers.foundation.limits import Limits
 LOOK = 0.02  # seconds between looks
 LATE = 5.0  # seconds of the processor beyond the whole time before the signal; twice as many end the process
 AGAIN = 1.0  # seconds to the next signal: whoever caught the last one gets that long
+LIBRARIES = 256 << 20  # bytes that the program itself takes, once all that a command needs is imported
 ADDRESSES = 2 << 30  # bytes beyond --memory that one process maps and never touches (stacks and arenas of threads)
 PER_CORE = 256 << 20  # of these, more for every core
 INCONCLUSIVE = 4  # exit code of the contract
@@ -60,7 +61,7 @@ class _Watch(threading.Thread):
     def __init__(self, limits: Limits) -> None:
         super().__init__(name="outer bounds", daemon=True)
         self.limits, self.done = limits, threading.Event()
-        self.maximum = _resident() + limits.memory
+        self.maximum = _resident() + max(limits.memory, LIBRARIES)
         self.late = LATE if limits.seconds is None else max(LATE, limits.seconds / 4)
         self.main = threading.get_ident()
         self.end: float | None = None  # the processor's seconds when the time was up

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from recon.inspection.findings.findings import Finding, not_understood
-from recon.inspection.ledger.forms import is_name, size_of_json
+from recon.inspection.ledger.forms import LISTED, is_name, size_of_json
 
 _NUM = r"-?[\d.]+(?:e[+-]?\d+)?"
 _LONG = r"[^\n]{1,64}?"  # a name
@@ -50,7 +50,6 @@ _VALUES = re.compile(r"[\w ]{1,20} = \[[^a-zA-DF-Z]*\]|\[[^a-zA-DF-Z]*\][,\]]?")
 _TEST = re.compile(rf"{_LONG} (?:<=|>=|<|>|==|=|&le;|&ge;|&lt;|&gt;|&#\d+;) (?:{_NUM}%?|[^\n]{{1,64}})")
 ODD = 8  # bytes
 LONGEST = 100  # characters of the name of a feature, class, node or rule
-_NUMBERS = re.compile(r"-?(?<!\d)\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
 _MANY = 4  # numbers from which on a name is a list of them
 _OF_NODES = frozenset(
     [
@@ -133,7 +132,7 @@ def free_texts(content: Any, most: int = LONGEST) -> list[str]:
     while stack:
         one = stack.pop()
         if isinstance(one, str):
-            if len(one) > most or len(_NUMBERS.findall(one)) >= _MANY:
+            if len(one) > most or len(LISTED.findall(one)) >= _MANY:
                 found.append(one)
         elif isinstance(one, dict):
             stack += [*one, *one.values()]
@@ -166,7 +165,7 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     fits = [known.fullmatch(line) for line in lines]
     lists = {i: len(one["list"].split()) for i, one in enumerate(fits) if one and one.groupdict().get("list")}
     odd = [i for i, one in enumerate(fits) if one is None or lists.get(i, 0) > most_common(lists.values())]
-    odd += [i for i, one in enumerate(fits) if one is not None and len(_NUMBERS.findall(lines[i])) >= _MANY
+    odd += [i for i, one in enumerate(fits) if one is not None and len(LISTED.findall(lines[i])) >= _MANY
             and i not in lists and kind in _PRINTED]  # fmt: skip
     odd = sorted(set(odd))
     if kind.startswith("LightGBM"):

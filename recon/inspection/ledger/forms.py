@@ -49,7 +49,7 @@ FIGURES: tuple[tuple[Status, frozenset[str], str], ...] = (
 )  # fmt: skip
 SCORES = frozenset(["learn_best_error", "learn_metrics_history", "test_best_error", "test_metrics_history", "cptable"])
 _SCORE = "scores of the labels of all rows: what they say of single ones is not worked out"
-_LISTED = re.compile(r"-?\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
+LISTED = re.compile(r"-?(?<!\d)\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
 _MANY = 4
 _WORDS = re.compile(r"[a-z_]{1,40}")  # a key that holds no number
 
@@ -157,7 +157,7 @@ def more_than_settings(content: Any) -> bool:
 
 def is_name(text: str, most: int = 0) -> bool:
     """Return whether a text is no longer than names, or than those of the form, and no list of numbers."""
-    return len(text) <= max(NAME, most) and (len(_LISTED.findall(text)) < _MANY or len(text) <= most)
+    return len(text) <= max(NAME, most) and (len(LISTED.findall(text)) < _MANY or len(text) <= most)
 
 
 def document_ledger(kind: str, content: Any) -> Ledger:
