@@ -267,3 +267,41 @@ def test_many_packed_values_share_one_budget():
     assert sum("places not understood" in f.what for f in found) >= 1
     total = sum(int(f.what.partition(" ")[0].replace(",", "")) for f in found)
     assert total == 3 * (len(bomb) + 1) + sum(len(b"%d" % i) for i in range(1_100))
+
+
+def pipeline(scaled_rows=None):
+    """Return a pipeline over named columns, one of them scaled, fitted on 400 rows; the scaler alone on so many."""
+    import pandas as pd
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import MinMaxScaler
+    from sklearn.tree import DecisionTreeClassifier
+
+    rng = np.random.default_rng(0)
+    names = [f"column-{i}: whether it is the case" for i in range(14)]
+    table = pd.DataFrame(rng.integers(0, 2, (400, 14)), columns=names)
+    columns = ColumnTransformer([("scaled", MinMaxScaler(), [names[0]])], remainder="passthrough")
+    model = Pipeline([("columns", columns), ("tree", DecisionTreeClassifier(min_samples_leaf=60, random_state=0))])
+    model.fit(table, table[names[1]] ^ (rng.random(400) < 0.1))
+    if scaled_rows:
+        model[0].transformers_[0][1].n_samples_seen_ = scaled_rows
+    return model
+
+
+def test_names_of_columns_may_stand_twice_but_nothing_beside_them():
+    model = pipeline()
+    assert unknown(pickle.dumps(model)) == []
+    model[0]._remainder = (*model[0]._remainder[:2], [f"row {i}: 31, 1, 0" for i in range(20)])
+    assert any("_remainder" in one.path for one in unknown(pickle.dumps(model)))
+
+
+@pytest.mark.parametrize(("rows", "opened"), [(None, False), (399, True)])
+def test_a_number_of_rows_is_unused_only_where_it_is_another_one(tmp_path, rows, opened):
+    from recon.auditing.facts import beside_rows
+    from recon.loading.loading import load
+    from recon.policies.facts import Facts, Known
+
+    file = tmp_path / "pipeline.pkl"
+    file.write_bytes(pickle.dumps(pipeline(rows)))
+    counted = Facts("exact", figures={"smallest_group": Known(60, 60)})
+    assert (beside_rows(counted, [inspect(file)], load(str(file)))["smallest_group"] != Known(60, 60)) == opened

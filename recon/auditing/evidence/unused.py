@@ -54,10 +54,13 @@ def of_files(stored: Sequence[Inspection]) -> Iterator[Unused]:
 
 
 def implied(one: Finding, release: EncodedRelease | None) -> bool:
-    """Return whether a finding of a boosted model says nothing that is not the same in every possible world anyway.
+    """Return whether a finding says nothing that is not the same in every possible world anyway.
 
-    The shares of the classes follow from the rows of every class, the losses after every tree from those in every cell.
+    A number of rows does not where all worlds have so many. Of boosted models the shares of the classes follow from the
+    rows of every class, the losses after every tree from those in every cell.
     """
+    if release is not None and one.rule == "ledger-sizes":
+        return release.rows.exact and one.what == f"number {release.rows.low}"
     if release is None or not any(isinstance(model, Boosting) and model.labels for model in release.models):
         return False
     statements = release.statements

@@ -25,6 +25,7 @@ MIN_BLOB = 512  # bytes that may be a file inside a file; what is shorter is a n
 # Bytes of the numbers in the state of a generator of numpy, beside those of the words of MT19937.
 _GENERATOR = 160
 LONGEST = 40  # characters of a text that is an option or a name
+COLUMN_NAMES = "feature_names_in_"  # told by itself, with a bound of its own: elsewhere the same names say nothing more
 LONGEST_NAME = 64  # characters of the name of a column or class
 _COLUMNS = ("n_features_in_", "_n_features", "n_features_")
 MOST_SIZE = 1_000_000  # columns, classes and members that a bound grows with
@@ -71,8 +72,10 @@ def object_entries(
     groups: dict[tuple[Any, ...], list[Entry]] = {}
     found: list[Finding] = []
     free: set[str] = set()
-    for held in held_attributes(places):
-        said = told.get(id(held.first)) or _status(held, free, read_whole)
+    every = list(held_attributes(places))
+    columns = frozenset(t for held in every if held.first.attribute == COLUMN_NAMES for t in held.texts)
+    for held in every:
+        said = told.get(id(held.first)) or _status(held, free, read_whole, columns)
         if id(held.first) in bounded and not _is_bounded(held, bounded[id(held.first)]):
             said = TOO_MUCH
         if said[0] == "unused" and said[1] != "rows" and not _is_grave(told, held) and _has_more(held):
@@ -189,8 +192,11 @@ def _own_texts(value: Any) -> Iterator[str]:
         yield from texts_of([one for one in parts_of(value) if not has_parts(one)] if has_parts(value) else value)
 
 
-def _status(held: Held, free: set[str], read_whole: bool) -> Said:
-    """Return the status of an attribute that no rule tells, what it is about, and why."""
+def _status(held: Held, free: set[str], read_whole: bool, columns: frozenset[str] = frozenset()) -> Said:
+    """Return the status of an attribute that no rule tells, what it is about, and why.
+
+    `columns`: the names of columns that stand in the file, which are told by themselves.
+    """
     owner, value = held.first.owner, held.first.value
     empty = not held.bytes and not held.texts
     if owner is None:
@@ -216,7 +222,7 @@ def _status(held: Held, free: set[str], read_whole: bool) -> Said:
             return ("unused", "", decision.why) if _is_generator(held) else TOO_MUCH
         fitting = held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
         return ("unused", "", decision.why) if fitting else TOO_MUCH
-    if numbers > most or not _texts_fit(held, fits.texts if fits else frozenset(), free):
+    if numbers > most or not _texts_fit(held, (fits.texts if fits else frozenset()) | columns, free):
         return TOO_MUCH
     return "harmless", "", decision.why if decision is not None else "the same whatever the rows are"
 
