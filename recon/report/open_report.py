@@ -29,7 +29,7 @@ from solvers.statements.release import UNBOUNDED
 FACTS_SHOWN = 40
 LOOKED_AT = 10_000  # statements
 ENOUGH = Unknown(
-    "published counts violate the policy already, so that the gate did not work it out: recon audit does", "audit"
+    "what is published violates the policy already, so that the gate did not work it out: recon audit does", "audit"
 )
 NOT_ASKED = Unknown("the policy does not ask for it, so that the gate did not work it out: recon audit does", "audit")
 
