@@ -68,13 +68,15 @@ class _Watch(threading.Thread):
 
     def run(self) -> None:
         """Look until the block is left."""
-        next_signal = 0.0
+        next_signal: float | None = None
         while not self.done.wait(LOOK):
             why, grave = self.excess()
-            if grave:
-                os.write(2, f"recon: {why}\n".encode())
-                os._exit(INCONCLUSIVE)
-            if why and time.monotonic() >= next_signal:
+            if not why:
+                continue
+            if next_signal is None or time.monotonic() >= next_signal:
+                if grave and next_signal is not None:  # the last signal was not heard
+                    os.write(2, f"recon: {why}\n".encode())
+                    os._exit(INCONCLUSIVE)
                 next_signal = time.monotonic() + AGAIN
                 signal.pthread_kill(self.main, signal.SIGUSR1)
 
