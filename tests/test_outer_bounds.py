@@ -9,9 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recon.certificates.verifying import read_result
+from recon.exporting.exporting import back
+from recon.files.locating import model_file
+from recon.files.named_files import read_regular
 from recon.formats.drafts.binding import single_limits
 from recon.formats.sklearn.trees.counts import MAX_MULTIPLES, multiples
-from solvers.foundation.errors import Inconclusive
+from solvers.foundation.errors import CertificateError, Inconclusive, ReleaseError
 from solvers.foundation.exact import (
     factorial_ratio,
     log2_factorial_ratio,
@@ -132,3 +136,25 @@ def test_thresholds_below_every_float32():
     with np.errstate(over="ignore"):
         assert np.float32(end) == -np.inf
         assert np.float32(np.nextafter(end, 0)) == np.finfo(np.float32).min
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("how", ["pipe", "link"])
+def test_what_a_folder_says_of_itself_is_a_regular_file_in_it(tmp_path, how):
+    about = tmp_path / "model" / "MLmodel"
+    about.parent.mkdir()
+    (tmp_path / "outside").write_text("  model_path: secret.pkl\n")
+    os.mkfifo(about) if how == "pipe" else about.symlink_to(tmp_path / "outside")
+    with pytest.raises(ReleaseError, match="regular file" if how == "pipe" else "is a link"):
+        model_file(str(about.parent))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_pipes_are_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ReleaseError, match="no regular file"):
+        read_result(str(tmp_path / "pipe"), 1 << 20)
+    with pytest.raises(CertificateError, match="no regular file"):
+        read_regular(str(tmp_path / "pipe"), 1 << 20)
+    with pytest.raises(ReleaseError, match="no regular file"):
+        back(str(tmp_path / "pipe"), {})

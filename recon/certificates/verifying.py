@@ -36,6 +36,7 @@ from recon.certificates.certificate_format import (
     with_steps,
 )
 from recon.files.named_files import MAX_FILES, located, read_regular
+from recon.files.opening import read_whole
 from recon.formats.release.reading import strict_json
 from recon.loading.asking import Released, release_of
 from solvers.display.displayed import LINES, Displayed, Facts
@@ -140,12 +141,9 @@ class Verification(Displayed):
 def read_result(path: str, memory: int) -> Any:
     """Return the JSON of a result file (.json, or compressed); `ReleaseError` for whatever is none or too large."""
     try:
-        with open(path, "rb") as file:
-            return json_of(file.read(memory + 1), memory)
-    except (OSError, ValueError) as error:
-        if isinstance(error, ReleaseError):
-            raise error.at(file=path) from None
-        raise ReleaseError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
+        return json_of(read_whole(path), memory)
+    except ReleaseError as error:
+        raise error.at(file=path) from None
 
 
 def json_of(data: bytes, memory: int) -> Any:

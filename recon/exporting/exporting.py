@@ -14,7 +14,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from encoders.encode.encoder import EncodedRelease, encode
 from encoders.parts.cut_domain import CutDomain
 from recon.exporting.boxes import boxes_json, dumped, number, values_json
 from recon.exporting.graphs import interaction_graph
+from recon.files.opening import read_whole
 from recon.files.pieces import write_all
 from recon.formats.release.parts import to_domain, to_models, to_rows
 from recon.formats.release.reading import parse
@@ -266,11 +266,10 @@ def back(map_path: str, solution: Mapping[Any, Value]) -> Restored:
     full. The model file is not needed. Raises `ReleaseError` for no map, an unknown variable, and values that are no
     whole numbers in range; a solution that breaks statements is no error, see `Restored.met`.
     """
+    data = read_whole(map_path)
     try:
-        found = json.loads(Path(map_path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ReleaseError(f"cannot be read: {error.strerror}", file=map_path) from None
-    except ValueError:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
         raise ReleaseError("is no map of an export: it is not JSON", file=map_path) from None
     if not isinstance(found, dict) or found.get("recon_map") != 1:
         raise ReleaseError('is no map of an export: the key "recon_map" is missing (it must be 1)', file=map_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from recon.files.opening import opened
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 LARGEST = 1 << 20  # bytes of an MLmodel file that are looked at
@@ -39,13 +40,13 @@ def model_file(folder: str) -> str:
 
     MLmodel is read line by line: no YAML is needed for the one name, which must be that of a file inside the folder.
     """
-    try:
-        with open(os.path.join(folder, "MLmodel"), encoding="utf-8", errors="replace") as file:
-            data = file.read(LARGEST)
-    except OSError:
-        raise ReleaseError(
-            "is a folder without MLmodel: give a file, or the folder that MLflow wrote", file=folder
-        ) from None
+    about = os.path.join(folder, "MLmodel")
+    if not os.path.lexists(about):
+        raise ReleaseError("is a folder without MLmodel: give a file, or the folder that MLflow wrote", file=folder)
+    if os.path.islink(about):  # what it says is quoted: it must be the folder's own
+        raise ReleaseError("is a link: put the file itself into the folder", file=about)
+    with opened(about) as (file, _):
+        data = file.read(LARGEST).decode("utf-8", "replace")
     candidates = [name for _, name in sorted(_KEYS.findall(data), key=lambda found: found[0] != "pickled_model")]
     inside = os.path.realpath(folder)
     for name in (*candidates, *NAMES):

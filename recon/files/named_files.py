@@ -53,7 +53,7 @@ def inside(path: str, root: str) -> bool:
 def read_regular(path: str, maximum: int) -> bytes:
     """Return the content of a regular file of at most so many bytes; `CertificateError` for anything else."""
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | NO_LINKS)
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | NO_LINKS)
         with open(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise CertificateError("a file that it names is no regular file")
