@@ -23,6 +23,7 @@ from recon.certificates.issuing import contradiction_certificate, world_certific
 from recon.certificates.verifying import verify
 from recon.formats.release.writing import release_json
 from recon.frames.selections import select_frame
+from solvers.cells.bit_boxes import Layout, apart
 from solvers.cells.linear_system import same_columns
 from solvers.cells.system import system_of
 from solvers.chain import no_worse
@@ -34,7 +35,7 @@ from solvers.linear import tightening
 from solvers.linear.tightening import tightened
 from solvers.questions.answers import DecideAnswer
 from solvers.questions.query import Decide
-from solvers.statements.boxes import Region
+from solvers.statements.boxes import Box, Region
 from solvers.statements.numbering import StatementIndex
 
 TRACTS = {"a": 1, "b": 1, "c": 270_273_024}
@@ -286,3 +287,17 @@ def test_equal_columns_are_found_where_hashes_collide(monkeypatch):
         assert group[1] == group[3]
         assert len(set(group.tolist())) == len(first) == 4
         assert sorted(group[first].tolist()) == [0, 1, 2, 3]
+
+
+def test_a_region_of_many_boxes_is_cut_within_the_limits():
+    """What a table's parts leave of their whole is a box without thousands of boxes: each cut looks at the limits."""
+    domain = [{"name": f"a{k}", "values": list(range(60))} for k in range(2)]
+    figures = [{"where": {"a0": i, "a1": i}, "count": 1} for i in range(60)]
+    models = [{"kind": "table", "statements": figures}]
+    got = encoded({"recon": 1, "domain": {"attributes": domain}, "rows": 60, "models": models})
+    layout = Layout(got.statements.domain)
+    boxes = tuple(Box(((0, 1 << i), (1, 1 << i))) for i in range(60))
+    asked = []
+    apart(layout, layout.full[None].copy(), Region(Box(), boxes), lambda pieces, width: asked.append(pieces))
+    assert len(asked) == 60
+    assert max(asked) > 50

@@ -5,7 +5,7 @@ A piece is a box that no statement read so far tells apart inside. All pieces of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -223,11 +223,15 @@ def minus(layout: Layout, words: Words, boxes: Iterable[Box]) -> Words:
     return words
 
 
-def apart(layout: Layout, words: Words, region: Region) -> Words:
-    """Return disjoint pieces that make up the given ones without a region, a box minus boxes."""
+def apart(layout: Layout, words: Words, region: Region, room: Callable[[int, int], None]) -> Words:
+    """Return disjoint pieces that make up the given ones without a region, a box minus boxes.
+
+    `room` is asked before every cut, for so many pieces of so many words; it raises where limits are met.
+    """
     inside, _, rest, _ = split(layout, words, region.box)
     kept = [rest]
     for box in region.minus:
+        room(len(inside), words.shape[1])
         hit, _, inside, _ = split(layout, inside, box)
         kept.append(hit)
     return np.concatenate(kept)

@@ -138,7 +138,7 @@ def refined(release: Release, limits: Limits, words: Words | None) -> Refinement
     for zero in limits.paced(barring, "regions that count 0 were left out"):
         words, _, _ = zero.apply(words, nothing, allowed, room)
     for region in limits.paced(implied_zeros(index), "regions that count 0 were left out"):
-        words = apart(layout, words, region)
+        words = apart(layout, words, region, room)
         room(len(words), words.shape[1])
     summed = {cut.region for cut in every if isinstance(cut, RegionCut) and cut.of is not None}
     counts = [cut for cut in every if isinstance(cut, RegionCut) and cut.of is None and cut.region in summed]
