@@ -17,14 +17,13 @@ from types import FrameType
 from typing import NoReturn, TypeVar
 
 from solvers.foundation.errors import Inconclusive, ReleaseError
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import TIME_UP, Limits
 
 MEMORY = 1 << 30  # bytes that reading may take unless told otherwise (--memory)
 ENTRY = 100  # bytes of one small object: a number or short text and its place in a list
 LOOK = 2_000  # entries between looks at the clock
 GRACE = 2.0  # seconds beyond --time that reading may end in: a file that is read by then still gets its bounds
 AGAIN = 1.0  # seconds to the next signal, should somebody have caught what the first raised
-TIME_UP = "the time (--time) was up: give it more"
 
 T = TypeVar("T")
 

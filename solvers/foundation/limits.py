@@ -13,6 +13,7 @@ from solvers.foundation.errors import Inconclusive
 
 SECONDS = 60.0  # for one question, where no limit is given
 GRACE = 2.0  # seconds beyond the whole budget that shares with a length of their own may reach (a conflict, a proof)
+TIME_UP = "the time (--time) was up: give it more"  # of whatever is broken off with nothing to show
 STEPS = 256  # of a cheap loop between two looks at the clock
 T = TypeVar("T")
 

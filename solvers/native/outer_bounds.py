@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 from solvers.foundation.errors import Inconclusive
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import TIME_UP, Limits
 
 LOOK = 0.02  # seconds between looks
 LATE = 5.0  # seconds of the processor beyond the whole time before the signal; twice as many end the process
@@ -30,7 +30,6 @@ LIBRARIES = 256 << 20  # bytes that the program itself takes, once all that a co
 ADDRESSES = 2 << 30  # bytes beyond --memory that one process maps and never touches (stacks and arenas of threads)
 PER_CORE = 256 << 20  # of these, more for every core
 INCONCLUSIVE = 4  # exit code of the contract
-TIME = "the time (--time) was up: give it more"
 
 
 @contextlib.contextmanager
@@ -90,7 +89,7 @@ class _Watch(threading.Thread):
             return "", False
         used = time.process_time()
         self.end = used if self.end is None else self.end
-        return (TIME if used - self.end > self.late else ""), used - self.end > 2 * self.late
+        return (TIME_UP if used - self.end > self.late else ""), used - self.end > 2 * self.late
 
     def heard(self, number: int, frame: FrameType | None) -> None:
         """End what the main thread does, unless memory that is free already goes back to the system."""
@@ -107,8 +106,13 @@ class _Watch(threading.Thread):
 
 def _resident() -> int:
     """Return the bytes of memory that the process holds."""
+    return _statm()[1]
+
+
+def _statm() -> list[int]:
+    """Return the bytes that the process maps, those that it holds, and others, as Linux counts them."""
     with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return [int(pages) * os.sysconf("SC_PAGE_SIZE") for pages in file.read().split()]
 
 
 @contextlib.contextmanager
@@ -116,10 +120,8 @@ def _addresses(memory: int) -> Iterator[None]:
     """Have the system refuse single allocations far beyond the memory allowed."""
     import resource
 
-    with open("/proc/self/statm", "rb") as file:
-        mapped = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = mapped + memory + ADDRESSES + PER_CORE * (os.cpu_count() or 1)
+    wanted = _statm()[0] + memory + ADDRESSES + PER_CORE * (os.cpu_count() or 1)
     if any(limit != resource.RLIM_INFINITY and limit < wanted for limit in (soft, hard)):
         yield
         return
