@@ -18,7 +18,7 @@ from solvers.assignments.solving import Assigned, assigned, room
 from solvers.cells.system import cells_fit, cells_known
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
-from solvers.foundation.exact import log2_product, multinomial_factors
+from solvers.foundation.exact import multinomial_factors
 from solvers.foundation.limits import Limits
 from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import Settled, settled
@@ -147,15 +147,8 @@ def by_slots(release: Release, state: Assigned, query: Query, limits: Limits) ->
 def orders(convention: Convention, parts: Ints) -> CountAnswer:
     """Return the number of worlds where the rows are known: one, or as many as they have orders."""
     times = np.unique(parts, axis=0, return_counts=True)[1].tolist()
-    factors, n = multinomial_factors(times) if convention == "ordered" else [], len(parts)
-    bits = log2_product(factors)
-    return CountAnswer(
-        "exact",
-        convention=convention,
-        bounds=(bits, bits),
-        per_rows=lambda: {n: factors},
-        log2_per_rows={n: bits},
-    )
+    factors = multinomial_factors(times) if convention == "ordered" else []
+    return CountAnswer.of_rows(convention, len(parts), factors)
 
 
 def nowhere(state: Assigned) -> tuple[str, ...]:

@@ -131,15 +131,7 @@ def counted(problem: RowProblem, rows: Boxed, convention: Convention) -> CountAn
     n, numbers, relative = problem.rows, numbers_of(rows), problem.release.domain.relative
     if convention == "ordered":
         factors = list(Counter(size for size in rows.sizes if size != 1).items())
-        bits = math.fsum(k * math.log2(size) for size, k in factors)
-        return CountAnswer(
-            "exact",
-            convention=convention,
-            bounds=(bits, bits),
-            per_rows=lambda: {n: factors},
-            log2_per_rows={n: bits},
-            relative=relative,
-        )
+        return CountAnswer.of_rows(convention, n, factors, relative)
     if not numbers.exact:
         return CountAnswer("bounds", convention=convention, bounds=numbers.multiset, relative=relative)
 

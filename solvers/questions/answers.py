@@ -61,6 +61,13 @@ class CountAnswer(Displayed, Answer):
     relative: bool = False
     estimate: int | None = None
 
+    @classmethod
+    def of_rows(cls, convention: Convention, rows: int, factors: list[Factor], relative: bool = False) -> CountAnswer:
+        """Return the exact number of worlds of one number of rows, from its factors."""
+        bits = log2_product(factors)
+        return cls("exact", convention=convention, bounds=(bits, bits), per_rows=lambda: {rows: factors},
+                   log2_per_rows={rows: bits}, relative=relative)  # fmt: skip
+
     @cached_property
     def factors(self) -> list[Factor]:
         """Return the count as (base, exponent) pairs; `[(count, 1)]` where the number of rows is open."""
