@@ -27,6 +27,13 @@ ROOT = Path(__file__).parents[1]
 WORKER = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0", "--host", "127.0.0.1"]
 
 
+def written(contact: Path) -> bool:
+    """Return whether the contact file is there whole: the scheduler creates the file first and fills it later."""
+    with contextlib.suppress(OSError, ValueError):
+        return "address" in json.loads(contact.read_text(encoding="utf-8"))
+    return False
+
+
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory):
     """Return a contact file and the address of a scheduler with two workers, and end what is left of them."""
@@ -44,7 +51,7 @@ def scheduler(tmp_path_factory):
         start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         for _ in range(2):
             start("worker", *WORKER)
-        cases.after(str(folder), contact.exists)
+        cases.after(str(folder), lambda: written(contact))
         yield json.loads(contact.read_text(encoding="utf-8"))["address"]
     finally:
         for one in started:
