@@ -18,6 +18,7 @@ from holders import KINDS, failures
 
 from encoders.domain.domain import Domain
 from recon.formats.release.writing import domain_json
+from recon.inspection.findings.severity import about
 from recon.inspection.inspecting import inspect, inspect_bytes, ledger_of
 from recon.inspection.ledger.forms import more_than_settings
 from recon.inspection.searching import searched
@@ -84,7 +85,7 @@ def test_known_attributes_hold_no_more_than_fits_had(attribute, value):
 
 
 def test_a_few_small_values_change_nothing_and_many_do():
-    for count, unknown in ((8, 0), (9, 9)):
+    for count, unknown in ((8, 0), (9, 1)):
         model = fitted()
         for i in range(count):
             setattr(model, f"extra{i}_", i + 0.5)
@@ -128,6 +129,49 @@ def test_series_with_named_values_are_no_rows():
     found = inspect_bytes(pickle.dumps(pd.Series([0.25, 0.5], index=["Berne", "Oslo"])))
     assert "critical" not in {f.level for f in found.findings}
     assert inspect_bytes(pickle.dumps(pd.Series(np.arange(9.0)))).findings[0].level == "critical"
+
+
+@pytest.mark.parametrize(("file", "kept"), [
+    ("ebm_small.joblib", {"columns", "sizes", ""}), ("ce_TargetEncoder.joblib", {"columns", "labels", ""}),
+])  # fmt: skip
+def test_aggregates_are_no_rows(file, kept):
+    found = inspect(GOLDEN / "inspect" / file)
+    assert {f.level for f in found.findings} <= {"medium", "info"}
+    assert {about(f) for f in found.findings} == kept
+    assert found.rows is None
+
+
+@pytest.mark.parametrize(("kind", "before", "after"), [
+    ("text cut short", "\nfeature_infos=", "\nfeature_inf"),
+    ("dump with rows behind", "]", ", 31, 1, 44, 0, 52, 1, 19, 0]"),
+    ("more names than columns", '"feature_names":[', '"feature_names":["p31_44_0","p52_1_19","p0_27_1",'),
+])  # fmt: skip
+def test_what_only_a_reader_passes_over_is_not_understood(kind, before, after):
+    file = {
+        "text": "lightgbm-4.7.0/binary.txt",
+        "dump": "xgboost-3.2.0/half.dump.json",
+        "more": "xgboost-3.2.0/half.json",
+    }
+    text = (GOLDEN / "models" / file.get(kind.partition(" ")[0], "xgboost-3.2.0/half.json")).read_text()
+    assert "unknown" not in {f.level for f in inspect_bytes(text.encode()).findings}
+    changed = after.join(text.rsplit(before, 1))
+    assert changed != text
+    assert "unknown" in {f.level for f in inspect_bytes(changed.encode()).findings}
+
+
+WEKA = "J48 pruned tree\n------\n\na <= 0.6: no (50.0)\na > 0.6\n|   b = x: yes (48.0/1.0)\n|   b = y: no (2.0)\n"
+XGB = "booster[0]:\n0:[a<48] yes=1,no=2,missing=1,gain=1.5,cover=8.5\n\t1:leaf=0.5,cover=4\n\t2:leaf=-0.5,cover=4.5\n"
+CORELS = "RULELIST:\nif [a && not b]:\n  y = No [27, 7]\nelse \n  y = Yes [10, 43]\n"
+
+
+@pytest.mark.parametrize(("text", "line"), [
+    (WEKA, "note: 31 yes 44 no 52 yes"), (WEKA, "Size of the tree : 31 44 52 19 27"),
+    (CORELS, "if [31, 1; 44, 0; 52, 1; 19, 0; 27, 1]:"), (CORELS, "else 31 44 52 19 27 no yes no"),
+    (XGB, "3:leaf=0.3104405211900027011310440521190"),
+])  # fmt: skip
+def test_lines_that_no_printed_tree_has_are_not_understood(text, line):
+    assert "unknown" not in {f.level for f in inspect_bytes(text.encode()).findings}
+    assert "unknown" in {f.level for f in inspect_bytes((text + line + "\n").encode()).findings}
 
 
 def test_rows_are_searched_value_by_value():

@@ -76,7 +76,7 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> Graph:
         for p in held
     }
     tables = [(p, one) for p in places if (one := table_finding(p)) is not None]
-    told |= {id(p): ("unused", "rows", one.follows) for p, one in tables}
+    told |= {id(p): ("unused", about(one), one.follows) for p, one in tables}
     told |= {id(p): ("unused", "", "a seed") for p in seeds.told}
     whole = {id(p) for held, one in matched if one.level in GRAVE for p in held} | {id(p) for p, _ in tables}
     outside = _outside(places, whole)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from recon.files.budget import within
 from recon.files.locating import companions, located
 from recon.inspection.documents.documents import document_findings, parsed_document
-from recon.inspection.documents.leftovers import member_leftovers, odd_findings
+from recon.inspection.documents.leftovers import member_leftovers, odd_findings, text_leftovers
 from recon.inspection.documents.published import completed, draft_findings, rows_of
 from recon.inspection.findings.findings import EXAMPLES, LEVELS, Finding, Level, merged, not_understood, plain
 from recon.inspection.findings.leaf_values import boosted
@@ -20,6 +20,7 @@ from recon.inspection.findings.severity import graded
 from recon.inspection.graphs import inspect_graph
 from recon.inspection.ledger.entries import Ledger
 from recon.inspection.ledger.forms import document_ledger
+from recon.inspection.ledger.lines import PRINTED
 from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.pickled.joblib_files import header_bytes
 from solvers.display.displayed import LINES, NAME, Displayed, Facts, many
@@ -170,7 +171,10 @@ def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding
     try:
         draft = read_draft(content, memory)
         if draft is not None:
-            return draft.origin.format, rows_of(draft), graded(draft_findings(draft))
+            odd = [not_understood("", len(content), draft.origin.format)]  # what its reader leaves out is not known
+            if draft.origin.format in PRINTED:
+                odd = text_leftovers(draft.origin.format, content.decode("utf-8", "replace"))
+            return draft.origin.format, rows_of(draft), graded([*draft_findings(draft), *odd])
     except ReleaseError as error:
         why = f" ({error})"
     raise Unsupported(

@@ -84,7 +84,7 @@ def parsed_document(data: bytes, memory: int = 1 << 30) -> tuple[str, Any] | Non
 
 def is_lightgbm(head: str, text: str) -> bool:
     """Return whether a text is a model of LightGBM."""
-    return head.startswith("tree\n") and "feature_infos=" in text
+    return head.startswith("tree\n") and ("feature_infos=" in text or "\nversion=" in head)
 
 
 def _json(data: bytes, text: str, head: str) -> Found | None:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from recon.formats.boosters.catboost.file import looks_like_catboost_json
+from recon.formats.boosters.xgboost.model import looks_like_xgboost_dump
 from recon.inspection.documents.booster_text import category_findings, counts_finding
 from recon.inspection.documents.catboost_findings import catboost_json, catboost_values
 from recon.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
@@ -18,7 +19,7 @@ _SUPPRESS = "round or suppress the counts, or add noise to them; recon audit say
 def json_kind(content: Any) -> str | None:
     """Return which kind of model parsed JSON is, None for none."""
     if isinstance(content, list):
-        return "XGBoost dump" if content and all(isinstance(t, dict) and "nodeid" in t for t in content) else None
+        return "XGBoost dump" if looks_like_xgboost_dump(content) else None
     if not isinstance(content, dict):
         return None
     if "tree_info" in content and "feature_names" in content:

@@ -16,27 +16,8 @@ from typing import Any
 
 from recon.inspection.findings.findings import Finding, not_understood
 from recon.inspection.ledger.forms import LISTED, is_name, size_of_json
+from recon.inspection.ledger.lines import LINES, NAME, NUMBER, PRINTED
 
-_NUM = r"-?[\d.]+(?:e[+-]?\d+)?"
-_LONG = r"[^\n]{1,64}?"  # a name
-# Per kind of text: what a line of it looks like. Longer kinds first where one begins like another.
-LINES = {
-    "tree as text": rf"(\|\s+)*\|--- ({_LONG}(<=|>)\s+{_NUM}|(weights: \[(?P<list>[^\[\]]*)\] )?class: {_LONG}"
-    rf"|value: \[[^\[\]]*\]|truncated branch of depth \d+)\s*|\s*",
-    "R rpart as text": rf"n=\s*\d+( \(\d+ observations? deleted due to missingness\))?\s*|node\), split, n.{{0,40}}"
-    rf"|\s*\* denotes terminal node|\s*\d+\) (?:{_LONG}|[^=<>]{{1,64}}=\D{{1,400}}?)\s\d+(\s+{_NUM})?\s+"
-    rf"(?:{_LONG})?( \((?P<list>[^()]*)\))?\s*\*?\s*"
-    r"|\s*\(\d+ observations? deleted due to missingness\)\s*|\s*",
-    "XGBoost dump as text": r"booster\[\d+\].*|\s*\d+:(\[.*|leaf=.*)|\s*",
-    "rule list as text": r"RULELIST.*|(else )?if \[.*|else\b.*|\s+\S+.*=.*|\s*",
-    "LightGBM model as text": r"tree|end of (trees|parameters)|parameters:|feature_importances:|Tree=\d+|\[[\w ]+: .*\]"
-    r"|(version|num_class|num_tree_per_iteration|label_index|max_feature_idx|objective|average_output|feature_names"
-    r"|monotone_constraints|feature_infos|tree_sizes|num_leaves|num_cat|split_feature|split_gain|threshold|decision_type"
-    r"|left_child|right_child|leaf_value|leaf_weight|leaf_count|internal_value|internal_weight|internal_count|is_linear"
-    r"|shrinkage|cat_boundaries|cat_threshold|leaf_const|num_features|leaf_features|leaf_coeff)=.*|average_output"
-    r"|pandas_categorical:.*|\s*",
-}
-_PRINTED = ("tree as text", "R rpart as text")
 _VALUE = r'(?:"(?:[^"\\]|\\.)*"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
 _SET = rf"[a-z]{{4,20}}\s*=\s*{_VALUE}"
 _ID = r'(?:\w{1,64}|"[^"\n]{1,64}")'
@@ -47,7 +28,7 @@ _DRAWN = re.compile(
 _LABEL = re.compile(rf"\b(?!style|font|color|fill|shape)[a-z]{{4,20}}\s*=\s*({_VALUE})")
 _BREAK = re.compile(r"\\n|\n|<br ?/?>")
 _VALUES = re.compile(r"[\w ]{1,20} = \[[^a-zA-DF-Z]*\]|\[[^a-zA-DF-Z]*\][,\]]?")
-_TEST = re.compile(rf"{_LONG} (?:<=|>=|<|>|==|=|&le;|&ge;|&lt;|&gt;|&#\d+;) (?:{_NUM}%?|[^\n]{{1,64}})")
+_TEST = re.compile(rf"{NAME} (?:<=|>=|<|>|==|=|&le;|&ge;|&lt;|&gt;|&#\d+;) (?:{NUMBER}%?|[^\n]{{1,64}})")
 ODD = 8  # bytes
 LONGEST = 100  # characters of the name of a feature, class, node or rule
 _MANY = 4  # numbers from which on a name is a list of them
@@ -157,7 +138,7 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
         return _drawing_leftovers(text)
     if kind not in LINES:
         return []
-    known = re.compile(LINES[kind])
+    known = re.compile("|".join(f"(?:{form})" for form in (*LINES[kind], r"\s*")))
     lines = text.lstrip("\ufeff").splitlines()
     if all(line.startswith("##") for line in lines if line.strip()):  # as knitr prints
         lines = [line[2:].removeprefix(" ") for line in lines]
@@ -166,7 +147,7 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     lists = {i: len(one["list"].split()) for i, one in enumerate(fits) if one and one.groupdict().get("list")}
     odd = [i for i, one in enumerate(fits) if one is None or lists.get(i, 0) > most_common(lists.values())]
     odd += [i for i, one in enumerate(fits) if one is not None and len(LISTED.findall(lines[i])) >= _MANY
-            and i not in lists and kind in _PRINTED]  # fmt: skip
+            and i not in lists and kind in PRINTED]  # fmt: skip
     odd = sorted(set(odd))
     if kind.startswith("LightGBM"):
         odd = [i for i in odd if not (_IMPORTANCE.fullmatch(lines[i]) and lines[i].rpartition("=")[0] in features)]
@@ -202,7 +183,7 @@ def _drawing_leftovers(text: str) -> list[Finding]:
         labels += [one.group(1) for one in _LABEL.finditer(statement) if one.group(1)[0] in '"<']
         at = found.end()
     lines = [line.strip() for label in labels for line in _BREAK.split(label[1:-1]) if line.strip()]
-    values = {line: len(re.findall(_NUM, line)) for line in set(lines) if _VALUES.fullmatch(line)}
+    values = {line: len(re.findall(NUMBER, line)) for line in set(lines) if _VALUES.fullmatch(line)}
     usual = most_common(values[line] for line in lines if line in values)
     odd += sum(len(line) for line in lines if line in values and values[line] > usual)
     odd += sum(len(line) for line in lines if line not in values and not is_label(line))

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from recon.inspection.findings.findings import Finding, Level, not_understood
 from recon.inspection.findings.severity import About
+from recon.inspection.ledger.sizes import NUMBER
 
 Status = Literal["used", "implied", "assumed", "harmless", "unused", "unknown"]
 
@@ -67,8 +68,17 @@ class Ledger:
         return tuple(one for one in found if not (few and one.small))
 
     def findings(self) -> list[Finding]:
-        """Return one finding for every entry that is not understood, or unused and told by no rule of its own."""
-        found = [not_understood(one.path, one.bytes, one.what) for one in self.unknown()]
+        """Return a finding for every entry that is not understood, or unused and told by no rule of its own.
+
+        All small values that are not understood are one finding.
+        """
+        unknown = self.unknown()
+        small = [one for one in unknown if one.small]
+        found = [not_understood(one.path, one.bytes, one.what) for one in unknown if not one.small or len(small) == 1]
+        if len(small) > 1:
+            names = ", ".join(one.path for one in small[1:_SHOWN]) + (", ..." if len(small) > _SHOWN else "")
+            what = f"{sum(one.places for one in small):,} values of up to {NUMBER} bytes (with {names})"
+            found.append(not_understood(small[0].path, sum(one.bytes for one in small), what))
         found += [
             Finding(one.level, f"ledger-{one.about or 'entry'}", one.path, one.what, one.why, _LOOK)
             for one in self.entries
@@ -89,4 +99,5 @@ class Ledger:
         return lines
 
 
+_SHOWN = 6  # names of small values
 _LOOK = "look at what it holds; leave it out where predictions do not need it"

@@ -206,7 +206,7 @@ def _status(held: Held, free: set[str], read_whole: bool, columns: frozenset[str
     if empty and (decision is not None or fits is not None or not isinstance(value, (bool, type(None)))):
         return HOLDS_NOTHING
     plain = fits is not None and fits.same is not None and not fits.shapes and not (decision and decision.most)
-    if plain and held.widest.shape and held.bytes > NUMBER:  # a list where fits have a number or an object
+    if plain and held.bytes > NUMBER and (held.widest.shape or has_parts(value)):  # where fits have a number or object
         return TOO_MUCH
     if decision is not None and decision.about and decision.about != "listed":
         return "unused", decision.about, decision.why
@@ -229,8 +229,7 @@ def _status(held: Held, free: set[str], read_whole: bool, columns: frozenset[str
 
 def _columns(place: Place) -> int:
     """Return the number of columns of the model that a place belongs to; what no model has where it is not known."""
-    found = _sizes_of(place)[0]
-    return found if found > 1 else MOST_SIZE
+    return _stated_sizes(place)[0] or MOST_SIZE
 
 
 def _is_beside(place: Place, size: int) -> bool:
@@ -265,11 +264,17 @@ def _has_more(held: Held) -> bool:
     each = (decision is not None and decision.most == "d") or (fits is not None and fits.per_column())
     return (
         held.beside
-        or (held.lists and not (decision is not None and decision.most))
+        or (held.lists and not (decision is not None and decision.most and not _is_fitted(held.first)))
         or (each and entries > _columns(held.first))
         or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME and not (decision and decision.most))
         or bool(fits is not None and fits.same is None and held.keys - fits.texts)
     )
+
+
+def _is_fitted(place: Place) -> bool:
+    """Return whether an attribute of scikit-learn is worked out by its fit: parameters may have any form."""
+    name, owner = place.attribute, place.owner
+    return owner is not None and owner.kind.startswith("sklearn.") and (name.endswith("_") or name.startswith("_"))
 
 
 def _is_grave(told: Mapping[int, Said], held: Held) -> bool:
@@ -304,7 +309,13 @@ def _texts_fit(held: Held, options: frozenset[str], free: set[str]) -> bool:
 
 
 def _sizes_of(place: Place) -> tuple[int, int, int]:
-    """Return the numbers of columns, classes and members of the model that a place belongs to."""
+    """Return the numbers of columns, classes and members of the model that a place belongs to; 1 where not known."""
+    columns, classes, members = _stated_sizes(place)
+    return columns or 1, classes or 1, members or 1
+
+
+def _stated_sizes(place: Place) -> tuple[int, int, int]:
+    """Return the same, 0 for what is not known."""
     at: Place | None = place
     columns = classes = members = 0
     while at is not None and not (columns and classes and members):
@@ -315,7 +326,7 @@ def _sizes_of(place: Place) -> tuple[int, int, int]:
             classes = classes or _length_of(owner, "classes_")
             members = members or _length_of(owner, "estimators_")
         at = at.above
-    return columns or 1, classes or 1, members or 1
+    return columns, classes, members
 
 
 def _length_of(owner: Thing, attribute: str) -> int:

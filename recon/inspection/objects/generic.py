@@ -10,7 +10,7 @@ import numpy as np
 
 from recon.inspection.findings.findings import EXAMPLES, Finding, Level
 from recon.inspection.findings.rules import rules_of
-from recon.inspection.ledger.attributes import class_key, is_known_class
+from recon.inspection.ledger.attributes import class_key, decided, is_known_class
 from recon.inspection.objects.traversal import Place, described, entries_of, shape_of
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
@@ -129,13 +129,17 @@ def _shared_lengths(things: list[Thing]) -> Counter[int]:
 def table_finding(place: Place) -> Finding | None:
     """Return that a table of pandas, polars or arrow stands in the file, None for everything else.
 
-    A table whose rows are named by values may be one of aggregates: what its rows are is then not known.
+    A table whose rows are named by values may be one of aggregates: what its rows are is then not known, unless there
+    is a decision on the attribute that it stands in.
     """
     value = place.value
     if not isinstance(value, Thing) or not value.kind.startswith(_FRAMES) or place.shown.endswith(")"):
         return None
     if value.class_name in {"DataFrame", "Table", "LazyFrame"} or (value.class_name == "Series" and _numbered(value)):
         return _finding(place, "critical", "table", "a table of data is stored with the model: look at it, row by row")
+    decision = None if place.owner is None else decided(class_key(place.owner), place.attribute)
+    if value.class_name == "Series" and decision is not None and decision.about in {"labels", "columns", "sizes"}:
+        return _finding(place, "medium", f"ledger-{decision.about}", decision.why)
     if value.class_name == "Series":
         return _finding(
             place, "unknown", "series", "a column with a name for each value: of rows, or of groups of them"

@@ -31,6 +31,33 @@ def documents():
                     yield found
 
 
+def together(samples):
+    """Return the lists of dicts that have always one length, but for a constant, each with its length in the first."""
+    keys = sorted({key for s in samples for key in s})
+    whole = [key for key in keys if all(key in s for s in samples)]
+    signatures = defaultdict(dict)
+    for key in whole:
+        sizes = [s[key] for s in samples]
+        if len(sizes) >= TIMES and len(set(sizes)) >= DIFFERENT:
+            signatures[tuple(v - sizes[0] for v in sizes)][key] = sizes[0]
+    mine = list(signatures.values())
+    beside = defaultdict(dict)  # keys of the same dicts only
+    for key in set(keys) - set(whole):
+        at = [i for i, s in enumerate(samples) if key in s]
+        sizes = [samples[i][key] for i in at]
+        if len(at) >= TIMES and len(set(sizes)) >= DIFFERENT:
+            beside[tuple(at), tuple(v - sizes[0] for v in sizes)][key] = sizes[0]
+    for key in set(keys) - set(whole):  # of some dicts only: with a group that it has always gone with
+        of = [s for s in samples if key in s]
+        if len(of) >= TIMES and len({s[key] for s in of}) >= DIFFERENT:
+            for group in mine:
+                first = min(set(group) & set(whole))
+                if len({s[key] - s[first] for s in of}) == 1:
+                    group[key] = group[first] + of[0][key] - of[0][first]
+    mine += [one for one in beside.values() if not any(set(one) <= set(other) for other in mine)]
+    return [g for g in mine if len(g) > 1 and any(k.endswith("[]") for k in g)]
+
+
 def main():
     """Make the table, and write it."""
     paths, held = defaultdict(dict), defaultdict(lambda: defaultdict(list))
@@ -50,22 +77,9 @@ def main():
     for kind, forms in paths.items():
         groups = {}
         for path, samples in held[kind].items():
-            keys = sorted({key for s in samples for key in s})
-            whole = [key for key in keys if all(key in s for s in samples)]
-            signatures = defaultdict(dict)
-            for key in whole:
-                sizes = [s[key] for s in samples]
-                if len(sizes) >= TIMES and len(set(sizes)) >= DIFFERENT:
-                    signatures[tuple(v - sizes[0] for v in sizes)][key] = sizes[0]
-            mine = list(signatures.values())
-            for key in set(keys) - set(whole):  # of some dicts only: with a group that it has always gone with
-                of = [s for s in samples if key in s]
-                if len(of) >= TIMES and len({s[key] for s in of}) >= DIFFERENT:
-                    for group in mine:
-                        first = min(set(group) & set(whole))
-                        if len({s[key] - s[first] for s in of}) == 1:
-                            group[key] = group[first] + of[0][key] - of[0][first]
-            mine = [g for g in mine if len(g) > 1 and any(k.endswith("[]") for k in g)]
+            full = [{key: size for key, size in s.items() if size or not key.endswith("[]")} for s in samples]
+            mine = together(samples)
+            mine += [one for one in together(full) if not any(set(one) <= set(other) for other in mine)]
             if mine:
                 groups[path] = [{k: g[k] for k in sorted(g)} for g in mine]
         out[kind] = [{p: list(forms[p]) for p in sorted(forms)}, groups]

@@ -1,6 +1,6 @@
 """Fits every estimator of scikit-learn twice on different rows of one shape and stores both fits as pickles.
 
-    python tests/golden/harmless/fits.py OUT      (in an environment with the version to be looked at)
+    python tests/golden/harmless/fits.py OUT [SECONDS]     (in an environment with the version to be looked at)
 
 Every estimator is made in each of its variants: as it is, with a data frame, and with every flag turned and every
 option of its parameters' constraints taken, one at a time. OUT/NAME.pickles holds the pickles of both fits, one pair
@@ -26,7 +26,7 @@ from sklearn.utils import all_estimators
 
 ROWS, COLUMNS, CLASSES = 61, 7, 3
 SECONDS = 5  # of one fit
-BUDGET = 12  # of one estimator
+BUDGET = 12  # of one estimator, where no other is given
 
 
 def data(seed):
@@ -130,8 +130,8 @@ def fitted(model, x, y):
         signal.alarm(0)
 
 
-def store(name, kind, file):
-    """Write every pair of pickles of one estimator into a file, one behind the other."""
+def store(name, kind, file, budget):
+    """Write every pair of pickles of one estimator into a file, one behind the other, in so many seconds."""
     signal.signal(signal.SIGALRM, out_of_time)
     first, second, begun = data(1), data(2), time.process_time()
     with warnings.catch_warnings():
@@ -150,7 +150,7 @@ def store(name, kind, file):
             usable = [case for case in first if pair(model, case)]
             for changed in variants(model):
                 for case in usable[:1] + usable[-1:]:
-                    if not changed or time.process_time() - begun > BUDGET:
+                    if not changed or time.process_time() - begun > budget:
                         continue
                     try:
                         other = clone(model).set_params(**changed)
@@ -162,15 +162,17 @@ def store(name, kind, file):
 def main():
     out = Path(sys.argv[1]) / f"sklearn-{sklearn.__version__}"
     out.mkdir(parents=True, exist_ok=True)
+    budget = float(sys.argv[2]) if len(sys.argv) > 2 else BUDGET
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         kinds = all_estimators()
     for name, kind in kinds:
         if (out / f"{name}.pickles").exists():  # a run that was stopped goes on
             continue
-        worker = multiprocessing.get_context("fork").Process(target=store, args=(name, kind, out / f"{name}.pickles"))
+        job = (name, kind, out / f"{name}.pickles", budget)
+        worker = multiprocessing.get_context("fork").Process(target=store, args=job)
         worker.start()
-        worker.join(2 * BUDGET)  # native code does not look at the clock
+        worker.join(2 * budget + SECONDS)  # native code does not look at the clock
         if worker.is_alive():
             worker.kill()
             worker.join()
