@@ -34,6 +34,7 @@ from recon.auditing.findings import GroupDisclosure
 from recon.bounds.disclosure import ValueDisclosure
 from recon.inspection.findings.findings import Finding
 from recon.inspection.inspecting import Inspection
+from recon.measures.revealed.together import Together
 from recon.policies.facts import Absent, Facts, Groups, Known, Unknown
 from solvers.statements.release import UNBOUNDED, Rows
 
@@ -400,7 +401,7 @@ def test_single_counts_prove_what_they_prove_whatever_was_not_worked_out(asked):
     assert told["class_disclosure"] == Known(30, 120, "late", "limits")
     assert told["pinned"] == Unknown("late", "limits")
     asked("with_together", Facts("asked"))
-    assert open_facts(release, (), Unknown("late"), together=object()).status == "asked"
+    assert open_facts(release, (), Unknown("late"), together=Together()).status == "asked"
     open_rows = {"recon": 1, "domain": BITS, "models": [{"kind": "rule_set", "rules": [{"if": {"a": 0}, "count": 9}]}]}
     assert isinstance(open_facts(encoded(open_rows), ())["rows"], Unknown)
 

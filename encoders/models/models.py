@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Value
+from encoders.models.column_figures import ColumnFigures
 from encoders.models.learner import Learner
 from encoders.models.ledger import Ledger
 from encoders.models.nodes import Node, Nodes, Published, Support
@@ -50,12 +51,14 @@ class Unused:
     """Figures of a file that no statement carries: what they are, and why not.
 
     `labels`: each is about the labels of the rows of one published group, and of nothing else, so that no smaller group
-    follows from them; else anything may follow.
+    follows from them. `about`: "rows", "labels", "sizes" or "columns", what else it is about. Without both anything may
+    follow.
     """
 
     what: str
     why: str
     labels: bool = False
+    about: Literal["", "rows", "labels", "sizes", "columns"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,8 @@ class Provenance:
     sample holds; `ratio`: shares of classes; `size`: rows, whatever their class; `label`: which class is the
     commonest; `noisy`: counts with noise. `notes` are assumptions that every answer carries. `single`: the model
     compares values as 32-bit numbers; for the words only in which its thresholds are said. `learner`: who chose the
-    model, and with which settings, where that is known. `unused`: what the file publishes and no statement carries.
+    model, and with which settings, where that is known. `unused`: what the file publishes and no statement carries;
+    `columns`: what it publishes of single columns.
     `format` is "" for what a release file of ours says itself.
     """
 
@@ -76,6 +80,7 @@ class Provenance:
     single: bool = field(default=False, compare=False)
     learner: Learner | None = None
     unused: tuple[Unused, ...] = field(default=(), compare=False)
+    columns: tuple[ColumnFigures, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from typing import Any
 
 from encoders.domain.values import Listed
 from encoders.encode.encoder import EncodedRelease
+from encoders.encode.marginals import figures_of
 from encoders.models.count_kinds import kinds_of
 from encoders.models.models import Boosting, Forest, RuleList, Tree
 from recon.auditing.auditing import group_disclosure
 from recon.auditing.evidence.evidence import with_evidence
-from recon.auditing.evidence.unused import implied
+from recon.auditing.evidence.unused import OPENS, implied
 from recon.auditing.findings import Findings, GroupDisclosure
 from recon.bounds.disclosure import numeric_target, regression
 from recon.bounds.intervals import IntervalCells
@@ -32,19 +33,14 @@ from recon.measures.revealed.together import Together, with_together
 from recon.measures.system import groups_left_out, published_cells
 from recon.measures.unordered import bits_left
 from recon.policies.facts import (
-    EVERY_FIGURE,
     FIGURES,
-    LABEL_FIGURES,
     LISTED,
-    ROW_FIGURES,
-    SIZE_FIGURES,
     Absent,
     Facts,
     Figure,
     Groups,
     Help,
     Known,
-    Opens,
     Unknown,
     Unused,
     smallest_of,
@@ -62,9 +58,6 @@ TOGETHER = "where groups of several models, or figures, cut each other the class
 BY_POSITION = "more may follow by position than propagation proved"
 BAGS_UNUSED = "the seeds that give the bags away are stored, and what follows from them was not worked out"
 TARGETS_TOGETHER = "several figures together may give away more than was found"
-OPENS: Mapping[About, Opens] = {
-    "rows": EVERY_FIGURE, "labels": LABEL_FIGURES, "sizes": SIZE_FIGURES, "columns": ROW_FIGURES,
-}  # fmt: skip
 CONTRADICTION = "no training set agrees with the release: its statements contradict each other"
 
 
@@ -105,14 +98,17 @@ def facts_of(found: Findings) -> Facts:
     )
     facts = with_together(release, of_resamples(release, facts), found.together)
     facts = with_evidence(facts, release, found.stored, found.position_groups)
-    return beside_rows(facts, found.stored, release)
+    return beside_rows(facts, found.stored, release, found.together)
 
 
-def beside_rows(facts: Facts, stored: Sequence[Inspection], release: EncodedRelease | None = None) -> Facts:
+def beside_rows(
+    facts: Facts, stored: Sequence[Inspection], release: EncodedRelease | None = None, together: Together | None = None
+) -> Facts:
     """Return the figures as they are beside what else stands in the files, whatever counts say.
 
     A row that stands there is a group of one. What no statement carries, or nobody understands, takes away the ends of
-    the figures that it may say more about.
+    the figures that it may say more about. Figures of single columns that are stated do so but for the people pinned
+    down, where `together` has worked these out beside them.
     """
     findings = [each for one in stored for each in one.findings]
     alone = [
@@ -122,11 +118,13 @@ def beside_rows(facts: Facts, stored: Sequence[Inspection], release: EncodedRele
     ]
     if alone:
         facts = facts.with_groups("smallest_group", alone)
-    unused: dict[About, Unused] = {}
+    beside = together is not None and together.pinned is not None and release is not None and figures_of(release)
+    unused: dict[tuple[About, bool], Unused] = {}
     for each in findings:
-        said = about(each)
-        if said and said not in unused and not implied(each, release):
-            unused[said] = Unused(not_carried(each), OPENS[said])
+        said, stated = about(each), bool(beside and each.stated)
+        if said and (said, stated) not in unused and not implied(each, release):
+            opens = {key: end for key, end in OPENS[said].items() if not (stated and key == "pinned")}
+            unused[said, stated] = Unused(not_carried(each), opens)
     return facts.opened(list(unused.values()))
 
 
@@ -164,9 +162,13 @@ def of_resamples(release: EncodedRelease, facts: Facts) -> Facts:
 
 def nothing_known(stored: Sequence[Inspection], reason: str, help: Help = "") -> Facts:
     """Return the figures where nothing could be counted: what the files store, and for the rest the reason."""
-    figures = dict.fromkeys(FIGURES, Unknown(reason, help))
+    return beside_rows(unknown_figures(stored, reason, help), stored)
+
+
+def unknown_figures(stored: Sequence[Inspection], reason: str, help: Help = "") -> Facts:
+    """Return figures of which nothing is known, and what the files store."""
     others = {"kinds_of_counts": [], "profiles": None, **stored_facts(stored)}
-    return beside_rows(Facts(figures=figures, others=others), stored)
+    return Facts(figures=dict.fromkeys(FIGURES, Unknown(reason, help)), others=others)
 
 
 def open_facts(
@@ -177,13 +179,13 @@ def open_facts(
 
     `unknown`: why nothing more was worked out, the number of rows being open if not said. Linear in the counts.
     """
-    facts = nothing_known(stored, unknown.why, unknown.help)
+    facts = unknown_figures(stored, unknown.why, unknown.help)
     facts = replace(facts, others={**facts.others, "kinds_of_counts": counted_kinds(release)})
     if release.rows.high is not None:
         facts = with_counts(facts.with_figure("rows", Known(release.rows.low, release.rows.high)), release, unknown)
     if together is not None:
         facts = with_together(release, facts, together)
-    return beside_rows(with_evidence(facts, release, stored, None), stored)
+    return beside_rows(with_evidence(facts, release, stored, None), stored, release, together)
 
 
 def with_counts(facts: Facts, release: EncodedRelease, unknown: Unknown) -> Facts:

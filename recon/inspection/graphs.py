@@ -75,6 +75,11 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> Graph:
         if is_counting(one.rule) and not one.beside and one.level not in GRAVE and _is_sure(held, one)
         for p in held
     }
+    columns = stated_places(root, places, depth)
+    told |= dict.fromkeys(columns, ("used", "", "figures of single columns that the file's reader states"))
+    counted = [
+        replace(one, stated=columns.issuperset(map(id, held))) for (held, _), one in zip(matched, counted, strict=True)
+    ]
     tables = [(p, one) for p in places if (one := table_finding(p)) is not None]
     told |= {id(p): ("unused", about(one), one.follows) for p, one in tables}
     told |= {id(p): ("unused", "", "a seed") for p in seeds.told}
@@ -128,6 +133,24 @@ def beside_counted(root: Any, found: list[tuple[list[Place], Finding]], depth: i
         else:
             out.append(one)
     return out
+
+
+def stated_places(root: Any, places: Sequence[Place], depth: int) -> set[int]:
+    """Return the ids of places whose figures of single columns the file's reader states, with what is inside of them.
+
+    Nothing is stated of a file inside another (`depth`).
+    """
+    from recon.formats.sklearn.pipelines.pipeline import stated_parts
+
+    try:
+        parts = set() if depth else {(id(thing), name) for thing, name in stated_parts(root)}
+    except ReconError:  # nothing is read of the file
+        return set()
+    found: set[int] = set()
+    for place in places if parts else ():  # in the order of the walk: what is inside of a value follows it
+        if (id(place.owner), place.attribute) in parts or (place.above is not None and id(place.above) in found):
+            found.add(id(place))
+    return found
 
 
 def matches(places: Iterable[Place]) -> list[tuple[list[Place], Finding]]:

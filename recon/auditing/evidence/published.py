@@ -6,16 +6,19 @@ lie in the leaf. Where only draws are counted, c of them are of 1 to c people. N
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
+from encoders.encode.marginals import figures_of, stated
 from encoders.models.models import Forest, Table
 from encoders.models.nodes import UNPUBLISHED, CountTable
 from recon.frames.describe import condition_text
 from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import ReleaseError, Unsupported
 
 Place = Mapping[str, Any]
 LISTED = 1_000  # of each kind, the smallest first
@@ -37,7 +40,18 @@ def published_groups(release: EncodedRelease) -> tuple[list[Place], list[Place]]
         if isinstance(model, Table) and model.noise is None:
             for by_class, place in of_table(release, model):
                 (cells if by_class else groups).append(place)
-    return smallest(groups), smallest(cells)
+    columns = list(of_columns(release))
+    return smallest([*groups, *columns]), smallest([*cells, *columns])
+
+
+def of_columns(release: EncodedRelease) -> Iterator[Place]:
+    """Yield the groups that figures of single columns count: of a column of 0 and 1 the mean is a count."""
+    for figures in figures_of(release):
+        with contextlib.suppress(Unsupported, ReleaseError):
+            for one in stated(figures, release.domain, release.rows):
+                weights = set(one.weights.tolist())
+                if weights == {0, 1} and 0 < one.low == one.high:
+                    yield {"name": one.source, "where": f"{figures.column} = 1", "rows": [one.low, one.high]}
 
 
 def smallest(places: list[Place]) -> list[Place]:

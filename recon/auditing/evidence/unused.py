@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import Boosting
+from encoders.models.models import AnyModel, Boosting, Provenance
+from encoders.models.models import Unused as Unread
+from recon.auditing.auditing import stored_outright
+from recon.formats.release.writing import NOT_HELD
 from recon.inspection.findings.findings import Finding
+from recon.inspection.findings.severity import about
 from recon.inspection.inspecting import Inspection
 from recon.loading.settled import as_released
-from recon.policies.facts import EVERY_FIGURE, LABEL_FIGURES, Opens, Unused
+from recon.policies.facts import EVERY_FIGURE, LABEL_FIGURES, ROW_FIGURES, SIZE_FIGURES, Opens, Unused
+from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import KIND
 from solvers.statements.release import ANY_LABEL, Partition, Release
 
+OPENS: Mapping[str, Opens] = {
+    "rows": EVERY_FIGURE, "labels": LABEL_FIGURES, "sizes": SIZE_FIGURES, "columns": ROW_FIGURES,
+}  # fmt: skip
 OF_LABELS: Opens = {**LABEL_FIGURES, "smallest_cell": "lower"}
 VALUES = "leaf values of {name} were not evaluated to the end, and may single out more people"
+WORDS = 50  # characters of a path
 COARSE = "some statements say less than was published"
 
 
@@ -29,7 +39,7 @@ def of_readers(release: EncodedRelease) -> Iterator[Unused]:
     for model in release.models:
         for one in () if model.origin is None else model.origin.unused:
             why = f"{one.what} were not used ({one.why})"
-            yield Unused(why, OF_LABELS if one.labels else EVERY_FIGURE)
+            yield Unused(why, OPENS[one.about] if one.about else OF_LABELS if one.labels else EVERY_FIGURE)
 
 
 def of_statements(release: EncodedRelease) -> Iterator[Unused]:
@@ -51,6 +61,23 @@ def of_files(stored: Sequence[Inspection]) -> Iterator[Unused]:
         for one in file.findings:
             if one.beside:
                 yield Unused(f"another model stands in the file ({one.path}), and was not audited", EVERY_FIGURE)
+
+
+def with_unused_of_files(release: EncodedRelease, limits: Limits) -> tuple[AnyModel, ...]:
+    """Return the models of a release that say, too, what else stands in their files and no statement carries.
+
+    Without the files, a release file would pass for all that was published.
+    """
+    found: dict[Unread, None] = {}
+    for file in stored_outright(release, limits):
+        for one in file.findings:
+            if (said := about(one)) and not one.stated and not implied(one, release):
+                found.setdefault(Unread(f"what {one.path[:WORDS]} says", NOT_HELD, about=said))
+    first, *rest = release.models
+    if not found:
+        return release.models
+    origin = first.origin or Provenance("", ())
+    return (replace(first, origin=replace(origin, unused=(*origin.unused, *found))), *rest)
 
 
 def implied(one: Finding, release: EncodedRelease | None) -> bool:

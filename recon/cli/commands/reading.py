@@ -40,8 +40,10 @@ def convert(
     """Read models of any format and write them as one release file (checked, with the domain given)."""
     from encoders.encode.encoder import encode
     from encoders.models.models import Forest
+    from recon.auditing.evidence.unused import with_unused_of_files
     from recon.formats.release.writing import dump, not_covered, publishable, release_json
     from recon.report.wording.provenance import provenance_lines
+    from solvers.foundation.limits import Limits
 
     if data is None:
         release = open_files(files, domain, independent, parse_memory(memory), rows=rows, label=label)
@@ -56,7 +58,8 @@ def convert(
         )
     noisy = any(m.noise is not None for m in release.models)
     found = publishable(release.domain) if noisy else release.domain
-    write_text(dump(release_json(found, release.models, release.declared)), out)
+    written = with_unused_of_files(release, Limits(memory=parse_memory(memory)))
+    write_text(dump(release_json(found, written, release.declared)), out)
     print_lines(*(f"read: {line}" for line in provenance_lines(release)), file=sys.stderr)
     print_lines(*(not_covered(release.domain) if noisy else ()), file=sys.stderr)
 

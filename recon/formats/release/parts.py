@@ -296,7 +296,7 @@ def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number, and where it was read from."""
     found, given = to_bare_model(part, place, number), getattr(part, "learner", None)
     learner = None if given is None else to_learner(given, part.kind, f"{place}.learner")
-    unused = () if part.unused is None else tuple(Unused(one.what, one.why, one.labels) for one in part.unused)
+    unused = () if part.unused is None else tuple(Unused(u.what, u.why, u.labels, u.about) for u in part.unused)
     if part.read_from is None:
         kept = learner is not None or unused
         return replace(found, origin=Provenance("", (), learner=learner, unused=unused)) if kept else found

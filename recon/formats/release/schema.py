@@ -163,11 +163,15 @@ class ReadFromPart(Part, kw_only=True):
 
 
 class UnusedPart(Part, kw_only=True):
-    """Figures of that file which no statement carries: what they are, why not; `labels`: of labels alone."""
+    """Figures of that file which no statement carries: what they are, why not; `labels`: of labels alone.
+
+    `about`: what else they are about.
+    """
 
     what: str
     why: str
     labels: bool = False
+    about: Literal["", "rows", "labels", "sizes", "columns"] = ""
 
 
 class LearnerPart(Part, kw_only=True):

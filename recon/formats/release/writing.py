@@ -10,7 +10,18 @@ from typing import Any
 from encoders.domain.domain import AS_BITS, Condition, Domain
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, plain
 from encoders.domain.views import TRAINING_DATA, View
-from encoders.models.models import AnyModel, Boosting, Figure, Forest, RuleList, RuleSet, Table, Tree, Unused
+from encoders.models.models import (
+    AnyModel,
+    Boosting,
+    Figure,
+    Forest,
+    Provenance,
+    RuleList,
+    RuleSet,
+    Table,
+    Tree,
+    Unused,
+)
 from encoders.models.nodes import Node, Support
 from recon.formats.release.boosting import boosting_json
 from recon.formats.release.learner import learner_json
@@ -20,6 +31,7 @@ from solvers.foundation.escaping import json_shown
 from solvers.statements.release import Rows
 
 NOT_COVERED = "the domain was read off data: the values, ranges and groups that it lists are not covered by the noise"
+NOT_HELD = "a release file does not hold them"
 LEFT_OUT = "the domain's notes are left out: they may count rows, which no noise covers"
 
 
@@ -136,7 +148,14 @@ def figure_json(figure: Figure) -> dict[str, Any]:
 
 def unused_json(unused: Unused) -> dict[str, Any]:
     """Return figures that no statement carries as they stand in a file."""
-    return {"what": unused.what, "why": unused.why, **({"labels": True} if unused.labels else {})}
+    labels = {"labels": True} if unused.labels else {}
+    return {"what": unused.what, "why": unused.why, **labels, **({"about": unused.about} if unused.about else {})}
+
+
+def left_out(origin: Provenance) -> list[Unused]:
+    """Return what a release file says that it leaves out: what no statement carries, and figures of single columns."""
+    sources = dict.fromkeys(one.source for one in origin.columns)
+    return [*origin.unused, *(Unused(f"figures of single columns ({s})", NOT_HELD, about="columns") for s in sources)]
 
 
 def model_json(model: AnyModel) -> dict[str, Any]:
@@ -147,7 +166,7 @@ def model_json(model: AnyModel) -> dict[str, Any]:
         if found.format:
             out["read_from"] = {"format": found.format, "counts": list(found.counts), "notes": list(found.notes)}
         if found.format or found.unused:
-            out["unused"] = [unused_json(one) for one in found.unused]
+            out["unused"] = [unused_json(one) for one in left_out(found)]
         if found.learner is not None and isinstance(model, (Tree, Forest, RuleList)):
             out["learner"] = learner_json(found.learner)
     if model.noise is not None:

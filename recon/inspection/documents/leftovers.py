@@ -307,10 +307,11 @@ def _sentences() -> frozenset[str]:
     from recon.formats.printed.corels_text import MAJORITY
     from recon.formats.printed.rpart_text import LEVELS, SIZES
     from recon.formats.rules.corels_saved import CAPTURES
+    from recon.formats.sklearn.pipelines.pipeline import BESIDE
 
     trees = (printed_trees.PLAIN_ROWS, printed_trees.MIDPOINTS, printed_trees.NO_MISSING)
     boosted = (BUNDLED, NOT_CUT, NOT_STATED, xgboost.NOT_STATED, xgboost.NOT_TOLD, xgboost.HALF, xgboost.LATER)
-    return frozenset([*trees, *boosted, LEVELS, SIZES, MAJORITY, CAPTURES])
+    return frozenset([*trees, *boosted, LEVELS, SIZES, MAJORITY, CAPTURES, BESIDE])
 
 
 def _names_of(domain: Any) -> Iterator[str]:

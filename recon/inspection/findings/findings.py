@@ -38,7 +38,7 @@ class Finding:
     not worked out) and `models` the number of trees, lists or tables (0: no counts); see
     `recon.inspection.findings.severity`. `entries`: the length of what is stored, of rows their number (None: it has
     none). `beside`: counts of another model than the one that the file's reader takes counts from, and `fewest` the
-    rows of its smallest group, whatever their class.
+    rows of its smallest group, whatever their class. `stated`: figures of single columns that the reader states.
     """
 
     level: Level
@@ -55,6 +55,7 @@ class Finding:
     entries: int | None = None
     beside: bool = False
     fewest: int | None = None
+    stated: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as a JSON object."""

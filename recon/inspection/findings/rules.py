@@ -285,8 +285,9 @@ RULES = (
     Rule("categories", "Booster", "pandas_categorical", "medium",
          "the values that the columns' pandas categories have (all that occur, unless more were declared)",
          claim="present"),
-    Rule("search", "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV", "cv_results_",
-         "info", "scores of every fold: times the rows of the fold, whole numbers of right predictions", _OUT, True),
+    Rule("search", "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV",
+         "cv_results_ best_score_ best_index_", "info",
+         "scores of every fold: times the rows of the fold, whole numbers of right predictions", _OUT, True),
     Rule("losses", "GradientBoostingClassifier GradientBoostingRegressor HistGradientBoostingClassifier "
          "HistGradientBoostingRegressor", "oob_improvement_ oob_scores_ train_score_ validation_score_ ", "info",
          "the loss after every stage: one number on all rows each"),

@@ -208,6 +208,8 @@ def _status(held: Held, free: set[str], read_whole: bool, columns: frozenset[str
     plain = fits is not None and fits.same is not None and not fits.shapes and not (decision and decision.most)
     if plain and held.bytes > NUMBER and (held.widest.shape or has_parts(value)):  # where fits have a number or object
         return TOO_MUCH
+    if isinstance(value, str) and fits is not None and value in fits.texts:
+        return "harmless", "", "a setting: one of the words that fits have"
     if decision is not None and decision.about and decision.about != "listed":
         return "unused", decision.about, decision.why
     if decision is None and (fits is None or (fits.same is False and not fits.per_row())):

@@ -13,16 +13,19 @@ from functools import cache
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
+from encoders.encode.marginals import figures_of, marginals_of
 from recon.console.suggesting import suggestion
 from recon.frames.describe import condition_json, condition_text
 from recon.policies.facts import FIGURES, LISTED, Absent, Facts, Groups, Help, Known, Unknown
 from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.groups.classes import KnownClasses, known_classes
 from solvers.groups.mixed import known_mixed_world
 from solvers.groups.pinned import PinnedPeople, pinned_people
 from solvers.groups.published import ProvedGroup
 from solvers.groups.smallest import UNUSED, SmallestGroup, smallest_group
+from solvers.marginals.worlds import pinned_beside
 from solvers.statements.boxes import Region
 from solvers.statements.release import UNBOUNDED
 
@@ -83,9 +86,22 @@ def pinned_together(
     release: EncodedRelease, most: int, limits: Limits, mixed: Callable[[], Ints | None] | None
 ) -> PinnedPeople | None:
     """Return how many people all counts together pin down; None where rows have no number of possible values."""
+    if figures_of(release):
+        return pinned_by_columns(release, most, limits)
     if release.domain.continuous or release.statements.single is not None:
         return None
     return pinned_people(release.statements, most, limits, None if mixed is None else mixed())
+
+
+def pinned_by_columns(release: EncodedRelease, most: int, limits: Limits) -> PinnedPeople:
+    """Return how many people all counts and all figures of single columns pin down.
+
+    Of these it is proved what worlds prove: nobody is shown to be pinned down.
+    """
+    try:
+        return pinned_beside(release.statements, marginals_of(release), most, limits)
+    except Unsupported as error:
+        return PinnedPeople(0, UNBOUNDED, why=str(error))
 
 
 def with_together(release: EncodedRelease, facts: Facts, found: Together | None) -> Facts:
@@ -157,12 +173,15 @@ def with_classes(release: EncodedRelease, facts: Facts, found: KnownClasses) -> 
 def with_pinned(release: EncodedRelease, facts: Facts, found: PinnedPeople) -> Facts:
     """Return the facts with the people whom all counts together pin down, where that says more than is known."""
     figure = facts["pinned"]
+    if figures_of(release):  # what counts prove not to be pinned down may be, with these
+        figure = replace(figure, high=release.rows.high) if isinstance(figure, Known) else figure
     known = figure if isinstance(figure, Known) else Known(0, release.rows.high)
     low = max(known.low, found.low)
     highs = [high for high in (known.high, found.high) if high is not None and high < UNBOUNDED]
     high = max(low, min(highs)) if highs else None
     if isinstance(figure, Known | Unknown) and (low, high) != (0, release.rows.high):
         why, help = (figure.why, figure.help) if figure.why else (found.why, help_of(found.why))
+        help = "domain" if why and release.domain.continuous else help
         return facts.with_figure("pinned", Known(low, high) if low == high else Known(low, high, why, help))
     return facts
 
@@ -212,6 +231,7 @@ def proofs(release: EncodedRelease, found: Together) -> list[tuple[str, str]]:
         out.append((f"classes that follow: {text}", "proved"))
     if (pinned := found.pinned) is not None and pinned.worlds and not pinned.why:
         text = f"{pinned.worlds:,} possible worlds have {pinned.high:,} people in common whose every value is known"
+        text += ", and the published figures of single columns" if figures_of(release) else ""
         out.append((f"people pinned down: {text}", "proved"))
     return out
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import Value, is_number
+from encoders.models.column_figures import ColumnFigures
 from recon.formats.sklearn.pipelines.columns import Coded, Column, OneOf
 from recon.formats.sklearn.pipelines.hints import Hints
 from recon.stored.objects.things import Thing
@@ -108,6 +109,9 @@ def handling(thing: Thing, place: str) -> str:
     return found
 
 
+OF_CATEGORIES = "categories_ _n_features_outs drop_idx_ _drop_idx_after_grouping _missing_indices"
+
+
 def note(thing: Thing, column: Column, known: Categories, unknown: str, hints: Hints) -> None:
     """Note what the encoder says about the values of a raw column."""
     values = [v for i, v in enumerate(known.values) if i != known.gap]
@@ -117,10 +121,21 @@ def note(thing: Thing, column: Column, known: Categories, unknown: str, hints: H
         hints.reader_notes[REFUSED] = None
 
 
+def state(thing: Thing, columns: Sequence[Column], found: Sequence[Categories], hints: Hints, place: str) -> None:
+    """Note that all categories occur and nothing else, unless they were given; which are rare is said by counts."""
+    if any(one.rare is not None for one in found) or not isinstance(thing.get("categories", "auto"), str):
+        return
+    for column, one in zip(columns, found, strict=True):
+        values = frozenset(v for i, v in enumerate(one.values) if i != one.gap)
+        figures = ColumnFigures("", f"{place}.categories_", values=values, gap=one.gap is not None)
+        hints.state(column, thing, OF_CATEGORIES, figures)
+
+
 def one_hot(thing: Thing, columns: Sequence[Column], hints: Hints, place: str) -> list[Column]:
     """Return the columns of a OneHotEncoder: one per category (or group of rare ones) that was not dropped."""
     found, unknown = categories_of(thing, columns, place), handling(thing, place)
     dropped = dropped_numbers(thing, found, place)
+    state(thing, columns, found, hints, place)
     out = []
     for column, known, drop in zip(columns, found, dropped, strict=True):
         note(thing, column, known, unknown, hints)
@@ -159,6 +174,7 @@ def ordinal_codes(thing: Thing, columns: Sequence[Column], hints: Hints, place: 
     found, unknown = categories_of(thing, columns, place), handling(thing, place)
     other = code_of(thing.get("unknown_value"), place) if unknown == "use_encoded_value" else -1.0
     missing = code_of(thing.get("encoded_missing_value", math.nan), place)
+    state(thing, columns, found, hints, place)
     out = []
     for column, known in zip(columns, found, strict=True):
         note(thing, column, known, unknown, hints)

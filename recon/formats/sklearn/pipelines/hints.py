@@ -1,28 +1,53 @@
-"""What the steps of a pipeline say about the values of raw columns: categories, ranges, gaps."""
+"""What the steps of a pipeline say about the values of columns: categories, ranges, gaps, and figures of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from encoders.domain.values import MISSING, AnyAttribute, Continuous, Listed, Value, exact, is_number
+from encoders.models.column_figures import ColumnFigures
 from recon.formats.sklearn.pipelines.columns import Column, Imputed
+from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 
 OTHER = "other"
 
 
+@dataclass(frozen=True)
+class ColumnStatements:
+    """The figures of one column as it comes to a step, and where they stand: attributes of the step."""
+
+    column: Column
+    owner: Thing
+    attributes: frozenset[str]
+    figures: ColumnFigures
+
+    def named(self, names: Sequence[str]) -> ColumnFigures:
+        """Return the figures of the raw column, by its name."""
+        make = self.column.make if self.column.maps else None
+        return replace(self.figures, column=names[self.column.source], make=make)
+
+
 @dataclass
 class Hints:
-    """What is known of raw columns, by their number; `said` are sentences about it, `work` what reading has cost."""
+    """What is known of raw columns, by their number; `said` are sentences about it, `work` what reading has cost.
+
+    `stated`: figures of columns that become statements.
+    """
 
     values: dict[int, dict[Value, None]] = field(default_factory=dict)
     ranges: dict[int, tuple[Fraction, Fraction]] = field(default_factory=dict)
     gaps: dict[int, bool] = field(default_factory=dict)
     reader_notes: dict[str, None] = field(default_factory=dict)
+    stated: list[ColumnStatements] = field(default_factory=list)
     floats: bool = False
     work: int = 0
+
+    def state(self, column: Column, owner: Thing, attributes: str, figures: ColumnFigures) -> None:
+        """Note figures of a column that stand in some attributes (words) of a step."""
+        self.stated.append(ColumnStatements(column, owner, frozenset(attributes.split()), figures))
 
     def listed(self, column: Column, values: Iterable[Value], missing: bool, others: bool) -> None:
         """Note the categories of a column; `others`: training rows may have had values beyond them."""

@@ -21,7 +21,7 @@ from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.pipelines.binding import PipelineBinder, straight
 from recon.formats.sklearn.pipelines.columns import Column
 from recon.formats.sklearn.pipelines.folds import Folds, folds, of_folds
-from recon.formats.sklearn.pipelines.hints import Hints
+from recon.formats.sklearn.pipelines.hints import ColumnStatements, Hints
 from recon.formats.sklearn.pipelines.steps import DEEPEST, passed, steps_of, word
 from recon.formats.sklearn.trees.draft import TreesDraft
 from recon.formats.sklearn.trees.trees import class_values, feature_names
@@ -38,6 +38,10 @@ KINDS = (*PIPELINES, *SEARCHES, *THRESHOLDS, "CalibratedClassifierCV", "FrozenEs
 MAX_MODELS = 1_000
 COUNTED = ("tree_", "_predictors", "estimators_")
 TREES = ("tree_", "_predictors", "estimators_", "_Booster", "_handle", "booster_")  # of models with counts
+BESIDE = (
+    "worlds are those of the counts: figures of single columns (means, extremes, categories) rule out some of them, "
+    "and are used for how many people are pinned down"
+)
 FLOATS = "the columns were given to the pipeline as 64-bit numbers"
 
 
@@ -112,6 +116,20 @@ def counted_parts(root: Any) -> Iterator[tuple[Thing, str]]:
         yield from ((member, "tree_") for member in flat or () if isinstance(member, Thing))
 
 
+def stated_parts(root: Any) -> Iterator[tuple[Thing, str]]:
+    """Yield the objects and attributes whose figures of single columns the readers of stored models state.
+
+    Raises what `read` raises for wrappers that hold no model.
+    """
+    todo = [root]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Thing) and one.class_name in KINDS:
+            todo += inside(one)
+            if one.class_name in PIPELINES:
+                yield from ((s.owner, name) for s in open_pipeline(one).stated for name in s.attributes)
+
+
 def unwrap(thing: Thing) -> tuple[Any, str]:
     """Return the one model inside a wrapper, fitted on all rows, and how it stood there in words.
 
@@ -168,6 +186,7 @@ class Opened:
     reader_notes: tuple[str, ...]
     notes: tuple[str, ...]
     kinds: tuple[str, ...]
+    stated: tuple[ColumnStatements, ...] = ()
 
 
 def open_pipeline(thing: Thing) -> Opened:
@@ -197,6 +216,7 @@ def open_pipeline(thing: Thing) -> Opened:
         tuple(hints.reader_notes),
         (FLOATS,) if hints.floats else (),
         tuple(step.class_name for _, step in steps[:-1] if isinstance(step, Thing)),
+        tuple(hints.stated),
     )
 
 
@@ -237,6 +257,7 @@ class PipelineDraft(Draft):
     columns: tuple[Column, ...] = ()
     raw: tuple[str, ...] = ()
     raw_named: bool = True
+    stated: tuple[ColumnStatements, ...] = ()
 
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield the tests of the model."""
@@ -246,20 +267,30 @@ class PipelineDraft(Draft):
         """Return the models over the binder's domain."""
         if self.inner is None:
             return ()
-        inner = replace(self.inner, origin=self.origin)
+        names = self.raw if self.raw_named else (binder.domain.in_order or self.raw)
+        figures = tuple(one.named(names) for one in self.stated)
+        notes = (*self.origin.notes, *([BESIDE] if figures else []))
+        inner = replace(self.inner, origin=replace(self.origin, columns=figures, notes=notes))
         own = PipelineBinder.of(self, self.columns, self.raw, self.raw_named, binder.domain)
         return tuple(straight(model, binder.domain) for model in inner.bound(own))
+
+
+def after(columns: Sequence[Column], later: Column) -> Column:
+    """Return a column of a later pipeline as one of the raw columns that the earlier one makes its columns from."""
+    first = columns[later.source]
+    return Column(later.name, first.source, (*first.maps, *later.maps))
 
 
 def behind(draft: Draft, opened: Opened) -> Draft:
     """Return the draft of a pipeline's model, spoken of the raw attributes."""
     if isinstance(draft, SeveralDraft):
         return together([behind(part, opened) for part in draft.parts], draft)
-    columns = list(opened.columns)
+    columns, stated = list(opened.columns), opened.stated
     if isinstance(draft, PipelineDraft) and draft.inner is not None:  # a pipeline at the end of a pipeline
         if len(draft.raw) != len(columns):
             raise ReleaseError(f"the model takes {len(draft.raw)} columns, the pipeline gives {len(columns)}")
-        columns = [Column(c.name, columns[c.source].source, (*columns[c.source].maps, *c.maps)) for c in draft.columns]
+        stated += tuple(replace(one, column=after(columns, one.column)) for one in draft.stated)
+        columns = [after(columns, c) for c in draft.columns]
         remarks, notes, draft = draft.reader_notes, draft.origin.notes, replace(draft.inner, origin=draft.origin)
     else:
         remarks, notes = draft.reader_notes, draft.origin.notes
@@ -291,6 +322,7 @@ def behind(draft: Draft, opened: Opened) -> Draft:
         columns=tuple(columns),
         raw=opened.raw,
         raw_named=opened.named,
+        stated=stated,
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Cell
+from encoders.models.column_figures import ColumnFigures
 from recon.formats.sklearn.pipelines.columns import Above, Binned, Column, GapIndicator, Imputed, InBin, Scaled
 from recon.formats.sklearn.pipelines.encoders import one_hot, ordinal_codes, plain_category
 from recon.formats.sklearn.pipelines.hints import Hints
@@ -184,7 +185,35 @@ def standard(thing: Thing, columns: Columns, hints: Hints, place: str) -> Column
     shifts = figures(thing, "center_" if robust else "mean_", number, place) if centring else [None] * number
     scales = divisors(thing, number, place) if scaling else [None] * number
     hints.floats = True
+    if not robust:
+        moments(thing, columns, hints, place)
     return [c.then(Scaled(subtract=s, divide=d)) for c, s, d in zip(columns, shifts, scales, strict=True)]
+
+
+def moments(thing: Thing, columns: Columns, hints: Hints, place: str) -> None:
+    """Note means and variances of columns, where the scales are the roots of the variances."""
+    number, seen = len(columns), thing.get("n_samples_seen_")
+    counts = seen.tolist() if isinstance(seen, np.ndarray) and seen.shape == (number,) else [seen] * number
+    means, squares = (doubles(thing.get(name), number) for name in ("mean_", "var_"))
+    if means is None or not all(isinstance(n, (int, float)) and n > 0 and n == int(n) for n in counts):
+        return
+    scales = thing.get("scale_")
+    if squares is not None and scales is not None:
+        roots = np.sqrt(squares)
+        same = np.isclose(scales, roots, rtol=1e-12, atol=0) | (np.asarray(scales) == 1)
+        if not same.all():
+            return  # predictions and variances are of different data
+    for i, column in enumerate(columns):
+        variance = None if squares is None else float(squares[i])
+        found = ColumnFigures("", f"{place}.mean_", rows=int(counts[i]), mean=float(means[i]), variance=variance)
+        hints.state(column, thing, "mean_ var_ scale_ n_samples_seen_", found)
+
+
+def doubles(stored: Any, number: int) -> NDArray[np.float64] | None:
+    """Return one finite 64-bit number per column, None for anything else."""
+    if not isinstance(stored, np.ndarray) or stored.shape != (number,) or stored.dtype != np.float64:
+        return None
+    return stored if np.isfinite(stored).all() else None
 
 
 def min_max(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
@@ -199,6 +228,12 @@ def min_max(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns
     hints.floats = True
     hints.reader_notes["ranges of scaled columns are those of the training data (MinMaxScaler)"] = None
     scales, shifts = divisors(thing, number, place), figures(thing, "min_", number, place)
+    spans = np.array(highs) - np.array(lows)
+    follow = (clip[1] - clip[0]) / np.where(spans == 0, 1, spans)
+    if np.isclose(scales, follow, rtol=1e-12).all() and np.isclose(shifts, clip[0] - np.array(lows) * follow).all():
+        for column, low, high in zip(columns, lows, highs, strict=True):
+            found = ColumnFigures("", f"{place}.data_min_", least=low, greatest=high)
+            hints.state(column, thing, "data_min_ data_max_ data_range_ scale_ min_", found)
     return [c.then(Scaled(multiply=m, add=a, clip=ends)) for c, m, a in zip(columns, scales, shifts, strict=True)]
 
 
@@ -206,6 +241,7 @@ def max_abs(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns
     """Return x / scale, clipped where the setting says so."""
     for column, maximum in zip(columns, figures(thing, "max_abs_", len(columns), place), strict=True):
         hints.ranged(column, -maximum, maximum)
+        hints.state(column, thing, "max_abs_ scale_", ColumnFigures("", f"{place}.max_abs_", largest=maximum))
     hints.floats = True
     hints.reader_notes["no scaled column is larger in size than the largest of the training data (MaxAbsScaler)"] = None
     ends = (-1.0, 1.0) if flag(thing, "clip", False, place) else None
@@ -232,6 +268,9 @@ def bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
         edges = edges_of(row, f"{place}.bin_edges_")
         binned = column.then(Binned(tuple(edges[1:-1]), pushed))
         hints.ranged(column, edges[0], edges[-1])
+        if word(thing, "strategy") == "uniform" and np.array_equal(edges, np.linspace(edges[0], edges[-1], len(edges))):
+            found = ColumnFigures("", f"{place}.bin_edges_", least=edges[0], greatest=edges[-1])
+            hints.state(column, thing, "bin_edges_ n_bins_", found)
         if encode == "ordinal":
             out.append(binned)
             continue

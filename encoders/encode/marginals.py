@@ -1,0 +1,146 @@
+"""Figures of single columns as statements on the values of one attribute, over a declared domain.
+
+Means and variances are sums of numbers and of squares about the mean, divided by their number. They were computed in
+64-bit floats, so that the sum is near what they say; it is stated where one whole number (or decimal) is so near.
+
+Source: scikit-learn, `_incremental_mean_and_var` (sklearn/utils/extmath.py); Higham, "The accuracy of floating point
+summation", SIAM J. Sci. Comput. 14, 1993 (a pairwise sum of n terms errs by at most log2 n roundings of their sizes).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from encoders.domain.domain import Domain
+from encoders.domain.values import Cell, Continuous, Grid, Listed, Value, exact, is_number
+from encoders.encode.encoder import EncodedRelease
+from encoders.models.column_figures import ColumnFigures
+from solvers.foundation.errors import Unsupported
+from solvers.marginals.statements import MAX_VALUES, Marginal
+from solvers.statements.release import Rows
+
+ERROR = Fraction(1, 1 << 46)  # of a pairwise sum of floats, in parts of the sum of the terms' sizes
+FINEST = 1 << 20  # parts of one that numbers may have
+LARGEST = 1 << 59  # of a sum
+
+
+def figures_of(release: EncodedRelease) -> tuple[ColumnFigures, ...]:
+    """Return what the models' files publish of single columns."""
+    found = (one for m in release.models if m.origin is not None for one in m.origin.columns)
+    return tuple(dict.fromkeys(found))
+
+
+def marginals_of(release: EncodedRelease) -> list[Marginal]:
+    """Return the statements of all figures of single columns.
+
+    Raises `Unsupported` naming the figures that cannot be stated. Cost: figures times values of their attribute.
+    """
+    return [one for figures in figures_of(release) for one in stated(figures, release.domain, release.rows)]
+
+
+def stated(figures: ColumnFigures, domain: Domain, rows: Rows) -> Iterator[Marginal]:
+    """Yield the statements of one column's figures over so many rows."""
+    k, cells = cells_of(figures.column, domain)
+    made = [cell if figures.make is None else figures.make(cell) for cell in cells]
+    values = [None if v is None or (isinstance(v, float) and math.isnan(v)) else v for v in made]
+    for what, weights, low, high in (*of_values(figures, values, rows), *of_numbers(figures, values, rows)):
+        if max(map(abs, weights), default=0) * max(1, rows.high or 1) >= LARGEST or max(abs(low), abs(high)) >= LARGEST:
+            raise Unsupported(f"{figures.source}: sums over the rows of '{figures.column}' are too large")
+        if low > 0 and not any(weights):
+            raise Unsupported(f"{figures.source}: the {what} is no value of '{figures.column}' in the domain")
+        yield Marginal(k, np.array(weights, dtype=np.int64), low, high, f"{figures.source}, {what} of {figures.column}")
+
+
+def cells_of(column: str, domain: Domain) -> tuple[int, list[Cell]]:
+    """Return the attribute behind a column, and the column's cell for each of its values."""
+    k = domain.place.get(column)
+    ranges: Any = None
+    if k is None:
+        k, ranges = domain.view_ranges(column)
+    attribute = domain.all[k]
+    if isinstance(attribute, Continuous):
+        raise Unsupported(f"'{attribute.name}' has no values that could be gone through: declare them (--domain)")
+    assert isinstance(attribute, Listed | Grid)
+    known = attribute.known[1]
+    if known > MAX_VALUES:
+        raise Unsupported(f"'{attribute.name}' has {known:,} values, too many to go through")
+    if ranges is not None:
+        positions = range(attribute.span[1])
+        return k, [int(any(start <= i < end for start, end in ranges)) for i in positions]
+    return k, [*(attribute.value_at(i) for i in range(known)), *([None] if attribute.missing else [])]
+
+
+Sum = tuple[str, Sequence[int], int, int]
+
+
+def of_values(figures: ColumnFigures, values: Sequence[Value | None], rows: Rows) -> Iterator[Sum]:
+    """Yield which values occur: each of them in a row at least, no other in any."""
+    if figures.values is None:
+        return
+    most = rows.high if rows.high is not None else LARGEST - 1
+    for value in sorted(figures.values, key=str):
+        yield f"value {value}", [int(v == value) for v in values], 1, most
+    known = [v is not None and v in figures.values for v in values]
+    yield "no other value", [int(not k and v is not None) for k, v in zip(known, values, strict=True)], 0, 0
+    if figures.gap is not None and any(v is None for v in values):
+        yield "missing value", [int(v is None) for v in values], int(figures.gap), most if figures.gap else 0
+
+
+def of_numbers(figures: ColumnFigures, values: Sequence[Value | None], rows: Rows) -> Iterator[Sum]:
+    """Yield extremes, the number of rows with a number, and sums."""
+    published = (figures.mean, figures.least, figures.greatest, figures.largest)
+    if all(one is None for one in published):
+        return
+    if not all(v is None or is_number(v) for v in values):
+        raise Unsupported(f"{figures.source}: '{figures.column}' has values that are no numbers")
+    numbers = [None if v is None else exact(v) for v in values]
+    most = rows.high if rows.high is not None else LARGEST - 1
+    sized = [None if x is None else abs(x) for x in numbers]
+    for name, found, end, sign in (
+        ("least value", numbers, figures.least, 1), ("greatest value", numbers, figures.greatest, -1),
+        ("greatest absolute value", sized, figures.largest, -1),
+    ):  # fmt: skip
+        if end is not None:
+            at = exact(end)
+            yield name, [int(x == at) for x in found], 1, most
+            yield f"nothing beyond the {name}", [int(x is not None and (at - x) * sign > 0) for x in found], 0, 0
+    if figures.mean is not None:
+        yield from sums(figures, numbers, rows)
+
+
+def sums(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: Rows) -> Iterator[Sum]:
+    """Yield the number of rows with a number, their sum, and the sum of squares about a whole number near the mean."""
+    n, own = figures.rows, figures.source
+    if n is None or figures.mean is None:
+        raise Unsupported(f"{own}: how many rows the mean is of is not said")
+    missing = any(x is None for x in numbers)
+    if missing:
+        yield "rows with a number", [int(x is not None) for x in numbers], n, n
+    elif (n, n) != (rows.low, rows.high):
+        raise Unsupported(f"{own}: the mean is of {n:,} rows, the counts are of another number")
+    scale = math.lcm(*(x.denominator for x in numbers if x is not None))
+    if scale > FINEST:
+        raise Unsupported(f"{own}: '{figures.column}' has numbers too fine to be summed exactly")
+    whole = [None if x is None else int(x * scale) for x in numbers]
+    greatest = max((abs(x) for x in whole if x is not None), default=0)
+    mean = exact(figures.mean) * scale
+    total = only(mean * n, ERROR * n * greatest, figures)
+    yield "sum", [x or 0 for x in whole], total, total
+    if figures.variance is not None:
+        near, spread = round(mean), exact(figures.variance) * scale * scale * n
+        squares = only(spread + n * (mean - near) ** 2, ERROR * (4 * spread + Fraction(n * greatest, 8)), figures)
+        yield "sum of squares", [0 if x is None else (x - near) ** 2 for x in whole], squares, squares
+
+
+def only(value: Fraction, error: Fraction, figures: ColumnFigures) -> int:
+    """Return the one whole number that is so near; `Unsupported` where there is none, or several."""
+    low, high = math.ceil(value - error), math.floor(value + error)
+    if low == high:
+        return low
+    why = "the rows were weighted, or the numbers rounded" if low > high else "it takes more digits than it has"
+    raise Unsupported(f"{figures.source}: which sum of '{figures.column}' it is of is not known ({why})")

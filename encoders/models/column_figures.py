@@ -1,0 +1,30 @@
+"""What a file publishes of single columns of its training rows, beside counts: means, extremes, categories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from encoders.domain.values import Cell, Value
+
+
+@dataclass(frozen=True)
+class ColumnFigures:
+    """The figures of one column, an attribute or a column of the domain; what is None was not published.
+
+    They are about `make` of its values (None: the values themselves; NaN: no number). `rows`: how many have a number.
+    `variance` is that of all rows (divided by their number), `largest` the greatest absolute value. `values`: those
+    that occur, all of them, `gap` whether a missing one does (None: not said). `source` names the figures.
+    """
+
+    column: str
+    source: str
+    make: Callable[[Cell], Value] | None = field(default=None, compare=False)
+    rows: int | None = None
+    mean: float | None = None
+    variance: float | None = None
+    least: float | None = None
+    greatest: float | None = None
+    largest: float | None = None
+    values: frozenset[Value] | None = None
+    gap: bool | None = None

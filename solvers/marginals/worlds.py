@@ -1,0 +1,271 @@
+"""People pinned down beside figures of single columns: worlds that have all counts and all these figures.
+
+Rows are first laid out over boxes, so that what the values in each box can sum to allows every figure; then the values
+of one attribute after the other are chosen, box by box; then they are put together into rows. Every world is checked
+row by row against every statement, whatever way it was found. Whoever is pinned down is in all of them.
+
+Source: docs/policy.md, "Met and violated".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from solvers.assignments.world import check_rows
+from solvers.cells.linear_system import Linear, propagate
+from solvers.cells.system import System, system_of
+from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import CertificateError, Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.groups.candidates import Candidates
+from solvers.groups.items import Items
+from solvers.groups.pinned import PinnedPeople
+from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, Work
+from solvers.marginals.choosing import Cut, ValueChoice
+from solvers.marginals.statements import Allowed, Column, Marginal, Mask, columns_of
+from solvers.programs.cell_model import CellModel
+from solvers.programs.cpsat import FOUND
+from solvers.statements.release import UNBOUNDED, Release
+
+WORLDS = 30  # looked for
+TRIES = 80
+BITS = 62  # of a row
+SOME = 0.5  # of the values of rows that all worlds have, avoided
+WAYS = 6  # to put the values of a box together
+STARTS = 2  # vertices whose boxes are enough for a world, before each
+MAX_ROWS = 2_000_000
+OPEN = "more people than those in every world that was found may be pinned down"
+CONTRADICTED = "no dataset has the counts and the figures of single columns"
+NONE = "no world with the figures of single columns was found"
+
+
+def pinned_beside(release: Release, marginals: Sequence[Marginal], most: int, limits: Limits) -> PinnedPeople:
+    """Return how many people are pinned down by counts and marginals, at least so far that it is more than `most`.
+
+    `high` is proved by `worlds` worlds; nothing is proved from below (0). Cost: that of the cells, and for each of at
+    most `WORLDS` worlds one solve over boxes, and a linear program and a solve per attribute.
+    """
+    everybody = UNBOUNDED if release.rows.high is None else release.rows.high
+    try:
+        if release.unstated or release.coarse or release.choices or not release.rows.exact:
+            raise Unsupported("some of what is published is in no statement on the rows")
+        if everybody > MAX_ROWS or sum(math.log2(a.total) for a in release.domain.attributes) > BITS:
+            raise Unsupported(f"{everybody:,} rows of so many possible values are too many to be written out")
+        search = Search(Boxes.of(system_of(release, limits), marginals, limits), limits)
+        for _ in range(TRIES):
+            search.further()
+            if search.worlds == WORLDS or (search.worlds and search.shared <= most):
+                break
+    except (Unsupported, Inconclusive) as error:
+        return PinnedPeople(0, everybody, why=str(error))
+    if not search.worlds:
+        return PinnedPeople(0, everybody, why=NONE)
+    return PinnedPeople(0, search.shared, search.worlds, "" if search.shared == 0 else OPEN)
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """The boxes of a system's cells as cells of their own, with what marginals say of sums over them."""
+
+    system: System
+    columns: list[Column]
+    allowed: list[Allowed]
+    marginals: Sequence[Marginal]
+
+    @classmethod
+    def of(cls, system: System, marginals: Sequence[Marginal], limits: Limits) -> Boxes:
+        """Return the boxes of a system; raises `Unsupported` where there are too many, or no dataset fits."""
+        if len(system.cell) > MAX_CELLS:
+            raise Unsupported(f"{len(system.cell):,} boxes are too many for figures of single columns")
+        columns = columns_of(system, marginals)
+        allowed = [column.allowed(system) for column in columns]
+        linear = summed(by_box(system), columns, allowed)
+        alone = np.bincount(system.cell, minlength=len(system.sizes))[system.cell] == 1
+        live = np.ones(len(system.cell), dtype=bool)
+        for one in allowed:
+            live &= one.live
+        lower = np.where(alone, system.bounds.lower[system.cell], 0)
+        upper = np.where(live, system.bounds.upper[system.cell], 0)
+        if (lower > upper).any():
+            raise Unsupported(CONTRADICTED)
+        bounds = propagate(linear, lower, upper, limits.expired, trace=False)
+        if bounds.conflict is not None:
+            raise Unsupported(CONTRADICTED)
+        every = np.arange(len(system.cell), dtype=np.int64)
+        own = replace(system, cell=every, sizes=system.piece_sizes, linear=linear, bounds=bounds)
+        return cls(own, columns, allowed, marginals)
+
+    def is_world(self, values: Ints, limits: Limits) -> bool:
+        """Return whether rows of values meet every count and every marginal: evaluated, not derived."""
+        if not all(one.met(values[:, one.attribute], np.ones(len(values), dtype=np.int64)) for one in self.marginals):
+            return False
+        parts = np.zeros_like(values)
+        for k, attribute in enumerate(self.system.release.domain.attributes):
+            parts[:, k] = np.searchsorted(np.cumsum(np.array(attribute.sizes, dtype=np.int64)), values[:, k], "right")
+        try:
+            check_rows(self.system.release, parts, limits)
+        except CertificateError:
+            return False
+        return True
+
+
+class Search:
+    """Worlds found one after the other: how many, and the rows that all of them have, with the box of each."""
+
+    def __init__(self, boxes: Boxes, limits: Limits) -> None:
+        self.boxes, self.limits, self.worlds = boxes, limits, 0
+        self.common: dict[bytes, tuple[int, int]] = {}  # row -> rows that all worlds have of it, box
+        self.random = np.random.default_rng(len(boxes.marginals))
+        self.choices = [ValueChoice(c, allowed) for c, allowed in zip(boxes.columns, boxes.allowed, strict=True)]
+        self.system, self.work = boxes.system, Work(IN_ALL)
+
+    @property
+    def shared(self) -> int:
+        """Return how many people are in all worlds."""
+        return sum(times for times, _ in self.common.values())
+
+    def further(self) -> None:
+        """Look for one more world, of other rows than all before where that can be."""
+        z = self.histogram()
+        if z is None:
+            return
+        filled = np.flatnonzero(z)
+        chosen: dict[int, list[Ints]] = {}
+        for choice in self.choices:
+            found = choice.values(filled, z[filled], self.avoided(choice.column, filled), self.random, self.limits)
+            if isinstance(found, Cut):
+                self.system = with_cut(self.system, found, self.limits)
+                return
+            if found is None:
+                return
+            chosen[choice.column.attribute] = found
+        rows = [self.rows(i, b, int(z[b]), chosen) for i, b in enumerate(filled.tolist())]
+        if self.boxes.is_world(np.concatenate(rows), self.limits):
+            own = {r: (t, b) for b, one in zip(filled.tolist(), rows, strict=True) for r, t in counted(one).items()}
+            before = own if not self.worlds else self.common
+            self.common = {r: (min(t, own[r][0]), b) for r, (t, b) in before.items() if r in own}
+            self.worlds += 1
+
+    def histogram(self) -> Ints | None:
+        """Return rows per box that meet the counts; boxes of rows that all worlds have are avoided if possible."""
+        system, limits = self.system, self.limits
+        if not len(system.free):
+            return system.bounds.lower
+        items = Items(system, np.arange(len(system.sizes), dtype=np.int64))
+        used = np.zeros(len(system.sizes), dtype=bool)
+        used[[b for _, b in self.common.values()]] = True
+        if len(system.free) <= WHOLE:
+            model = CellModel(system, limits)
+            if used.any():
+                model.model.minimize(model.weighted(used.astype(np.int64))[0])
+        else:
+            candidates = Candidates(items, limits)
+            candidates.random = self.random
+            few = candidates.widened(STARTS, used if used.any() else None)
+            if few is None:
+                return None
+            model = CellModel(few.system, limits)
+        status, solver = self.work.run(model.model, limits)
+        return model.histogram(solver.value) if status in FOUND else None
+
+    def avoided(self, column: Column, filled: Ints) -> Mask:
+        """Return the classes of values (boxes, classes) that rows in all worlds have, some of them."""
+        out = np.zeros((len(filled), column.weights.shape[1]), dtype=bool)
+        at = {b: i for i, b in enumerate(filled.tolist())}
+        for row, (_, box) in self.common.items():
+            if box in at and self.random.random() < SOME:
+                out[at[box], column.of[np.frombuffer(row, dtype=np.int64)[column.attribute]]] = True
+        return out
+
+    def rows(self, i: int, box: int, number: int, chosen: dict[int, list[Ints]]) -> Ints:
+        """Return so many rows of a box with the values chosen of each attribute: of several ways the best."""
+        best, least = None, number + 1
+        for way in range(WAYS):
+            out = np.zeros((number, len(self.system.release.domain.attributes)), dtype=np.int64)
+            for k, attribute in enumerate(self.system.release.domain.attributes):
+                if k in chosen:
+                    run = chosen[k][i]
+                    out[:, k] = np.roll(run, int(self.random.integers(number)) if way % 2 else way * number // WAYS)
+                else:
+                    (parts,) = self.system.layout.parts_of(self.system.words[[box], self.system.layout.span(k)], k)
+                    out[:, k] = nth_value(parts, attribute.sizes, self.worlds + way)
+            met = sum(min(t, self.common[r][0]) for r, t in counted(out).items() if r in self.common)
+            if met < least:
+                best, least = out, met
+            if not met:
+                break
+        assert best is not None
+        return best
+
+
+def counted(rows: Ints) -> dict[bytes, int]:
+    """Return how often each row occurs."""
+    unique, times = np.unique(rows, axis=0, return_counts=True)
+    return {row.tobytes(): t for row, t in zip(unique, times.tolist(), strict=True)}
+
+
+def with_cut(system: System, cut: Cut, limits: Limits) -> System:
+    """Return a system with one more statement."""
+    linear = stating(system.linear, cut.sums[None], [(cut.low, UNBOUNDED)])
+    bounds = propagate(linear, system.bounds.lower, system.bounds.upper, limits.expired, trace=False)
+    if bounds.conflict is not None:
+        raise Unsupported(CONTRADICTED)
+    return replace(system, linear=linear, bounds=bounds)
+
+
+def stating(linear: Linear, sums: Ints, ends: Sequence[tuple[int, int]]) -> Linear:
+    """Return the statements, and that sums (m, boxes) lie between ends."""
+    at, col = np.nonzero(sums)
+    low, high = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    return Linear.of(
+        np.concatenate([linear.row, at + len(linear)]), np.concatenate([linear.col, col]),
+        np.concatenate([linear.coef, sums[at, col]]),
+        (np.concatenate([linear.low, low]), np.concatenate([linear.high, high])), linear.columns,
+    )  # fmt: skip
+
+
+def nth_value(parts: Sequence[bool], sizes: Sequence[int], number: int) -> int:
+    """Return a value that some parts hold, another for each number as long as there are any."""
+    rest = number % sum(size for size, held in zip(sizes, parts, strict=True) if held)
+    first = 0
+    for size, held in zip(sizes, parts, strict=True):
+        if held and rest < size:
+            return first + rest
+        first, rest = first + size, rest - size if held else rest
+    raise ValueError("a box without values")
+
+
+def by_box(system: System) -> Linear:
+    """Return the statements over boxes instead of cells."""
+    linear = system.linear
+    order = np.argsort(system.cell, kind="stable")
+    count = np.bincount(system.cell, minlength=len(system.sizes))
+    first = np.concatenate([[0], np.cumsum(count)])
+    often = count[linear.col]
+    at = np.repeat(first[linear.col], often) + np.arange(int(often.sum())) - np.repeat(np.cumsum(often) - often, often)
+    return Linear.of(
+        np.repeat(linear.row, often),
+        order[at],
+        np.repeat(linear.coef, often),
+        (linear.low, linear.high),
+        len(system.cell),
+    )
+
+
+def summed(linear: Linear, columns: Sequence[Column], allowed: Sequence[Allowed]) -> Linear:
+    """Return the statements, and of every marginal that the sums which boxes can have leave room for it."""
+    far = np.iinfo(np.int64).max
+    for column, one in zip(columns, allowed, strict=True):
+        sums, ends = [], []
+        for weights, low, high in zip(column.weights, column.low.tolist(), column.high.tolist(), strict=True):
+            least = np.where(one.classes, weights, far).min(axis=1, initial=far)[one.of]
+            most = np.where(one.classes, weights, -far).max(axis=1, initial=-far)[one.of]
+            sums += [np.where(one.live, least, 0), np.where(one.live, most, 0)]
+            ends += [(-UNBOUNDED, high), (low, UNBOUNDED)]
+        if sums:
+            linear = stating(linear, np.stack(sums), ends)
+    return linear
