@@ -39,7 +39,7 @@ def findings(results: pd.DataFrame) -> Findings:
     line = Line("squares", results["x"].tolist(), results["square"].tolist(), hollow=[x % 2 == 1 for x in results["x"]])
     return Findings(
         [Table("squares", results[["x", "square"]], "A number and its square.")],
-        [Figure("squares", "Squares grow.", [Panel("squares", "x", "x squared", [line])], columns=1)],
+        [Figure("squares", "Squares grow.", [Panel("squares", "x", "x squared", [line])])],
         [f"the largest square is {results['square'].max()}"],
     )
 

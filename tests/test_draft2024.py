@@ -250,5 +250,5 @@ def test_noisy_points_run_and_are_drawn(tiny):
 def test_few_values_on_a_logarithmic_axis_are_named():
     extra("matplotlib")
     panel = Panel("trees", "number of trees", "error", [Line("", [1, 5, 20, 50], [0.3, 0.2, 0.1, 0.0])], x_scale="log")
-    named = re.findall(r">(\d+)</text>", svg(Figure("few", "few trees", [panel], columns=1)))
+    named = re.findall(r">(\d+)</text>", svg(Figure("few", "few trees", [panel])))
     assert named == ["1", "5", "20", "50"]

@@ -219,30 +219,52 @@ def test_a_quantity_looks_the_same_in_all_figures_and_others_look_otherwise():
 
 def test_references_are_grey_and_unmarked_and_steps_end_at_one():
     lines = [Line("a", [1, 2, 4], [0.2, 0.5, 1.0]), Line("chance", [1, 4], [0.5, 0.5], style="dashed"),
-             Line("a, theirs", [1, 4], [0.1, 0.2], style="dashed", like="a")]  # fmt: skip
+             Line("a, on other rows", [1, 4], [0.1, 0.2], style="dashed", like="a"),
+             Line("a, published", [1, 4], [0.1, 0.2], style="points", like="a")]  # fmt: skip
     figure = Figure("f", "", [Panel("p", "x", "share", lines, unit=True)])
     with rendering(figure):
         place = canvas(figure).axes[0]
-    own, chance, theirs = place.lines
+    own, chance, others, theirs = place.lines
     assert own.get_marker() in MARKERS
-    assert {chance.get_marker(), theirs.get_marker()} <= {"", "None"}
+    assert {chance.get_marker(), others.get_marker()} <= {"", "None"}
     assert chance.get_color() in GREYS
-    assert theirs.get_color() == own.get_color()
+    assert theirs.get_marker() == "x"
+    assert own.get_color() == others.get_color() == theirs.get_color()
     low, high = place.get_ylim()
     assert low <= 0
     assert high >= 1
 
 
-@pytest.mark.parametrize("values", [[0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 100.0], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1000]])
-def test_names_on_a_logarithmic_axis_do_not_overlap(values):
+@pytest.mark.parametrize(("scale", "values"), [
+    ("log", [0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 100.0]), ("log", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1000]),
+    ("log", [0.001 * 1.2**k for k in range(38)]), ("linear", [k * 0.0051 - 0.083 for k in range(40)]),
+    ("linear", [40, 80, 120]), ("linear", [0.4988, 0.5002, 0.5171]), ("linear", list(range(1, 11))),
+])  # fmt: skip
+def test_names_of_values_do_not_overlap(scale, values):
     line = Line("a", values, [float(v) for v in values])
-    figure = Figure("f", "", [Panel("p", "x", "y", [line], x_scale="log")], columns=1)
+    figure = Figure("f", "", [Panel("p", "x", "y", [line], x_scale=scale)] * 2)
     with rendering(figure):
         drawn = canvas(figure)
         drawn.draw_without_rendering()
-        boxes = [label.get_window_extent() for label in drawn.axes[0].get_xticklabels() if label.get_text()]
+        marks = [label for label in drawn.axes[0].get_xticklabels() if label.get_text()]
+        ends = drawn.axes[0].get_window_extent()
+        boxes = [
+            box for box in (label.get_window_extent() for label in marks) if ends.x0 <= box.x1 and box.x0 <= ends.x1
+        ]
     assert len(boxes) >= 3
     assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+    if values in ([40, 80, 120], list(range(1, 11))):
+        assert [label.get_text() for label in marks] == list(map(str, values))
+
+
+def test_quantities_of_one_figure_have_colours_of_their_own():
+    def of(names):
+        return [Panel("p", "x", "y", [Line(name, [0, 1], [0, 1]) for name in names])]
+
+    many = Figure("many", "", of([f"q{k}" for k in range(12)]))
+    few = Figure("few", "", of(["greedy tree", "q2", *"abcdef"]))
+    known = looks([many, few])
+    assert len({known[line.label][0] for line in few.panels[0].lines}) == 8
 
 
 def test_maps_and_critical_differences_are_drawn():
@@ -252,6 +274,7 @@ def test_maps_and_critical_differences_are_drawn():
     text = svg(Figure("f", "", [Panel("map", "x", "y", heat=heat), Panel("ranks", "", "", ranks=ranks)]))
     for name in ("RF", "DT", "NN", "critical difference 0.8"):
         assert name in text
+    assert looks([Figure("f", "", [Panel("ranks", "", "", ranks=ranks)])])["DT"][0] in text  # as in all figures
 
 
 def test_every_experiment_names_its_figures_and_the_points_they_are_drawn_of():

@@ -18,6 +18,7 @@ from encoders.encode.encoder import encode
 from solvers.cells.system import system_of
 from solvers.chain import answer, engines
 from solvers.engines.interval import IntervalEngine, add_logs, case_of
+from solvers.figures.bits import bits_before
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.interval.bracket import Bracket, Budget
@@ -283,6 +284,21 @@ def test_sums_of_logs_keep_their_side():
     assert add_logs([], True) == -math.inf
     assert add_logs([3.0], True) == 3.0
     assert add_logs([1.0, 1.0], False) <= 2.0 <= add_logs([1.0, 1.0], True)
+
+
+@pytest.mark.parametrize("convention", ["ordered", "multiset"])
+def test_no_upper_bound_lies_above_all_rows_that_there_could_be(compas, monkeypatch, convention):
+    """However early the work stops, there are no more worlds than without a release."""
+    release = medium(compas, 100, 10, 3)
+    known = counted(release, convention)
+    every = bits_before(release, [100], convention, Limits())
+
+    def stopped(self, piece, fraction):
+        raise Inconclusive("the time was up while bounds were tilted")
+
+    monkeypatch.setattr(Bracket, "tilt", stopped)
+    _, high = IntervalEngine(count_small=False).answer(release, Count(convention), Limits(seconds=600.0)).bounds
+    assert known.log2 <= high <= every + TINY
 
 
 def test_bounds_found_before_the_time_was_up_are_kept(compas, monkeypatch):

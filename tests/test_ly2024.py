@@ -134,7 +134,7 @@ def test_sentences_follow_from_the_results(invented):
 def test_noise_of_smooth_mechanisms_falls_with_the_rows_and_is_what_lists_are_drawn_with():
     """Figure 1 of the paper, from the program's own scales: Laplace by hand, global noise the same at every node."""
     figure = amplitudes()
-    assert [panel.title for panel in figure.panels][1] == "5,049 rows (COMPAS), epsilon 1"
+    assert [panel.title for panel in figure.panels][1] == "COMPAS, 5,049 rows, epsilon 1"
     scales = {line.label: dict(zip(line.x, line.y, strict=True)) for line in figure.panels[1].lines}
     each, delta = 1 / 14, 1 / 5049**2 / 4
     beta = each / (2 * np.log(2 / delta))

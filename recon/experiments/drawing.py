@@ -7,14 +7,16 @@ A quantity has one colour and one marker in all figures: those that several expe
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from textwrap import fill
 from typing import Any, Literal
 
 from solvers.foundation.errors import Unsupported, installing
 
-COLOURS = ("#0b6e99", "#c44e00", "#3f7d20", "#8e3b9e", "#7a5c00", "#b0183a", "#4a4a4a", "#009392", "#d16ba5", "#2a3d8f")
+COLOURS = ("#0b6e99", "#c44e00", "#3f7d20", "#8e3b9e", "#7a5c00", "#b0183a", "#4a4a4a", "#1fb89a", "#d16ba5", "#e0a800")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # no divisor of the colours: pairs repeat late
 GREYS = ("#222222", "#777777", "#a0a0a0")
 DASHES: tuple[Any, ...] = ("--", ":", "-.", (0, (7, 2, 1, 2, 1, 2)))
@@ -30,11 +32,16 @@ ALIKE = (  # what several experiments show under these names, in the order of th
     ("mia", "AUC of mia"),
     ("label-only", "AUC of label-only"),
 )
-OWN_LEGEND = 4  # lines; where a panel has more, and others mostly the same, one legend for all of them stands below
+ACROSS = 2  # panels in a row
+SHARED = 8  # quantities of a figure that stand in one legend below it, also where no two panels have the same
 COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"')
-FEW = 12  # values on an axis that are all marked
+FEW = 12  # values on an axis that are all marked, and marks on a line of many points
 CHARACTER = 5.2  # points that a character of a tick label takes
 WIDTH = 250.0  # points that the axis of a panel takes
+SHORT = 4  # characters of a value on a linear axis that is named itself
+TICKS = 6  # intervals of other linear axes, at most
+TITLE = 60  # characters of a title in a line
+SHADE = 0.3  # of all bands of a panel together
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,8 @@ class Line:
     """One series. `low`, `high`: an interval around y, drawn as a band; `hollow`: points whose y is not certified.
 
     Points are joined in the order given, which is that of the parameter behind them. "dashed": a reference, grey and
-    without markers unless it is `like` a series: the label of one whose colour it takes, because both are about the
-    same.
+    without markers. `like`: the label of a series whose colour the line takes, because both are about the same; its
+    points are crosses: what others published of it.
     """
 
     label: str
@@ -87,7 +94,7 @@ class Ranks:
 class Panel:
     """One plot with its axes; scales are "linear", "log" or "symlog". A `heat` or `ranks` stand in place of lines.
 
-    `unit`: whether y is a share of rows that is drawn from 0 to 1.
+    `unit`: whether y is a share of rows that is drawn from 0 to 1. `names`: what stands at values of x in their place.
     """
 
     title: str
@@ -99,16 +106,16 @@ class Panel:
     heat: Heat | None = None
     ranks: Ranks | None = None
     unit: bool = False
+    names: Mapping[float, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels side by side, `columns` in a row; `about`: what is drawn and in which units, for those who cannot see."""
+    """Panels, two in a row; `about`: what is drawn and in which units, for those who cannot see."""
 
     name: str
     about: str
     panels: Sequence[Panel]
-    columns: int = 2
 
 
 Look = tuple[str, str]  # colour and marker
@@ -137,20 +144,20 @@ def canvas(figure: Figure, others: Sequence[Figure] = ()) -> Any:
     """Return the figure drawn by matplotlib, not shown."""
     from matplotlib.figure import Figure as Canvas
 
-    across = min(figure.columns, len(figure.panels)) or 1
+    across = min(ACROSS, len(figure.panels)) or 1
     down = -(-len(figure.panels) // across) or 1
     drawn = Canvas(figsize=(4.6 * across, 3.3 * down), layout="constrained")
     places = drawn.subplots(down, across, squeeze=False)
     own = labels([figure])
     known, most = looks([*others, figure]), max((len(panel.lines) for panel in figure.panels), default=0)
-    one_legend = most > OWN_LEGEND and len(own) <= 1.5 * most
+    one_legend = len(own) <= max(SHARED, 1.5 * most)
     for place, panel in zip(places.flat, figure.panels, strict=False):
         draw(place, panel, known)
         if not one_legend and any(line.label for line in panel.lines):
-            place.legend(fontsize=7)
+            place.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     for place in list(places.flat)[len(figure.panels) :]:
         place.set_axis_off()
-    if one_legend:
+    if one_legend and own:
         handles: dict[str, Any] = {}
         for place in places.flat:
             handles = dict(zip(*reversed(place.get_legend_handles_labels()), strict=True)) | handles
@@ -159,22 +166,32 @@ def canvas(figure: Figure, others: Sequence[Figure] = ()) -> Any:
     return drawn
 
 
-def labels(figures: Sequence[Figure], reference: bool | None = None) -> list[str]:
-    """Return the labels of all lines in order: all, those of references, or those of others."""
-    lines = (line for figure in figures for panel in figure.panels for line in panel.lines)
-    return list(dict.fromkeys(
-        line.label for line in lines if reference is None or reference == (line.style == "dashed" and not line.like)
-    ))  # fmt: skip
+def labels(figures: Sequence[Figure]) -> list[str]:
+    """Return the labels of all lines in order."""
+    return list(dict.fromkeys(line.label for figure in figures for panel in figure.panels for line in panel.lines))
+
+
+def quantities(figures: Sequence[Figure]) -> list[str]:
+    """Return the labels that have a look of their own: no references, and nothing that is like another."""
+    panels = [panel for figure in figures for panel in figure.panels]
+    names = [line.label for panel in panels for line in panel.lines if line.style != "dashed" and not line.like]
+    return list(dict.fromkeys([*names, *(name for panel in panels if panel.ranks for name in panel.ranks.names)]))
 
 
 def looks(figures: Sequence[Figure]) -> dict[str, Look]:
-    """Return the colour and marker of every quantity of some figures."""
+    """Return the colour and marker of every quantity of some figures: other colours in one figure, or one panel."""
     known = {name: k for k, names in enumerate(ALIKE) for name in names}
-    series = labels(figures, reference=False)
-    taken = {known[name] for name in series if name in known}
-    free = [k for k in range(len(COLOURS) * len(MARKERS)) if k not in taken]
+    series = quantities(figures)
     numbers = {name: known[name] for name in series if name in known}
-    numbers |= dict(zip([name for name in series if name not in known], free, strict=False))
+    free = [k for k in range(len(COLOURS) * len(MARKERS)) if k not in numbers.values()]
+    panels = [replace(figure, panels=[panel]) for figure in figures for panel in figure.panels]
+    together = [[set(quantities([one])) for one in some] for some in (figures, panels)]
+    for name in series:
+        if name not in numbers:
+            used = [{numbers[other] % len(COLOURS) for names in some if name in names for other in names & set(numbers)}
+                    for some in together]  # fmt: skip
+            numbers[name] = next((k for beside in used for k in free if k % len(COLOURS) not in beside), free[0])
+            free.remove(numbers[name])
     return {name: (COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]) for name, k in numbers.items()}
 
 
@@ -186,9 +203,9 @@ def slim(text: str) -> str:
 
 def draw(place: Any, panel: Panel, known: Mapping[str, Look]) -> None:
     """Draw one panel into matplotlib's axes."""
-    place.set_title(panel.title, fontsize=9)
+    place.set_title(fill(panel.title, TITLE), fontsize=9)
     if panel.ranks is not None:
-        draw_ranks(place, panel.ranks)
+        draw_ranks(place, panel.ranks, known)
         return
     place.set_xlabel(panel.x)
     place.set_ylabel(panel.y)
@@ -197,33 +214,33 @@ def draw(place: Any, panel: Panel, known: Mapping[str, Look]) -> None:
         return
     place.set_xscale(panel.x_scale)  # before anything is drawn: margins are of the scale that is there
     place.set_yscale(panel.y_scale)
-    references = 0
+    references, bands = 0, sum(line.low is not None for line in panel.lines)
     for line in panel.lines:
         if line.style == "dashed" and not line.like:
             place.plot(line.x, line.y, linestyle=DASHES[references % len(DASHES)], label=line.label, linewidth=1.2,
                        color=GREYS[references % len(GREYS)])  # fmt: skip
             references += 1
         else:
-            draw_series(place, line, known)
+            draw_series(place, line, known, SHADE / max(2, bands))
     if panel.unit:
         place.set_ylim(-0.02, 1.02)
-    for axis, scale in ((place.xaxis, panel.x_scale), (place.yaxis, panel.y_scale)):
-        if scale == "log":
-            of_x = axis is place.xaxis
-            mark(axis, sorted({float(v) for line in panel.lines for v in (line.x if of_x else line.y)}), of_x)
+    mark_x(place.xaxis, panel)
+    if panel.y_scale != "linear":
+        mark_y(place.yaxis, [float(v) for line in panel.lines for v in line.y if v > 0])
     place.grid(visible=True, alpha=0.25)
 
 
-def draw_series(place: Any, line: Line, known: Mapping[str, Look]) -> None:
-    """Draw one series with its band and its hollow points."""
-    colour, marker = known[line.label][0], known[line.label][1]
-    colour = known.get(line.like, (colour, marker))[0]
+def draw_series(place: Any, line: Line, known: Mapping[str, Look], shade: float) -> None:
+    """Draw one series with its band and its hollow points; of many points only some are marked."""
+    colour, marker = known[line.like or line.label]
+    marker, size = ("x", 5) if line.like else (marker, 4)
     style = {"line": "-", "dashed": "--", "points": "none", "step": "-"}[line.style]
-    place.plot(line.x, line.y, linestyle=style, color=colour, label=line.label, linewidth=1.3,
-               marker="" if line.style in {"step", "dashed"} else marker, markersize=4,
+    every = len(line.x) // FEW if line.style == "line" and len(line.x) > 2 * FEW else 1
+    place.plot(line.x, line.y, linestyle=style, color=colour, label=line.label, linewidth=1.3, markevery=every,
+               marker="" if line.style in {"step", "dashed"} else marker, markersize=size,
                drawstyle="steps-post" if line.style == "step" else "default")  # fmt: skip
     if line.low is not None and line.high is not None:
-        place.fill_between(line.x, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
+        place.fill_between(line.x, line.low, line.high, color=colour, alpha=shade, linewidth=0)
     if line.hollow is not None and any(line.hollow):
         at = [i for i, hollow in enumerate(line.hollow) if hollow]
         place.plot([line.x[i] for i in at], [line.y[i] for i in at], linestyle="none", marker=marker,
@@ -241,7 +258,7 @@ def draw_heat(place: Any, heat: Heat) -> None:
     place.figure.colorbar(drawn, ax=place, shrink=0.9)
 
 
-def draw_ranks(place: Any, ranks: Ranks) -> None:
+def draw_ranks(place: Any, ranks: Ranks, known: Mapping[str, Look]) -> None:
     """Draw a critical-difference diagram, and the critical difference below it."""
     try:
         from scikit_posthocs import critical_difference_diagram
@@ -254,6 +271,7 @@ def draw_ranks(place: Any, ranks: Ranks) -> None:
     place.set_xlim(0, len(names) + 1)  # room for the names on either side
     critical_difference_diagram(pd.Series(list(ranks.ranks), index=names), pairs, ax=place, text_h_margin=0.15,
                                 label_fmt_left="{label} ({rank:.1f})", label_fmt_right="{label} ({rank:.1f})",
+                                color_palette={name: known[name][0] for name in names},
                                 label_props={"fontsize": 8})  # fmt: skip
     place.set_xticks(range(1, len(names) + 1))
     low, high = place.get_ylim()  # below the diagram: how far apart is far enough
@@ -263,30 +281,46 @@ def draw_ranks(place: Any, ranks: Ranks) -> None:
     place.text(1.1 + ranks.apart, below, f"critical difference {ranks.apart:.1f}", va="center", fontsize=8)
 
 
-def mark(axis: Any, values: Sequence[float], horizontal: bool) -> None:
-    """Name the values on a logarithmic axis themselves where they are few: powers of ten may not be among them.
+def mark_x(axis: Any, panel: Panel) -> None:
+    """Name the values of x themselves where they are few, those in between left out where names would overlap.
 
-    Where names would overlap, the ones in between stay without.
+    On a linear axis only where a line has all of them, in few characters. Else there are so many ticks as have room.
     """
-    import math
+    from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
-    from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
-
-    plain = FuncFormatter(lambda value, _: f"{value:g}")
-    if not horizontal:
-        some = [value for value in values if value > 0] or [1.0]
-        axis.set_major_formatter(plain)
-        axis.set_minor_formatter(plain if some[-1] < 10 * some[0] else NullFormatter())
+    lines = [line for line in panel.lines if line.style != "dashed"]
+    values = sorted({float(x) for line in lines for x in line.x})
+    named = [panel.names.get(value, f"{value:g}") for value in values]
+    log = panel.x_scale == "log"
+    shared = max((len(set(line.x)) for line in lines), default=0) == len(values) > 1
+    if not 0 < len(values) <= FEW or not (log or (shared and max(map(len, named)) <= SHORT)):
+        if log:
+            axis.set_major_formatter(plain())
+            axis.set_minor_formatter(NullFormatter())
+        else:
+            axis.set_major_locator(MaxNLocator(TICKS, steps=[1, 2, 5, 10]))
         return
-    if not 0 < len(values) <= FEW:
-        axis.set_minor_formatter(NullFormatter())
-        return
-    span = math.log(values[-1] / values[0]) or 1.0
-    names, end = [], -math.inf
-    for value in values:
-        name = f"{value:g}"
-        middle, half = WIDTH * math.log(value / values[0]) / span, CHARACTER * (len(name) + 1) / 2
-        names.append(name if middle - half >= end else "")
-        end = middle + half if names[-1] else end
-    axis.set_ticks(values, names)
+    scaled = [math.log(value) if log else value for value in values]
+    span, end = scaled[-1] - scaled[0] or 1.0, -math.inf
+    for i, at in enumerate(scaled):
+        middle, half = WIDTH * (at - scaled[0]) / span, CHARACTER * (len(named[i]) + 1) / 2
+        named[i] = named[i] if middle - half >= end else ""
+        end = middle + half if named[i] else end
+    axis.set_ticks(values, named)
     axis.set_minor_locator(NullLocator())
+
+
+def mark_y(axis: Any, values: Sequence[float]) -> None:
+    """Write numbers of a logarithmic axis out, also those between powers of ten where there is but one of these."""
+    from matplotlib.ticker import NullFormatter
+
+    axis.set_major_formatter(plain())
+    few = max(values, default=1) < 10 * min(values, default=1)
+    axis.set_minor_formatter(plain() if few else NullFormatter())
+
+
+def plain() -> Any:
+    """Return what writes ticks in digits."""
+    from matplotlib.ticker import FuncFormatter
+
+    return FuncFormatter(lambda value, _: f"{value:g}")

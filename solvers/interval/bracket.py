@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,15 @@ class Case:
     bounds: Propagated
     rows: int
     convention: Convention
+
+    @cached_property
+    def most(self) -> float:
+        """An upper bound of log2 of so many rows in the cells that may hold any, whatever the statements say."""
+        size = sum(self.system.sizes[c] for c in np.flatnonzero(self.bounds.upper > 0).tolist())
+        if not size or not self.rows:
+            return 0.0 if not self.rows else -math.inf
+        found = log2_multisets(size, self.rows) if self.convention == "multiset" else self.rows * math.log2(size)
+        return found + 2.0**-48 * abs(found)
 
     def around(self, part: Component, y: Ints) -> Around:
         """Return a component with one of its histograms."""
@@ -152,8 +162,8 @@ class Bracket:
                 total.append(piece.upper)
         total.append(self.case.weight(z, known)[1])
         if math.inf in total:
-            return math.inf
-        return math.fsum(total) + 2.0**-50 * math.fsum(map(abs, total))
+            return self.case.most
+        return min(self.case.most, math.fsum(total) + 2.0**-50 * math.fsum(map(abs, total)))
 
     @property
     def low(self) -> float:

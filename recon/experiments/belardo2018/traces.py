@@ -99,7 +99,7 @@ def time_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
     panels: dict[str, list[Line]] = {}
     for title, law, part in cases(traces, titles):
         mean = part.groupby("step")["seconds"].mean()
-        panels.setdefault(title, []).append(Line(law, mean.index.tolist(), mean.tolist(), style="step"))
+        panels.setdefault(title, []).append(Line(law, mean.index.tolist(), mean.tolist()))
     drawn = [Panel(title, "steps", "CPU seconds of a chain", lines) for title, lines in panels.items()]
     return Figure("run-time", "CPU seconds that a chain takes for so many steps, mean over chains.", drawn)
 

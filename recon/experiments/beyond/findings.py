@@ -20,11 +20,12 @@ from recon.experiments.beyond.model_findings import (
     splits,
     true_attributes,
 )
-from recon.experiments.drawing import COLOURS, Figure, Line, Panel
+from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
 
 DRAWN = {"compas27": ("race", "sex", "age"), "adult24": ("sex and age",)}  # kinds of groups with a panel
 PERHAPS = ("certified", "bound", "gap", "chance", "removed_confidence")  # figures that no line may have
+EVERYBODY = "everybody"
 ACROSS, DOWN = "optimal trees", "optimal rule lists"
 
 
@@ -59,20 +60,18 @@ def groups(some: pd.DataFrame) -> Findings:
     true = means[means["counted"] == "attributes"]
     for dataset, name, part in by_dataset(true):
         for kind in DRAWN[dataset]:
-            shown_kinds = (
-                [kind, "everybody"] if part[part["kind"] == kind]["group"].nunique() < len(COLOURS) else [kind]
-            )
-            chosen = part[part["kind"].isin(shown_kinds)]
+            chosen = part[part["kind"].isin([kind, EVERYBODY])]
             wide = chosen.pivot_table(index="group", columns="learner", values=["removed", "rows"])
             if ("removed", ACROSS) not in wide or ("removed", DOWN) not in wide:
                 continue
             both = wide.dropna(subset=[("removed", ACROSS), ("removed", DOWN)])
             drawn = [
-                Line(f"{group} ({line['rows', ACROSS]:.0f})", [line["removed", ACROSS]], [line["removed", DOWN]],
-                     style="points")
+                Line(EVERYBODY if group == EVERYBODY else f"{group} ({line['rows', ACROSS]:,.0f})",
+                     [line["removed", ACROSS]], [line["removed", DOWN]], style="points")
                 for group, line in both.iterrows()
             ]  # fmt: skip
-            panels.append(Panel(f"{name}, {kind}, {ROWS[dataset]}", f"bits removed per row, {ACROSS}", DOWN, drawn))
+            across, down = (f"bits removed per row, {learner}" for learner in (ACROSS, DOWN))
+            panels.append(Panel(f"{name}, {kind}, {ROWS[dataset]}", across, down, drawn))
     about = (
         "Bits removed about a training row of each group (its mean rows in brackets) by the optimal tree of depth 5 "
         "and by the optimal list of 10 rules; true attributes, row's leaf or rule and label known; means over splits."
@@ -231,7 +230,7 @@ def noise(some: pd.DataFrame) -> Findings:
     ]
     means = lines.groupby(keys, as_index=False)[[v for v in values if v in lines]].mean()
     panels = []
-    for _, name, part in by_dataset(means):
+    for dataset, name, part in by_dataset(means):
         for key, group in part.groupby(["rows", "learner"], sort=True):
             rows, learner = int(group["rows"].iloc[0]), key[1]
             noisy, true = group[np.isfinite(group["released"])], group[np.isinf(group["released"])]
@@ -241,8 +240,8 @@ def noise(some: pd.DataFrame) -> Findings:
             for one in records(true):
                 ends = [float(noisy["released"].min()), float(noisy["released"].max())] if len(noisy) else [0.1, 10.0]
                 drawn.append(Line("without noise", ends, [one["removed_counts"]] * 2, style="dashed"))
-            sized = f"{rows:,}" if rows else "all"
-            panels.append(Panel(f"{name}, {sized} rows, {learner}", "ε of the counts", "bits removed per row", drawn,
+            sized = f"{rows:,} rows" if rows else ROWS[dataset]
+            panels.append(Panel(f"{name}, {sized}, {learner}", "ε of the counts", "bits removed per row", drawn,
                                 x_scale="log"))  # fmt: skip
     about = (
         "Bits removed per row (rows in order, columns as independent bits) by the counts of one model with discrete "

@@ -13,7 +13,7 @@ from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
 
 NAMES = {"compas27": "COMPAS", "adult24": "Adult"}
-ROWS = {"compas27": "5,771 rows", "adult24": "3,907 rows, drawn anew for every split"}  # training rows
+ROWS = {"compas27": "5,771 rows", "adult24": "3,907 rows, drawn per split"}  # training rows
 BITS = "columns as independent bits, each row's leaf or rule and label known (`assigned`)"
 TOLERANCES = (0.0, 0.1, 0.5, 1.0, 2.0)  # percentage points of training accuracy
 STEP = 0.05  # of the curves over them
@@ -173,7 +173,12 @@ def nearly_best(some: pd.DataFrame) -> Findings:
             best = float(np.mean([at_tolerance(curve, 0.0)["accuracy"] for curve in curves]))
             for end, other in (("most", "least"), ("least", "most")):
                 means = [float(np.mean([at_tolerance(c, float(t))[end] for c in curves])) for t in grid]
-                drawn.append(Line(f"depth {depth}, leaking {other}", grid.tolist(), means, style="step"))
+                least = f"depth {depth}, leaking least"
+                drawn.append(
+                    Line(f"depth {depth}, leaking {other}", grid.tolist(), means, style="step")
+                    if end == "most"
+                    else Line(f"depth {depth}, leaking {other}", grid.tolist(), means, style="dashed", like=least)
+                )
                 if end == "most":
                     accuracies = (best - grid[::-1] / 100).tolist()
                     frontier.append(Line(f"depth {depth}, leaking least", accuracies, means[::-1], style="step"))

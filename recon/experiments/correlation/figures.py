@@ -13,10 +13,13 @@ from recon.experiments.correlation.published import BY_VARIABLES, NAMES
 from recon.experiments.correlation.tables import GROUPS, by_correlation, linear_table, part, variables_table
 from recon.experiments.drawing import Figure, Heat, Line, Panel
 
+SHORT = {"logistic": "regression", "network": "network"}
 SEEN = {"predictions": "predictions", "weights": "weights", "canonical": "canonical weights",
         "both": "predictions and weights"}  # fmt: skip
 FINE = 100  # tiles on a side of the map that is exact
 TILES = {"logistic": 8, "network": 5}  # on a side of the maps of cells that were run
+CLOSED = "closed form"
+TRAINED = "1,000 rows"  # of a target model
 LEAST = 1 / 3  # the accuracy at which colours begin
 
 
@@ -34,8 +37,8 @@ def by_variables(results: pd.DataFrame) -> Figure:
         if not len(some):
             continue
         lines: list[Line] = []
-        for access, seen in SEEN.items():
-            one = some[some["access"] == access]
+        for access in SEEN:
+            one, seen = some[some["access"] == access], called(kind, access)
             if len(one):
                 low, high = one["accuracy"] - one["std_of_pairs"], one["accuracy"] + one["std_of_pairs"]
                 lines.append(Line(seen, one["n"].tolist(), one["accuracy"].tolist(), low.tolist(), high.tolist()))
@@ -44,18 +47,24 @@ def by_variables(results: pd.DataFrame) -> Figure:
                     lines.append(Line(f"{seen}, published", list(theirs), list(theirs.values()), style="points",
                                       like=seen))  # fmt: skip
         first = some.drop_duplicates("n")
-        lines += [line(first, "stacked, predictions", "stacked"), line(first, "no model, same targets", "model_less")]
+        lines += [line(first, f"{called(kind, 'predictions')}, stacked", "stacked"),
+                  line(first, "no model, same targets", "model_less")]  # fmt: skip
         if first["closed_form"].notna().any():
-            lines.append(line(first, "closed form", "closed_form"))
+            lines.append(line(first, called(kind, CLOSED), "closed_form"))
         lines += [line(first, "no model, 100,000 targets", "model_less_many", style="dashed"),
                   line(first, "most frequent bin", "majority_many", style="dashed")]  # fmt: skip
-        panels.append(Panel(f"target: {title}, 1,000 rows", "variables, the label included", "accuracy", lines))
+        panels.append(Panel(f"{title}, {TRAINED}", "variables, the label included", "accuracy", lines))
     about = (
         "Share of pairs of columns whose correlation is put into the right one of three bins, by number of "
         "variables; random matrices (Algorithm 1), their correlations with the label known; bands: standard "
         "deviation over pairs."
     )
     return Figure("by-variables", about, panels)
+
+
+def called(kind: str, access: str) -> str:
+    """Return a target model and what is seen of it in words."""
+    return f"{SHORT[kind]}: {SEEN.get(access, access)}"
 
 
 def over_grid(results: pd.DataFrame) -> Figure:
@@ -65,11 +74,10 @@ def over_grid(results: pd.DataFrame) -> Figure:
         return Figure("grid", "", [])
     panels = [Panel("no model, exact", "ρ(X1, Y)", "ρ(X2, Y)", heat=exact_map())]
     for kind, title in NAMES.items():
-        for access in ("predictions", "weights", "closed form"):
+        for access in ("predictions", "weights", CLOSED):
             some = rows[(rows["kind"] == kind) & (rows["access"] == access) & rows["meta"].isin(["regression", "none"])]
             if len(some):
-                seen = SEEN.get(access, "closed form of the weights")
-                name = f"{title}: {seen}, {some['cell'].nunique()} cells"
+                name = f"{title}: {SEEN.get(access, access)}, {some['cell'].nunique()} cells, {TRAINED}"
                 panels.append(Panel(name, "ρ(X1, Y)", "ρ(X2, Y)", heat=tiled(some, TILES[kind])))
     about = (
         "Accuracy of the attack on the correlation of two columns by their correlations with the label (three bins, "
@@ -106,22 +114,22 @@ def by_strength(results: pd.DataFrame) -> Figure:
     for of, title in GROUPS.items():
         some = table[table["of"] == of] if len(table) else table
         lines: list[Line] = []
-        for kind, short in (("logistic", "regression"), ("network", "network")):
-            for access in ("predictions", "weights", "canonical", "closed form"):
+        for kind in SHORT:
+            for access in ("predictions", "weights", "canonical", CLOSED):
                 one = some[(some["kind"] == kind) & (some["access"] == access)] if len(some) else some
                 if len(one) and not (kind == "network" and access == "weights"):
-                    label = access if access == "closed form" else f"{short}: {SEEN[access]}"
-                    lines.append(line(one, label, "accuracy", "correlation"))
+                    lines.append(line(one, called(kind, access), "accuracy", "correlation"))
         first = some[(some["kind"] == "logistic") & (some["access"] == "predictions")] if len(some) else some
         if len(first):
             lines.append(line(first, "no model", "model_less", "correlation", "dashed"))
         if lines:
-            panels.append(Panel(title, "|correlation with the label|", "accuracy", lines))
+            by = f"{title} |correlation with the label|"
+            panels.append(Panel(f"cells of the grid, {TRAINED}", by, "accuracy", lines))
     about = (
         "Accuracy on cells of the grid of three variables by the smaller, the larger and the mean of both columns' "
         "absolute correlations with the label (groups of .2)."
     )
-    return Figure("by-correlation", about, panels, columns=3)
+    return Figure("by-correlation", about, panels)
 
 
 def intervals(results: pd.DataFrame) -> Figure:
@@ -130,11 +138,11 @@ def intervals(results: pd.DataFrame) -> Figure:
     if not len(table):
         return Figure("linear-intervals", "", [])
     panels = [
-        Panel("mean width", "variables, the label included", "width", [
+        Panel("random matrices, exact weights: mean width", "variables, the label included", "width", [
             line(table, "weights and correlations with the label", "width"),
             line(table, "correlations with the label", "width_without", style="dashed"),
         ]),
-        Panel("bin named by the interval", "variables, the label included", "accuracy", [
+        Panel("random matrices, exact weights: bin named", "variables, the label included", "accuracy", [
             line(table, "weights and correlations with the label", "right"),
             line(table, "correlations with the label", "right_without", style="dashed"),
         ]),
@@ -154,6 +162,6 @@ def without_model(results: pd.DataFrame) -> Figure:
     panels = []
     for bins, some in rows[rows["what"] == "at"].groupby("bins"):
         lines = [line(one, f"other column {other}", "accuracy", "one") for other, one in some.groupby("other")]
-        panels.append(Panel(f"{bins} bins", "correlation of one column with the label", "accuracy", lines))
+        panels.append(Panel(f"{bins} bins, exact", "correlation of one column with the label", "accuracy", lines))
     about = "Exact accuracy of the attack without a model, by the correlations of both columns with the label."
     return Figure("model-less", about, panels)

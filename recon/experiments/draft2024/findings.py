@@ -113,15 +113,15 @@ def drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: 
     return Figure(name, about, panels)
 
 
-def authors(pairs: pd.DataFrame) -> list[Line | None]:
+def authors(pairs: pd.DataFrame) -> list[Line]:
     """Return the authors' runs on full-grown trees as points."""
-    out: list[Line | None] = []
-    for bootstrap, label in ((False, "authors, no bootstrap"), (True, "authors, bootstrap (bags unknown)")):
+    out = []
+    for bootstrap, bags in ((False, NONE), (True, UNKNOWN)):
         some = pairs[(pairs["bags"] != NONE) == bootstrap]
         some = some[some["depth"].isna()].drop_duplicates(["trees", "seed"])
-        out.append(
-            Line(label, some["trees"].tolist(), some["published"].tolist(), style="points") if len(some) else None
-        )
+        if len(some):
+            x, y, label = some["trees"].tolist(), some["published"].tolist(), LABELS[bags]
+            out.append(Line(f"authors, {label}", x, y, style="points", like=label))
     return out
 
 

@@ -136,7 +136,7 @@ def posteriors(results: pd.DataFrame) -> Figure:
         "all that can exist) from the truth and from each other; hollow where the chains' diagnostics are against the "
         "sample."
     )
-    return Figure("posterior", about, panels, columns=1)
+    return Figure("posterior", about, panels)
 
 
 def sampled(results: pd.DataFrame) -> pd.DataFrame:

@@ -212,7 +212,7 @@ def by_support(means: pd.DataFrame) -> Figure:
         if len(some):
             drawn = [line(part.assign(limit=part["support"]), str(learner), "support")
                      for learner, part in some.groupby("learner", sort=True)]  # fmt: skip
-            panels.append(Panel(f"{titled(dataset, some)}, {LIMIT[models]} {DEEP}", "minimum support", "Dist_G", drawn))
+            panels.append(Panel(f"{titled(dataset, some)}, {MODELS[models]}", "minimum support", "Dist_G", drawn))
     about = f"Dist_G against the minimum support of a leaf or rule, limit {DEEP}; means over splits. {TIED}"
     return Figure("figure-7", about, panels)
 

@@ -104,7 +104,8 @@ def width_figure(table: pd.DataFrame) -> Figure:
         x = [float(name.split("=")[1]) for name in noisy]
         lines = [Line(n, x, [float(by[n])] * len(x), style="dashed") for n in (DEFINITE, DISCRETE, WORLDS) if n in by]
         lines.append(Line("worlds under noise", x, [float(by[name]) for name in noisy]))
-        title = f"{NAMES[str(dataset)]}, {int(part['rows'].iloc[0]):,} rows, {counted}: {model}"
+        name = f"{NAMES[str(dataset)]}, {int(part['rows'].iloc[0]):,} rows"
+        title = f"{name}, {counted}: {str(model).partition(', width')[0]}"
         panels.append(Panel(title, "epsilon", "mean width", lines, "log"))
     about = (
         "Mean width of the interval of the correlation of two columns that a released model tests, by what the "
@@ -208,10 +209,11 @@ def explanations(some: pd.DataFrame) -> Findings:
             x = [0.0, float(part["explained"].max())]
             lines.append(Line(f"TREPAN, {rows} rows", x, [float(of["removed_low"].iloc[0])] * 2, style="dashed",
                               like=f"{rows} rows"))  # fmt: skip
-        panels.append(Panel(NAMES[str(dataset)], "explained records", "bits removed per row", lines))
+        title = f"{NAMES[str(dataset)]}, {' and '.join(map(str, sorted(set(part['rows']))))} rows"
+        panels.append(Panel(title, "explained records", "bits removed per row", lines))
         recall = [Line(f"{rows} rows", of["explained"].tolist(), of["delta_recall"].tolist())
                   for rows, of in part[part["what"] == "LORE"].groupby("rows")]  # fmt: skip
-        panels.append(Panel(NAMES[str(dataset)], "explained records", "delta recall", recall))
+        panels.append(Panel(title, "explained records", "delta recall", recall))
     drawn = (
         "Left: bits removed per training row by local explanations with their counts, at least (band: and at most), "
         "dashed: by TREPAN's tree. Right: REVEAL's delta recall of the ensemble of attacks on the same surrogates."

@@ -14,6 +14,7 @@ from recon.experiments.joint.releases import LEARNERS
 NAMES = {"compas27": "COMPAS", "adult24": "Adult"}
 BASELINE = "always in"
 NO_NOISE = 100.0  # where the axis of epsilon shows counts without noise
+NAMED = {NO_NOISE: "no noise"}
 ONCE = ("members_in_once", "others_out_once", "auc_once")
 SHARES = ("members_in", "others_out", "coverage", "auc", *ONCE)
 SUMS = ("verdicts", "errors", "others_in", "members_once", "others_once", "others_in_once", "settled_rows",
@@ -196,12 +197,12 @@ def noise_figure(table: pd.DataFrame) -> Figure:
         x = placed["at"].tolist()
         lines = [Line(label, x, placed[name].tolist()) for label, name in DRAWN.items() if placed[name].notna().any()]
         title = f"{NAMES[str(dataset)]}, {learner}, {int(part['rows'].iloc[0]):,} rows"
-        panels.append(Panel(title, "epsilon", "share of rows", lines, "log"))
+        panels.append(Panel(title, "epsilon", "share of rows, accuracy, AUC", lines, "log", names=NAMED))
         shown = (("posterior", "removed_posterior"), ("at confidence 95 %", "removed_confidence"))
         bits = [Line(label, x, placed[name].tolist()) for label, name in shown]
-        panels.append(Panel(title, "epsilon", "bits removed per row", bits, "log"))
+        panels.append(Panel(title, "epsilon", "bits removed per row", bits, "log", names=NAMED))
     about = (
-        f"Against epsilon of discrete Laplace noise on the released counts ({NO_NOISE:g} stands for no noise): rows "
+        "Against epsilon of discrete Laplace noise on the released counts (on the right without noise): rows "
         "settled by proof (at confidence 95 %), accuracy, AUC of two attacks; bits removed per row. Means over draws "
         "and splits."
     )

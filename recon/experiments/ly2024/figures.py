@@ -28,14 +28,14 @@ def amplitudes() -> Figure:
             scales = [learner.noise_scale(ROWS, rows, CANDIDATES) for rows in AT]
             lines.append(Line(name, list(map(float, AT)), scales))
         lines.append(Line("the largest impurity", [float(AT[0]), float(AT[-1])], [0.5, 0.5], style="dashed"))
-        title = f"{ROWS:,} rows (COMPAS), epsilon {epsilon:g}"
+        title = f"COMPAS, {ROWS:,} rows, epsilon {epsilon:g}"
         panels.append(Panel(title, "rows left at the node", "scale of the noise", lines, "log", "log"))
     about = (
         "Scale of the noise (Gauss: standard deviation) on the impurity of every candidate rule against the rows that "
         f"are left at the node; lists of at most {LONGEST} rules, support {SUPPORT:g}, the paper's division of "
         "epsilon; dashed: an impurity is at most one half. By formula, nothing is drawn."
     )
-    return Figure("noise-amplitude", about, panels, columns=3)
+    return Figure("noise-amplitude", about, panels)
 
 
 def membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], rows: Mapping[str, str]) -> Figure:
@@ -58,7 +58,7 @@ def membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], row
         "Membership inference on rule lists (ART's black-box attack: a random forest on predicted probabilities and "
         "label): true against false positive rates, means over random splits; dashed: chance."
     )
-    return Figure("membership", about, panels, columns=3)
+    return Figure("membership", about, panels)
 
 
 def membership_sentences(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str]) -> list[str]:

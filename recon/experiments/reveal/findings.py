@@ -53,7 +53,7 @@ def by_fpr(average: pd.DataFrame) -> Figure:
         "Recall against the false positive rate of every attack under all shadow data, means over folds, a colour per "
         "target; on the dashed line an attack knows nothing of membership, whatever its recall."
     )
-    return Figure("recall-by-fpr", about, found, columns=3)
+    return Figure("recall-by-fpr", about, found)
 
 
 def gains(average: pd.DataFrame) -> Figure:
@@ -72,7 +72,7 @@ def gains(average: pd.DataFrame) -> Figure:
         "AUC of every attack on an explainer against its gain of recall over the black box (the paper's measure of "
         "exposure), means over folds; dashed: scores that tell nothing."
     )
-    return Figure("gain-and-auc", about, found, columns=3)
+    return Figure("gain-and-auc", about, found)
 
 
 def curves(results: pd.DataFrame) -> Figure:
@@ -116,7 +116,7 @@ def local(average: pd.DataFrame) -> Figure:
         "Recall and AUC of ensembles of attacks on local trees (LORE of RF) against the number of explained records, "
         "means over folds; aloa does not apply to the bits of COMPAS and Adult."
     )
-    return Figure("local", about, found, columns=2)
+    return Figure("local", about, found)
 
 
 def rankings(average: pd.DataFrame) -> dict[str, Ranking]:
