@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -23,6 +24,7 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    RobustScaler,
     StandardScaler,
 )
 from sklearn.tree import DecisionTreeClassifier
@@ -160,8 +162,52 @@ def test_the_gate_says_met_where_worlds_have_the_figures_of_a_step(step, met, tm
     assert (code, "release:" in said, "no statement carries" in said) == ((0, True, False) if met else (4, False, True))
 
 
-def test_the_mean_of_a_column_of_bits_counts_a_group(tmp_path):
-    table, domain = people(rare=3)
+def with_gaps(strategy, scaler):
+    """Return a pipeline of the usual steps over people of whom some give no hours, and their domain."""
+    table, domain = people(n=2_000)
+    table["hours"] = np.random.default_rng(5).integers(0, 61, len(table)).astype(float)
+    table.loc[table.index % 9 == 4, "hours"] = np.nan
+    domain = Domain((*domain.attributes, Grid.between("hours", 0, 60, missing=True)), domain.label)
+    steps = [("numbers", make_pipeline(SimpleImputer(strategy=strategy), scaler), ["age", "hours"]),
+             ("words", OneHotEncoder(handle_unknown="ignore"), ["smoker"])]  # fmt: skip
+    model = make_pipeline(ColumnTransformer(steps), DecisionTreeClassifier(min_samples_leaf=60, max_depth=4))
+    return model.fit(table[["age", "smoker", "hours"]], table["y"]), domain, table
+
+
+@pytest.mark.parametrize(
+    ("strategy", "scaler", "met"),
+    [
+        ("mean", StandardScaler(), True),
+        ("median", StandardScaler(), True),
+        ("most_frequent", MinMaxScaler(), True),
+        ("median", KBinsDiscretizer(4, encode="ordinal"), True),
+        ("median", RobustScaler(), False),
+    ],
+)
+def test_pipelines_that_fill_gaps_are_decided_too(strategy, scaler, met, tmp_path):
+    model, domain, table = with_gaps(strategy, scaler)
+    code, _ = gate(tmp_path, model, domain)
+    assert code == (0 if met else 4)
+    hours = table["hours"].fillna(61).astype(int)
+    values = [table["age"] - 18, table["smoker"], hours]
+    for one in marginals_of(load(str(tmp_path / "model.pkl"), domain=domain)):
+        if "quantile" not in one.source:  # more than what was published is asked of these
+            assert one.met(np.asarray(values[one.attribute]), np.ones(len(table), dtype=np.int64)), one.source
+
+
+def test_what_cannot_be_stated_keeps_people_open_whom_counts_would_let_go(tmp_path):
+    model, domain, _ = with_gaps("mean", StandardScaler())
+    for step in model[0].transformers_[0][1]:
+        for name in ("mean_", "statistics_"):
+            if hasattr(step, name):
+                setattr(step, name, getattr(step, name) + 1e-6)  # of no numbers of people
+    code, said = gate(tmp_path, model, domain)
+    assert (code, "pinned down" in said) == (4, True)
+
+
+@pytest.mark.parametrize("rare", [3, 397])
+def test_the_mean_of_a_column_of_bits_counts_a_group(rare, tmp_path):
+    table, domain = people(rare=rare)
     model = make_pipeline(StandardScaler(), DecisionTreeClassifier(min_samples_leaf=40, max_depth=3))
     policy = 'name = "ten"\nsmallest_group = 10\n'
     code, said = gate(tmp_path, model.fit(table[["age", "smoker"]], table["y"]), domain, policy)

@@ -2,6 +2,8 @@
 
 Means and variances are sums of numbers and of squares about the mean, divided by their number. They were computed in
 64-bit floats, so that the sum is near what they say; it is stated where one whole number (or decimal) is so near.
+Quantiles and commonest values are stated as more than was published: that enough rows have them, whatever way quantiles
+are counted. Worlds that have these have the figures; that there are none says nothing.
 
 Source: scikit-learn, `_incremental_mean_and_var` (sklearn/utils/extmath.py); Higham, "The accuracy of floating point
 summation", SIAM J. Sci. Comput. 14, 1993 (a pairwise sum of n terms errs by at most log2 n roundings of their sizes).
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -79,7 +82,10 @@ Sum = tuple[str, Sequence[int], int, int]
 
 
 def of_values(figures: ColumnFigures, values: Sequence[Value | None], rows: Rows) -> Iterator[Sum]:
-    """Yield which values occur: each of them in a row at least, no other in any."""
+    """Yield which values occur: each of them in a row at least, no other in any; and which most rows have."""
+    if figures.commonest is not None:
+        for value in sorted({v for v in values if v is not None and v != figures.commonest}, key=str):
+            yield "commonest value", [(v == figures.commonest) - (v == value) for v in values], 1, LARGEST - 1
     if figures.values is None:
         return
     most = rows.high if rows.high is not None else LARGEST - 1
@@ -93,7 +99,7 @@ def of_values(figures: ColumnFigures, values: Sequence[Value | None], rows: Rows
 
 def of_numbers(figures: ColumnFigures, values: Sequence[Value | None], rows: Rows) -> Iterator[Sum]:
     """Yield extremes, the number of rows with a number, and sums."""
-    published = (figures.mean, figures.least, figures.greatest, figures.largest)
+    published = (figures.mean, figures.least, figures.greatest, figures.largest, *figures.quantiles)
     if all(one is None for one in published):
         return
     if not all(v is None or is_number(v) for v in values):
@@ -109,32 +115,83 @@ def of_numbers(figures: ColumnFigures, values: Sequence[Value | None], rows: Row
             at = exact(end)
             yield name, [int(x == at) for x in found], 1, most
             yield f"nothing beyond the {name}", [int(x is not None and (at - x) * sign > 0) for x in found], 0, 0
+    for j, parts, value in figures.quantiles:
+        at = exact(value)
+        if at not in numbers:
+            raise Unsupported(f"{figures.source}: {value:g} lies between two values of '{figures.column}'")
+        below = [0 if x is None else j - parts * (x < at) for x in numbers]
+        until = [0 if x is None else parts * (x <= at) - j for x in numbers]
+        yield from ((f"quantile {value:g}", one, 2 * parts, LARGEST - 1) for one in (below, until))
     if figures.mean is not None:
         yield from sums(figures, numbers, rows)
 
 
 def sums(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: Rows) -> Iterator[Sum]:
     """Yield the number of rows with a number, their sum, and the sum of squares about a whole number near the mean."""
-    n, own = figures.rows, figures.source
-    if n is None or figures.mean is None:
-        raise Unsupported(f"{own}: how many rows the mean is of is not said")
-    missing = any(x is None for x in numbers)
-    if missing:
-        yield "rows with a number", [int(x is not None) for x in numbers], n, n
-    elif (n, n) != (rows.low, rows.high):
+    own, missing, n = figures.source, any(x is None for x in numbers), figures.rows
+    if n is None and missing:
+        yield from mean_of_some(figures, numbers, rows)
+        return
+    n = rows.low if n is None else n
+    if not missing and (n, n) != (rows.low, rows.high):
         raise Unsupported(f"{own}: the mean is of {n:,} rows, the counts are of another number")
     scale = math.lcm(*(x.denominator for x in numbers if x is not None))
+    if scale > FINEST and not missing and numbers[-1] is not None:
+        yield from filled(figures, numbers, n)
+        return
     if scale > FINEST:
         raise Unsupported(f"{own}: '{figures.column}' has numbers too fine to be summed exactly")
     whole = [None if x is None else int(x * scale) for x in numbers]
     greatest = max((abs(x) for x in whole if x is not None), default=0)
-    mean = exact(figures.mean) * scale
+    mean = exact(figures.mean or 0) * scale
+    if missing:
+        yield "rows with a number", [int(x is not None) for x in numbers], n, n
     total = only(mean * n, ERROR * n * greatest, figures)
     yield "sum", [x or 0 for x in whole], total, total
     if figures.variance is not None:
         near, spread = round(mean), exact(figures.variance) * scale * scale * n
         squares = only(spread + n * (mean - near) ** 2, ERROR * (4 * spread + Fraction(n * greatest, 8)), figures)
         yield "sum of squares", [0 if x is None else (x - near) ** 2 for x in whole], squares, squares
+
+
+def ratio(figures: ColumnFigures, rows: int) -> Fraction:
+    """Return the mean as the quotient of whole numbers, the lower one a number of rows."""
+    found = exact(figures.mean or 0).limit_denominator(max(1, rows))
+    if float(found) != figures.mean:
+        raise Unsupported(f"{figures.source}: the mean of '{figures.column}' is none of so many numbers")
+    return found
+
+
+def mean_of_some(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: Rows) -> Iterator[Sum]:
+    """Yield that the numbers that are there have the mean, however many they are."""
+    scale = math.lcm(*(x.denominator for x in numbers if x is not None))
+    mean = ratio(figures, (rows.high or 0) * scale)
+    weights = [0 if x is None else int((x - mean) * scale * mean.denominator) for x in numbers]
+    yield "mean", weights, 0, 0
+
+
+def filled(figures: ColumnFigures, numbers: Sequence[Fraction | None], n: int) -> Iterator[Sum]:
+    """Yield statements on a column whose gaps (the last of the values) were filled with the mean of the others.
+
+    How many others there are is one of the numbers of rows that agree with mean and variance, the greatest.
+    """
+    given = [x for x in numbers[:-1] if x is not None]
+    scale = math.lcm(*(x.denominator for x in given))
+    if scale > FINEST or numbers[-1] is None or not math.isclose(float(numbers[-1]), figures.mean or 0, rel_tol=1e-12):
+        raise Unsupported(f"{figures.source}: '{figures.column}' has numbers too fine to be summed exactly")
+    mean = ratio(replace(figures, mean=float(numbers[-1])), n * scale) * scale
+    spread, whole = exact(figures.variance or 0) * scale * scale * n, [int(x * scale) for x in given]
+    greatest, near = max(map(abs, whole), default=0), round(mean)
+    for there in range(n - n % mean.denominator, 0, -mean.denominator):
+        squares = spread + there * (mean - near) ** 2
+        error = ERROR * (4 * spread + Fraction(n * greatest, 8))
+        if figures.variance is None or math.ceil(squares - error) == math.floor(squares + error):
+            yield "rows with a number", [1] * len(whole) + [0], there, there
+            yield "sum", [*whole, 0], int(mean * there), int(mean * there)
+            if figures.variance is not None:
+                yield "sum of squares", [(x - near) ** 2 for x in whole] + [0], round(squares), round(squares)
+            return
+    raise Unsupported(f"{figures.source}: of how many rows the mean of '{figures.column}' is, is not known")
 
 
 def only(value: Fraction, error: Fraction, figures: ColumnFigures) -> int:

@@ -13,8 +13,10 @@ class ColumnFigures:
     """The figures of one column, an attribute or a column of the domain; what is None was not published.
 
     They are about `make` of its values (None: the values themselves; NaN: no number). `rows`: how many have a number.
-    `variance` is that of all rows (divided by their number), `largest` the greatest absolute value. `values`: those
-    that occur, all of them, `gap` whether a missing one does (None: not said). `source` names the figures.
+    `variance` is that of all rows (divided by their number), `largest` the greatest absolute value. `quantiles` are
+    (j, B, value): j of B parts of the rows lie below. `commonest`: the first of the values that most rows have.
+    `values`: those that occur, all of them, `gap` whether a missing one does (None: not said). `source` names the
+    figures.
     """
 
     column: str
@@ -26,5 +28,7 @@ class ColumnFigures:
     least: float | None = None
     greatest: float | None = None
     largest: float | None = None
+    quantiles: tuple[tuple[int, int, float], ...] = ()
+    commonest: Value | None = None
     values: frozenset[Value] | None = None
     gap: bool | None = None

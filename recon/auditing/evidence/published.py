@@ -45,13 +45,15 @@ def published_groups(release: EncodedRelease) -> tuple[list[Place], list[Place]]
 
 
 def of_columns(release: EncodedRelease) -> Iterator[Place]:
-    """Yield the groups that figures of single columns count: of a column of 0 and 1 the mean is a count."""
+    """Yield the groups that figures of single columns count: the sum of a column of 0 and 1 is a count."""
     for figures in figures_of(release):
         with contextlib.suppress(Unsupported, ReleaseError):
-            for one in stated(figures, release.domain, release.rows):
-                weights = set(one.weights.tolist())
-                if weights == {0, 1} and 0 < one.low == one.high:
-                    yield {"name": one.source, "where": f"{figures.column} = 1", "rows": [one.low, one.high]}
+            for one in stated(figures, release.domain, release.rows) if figures.make is None else ():
+                if one.source.endswith(f", sum of {figures.column}") and set(one.weights.tolist()) == {0, 1}:
+                    for value, rows in ((1, one.low), (0, (figures.rows or 0) - one.low)):
+                        if rows > 0:
+                            where = f"{figures.column} = {value}"
+                            yield {"name": one.source, "where": where, "rows": [rows, rows]}
 
 
 def smallest(places: list[Place]) -> list[Place]:

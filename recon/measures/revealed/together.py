@@ -172,18 +172,20 @@ def with_classes(release: EncodedRelease, facts: Facts, found: KnownClasses) -> 
 
 def with_pinned(release: EncodedRelease, facts: Facts, found: PinnedPeople) -> Facts:
     """Return the facts with the people whom all counts together pin down, where that says more than is known."""
-    figure = facts["pinned"]
-    if figures_of(release):  # what counts prove not to be pinned down may be, with these
-        figure = replace(figure, high=release.rows.high) if isinstance(figure, Known) else figure
-    known = figure if isinstance(figure, Known) else Known(0, release.rows.high)
+    figure, everybody = facts["pinned"], release.rows.high
+    if not isinstance(figure, Known | Unknown):
+        return facts
+    why, help = (figure.why, figure.help) if figure.why else (found.why, help_of(found.why))
+    known = figure if isinstance(figure, Known) else Known(0, everybody)
+    if isinstance(figure, Known) and figures_of(release):  # who is not pinned down by counts may be with these
+        known, why = replace(known, high=everybody), found.why
+        help = "domain" if release.domain.continuous else help_of(why)
     low = max(known.low, found.low)
     highs = [high for high in (known.high, found.high) if high is not None and high < UNBOUNDED]
     high = max(low, min(highs)) if highs else None
-    if isinstance(figure, Known | Unknown) and (low, high) != (0, release.rows.high):
-        why, help = (figure.why, figure.help) if figure.why else (found.why, help_of(found.why))
-        help = "domain" if why and release.domain.continuous else help
-        return facts.with_figure("pinned", Known(low, high) if low == high else Known(low, high, why, help))
-    return facts
+    if isinstance(figure, Unknown) and (low, high) == (0, everybody):
+        return facts
+    return facts.with_figure("pinned", Known(low, high) if low == high else Known(low, high, why, help))
 
 
 def place(release: EncodedRelease, group: ProvedGroup) -> dict[str, Any]:

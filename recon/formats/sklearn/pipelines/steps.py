@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -263,20 +264,31 @@ def bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
         raise ReleaseError("has not one set of edges per column", place=f"{place}.bin_edges_")
     out, pushed = [], older(thing, UNPUSHED)
     hints.floats = True
+    edges_stated(thing, columns, [edges_of(row, f"{place}.bin_edges_") for row in rows], hints, place)
     hints.reader_notes["ranges of binned columns are those of the training data (KBinsDiscretizer)"] = None
     for column, row in zip(columns, rows, strict=True):
         edges = edges_of(row, f"{place}.bin_edges_")
         binned = column.then(Binned(tuple(edges[1:-1]), pushed))
         hints.ranged(column, edges[0], edges[-1])
-        if word(thing, "strategy") == "uniform" and np.array_equal(edges, np.linspace(edges[0], edges[-1], len(edges))):
-            found = ColumnFigures("", f"{place}.bin_edges_", least=edges[0], greatest=edges[-1])
-            hints.state(column, thing, "bin_edges_ n_bins_", found)
         if encode == "ordinal":
             out.append(binned)
             continue
         number = len(edges) - 1
         out += [binned.then(InBin(k, number), f"{column.name}_{float(k)}") for k in range(number)]
     return out
+
+
+def edges_stated(thing: Thing, columns: Columns, edges: Sequence[list[float]], hints: Hints, place: str) -> None:
+    """Note the extremes and quantiles that edges of bins are, where no bin was left out."""
+    strategy, asked = word(thing, "strategy"), thing.get("n_bins")
+    if strategy == "uniform":
+        known = all(np.array_equal(one, np.linspace(one[0], one[-1], len(one))) for one in edges)
+    else:
+        known = strategy == "quantile" and all(len(one) - 1 == asked for one in edges)
+    for column, one in zip(columns, edges, strict=True) if known else ():
+        inner = [(j, len(one) - 1, x) for j, x in enumerate(one)][1:-1] if strategy == "quantile" else []
+        found = ColumnFigures("", f"{place}.bin_edges_", least=one[0], greatest=one[-1], quantiles=tuple(inner))
+        hints.state(column, thing, "bin_edges_ n_bins_", found)
 
 
 def edges_of(row: Any, place: str) -> list[float]:
@@ -304,6 +316,7 @@ def imputed(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns
     constant = word(thing, "strategy") == "constant"
     indicated = indicated_columns(thing, columns, place) if flag(thing, "add_indicator", False, place) else None
     out = []
+    fills_stated(thing, columns, stored.tolist(), mark, hints, place)
     for i, (column, fill) in enumerate(zip(columns, stored.tolist(), strict=True)):
         if mark is None and column.near:
             gap = indicated is None or i in indicated
@@ -317,6 +330,26 @@ def imputed(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns
         *out,
         *(columns[i].then(GapIndicator(mark), f"missingindicator_{columns[i].name}") for i in indicated or ()),
     ]
+
+
+def fills_stated(thing: Thing, columns: Columns, fills: Sequence[Any], mark: Cell, hints: Hints, place: str) -> None:
+    """Note the mean, the median or the commonest value that gaps are filled with, where gaps are NaN."""
+    strategy = word(thing, "strategy")
+    if mark is not None or strategy not in {"mean", "median", "most_frequent"}:
+        return
+    if any(v is None or (isinstance(v, float) and not math.isfinite(v)) for v in fills):
+        return
+    for column, fill in zip(columns, fills, strict=True):
+        found = ColumnFigures("", f"{place}.statistics_")
+        if strategy == "most_frequent":
+            found = replace(found, commonest=plain_category(fill, f"{place}.statistics_"))
+        elif not isinstance(fill, (int, float)):
+            return
+        elif strategy == "mean":
+            found = replace(found, mean=float(fill))
+        else:
+            found = replace(found, quantiles=((1, 2, float(fill)),))
+        hints.state(column, thing, "statistics_", found)
 
 
 def gap_mark(thing: Thing, place: str) -> Cell:
