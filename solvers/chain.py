@@ -5,7 +5,6 @@ Engines are imported one at a time, when it is their turn (`solvers.engines.ENGI
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from solvers.engines.estimates import Estimate
 
 NOTHING = "no answer within the limits"
-BEHIND = 0.5  # of the time left for an engine behind an answer: proofs and further questions need the rest
-BAGS = 0.5  # of the time for engines that use bags whole, before those over unordered rows
 OF_WORLDS = (Attain, Enumerate, Joint, MostLikely, Sample)  # of single worlds, or of how they share out
 A = TypeVar("A", bound=Answer)
 
@@ -86,14 +83,15 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
     """Return the answer of the cheapest engine that accepts the question, and what others add to it.
 
     What an engine leaves open (`left_open`) the next ones are asked: where there is no answer yet in any case, for
-    better bounds while time is left, of which each gets a part (`BEHIND`). Whoever is asked first may use up the time,
-    so that no answer is worse for those behind it; only the search for a first world leaves them a part
-    (`solvers.programs.bounded_answers`). The best bounds of all are the answer, under the name of the engine that gave
-    the first; refusals, engines that gave up within the limits and those that added something, or failed behind an
-    answer, stay in `Answer.trail`. Raises `Unsupported` with every reason when all refuse, `Inconclusive` when some of
-    them met a limit, `EngineError` where one fails before there is an answer. Of a loosened release the answer is what
-    that of the engines proves (`solvers.questions.relaxed`). Where bags are known, engines that use them whole get a
-    part of the time (`BAGS`); what they do not settle the others are asked as ever, and what these prove is joined.
+    better bounds while time is left, of which each gets a part ("behind an answer" of `STAGES`). Whoever is asked
+    first may use up the time, so that no answer is worse for those behind it; only the search for a first world leaves
+    them a part (`solvers.programs.bounded_answers`). The best bounds of all are the answer, under the name of the
+    engine that gave the first; refusals, engines that gave up within the limits and those that added something, or
+    failed behind an answer, stay in `Answer.trail`. Raises `Unsupported` with every reason when all refuse,
+    `Inconclusive` when some of them met a limit, `EngineError` where one fails before there is an answer. Of a loosened
+    release the answer is what that of the engines proves (`solvers.questions.relaxed`). Where bags are known, engines
+    that use them whole get a part of the time ("bags"); what they do not settle the others are asked as ever, and what
+    these prove is joined.
     """
     limits = limits or Limits()
     begun = time.perf_counter()
@@ -102,7 +100,7 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
         found = loosened(release, query, asked.answer(), unused(release, query))
         return finished(release, asked, query, found, begun, limits)
     whole = (e for e in engines_for(release, query) if e.uses_bags)
-    asked = in_turn(release, query, part_of(limits, BAGS), whole)
+    asked = in_turn(release, query, limits.stage("bags"), whole)
     found = loosened(release, query, asked.answer(), release.loosened)
     rest = query if found is None else left_to_others(query, found)
     if rest is not None:
@@ -160,7 +158,7 @@ def in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[En
             trail.append(f"{engine.name}: {reason}")
             continue
         try:
-            some = limits if best is None or best.status == "unknown" else part_of(limits)
+            some = limits if best is None or best.status == "unknown" else limits.stage("behind an answer")
             found = replace(engine.answer(release, rest, some), engine=engine.name)
         except (Unsupported, Inconclusive) as error:
             limited = limited or isinstance(error, Inconclusive | TooLarge)
@@ -195,11 +193,6 @@ def no_worse(release: Release, query: Query, found: Answer) -> Answer:
     return sharpened(release, query.selections, found)
 
 
-def part_of(limits: Limits, part: float = BEHIND) -> Limits:
-    """Return the limits of an engine that is not to use up the time."""
-    return limits if math.isinf(limits.left()) else limits.share(part)
-
-
 def loosened(release: Release, query: Query, found: Answer | None, unstated: tuple[str, ...]) -> Answer | None:
     """Return an answer for what it proves where something is not used; None stays None."""
     return loosen(release, query, found, unstated) if found is not None and unstated else found
@@ -208,7 +201,7 @@ def loosened(release: Release, query: Query, found: Answer | None, unstated: tup
 def finished(
     release: Release, asked: Asked, query: Query, found: Answer | None, begun: float, limits: Limits
 ) -> Answer:
-    """Return an answer with its seconds, and where there is no world with the statements that clash.
+    """Return an answer with its seconds, what the clock cut, and where there is no world the statements that clash.
 
     Raises `Unsupported` or `Inconclusive` where there is no answer; see `answer`.
     """
@@ -220,7 +213,8 @@ def finished(
         from solvers.likelihood.explain import known_conflict
 
         found = replace(found, conflict=known_conflict(release, limits))
-    return replace(found, seconds=time.perf_counter() - begun)
+    cut = () if found.status in {"exact", "unsat"} else limits.cut_short()
+    return replace(found, seconds=time.perf_counter() - begun, trail=(*found.trail, *cut))
 
 
 def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = None) -> A:

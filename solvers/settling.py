@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.chain import answer, part_of
+from solvers.chain import answer
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import cells_blocks
@@ -16,8 +16,6 @@ from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release, Settled
 
 NOT_USED = "its leaf values are not used"  # and why, behind the name of a model
-PREFIX = 0.2  # of the time for one try of which trees agree
-SETTLING = 0.8  # of the time for leaf values, before what they prove is asked about
 
 
 @dataclass(slots=True)
@@ -42,7 +40,7 @@ def strengthened(release: Release, limits: Limits | None = None) -> Release:
     known = release.derived.part(KnownSettled)
     if known.release is None or (known.release.boosted and limits.left() > 2 * known.seconds):
         known.seconds = limits.left()
-        known.release = settle_all(release, part_of(limits, SETTLING))
+        known.release = settle_all(release, limits.stage("leaf values"))
     return known.release
 
 
@@ -85,7 +83,7 @@ def agreeing(release: Release, number: int, limits: Limits) -> int:
         model = part.boosted[number]
         one = replace(part, boosted=(replace(model, trees=model.trees[:middle]),))
         try:
-            found = answer(one, Settle(0), limits.share(PREFIX))
+            found = answer(one, Settle(0), limits.stage("agreeing trees"))
         except (Unsupported, Inconclusive):
             break
         agrees = isinstance(found, SettledAnswer) and not found.failed and found.boxes is not None

@@ -6,6 +6,7 @@ import copy
 import ctypes.util
 import json
 import math
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from boosted_cases import true_points
 
 import recon
+import solvers.foundation.limits as limits_module
 from encoders.encode.encoder import encode
 from encoders.kinds.open_trees import is_open
 from encoders.models.models import Boosting
@@ -66,12 +68,14 @@ def test_the_truth_is_inside_and_changed_rows_are_not(file):
         assert parts_used(found, other).max() > 1e3
 
 
-def test_figures_give_back_every_row():
+def test_figures_give_back_every_row(monkeypatch):
+    """The same on a machine that is a thousand times slower: without a time limit work alone ends a stage."""
+    monkeypatch.setattr(limits_module.time, "monotonic", lambda: 1000 * time.perf_counter())
     frame, found = rows(), release("xgb_long.ubj")
     proved = strengthened(found.statements, Limits())
     last = proved.blocks[-1]
     assert isinstance(last, Partition)
-    assert proved.settled.surplus > 500
+    assert proved.settled.surplus == 1086
     assert proved.settled.worst <= 1
     assert (last.low == last.high).all()
     assert int(last.low.sum()) == len(frame)

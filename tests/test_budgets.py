@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 import pickle
 import queue
@@ -17,7 +18,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,16 +29,19 @@ import recon
 from recon.cli.app import app
 from solvers.cells.components import known_presolve
 from solvers.cells.system import system_of
+from solvers.chain import answer
 from solvers.foundation.errors import Inconclusive, TooLarge
-from solvers.foundation.limits import GRACE, Limits
+from solvers.foundation.limits import GRACE, STAGES, Limits
 from solvers.histograms import decision_diagram as layers
 from solvers.histograms.decision_diagram import layers_of
 from solvers.histograms.elimination import Candidates, elimination_order
 from solvers.native import threads
+from solvers.questions.query import Count
 
 GOLDEN = Path(__file__).parent / "golden"
 KINDS = ("ada", "bag", "boosting", "forest", "extra", "noisy")
 SETS = ("breast_cancer", "wine", "digits", "compas14", "adult19")
+ROOT = Path(__file__).parents[1]
 BEYOND = 5.0  # seconds of CPU beyond the budget and the imports
 EVERYTHING = """
 import recon.cli.app
@@ -402,6 +406,44 @@ def test_a_solver_that_outstays_its_time_is_left(monkeypatch):
     assert threads.left_behind()
     stopped.set()
     assert threads.run_in_thread(lambda: 3, threading.Event(), None, 60.0) == 3
+
+
+def test_without_a_time_limit_work_alone_ends_a_stage():
+    limits = Limits()
+    stage = limits.stage("profile")
+    assert not stage.clocked
+    assert stage.left() == STAGES["profile"].cap == 5.0
+    stage.charge(4.0)
+    assert limits.stage("hard claim").left() == math.inf
+    assert stage.stage("hard claim").left() == 1.0  # its floor, and a part of what is left of the stage around it
+    assert stage.share(0.5).left() == 0.5
+    assert stage.lasting(0.25).left() == 0.25
+    stage.charge(2.0)
+    assert stage.expired()
+    assert limits.cut_short() == ()  # work ended it, as it does everywhere
+    assert not limits.expired()
+
+
+def test_the_answer_names_the_stage_that_the_clock_cut():
+    limits = Limits(seconds=1e-3, end=math.inf)
+    stage = limits.stage("graphs")
+    time.sleep(2e-3)
+    assert stage.late()
+    assert limits.late()
+    assert limits.stage("passes").late()  # it was never begun: the whole was up
+    assert limits.cut_short() == ("the clock (--time) cut short: graphs",)
+    release = recon.load(ROOT / "tests" / "golden" / "bags_open.json").statements
+    found = answer(release, Count("ordered"), replace(Limits(), meter=limits.meter))
+    assert found.status == "bounds"
+    assert found.trail[-1:] == limits.cut_short()
+
+
+def test_stages_are_one_table_and_each_is_some_module_s():
+    used = set()
+    for path in sorted(p for room in ("recon", "solvers") for p in (ROOT / room).rglob("*.py")):
+        if path.name != "limits.py":
+            used |= {name for name in STAGES if f'"{name}"' in path.read_text(encoding="utf-8")}
+    assert used == set(STAGES)
 
 
 def test_no_share_of_the_time_lasts_beyond_the_whole():

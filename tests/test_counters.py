@@ -8,7 +8,7 @@ import random
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from solvers.engines.d4 import D4Engine
 from solvers.engines.estimates import estimates
 from solvers.engines.ganak import GanakEngine
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import STAGES, Limits
 from solvers.questions.query import Count
 from solvers.statements.boxes import Attribute, Box, Domain, Region
 from solvers.statements.release import Release, Rows, Statement
@@ -101,7 +101,7 @@ def counted(engine, pairs):
 @pytest.fixture(autouse=True)
 def no_hurry(monkeypatch):
     """Let a counter have ten minutes where other engines would come after it."""
-    monkeypatch.setattr("solvers.clauses.model_counters.CHAIN_SECONDS", 600.0)
+    monkeypatch.setitem(STAGES, "counter in the chain", replace(STAGES["counter in the chain"], cap=600.0))
 
 
 # ---------------------------------------------------------------- formulas

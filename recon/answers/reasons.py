@@ -21,6 +21,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         "a continuous attribute has no resolution, so worlds are not countable",
     ),
     (r"too many values to cut at each", "an attribute that is summed has too many values to tell them all apart"),
+    (r"(the clock \(--time\) cut short: [^;]+)", "{}"),
     (r"the time was up|time ran out|out of time|found in time|settled in time", TIME),
     (
         r"a component of ([\d,]+) cells and ([\d,]+) statements",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, isinf
 from typing import Literal, cast
 
 import numpy as np
@@ -35,7 +34,6 @@ NAMES = ("mia", "label-only", "aloa")
 KINDS: tuple[Kind, ...] = ("random", "statistical", "noise")
 SHADOW_ROWS = 5_000  # that shadow models are trained on at most
 ASKED = 2_000  # rows of each side that are asked about, unless told otherwise
-CERTIFYING = 60.0  # seconds at most where no time is given; else half of it
 Rows = Literal["all", "balanced", "once"]
 ALWAYS = "always in"
 
@@ -304,8 +302,7 @@ def proof(found: Population, asked: Ints, limits: Limits, confidence: float) -> 
     limits.report("rows are certified")
     try:
         limits.check("rows were certified")
-        most = CERTIFYING if isinf(limits.left()) else inf
-        return certified(found, asked, limits.share(0.5, most), confidence), ""
+        return certified(found, asked, limits.stage("certified members"), confidence), ""
     except (Inconclusive, Unsupported) as error:
         return None, str(error)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -39,16 +38,13 @@ from solvers.foundation.exact import log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
 
-POSTERIOR = 10.0  # seconds, of counts that fit no dataset: they can lie where it takes minutes
-POSITIONS = 120.0  # seconds for what follows by position, where no limit is given
-PART = 0.7  # of the time that is given: of a forest on floats there is little else to say
 SMALL_GROUP = 10  # published groups below this size are pointed out (the usual minimum cell count)
 
 
 def emptiness(release: EncodedRelease, found: EmptyConfidenceSet, limits: Limits) -> Emptiness:
     """Return what can be said where no dataset fits at the release's confidence: a proof, and the posterior."""
     proof = contradiction_certificate(release, limits)
-    return Emptiness(release, found, proof, known_posterior(release, limits.lasting(min(POSTERIOR, limits.left()))))
+    return Emptiness(release, found, proof, known_posterior(release, limits.stage("posterior")))
 
 
 def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection, ...]:
@@ -89,7 +85,7 @@ def by_position(release: EncodedRelease, limits: Limits) -> PlacedRows | None:
     """
     if unlocated(release):
         return None
-    some = limits.lasting(POSITIONS) if math.isinf(limits.left()) else limits.share(PART)
+    some = limits.stage("rows by position")
     try:
         return placed(release, limits=some)
     except (Inconclusive, Unsupported):

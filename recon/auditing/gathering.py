@@ -46,7 +46,6 @@ from solvers.foundation.limits import Limits
 from solvers.questions.answers import CountAnswer
 
 LARGE = 1.0  # seconds: where the measures take longer, the questions behind them are spread at once
-COUNTING = 5.0  # seconds, of worlds over attributes of any numbers where positions are known
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +83,7 @@ def gathered(release: EncodedRelease, beside: Beside, limits: Limits) -> Finding
     release = settled_release(release, limits)
     rows = by_position(release, limits)
     # Single values are told apart by position there; to count worlds of any numbers has nothing to add.
-    some = limits if rows is None or not release.domain.continuous else limits.lasting(min(COUNTING, limits.left()))
+    some = limits if rows is None or not release.domain.continuous else limits.stage("worlds beside positions")
     try:
         first = measure(release, beside.convention, some)
     except EmptyConfidenceSet as error:

@@ -14,7 +14,6 @@ from solvers.foundation.limits import Limits
 if TYPE_CHECKING:
     from recon.bounds.bound_answer import BoundAnswer
 
-SECONDS = 5.0  # to ask the same of the domain alone
 Ask = Callable[[EncodedRelease, Condition, "tuple[str, ...] | None", "str | None", Limits], "BoundAnswer"]
 
 
@@ -23,14 +22,14 @@ def informative(
 ) -> bool | None:
     """Return whether bounds say more than the same question asked of the domain and the number of rows alone.
 
-    None where that was not found out: of correlations that are bounded at all, and within `SECONDS`.
+    None where that was not found out: of correlations that are bounded at all, and within the stage "domain alone".
     """
     if found.min is None or found.max is None:
         return True
     if len(names) == 2:
         return False if (found.min, found.max) == (-1.0, 1.0) else None
     try:
-        known = ask(rows_alone(release), where, names or None, "ordered", Limits(SECONDS))
+        known = ask(rows_alone(release), where, names or None, "ordered", Limits().stage("domain alone"))
     except (Inconclusive, Unsupported, ContradictionError):
         return None
     if known.min is None or known.max is None:

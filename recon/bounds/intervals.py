@@ -33,7 +33,6 @@ from solvers.questions.query import Decide, Extreme
 from solvers.statements.release import UNBOUNDED
 
 MAX_CELLS = 10_000  # that are asked about
-SECONDS = 30.0  # for all of them together, where no limit is given
 
 
 @dataclass(frozen=True)
@@ -91,12 +90,12 @@ def interval_cells(release: EncodedRelease, limits: Limits) -> IntervalCells:
     """Return every suppressed or interval cell of a release's exact tables, and counts that the rows leave open.
 
     Tight in one batch where histograms are counted; else sharpened cell by cell while there is time (all together no
-    longer than SECONDS where no limit is given), proved outer bounds from there on. Noisy counts are not among them:
+    longer than 30 s of work), proved outer bounds from there on. Noisy counts are not among them:
     their intervals are of the noise.
     """
     if release.rows.high is None:
         return IntervalCells()
-    limits = limits.lasting(min(limits.left(), SECONDS))
+    limits = limits.stage("interval cells")
     found = table_cells(release)
     kept = found[:MAX_CELLS]
     conditions = [figure.condition for _, figure in kept]
@@ -144,7 +143,7 @@ def ranges(release: EncodedRelease, conditions: Sequence[Condition], limits: Lim
         return out
     todo = [i for i, (_, _, tight) in enumerate(out) if not tight]
     for at, i in enumerate(todo):
-        one = limits.lasting(limits.left() / (len(todo) - at))
+        one = limits.stage("interval cell", parts=len(todo) - at)
         if limits.expired():
             break
         limits.report(f"suppressed and interval cells: {at} of {len(todo)}")
@@ -162,7 +161,7 @@ def sharper(
     low, high, tight = known[0], known[1], True
     for greatest, coefs in enumerate(sums):
         try:
-            share = limits if greatest else limits.lasting(limits.left() / 2)
+            share = limits if greatest else limits.stage("lesser end")
             found = ask(release.statements, Extreme(coefs, bool(greatest)), ExtremeAnswer, share)
         except (Inconclusive, Unsupported):
             tight = False

@@ -42,6 +42,17 @@ def known_learner(text: str) -> str:
     return text
 
 
+def known_seconds(text: str | float) -> float | None:
+    """Return the seconds of a time limit, None for "none"; wrong usage for what is no number from 0 on."""
+    try:
+        found = math.inf if str(text).strip().lower() == "none" else float(text)
+    except ValueError:
+        found = math.nan
+    if not found >= 0:
+        raise typer.BadParameter(f"--time is a number of seconds, or none, not {text!r}")
+    return None if math.isinf(found) else found
+
+
 def known_size(text: str) -> str:
     """Return the size; wrong usage when it is none."""
     try:
@@ -131,6 +142,7 @@ def written_as(*known: str, json: bool = True) -> Callable[[typer.Context, str |
 
 
 TABLES = (".csv", ".parquet", ".json")
+BUDGET = 60.0  # seconds of audit, positions and remedy, where no --time is given
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")]
 KnownRows = Annotated[
     int | None, typer.Option("--rows", min=0, help="Number of training rows, where the files do not say it.")
@@ -150,7 +162,12 @@ Independent = Annotated[
 ConventionName = Annotated[
     str | None, typer.Option("--convention", help="assigned, ordered or multiset.", callback=known_convention)
 ]
-Seconds = Annotated[float | None, typer.Option("--time", min=0, help="Stop after so many seconds with bounds.")]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        "--time", parser=known_seconds, metavar="SECONDS", help="Stop after so many seconds with bounds; none: never."
+    ),
+]
 Memory = Annotated[
     str, typer.Option("--memory", help="Stop at so much memory with bounds, e.g. 512M, 2G.", callback=known_size)
 ]

@@ -22,7 +22,8 @@ def opened(path: str) -> Iterator[tuple[IO[bytes], int]]:
     """Yield a regular file to read from, and its size; `ReleaseError` naming it where it is none, or cannot be read.
 
     The file is opened without waiting (a pipe would wait for its writer) and looked at after that, so that nothing
-    can take its place in between. A link to a regular file is one. This is the one place that decides about folders.
+    can take its place in between; where it is written to in the meantime, what was read is refused. A link to a regular
+    file is one. This is the one place that decides about folders.
     """
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -38,6 +39,9 @@ def opened(path: str) -> Iterator[tuple[IO[bytes], int]]:
                 file=path,
             )
         yield file, found.st_size
+        now = os.fstat(handle)
+        if (now.st_size, now.st_mtime_ns) != (found.st_size, found.st_mtime_ns):
+            raise ReleaseError("was written to while it was read: run it again when that is done", file=path)
 
 
 def read_whole(path: str) -> bytes:

@@ -1,11 +1,13 @@
-"""Tables as files, read within the running budget: text line by line, Parquet tried first in a process of its own."""
+"""Tables as files, read within the running budget: text line by line, Parquet wholly in a process of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import gzip
 import io
+import os
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ CELL = 74  # bytes of a cell's text beside its letters, its place in the line an
 SHORT = 24  # of a text of one letter, which Python has once
 BATCH = 10_000  # rows
 OBJECT = 60  # bytes of a text as pandas holds it, beside its letters
-BOUND_CHILD = "recon.files.tables:measured"
+CHILD = "recon.files.tables:unpacked"
 
 
 class Metered(io.RawIOBase):
@@ -73,12 +75,11 @@ def metered(lines: Iterable[list[str]]) -> Iterator[list[str]]:
 def read_parquet(path: str) -> pd.DataFrame:
     """Return a Parquet file as a frame. Raises `ImportError` without pyarrow, `ReleaseError` where it is too large.
 
-    Pages may unpack to anything, and the numbers in the file need not be true: so it is first read batch by batch in
-    a process that may take so much memory and no more (`solvers.native.processes`), which says what the whole table
-    takes.
+    Pages may unpack to anything, and the numbers in the file need not be true: so only a process that may take so much
+    memory and no more (`solvers.native.processes`) opens it. It reads batch by batch, writes what it read as plain
+    columns (Arrow's stream format), and says what the whole table takes; this process reads these columns alone.
     """
-    import pandas as pd
-    import pyarrow  # noqa: F401 - missing, it is named before a process is started
+    import pyarrow.ipc  # missing, it is named before a process is started
 
     from solvers.native.processes import run
 
@@ -87,22 +88,26 @@ def read_parquet(path: str) -> pd.DataFrame:
         budget.bytes(size)
     left = budget.seconds_left()
     limits = Limits(None if left == float("inf") else max(0.0, left), budget.left)
-    try:
-        kind, found = run(BOUND_CHILD, {"path": path, "most": budget.left}, limits)
-    except TooLarge:
-        kind, found = "large", 0
-    except EngineError as error:
-        raise ReleaseError(f"is no table: reading it ended its process ({str(error)[:100]})") from None
-    if kind == "broken":
-        raise ReleaseError(f"is no table: {found}")
-    budget.bytes(budget.left + 1 if kind == "large" else found, "the table")
-    return pd.read_parquet(path, engine="pyarrow")
+    with tempfile.TemporaryDirectory() as folder:
+        plain = os.path.join(folder, "columns")
+        try:
+            kind, found = run(CHILD, {"path": path, "most": budget.left, "to": plain}, limits)
+        except TooLarge:
+            kind, found = "large", 0
+        except EngineError as error:
+            raise ReleaseError(f"is no table: reading it ended its process ({str(error)[:100]})") from None
+        if kind == "broken":
+            raise ReleaseError(f"is no table: {found}")
+        budget.bytes(budget.left + 1 if kind == "large" else found, "the table")
+        with open(plain, "rb") as file:
+            frame: pd.DataFrame = pyarrow.ipc.open_stream(file).read_all().to_pandas()
+    return frame
 
 
-def measured(asked: dict[str, Any]) -> tuple[str, Any]:
+def unpacked(asked: dict[str, Any]) -> tuple[str, Any]:
     """Return ("bytes", what a Parquet file takes as a frame), ("large", 0) beyond `most`, or ("broken", why).
 
-    Called in a process of its own.
+    Its columns are written to the file `to`, plainly. Called in a process of its own.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -111,12 +116,14 @@ def measured(asked: dict[str, Any]) -> tuple[str, Any]:
     total = 0
     try:
         file = pq.ParquetFile(asked["path"], thrift_string_size_limit=100 << 20, thrift_container_size_limit=1 << 20)
-        for batch in file.iter_batches(batch_size=BATCH, use_threads=False):
-            total += 2 * batch.nbytes
-            texts = sum(not pa.types.is_primitive(field.type) for field in batch.schema)
-            total += OBJECT * texts * len(batch)
-            if total > asked["most"]:
-                return "large", 0
+        with pa.OSFile(asked["to"], "wb") as sink, pa.ipc.new_stream(sink, file.schema_arrow) as columns:
+            for batch in file.iter_batches(batch_size=BATCH, use_threads=False):
+                total += 2 * batch.nbytes
+                texts = sum(not pa.types.is_primitive(field.type) for field in batch.schema)
+                total += OBJECT * texts * len(batch)
+                if total > asked["most"]:
+                    return "large", 0
+                columns.write_batch(batch)
     except (MemoryError, pa.ArrowMemoryError):
         return "large", 0
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -124,7 +131,7 @@ def measured(asked: dict[str, Any]) -> tuple[str, Any]:
     return "bytes", total
 
 
-__all__ = ["measured", "metered", "read_parquet", "table_text"]
+__all__ = ["metered", "read_parquet", "table_text", "unpacked"]
 
 
 NUMBERED = {"", "Unnamed: 0", "index", "rownames", "row.names"}  # how row numbers are called where they are

@@ -45,7 +45,6 @@ UNKNOWN = (
 TRIED = "nobody says how the learner breaks ties: of the rules that were tried only ties={} can have chosen the list"
 EITHER = "nobody says how the learner breaks ties: the worlds of both rules that were tried are counted"
 STAYS = "what stays are facts of its thresholds and leaves: --learner midpoints"
-ESTIMATING, SECONDS = 0.5, 20.0  # of the time, for draws where no exact count is made; without a limit, seconds
 DRAWS = 200  # per event
 FLOATS = 2.0**-48  # relative: more than a sum of a few logarithms is off
 
@@ -306,7 +305,7 @@ def estimated(release: EncodedRelease, learner: Learner, limits: Limits, why: st
 
     if not all(isinstance(model, (Tree, RuleList)) for model in release.models):
         raise Unsupported("nothing is estimated of forests: which columns were tried, and on which rows, is not known")
-    part = limits.share(ESTIMATING) if limits.seconds is not None else limits.lasting(SECONDS)
+    part = limits.stage("estimated share")
     found = estimated_share(release, learner, part, draws=DRAWS)
     before, bits, ordered = plain_worlds(release, limits, "assigned" if len(release.models) == 1 else "ordered")
     names = ", ".join(short(model.name) for model in release.models)
@@ -330,7 +329,7 @@ def with_facts_counted(
     from recon.learner_rule.facts import fact_bits, with_facts
 
     with_them = with_facts(release, learner, limits)
-    half = limits.share(0.5) if limits.seconds is not None else limits
+    half = limits.stage("without the rule")
     before, bits, _ = plain_worlds(release, half, "ordered")
     known, columns, unbounded = not release.domain.continuous, list[Part](), (-math.inf, math.inf)
     said = with_them.facts or LearnerFacts(())

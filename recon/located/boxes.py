@@ -26,8 +26,6 @@ from solvers.questions.query import Convention, Selections
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL
 
-PART = 0.5  # of the time left, for the rows by position
-
 
 @dataclass(slots=True)
 class Proved:
@@ -91,7 +89,7 @@ def by_cell(
     release: EncodedRelease, cells: Selections, proved: list[Proved], chosen: Convention, limits: Limits
 ) -> None:
     """Take what no statement tells from a profile, where the engines prove rows in it."""
-    some = limits.share(PART) if np.isfinite(limits.left()) else limits
+    some = limits.stage("profiles placed")
     low = decide(release, cells, chosen, some).low.tolist()
     for one, rows, (box, _) in zip(proved, low, cells.boxes(), strict=True):
         one.take(box, int(rows), size_of(release, box))
@@ -124,7 +122,7 @@ def by_leaf(release: EncodedRelease, cells: Selections, proved: list[Proved]) ->
 def by_row(release: EncodedRelease, cells: Selections, proved: list[Proved], limits: Limits) -> None:
     """Take the narrowest box of a row by its position that holds a profile, or what no statement tells from it."""
     try:
-        answer = located(release, limits.share(PART) if np.isfinite(limits.left()) else limits)
+        answer = located(release, limits.stage("profiles placed"))
     except (Inconclusive, Unsupported):
         return
     allowed = [parts_left(answer, k, len(cuts.inner) + 1) for k, cuts in enumerate(release.cut.cuts)]

@@ -113,7 +113,8 @@ def placed(
     assumed = [f"the least and the greatest value of {name} are known" for name in list(known.given)[:1]]
     if len(known.given) > 1:
         assumed = [f"the least and the greatest value of {len(known.given)} attributes are known"]
-    found = PlacedRows(release, answer, columns, known, assumes=tuple(assumed), complete=answer.complete)
+    cut = () if answer.complete else limits.cut_short()
+    found = PlacedRows(release, answer, columns, known, assumes=tuple(assumed), complete=answer.complete, notes=cut)
     if learner == "midpoints":
         found = with_midpoints(found, limits)
     return found

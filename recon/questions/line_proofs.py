@@ -33,8 +33,6 @@ from solvers.questions.query import Extreme, MostLikely, Selections
 from solvers.statements.boxes import Box
 from solvers.statements.release import World
 
-SECONDS = 20.0  # for these proofs, where no limit is given
-SHARES = 8  # one hard profile takes no more than such a part of the time that is left
 MAX_NUMBERS = 5_000_000  # parts of rows written into one result
 MAX_WORLDS = 100  # kept to look for rows in
 Parts = tuple[tuple[int, ...], ...]
@@ -49,7 +47,7 @@ def line_proofs(
     (20 s where there is no time limit), which `recon verify` then names. Made for at most 1,000 profiles unless
     `wanted`. Cost: as verdicts' proofs, and an extreme of the release per profile that no world found before has.
     """
-    limits = limits.lasting(SECONDS) if limits.seconds is None else limits
+    limits = limits.stage("line proofs") if not limits.clocked else limits
     release = settled_release(release, limits)
     proofs: list[list[Json]] = [[] for _ in range(len(found))]
     if not wanted and len(found) > MAX_CERTIFIED:
@@ -209,7 +207,7 @@ class Worlds:
             coefs = self.sums[i][1]
             if not coefs.any():
                 return None
-            share = self.limits.lasting(max(1.0, self.limits.left() / SHARES))
+            share = self.limits.stage("one line proof")
             return ask(self.release.statements, Extreme(coefs, True), ExtremeAnswer, share).world
         except (EngineError, Inconclusive, Unsupported):
             return None

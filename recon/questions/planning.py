@@ -23,7 +23,7 @@ from solvers.export.interaction import attribute_graph, components
 from solvers.forecast import Presolved, forecast, presolved
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.escaping import shown
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import STAGES, Limits
 from solvers.questions.query import (
     Attain,
     Convention,
@@ -59,6 +59,11 @@ QUESTIONS = {
 }
 WIDEST = 160  # columns of a table, where the terminal is wider
 SOLVED_FIRST = "its leaf values are solved first (leaf_values); questions are then asked with what that proves"
+STAGED = (
+    "share and floor are of --time and of work, the cap is of work alone: work is counted, so that it is the same on",
+    "every machine; a second of it takes about a second. Without --time work alone ends a stage. audit, positions and",
+    "remedy have --time 60, unless it is given (--time none: no limit).",
+)
 NAMED = 12  # attributes of a component named in text
 
 
@@ -145,6 +150,16 @@ class Plan(Displayed):
                 }
                 for name, steps in self.steps.items()
             ],
+            "stages": [
+                {
+                    "stage": name,
+                    "about": s.about,
+                    "share": s.share,
+                    "floor": s.floor,
+                    "cap": s.cap if s.capped else None,
+                }
+                for name, s in STAGES.items()
+            ],
             "assumptions": list(self.release.assumptions),
         }
 
@@ -169,6 +184,17 @@ class Plan(Displayed):
             yield from table_lines(("engine", "refuses", "because"), every)
         yield ""
         yield "the first is asked; those behind it where the ones before give up or leave something open"
+        yield ""
+        yield from table_lines(("stage", "share", "at least", "at most", "of what is left"), stage_lines())
+        yield ""
+        yield from STAGED
+
+
+def stage_lines() -> Iterator[tuple[str, ...]]:
+    """Yield the stages with what each may take: share, floor and cap, in seconds."""
+    for name, stage in STAGES.items():
+        floor, cap = f"{stage.floor:g} s" if stage.floor else "", f"{stage.cap:g} s" if stage.capped else ""
+        yield name, f"{stage.share:.3g}", floor, cap, stage.about
 
 
 def left_lines(left: Presolved) -> Iterator[str]:

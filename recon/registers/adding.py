@@ -6,7 +6,6 @@ Source: Ganta, Kasiviswanathan, Smith, "Composition attacks and auxiliary inform
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,8 +25,6 @@ from recon.registers.wording import dated, sentences
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.release import Rows
-
-ALONE, BEFORE, AFTER = 0.2, 0.35, 0.9  # of the time left when each is measured
 
 
 @dataclass(frozen=True)
@@ -101,13 +98,13 @@ def adds(
     earlier = len(whole.models) - len(new.models)
     parts = part_of(released, slice(None, earlier)), part_of(released, slice(earlier, None))
     limits.report("the new release is measured alone")
-    alone = left_by(parts[1], shared(limits, ALONE))
+    alone = left_by(parts[1], limits.stage("released alone"))
     limits.report("the earlier releases are measured together")
-    before = left_by(parts[0], shared(limits, BEFORE))
+    before = left_by(parts[0], limits.stage("earlier releases"))
     limits.report("all releases are measured together")
     given = after if after is not None and after.status != "unsat" else None
     measured = settled_release(released, limits) if given is None else plain
-    found = left_by(measured, shared(limits, AFTER), given)
+    found = left_by(measured, limits.stage("all releases"), given)
     if not whole.noisy:  # joint intervals of noise are wider than those of a part: then nothing follows
         alone, before, found = tied(alone, before, found)
     single = Differences()
@@ -211,11 +208,6 @@ def part_of(whole: EncodedRelease, part: slice) -> EncodedRelease:
     return found if whole.known is None else with_known_rows(found, whole.known)
 
 
-def shared(limits: Limits, part: float) -> Limits:
-    """Return a part of the time that is left; the limits themselves where there is no end."""
-    return limits if math.isinf(limits.left()) else limits.share(part)
-
-
 def alone_in_it(
     new: EncodedRelease, register: Register, left_out: tuple[Entry, ...], limits: Limits, after: Measures | None
 ) -> Added:
@@ -245,12 +237,12 @@ def of_other_rows(
 ) -> Added:  # fmt: skip
     """Return that the files are not about the same rows: no number of rows fits all of them."""
     known, level = besides(register, new), new.statements.confidence or CONFIDENCE
-    alone = left_by(settled_release(new, limits), shared(limits, ALONE))
+    alone = left_by(settled_release(new, limits), limits.stage("released alone"))
     try:
         paths = [register.path(one) for one in known]
         given = domain if domain is not None else register.domain
         earlier = load(*paths, domain=given, confidence=level, memory=limits.memory, limits=limits)
-        before = left_by(settled_release(earlier, limits), shared(limits, AFTER))
+        before = left_by(settled_release(earlier, limits), limits.stage("all releases"))
     except ContradictionError as other:
         before = Left("unsat", note="the earlier releases are of different numbers of rows", conflict=other.conflict)
     names = {register.path(one): one.file for one in known} | {file: os.path.basename(file) for file in new.files}

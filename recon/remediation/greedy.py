@@ -34,7 +34,6 @@ from solvers.foundation.errors import Inconclusive
 from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 
-PART = 0.2  # of the time left, for one joint measure
 Places = tuple[tuple[int, ...], ...]  # per tree the nodes that are leaves
 
 
@@ -101,7 +100,7 @@ def extended(
             limits.check("merges of all trees were measured together")
             now = after_merges(groups, places, order[:m])
             found = change(now) if any(now) else release
-            facts = figures_of(found, limits.share(PART), demands)
+            facts = figures_of(found, limits.stage("figures of a merge"), demands)
             tried[m] = (found, facts, together(outcomes(facts, demands)))
         return tried[m]
 

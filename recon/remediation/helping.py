@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 SMALLEST = (5, 10, 11, 20)  # usual minimum cell sizes
 MULTIPLES = (5, 10)
 BUDGETS = (10.0, 1.0, 0.1)
-BETWEEN = 3.0  # seconds for counts that are intervals: bounds come at once, exact figures rarely
 DEPTHS = 3  # depths that are tried below the model's own
-SECONDS = 60.0  # for all of them, where no limit is given
 SLOW = 2.0  # seconds: where measuring a forest once takes longer, only what changes its trees together is tried
 Line = dict[str, Any]
 Made = tuple[EncodedRelease, str]  # the release under a remedy, and what to note
@@ -89,10 +87,10 @@ def remedies(
     outright; `confidence`: of noisy counts; `seed`: of the noise that is drawn. All together take the time of the
     limits (a minute where they have none), each its share of what is left; a remedy that fails says why.
     """
-    limits, asked = limits.limited(SECONDS), Asked(policy, data, label, tuple(stored), confidence)
+    limits, asked = limits.limited(), Asked(policy, data, label, tuple(stored), confidence)
     release = as_released(release)
     here = Remedy("as published", "as published", None, lambda _: (release, ""))
-    published, facts = tried(here, asked, limits.share(0.3))
+    published, facts = tried(here, asked, limits.stage("as published"))
     lines = [published]
     every = list(possible(release, asked, seed))
     slow = isinstance(release.models[0], Forest) and published["seconds"] > SLOW
@@ -102,7 +100,7 @@ def remedies(
             why = f"not tried: to measure this forest once takes {lines[0]['seconds']:.0f} s"
             lines.append(blank(one) | {"status": "not tried", "note": why})
             continue
-        lines.append(tried(one, asked, limits.share(min(0.5, 2 / (len(every) - i + 1))), facts)[0])
+        lines.append(tried(one, asked, limits.stage("one remedy", parts=max(2.0, (len(every) - i + 1) / 2)), facts)[0])
     lines += stripped(published, facts, asked)
     return [*lines, *boosted(release, limits)]
 
@@ -189,7 +187,7 @@ def tried(
     try:
         found, note = remedy.make(limits)
         between = remedy.kind in {"rounded counts", "noise"}
-        some = limits.share(1.0, BETWEEN) if between else limits
+        some = limits.stage("counts that are intervals") if between else limits
         demands = Demands() if asked.policy is None else demands_of(asked.policy)
         facts = figures_of(found, some, demands, placed=remedy.kind in {"as published", "merge", "depth"})
         facts |= interval_facts(found, limits) if between else {}
@@ -282,7 +280,7 @@ def boosted(release: EncodedRelease, limits: Limits) -> list[Line]:
         begun = time.monotonic()
         try:
             limits.check("boosted models were published otherwise")
-            seconds = min(60.0, limits.left() / (len(every) - i))
+            seconds = limits.stage("one boosted remedy", parts=len(every) - i).left()
             _, _, _, most, known, labels, status, took = remedied(release, one, limits, seconds)
             line |= {"pinned": [known, most], "class_disclosed_rows": [labels, most], "status": status, "seconds": took}
             line["note"] = "what leaf values prove; rows per leaf are still published"

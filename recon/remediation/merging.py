@@ -31,8 +31,6 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 
-SECONDS = 120.0  # where no limit is given
-PART = 0.2  # of the time, for the figures before
 TRIES = 50  # prunings that are looked at where rounding decides
 
 
@@ -45,10 +43,10 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     violates the policy, naming the rule; `Inconclusive` where the limits leave it open. Cost: see
     `recon.remediation.search.prunings`; of forests also some joint measures.
     """
-    limits = (limits or Limits()).limited(SECONDS)
+    limits = (limits or Limits()).limited()
     release, demands = as_released(release), demands_of(policy)
     model = mergeable(release)
-    before = figures_of(release, limits.share(PART), demands)
+    before = figures_of(release, limits.stage("figures of a merge"), demands)
     if isinstance(model, Forest):
         return merged_forest(release, model, demands, before, limits)
     groups = groups_of(model, release.domain, limits, demands.sized)

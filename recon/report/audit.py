@@ -26,8 +26,6 @@ from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.parallel.opening import kept_open
 
-AUDITED = 0.6  # of the time, where remedies are worked out as well
-
 
 def audit(
     release: Released,
@@ -68,7 +66,7 @@ def audit(
     chosen = policy if policy is None or isinstance(policy, Policy) else read_policy(os.fspath(policy))
     beside = Beside(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies, seed,
                     learner, {} if chosen is None else chosen.values)  # fmt: skip
-    parts = limits.share(AUDITED) if remedies and limits.seconds else limits
+    parts = limits.stage("audit before remedies") if remedies else limits
     earlier = register if register is None or isinstance(register, Register) else Register.read(os.fspath(register))
     with kept_open():
         whole = release if earlier is None else together(release, earlier, domain, limits)

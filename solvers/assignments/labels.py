@@ -33,7 +33,6 @@ from solvers.statements.row_problem import RowProblem
 
 SETTLED = 1e-3  # how near to 1 the unknown of a label comes at a point inside where it can be nothing else
 MOVED = 1e-5  # by how much a row must leave its label to count as one that may
-SHARE, SECONDS = 0.5, 60.0  # of the time left, and at most, for one step
 LARGE = 200_000  # entries of a program that is solved only where it may pay
 PAYS = 0.4  # equations per unknown bit below which nothing was ever settled (0.5 is where all is, for two labels)
 ROUNDS = 30  # rows that turn out to be open are left out so often
@@ -87,7 +86,7 @@ def label_steps(problem: RowProblem, domains: Domains, limits: Limits) -> Iterat
     search = LabelSearch(problem, known, left, open_rows)
     if search.worthwhile():
         with suppress(Inconclusive):
-            yield from search.steps(limits.share(SHARE, SECONDS))
+            yield from search.steps(limits.stage("labels"))
 
 
 def totals(problem: RowProblem) -> Totals | None:

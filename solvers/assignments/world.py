@@ -25,7 +25,6 @@ from solvers.statements.boxes import Boxes, spans
 from solvers.statements.release import ANY_LABEL, Choice, Release
 from solvers.statements.row_problem import RowProblem
 
-DIVE, SECONDS = 0.25, 6.0  # of the time left, and at most, for the depth-first search
 TRIES = 20_000  # boxes that the search for a row outside all impossible ones may look at
 Allowed = list[Ints]  # per attribute the parts that a row may have
 
@@ -83,7 +82,7 @@ def dived(state: Assigned, limits: Limits, seed: int) -> Ints | None:
     """Return (rows, trees) values that a depth-first search of some seconds finds, None for none."""
     from solvers.assignments.world_dive import Dive
 
-    own = limits.share(DIVE, SECONDS)
+    own = limits.stage("depth-first search")
     own.report("one world: depth-first search")
     return Dive(state.domains, state.complete, own, seed).run()
 

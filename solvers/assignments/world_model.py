@@ -26,7 +26,6 @@ from solvers.statements.bags import UNPUBLISHED
 from solvers.statements.boxes import Box, spans
 
 BYTES = 1_000  # that an entry of a constraint costs CP-SAT with two workers, measured
-WORKERS = 2
 PHASE = "a model of the open rows was built"
 
 
@@ -233,7 +232,7 @@ def solved(
     if not written.feasible:
         return None, True
     limits.report(f"one world: {len(written.variable):,} leaves of rows are open")
-    status, solver = run(written.model, limits, workers=WORKERS, random_seed=seed)
+    status, solver = run(written.model, limits, random_seed=seed)
     refuse(written.model, status)
     if status not in FOUND:
         return None, bool(status == cp_model.INFEASIBLE)

@@ -21,8 +21,6 @@ from solvers.kernel.facts import Facts
 from solvers.kernel.leaf_values.blocks import say_more
 from solvers.statements.release import Release, Settled
 
-WHOLE = 0.5  # of the time left, for proofs that rest on all that leaf values say
-
 
 def chain(release: Release) -> list[Settled]:
     """Return how a release was strengthened, the first model first; [] where it was not."""
@@ -55,7 +53,7 @@ def rooted(
         needed = set[int]().union(*(steps for steps in behind.values() if steps is not None))
         local = [claim for claim in wanted if behind[claim] is not None]
         if len(local) < len(wanted):  # such proofs name what all the steps leave: these may then serve all claims
-            part = limits.share(WHOLE)
+            part = limits.stage("proofs by leaf values")
             try:
                 whole = Traced(facts, last.model, last.steps, part)
                 steps = Walk(whole).back(whole.behind_all())

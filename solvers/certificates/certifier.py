@@ -19,7 +19,7 @@ from solvers.certificates.by_leaf_values import chain, rooted
 from solvers.certificates.search import Base, Search
 from solvers.certificates.trimming import places_left, trimmed
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
-from solvers.foundation.limits import SECONDS, Limits
+from solvers.foundation.limits import STAGES, Limits
 from solvers.kernel.cells import cuts_of, live_cells, start_of
 from solvers.kernel.checker import Verifier, negated, outside, possible_rows
 from solvers.kernel.claims import (
@@ -45,13 +45,9 @@ from solvers.questions.answers import BoxMultipliers, Side
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import Release
 
-HALF = 0.5  # of the time that is left, for propagation that the answers left undone
-SHARES = 8  # one hard claim takes no more than such a part of the time that is left
-RESERVED = 0.1  # of a time limit, on top of it, for proofs by regions where the answers left no time for any
 MAX_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
 MAX_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
 FEW = 20  # positions of which the removals that they do not rest on are always left out
-TRIMMING = 15.0  # seconds at most for leaving removals out; beyond, all of them are given
 MAX_TRIMMED = 5_000  # removals of which those that positions do not rest on are left out; mostly all are needed
 MAX_COUNTED = 5_000  # statements of a rule list tried one by one
 
@@ -129,7 +125,7 @@ class Certifier:
         """
         if not self.release.bags and self.release.derived.part(Remembered).assigned is None:
             return None
-        found = assigned(self.release, self.limits.share(HALF))
+        found = assigned(self.release, self.limits.stage("removals"))
         return None if found is None else Removals(found.steps)
 
     def located(self, rows: Sequence[int] | None = None) -> Located | None:
@@ -164,7 +160,7 @@ class Certifier:
         if len(whole.steps) > MAX_TRIMMED and any(isinstance(c, Located) and len(c.rows) > FEW for c in claims):
             return whole
         try:
-            return trimmed(self.verifier.settled(whole), whole, claims, self.limits.share(1 / SHARES, TRIMMING))
+            return trimmed(self.verifier.settled(whole), whole, claims, self.limits.stage("trimming"))
         except CertificateError:
             return whole
 
@@ -191,7 +187,7 @@ class Certifier:
         if self.late and isinstance(claim, AtMost | AtLeast):
             return
         if self.base is not None:
-            share = self.limits.lasting(max(1.0, self.limits.left() / SHARES))
+            share = self.limits.stage("hard claim")
             for branching in (False, True):
                 if (found := Search(self.base, claim, share).proof(branching)) is not None:
                     yield found
@@ -238,7 +234,7 @@ class Certifier:
         """Return what column generation proves of a box that nobody asked about; None where that fails in time."""
         from solvers.columns.master import Master
 
-        share = self.limits.lasting(self.limits.left() / SHARES)
+        share = self.limits.stage("claim by columns")
         try:
             master = Master.of(self.release, share)
             if master.refutes(share) is not None:
@@ -257,7 +253,7 @@ class Certifier:
         if clauses_needed(opposite, raw=False) > MAX_CLAUSES or importlib.util.find_spec("pysat") is None:
             return None
         try:
-            share = self.limits.lasting(max(1.0, self.limits.left() / SHARES))
+            share = self.limits.stage("hard claim")
             lowered = lower(opposite, share, raw=False, sorted_rows=True)
             found = satisfy(lowered, share, proof=True)
         except (Unsupported, Inconclusive, EngineError):
@@ -272,8 +268,8 @@ def allowed(limits: Limits | None) -> tuple[Limits, bool]:
     """
     limits = limits or Limits()
     if limits.seconds is None:
-        return limits.lasting(SECONDS), False
-    reserved = RESERVED * limits.seconds
+        return limits.limited(), False
+    reserved = STAGES["late certificates"].share * limits.seconds
     return (limits.lasting(reserved), True) if limits.left() < reserved else (limits, False)
 
 

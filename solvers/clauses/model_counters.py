@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from solvers.clauses.lowering import Lowered
 
 MAX_BITS = 400  # rows × bits of a row; measured: 176 bits take 6 s, 330 of one tree of depth 3 more than 20 s
-CHAIN_SECONDS, CHAIN_SHARE = 10.0, 0.25  # at most so long, and so much of the time left, where engines come after it
 SLACK = 2.0**-46  # relative error of a log2 in floating point, generously
 HEXADECIMAL = re.compile(r"0x[0-9a-f]+")
 
@@ -105,7 +104,7 @@ class ModelCounter(Engine):
         reason = self.refuses(release, query)
         if reason is not None:
             raise Unsupported(reason)
-        value = self.estimate(release, limits.share(CHAIN_SHARE, CHAIN_SECONDS))
+        value = self.estimate(release, limits.stage("counter in the chain"))
         if value == 0:
             raise Inconclusive("no world was counted, which is no proof that there is none")
         shown = f"{self.name}: 2^{math.log2(value):.6f} worlds counted [{self.guarantee}], not proved"

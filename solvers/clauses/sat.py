@@ -27,11 +27,12 @@ from numpy.typing import NDArray
 from solvers.clauses.lowering import Lowered
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import FAR, Limits
 from solvers.native import processes
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import ANY_LABEL, Choice, Loose, Partition, Release, Statement
 
+SPEED = 2_000_000  # propagations of a SAT solver in a second of work
 SPARE = 0.5  # seconds that a batch of questions leaves for its way back
 
 
@@ -65,10 +66,10 @@ def satisfy(lowered: Lowered, limits: Limits, proof: bool = False) -> SatResult:
     return SatResult("sat", tuple(found["model"]), checked(lowered, found["model"]))
 
 
-def asked(function: str, payload: dict[str, Any], limits: Limits) -> Any:
+def asked(function: str, payload: dict[str, Any], limits: Limits, work: float | None = None) -> Any:
     """Return what a function of this module returns in a process of its own; a crash leaves the question open."""
     try:
-        return processes.run(f"solvers.clauses.sat:{function}", payload, limits)
+        return processes.run(f"solvers.clauses.sat:{function}", payload, limits, work=work)
     except EngineError as error:
         raise Inconclusive(f"the SAT solver failed: {error}") from error
 
@@ -107,43 +108,51 @@ def settle(lowered: Lowered, questions: Sequence[Question], limits: Limits) -> S
     Every model that is found answers all questions it meets. Raises `Inconclusive` where nothing comes back in time,
     `TooLarge` and `EngineError` as `satisfy` does. Negative answers are Glucose's word, without a proof.
     """
-    seconds = limits.left()
+    seconds, work = limits.clock_left(), limits.work_left()
     payload = {
         "clauses": lowered.clauses,
         "variables": lowered.variables,
         "questions": [[q.some, q.none] for q in questions],
         "keep": lowered.projection(),
+        "steps": None if math.isinf(work) else int(work * SPEED),
         "seconds": None if math.isinf(seconds) else max(0.0, seconds - SPARE - 0.1 * seconds),
     }
-    found = asked("settle_in_child", payload, limits)
+    found = asked("settle_in_child", payload, limits, FAR * work)
+    limits.charge(found["steps"] / SPEED)
     return Settled(tuple(found["answers"]), tuple(checked(lowered, model) for model in found["models"]))
 
 
 def settle_in_child(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return {"answers": ..., "models": true variables among `keep`, per model}; run in a process of its own."""
+    """Return {"answers": ..., "models": true variables among `keep`, per model, "steps": propagations}.
+
+    Run in a process of its own.
+    """
     pysat = importlib.import_module("pysat.solvers")
     questions: list[tuple[list[int], list[int]]] = payload["questions"]
     until = math.inf if payload["seconds"] is None else time.monotonic() + payload["seconds"]
+    steps, taken = math.inf if payload["steps"] is None else payload["steps"], 0
     answers: list[bool | None] = [None] * len(questions)
     models: list[list[int]] = []
     with pysat.Glucose4(bootstrap_with=payload["clauses"]) as solver:
         for i, (some, none) in enumerate(questions):
-            left = until - time.monotonic()
-            if answers[i] is not None or left <= 0:
+            left, rest = until - time.monotonic(), steps - taken
+            if answers[i] is not None or left <= 0 or rest <= 0:
                 continue
             given = [-x for x in none]
             if some:
                 selector = payload["variables"] + 1 + i
                 solver.add_clause([-selector, *some])
                 given.append(selector)
-            answers[i] = interruptibly(solver, given, left / answers.count(None))
+            each = answers.count(None)
+            answers[i] = interruptibly(solver, given, left / each, rest / each)
+            taken = solver.accum_stats()["propagations"]
             if answers[i]:
                 true = {x for x in solver.get_model() if x > 0}
                 models.append([x for x in payload["keep"] if x in true])
                 for j, (one, no) in enumerate(questions):
                     if answers[j] is None and meets(true, one, no):
                         answers[j] = True
-    return {"answers": answers, "models": models}
+    return {"answers": answers, "models": models, "steps": taken}
 
 
 def meets(true: set[int], some: Sequence[int], none: Sequence[int]) -> bool:
@@ -155,10 +164,11 @@ def meets(true: set[int], some: Sequence[int], none: Sequence[int]) -> bool:
     return (not some or any(map(holds, some))) and not any(map(holds, none))
 
 
-def interruptibly(solver: Any, given: list[int], seconds: float) -> bool | None:
+def interruptibly(solver: Any, given: list[int], seconds: float, steps: float) -> bool | None:
     """Return whether there is a model under the given literals, None where that takes longer."""
+    solver.prop_budget(-1 if math.isinf(steps) else max(1, int(steps)))
     if math.isinf(seconds):
-        found: bool | None = solver.solve(assumptions=given)
+        found: bool | None = solver.solve_limited(assumptions=given)
         return found
     timer = threading.Timer(seconds, solver.interrupt)
     timer.start()

@@ -22,7 +22,6 @@ from solvers.statements.release import ANY_LABEL, Partition
 if TYPE_CHECKING:
     from solvers.columns.incidence import Incidence, Priceable
 
-WORKERS = 2
 MAX_WEIGHT = 1 << 58  # what all multipliers together may weigh of one row
 
 
@@ -114,7 +113,7 @@ class OneRow(RowLiterals):
         model.maximize(worth)
         seen: list[float] = []  # an UNKNOWN status comes with a bound of 0, which means nothing
         options: dict[str, Any] = {"stop_after_first_solution": minimum is not None, "best_bound_callback": seen.append}
-        status, solver = run(model, limits, workers=WORKERS, **options)
+        status, solver = run(model, limits, **options)
         refuse(model, status)
         if status == cp_model.INFEASIBLE:
             return None, -MAX_WEIGHT if minimum is None else minimum - 1

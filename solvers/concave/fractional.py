@@ -24,7 +24,7 @@ from solvers.concave.terms import Gains
 from solvers.concave.weighing import weighed
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
-from solvers.foundation.limits import SECONDS, Limits
+from solvers.foundation.limits import Limits
 from solvers.linear.linear_program import Program
 from solvers.statements.release import UNBOUNDED
 
@@ -35,7 +35,6 @@ WHOLE = 300_000  # entries of cells that are taken into the first program all at
 FIRST = 2  # cells per gain that begin, where they are more
 EACH_ROUND = 1_000  # cells that come in at once, at most
 CHEAP = 1e-7  # nats below which a cell's price is none
-SHARE = 0.6  # of the time
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +61,7 @@ def relax(system: System, gains: Gains, limits: Limits) -> Relaxed:
 
     Alternatives are left out, so that the bound holds for each of them. Cost: a linear program over gains and cells.
     """
-    share = limits.share(SHARE, SHARE * 2 * SECONDS)
+    share = limits.stage("concave relaxation")
     master = Master(system, gains, share)
     alone = multipliers_by_block(system, gains)
     bound = proved(system, gains, alone, master.others, np.zeros(len(master.others)))

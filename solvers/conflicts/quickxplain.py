@@ -25,7 +25,6 @@ from solvers.programs.feasibility import Feasibility, verdict
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import Release
 
-MAX_SECONDS = 60.0  # without a time limit: a long conflict now is worth more than an irreducible one later
 MAX_LEFT = 20_000  # boxes left over while rows are barred
 UNPROVEN = "(the set may not be minimal: a limit was met before every statement was shown to be needed)"
 
@@ -38,8 +37,7 @@ def conflict_of(release: Release, limits: Limits) -> tuple[str, ...]:
     The statements contradict each other and any of them left out leaves a world; a last line says so where that
     was not proved within the limits. Domain and impossible boxes are given. Cost: some hundred small systems.
     """
-    seconds = min(MAX_SECONDS, limits.left())
-    oracle = FeasibilityOracle(Book(release), limits.lasting(seconds))
+    oracle = FeasibilityOracle(Book(release), limits.stage("conflict"))
     book, on = oracle.book, oracle.book.stated
     # Propagation is cheap: where it refutes all statements it is trusted to show what is not needed, for a start.
     cheap = oracle.refuted(on)

@@ -37,11 +37,7 @@ UNKNOWN = "the bags are not known (multiplicities), so that rows cannot be told 
 ALIKE = "without bootstrap rows cannot be told apart by position"
 ANCHORED = "found row by row, the rows told apart by a tree or table whose leaves hold one each; one of many perhaps"
 SEVERAL = "a tree or table tells rows apart, but leaves more than one data set: other engines say how many"
-CELLS, CELLS_SHARE = (
-    20_000,
-    0.1,
-)  # so many cells, listed in this part of the time left: where that can be, engines over cells are asked first
-SHARE = 0.2  # of the time left for rows that a tree tells apart: other engines look for a world too
+CELLS = 20_000  # where no more are found in time, engines over cells are asked first
 UNSETTLED = "the leaves of some rows are not known, so that its worlds are not all datasets that fit the places of rows"
 NOTE = "rows in the order of the training file; the leaves of every row are proved, values inside them drawn"
 FOUND = (
@@ -76,7 +72,7 @@ class AssignmentsEngine(Engine):
             limits = limits.limited()
             if few(release, limits):
                 raise Unsupported(FEW)
-            limits = limits.share(SHARE)
+            limits = limits.stage("positions of a tree")
         state = assigned(release, limits)
         if state is None:
             if (size := room(release)) > limits.memory:
@@ -116,7 +112,7 @@ class AssignmentsEngine(Engine):
 def few(release: Release, limits: Limits) -> bool:
     """Return whether engines over cells should be asked first: they count the worlds, and prove the heaviest."""
     try:
-        return cells_fit(release, replace(limits, cells=min(limits.cells, CELLS)).share(CELLS_SHARE))
+        return cells_fit(release, replace(limits, cells=min(limits.cells, CELLS)).stage("cells of positions"))
     except Inconclusive:
         return False
 

@@ -20,10 +20,6 @@ from solvers.questions.engine import FEW, Engine, no_coupling
 from solvers.questions.query import Count, Decide, Query, Selections
 from solvers.statements.release import Release
 
-COUNTING = 0.25  # share of the time spent on a contradiction before other engines look for a world
-WORLD = 0.6  # share of the time spent on a first fractional world, which all questions start from
-MIN_SECONDS = 2.0  # seconds that a question gets at least, so that a few are answered rather than all begun
-
 
 class ColumnsEngine(Engine):
     """Outer bounds on numbers of rows without cells; never a world, never a share."""
@@ -46,7 +42,7 @@ class ColumnsEngine(Engine):
         if isinstance(query, Count):
             from solvers.columns.master import Master
 
-            if Master.of(release, limits).refutes(limits.share(COUNTING)) is not None:
+            if Master.of(release, limits).refutes(limits.stage("contradiction by columns")) is not None:
                 return CountAnswer("unsat", convention=query.convention)
             raise Unsupported("column generation does not count worlds, and found no contradiction")
         if not isinstance(query, Decide):
@@ -69,7 +65,7 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
         return known
     try:
         master, boxes = Master.of(release, limits), chosen.boxes()
-        if master.refutes(limits.share(WORLD)) is not None:
+        if master.refutes(limits.stage("fractional world")) is not None:
             return None
     except (Inconclusive, TooLarge) as error:  # what single partitions say stands
         return replace(known, trail=(*known.trail, f"columns: {error}"))
@@ -81,8 +77,7 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
                 break
             if box.empty or (low[q] > 0 or high[q] <= 0) or master.hopeless(box, greatest):
                 continue
-            share = limits.left() / (2 * (len(left) - done) + 1 - sides)
-            some = limits.lasting(min(limits.left(), max(MIN_SECONDS, share)))
+            some = limits.stage("side of a box", parts=2 * (len(left) - done) + 1 - sides)
             try:
                 bound = master.bound(box, greatest, some, verdict=True)
             except (Inconclusive, Unsupported) as error:  # what is proved by then stands

@@ -19,7 +19,6 @@ from solvers.questions.query import MostLikely, Query
 from solvers.statements.release import Release
 from solvers.worlds.row_lists import RandomSource
 
-SHARE = 0.4  # of the time left where other engines look for a world too, and may prove that there is none
 EFFORT = 1 << 10  # moves per statement and row there
 NOTE = (
     "of the worlds found, one that makes the bags' counts most likely (uniform prior over datasets with these rows, "
@@ -53,7 +52,7 @@ class DrawsEngine(Engine):
             rows, _ = likely_rows(release, seed, limits)
             world = world_of(release, rows, RandomSource(seed), NOTE)
         else:
-            rows, several = likely_rows(release, seed, limits.share(SHARE), EFFORT)
+            rows, several = likely_rows(release, seed, limits.stage("drawn bags"), EFFORT)
             if not several:
                 raise Inconclusive("no second world was met: whether there is one others may prove")
             world = replace(world_of(release, rows, RandomSource(seed), NOTE), unique=False)

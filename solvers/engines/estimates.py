@@ -14,8 +14,6 @@ from solvers.questions.answers import HASHED
 from solvers.questions.query import Convention, Count
 from solvers.statements.release import Release
 
-SECONDS = 60.0  # for one counter, where no limit is given
-
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -45,8 +43,7 @@ def estimates(release: Release, convention: Convention, limits: Limits, only: Co
     asked = [engine for engine in every if isinstance(engine, ModelCounter)]
     found = []
     for done, counter in enumerate(asked):
-        seconds = SECONDS if limits.seconds is None else limits.left() / (len(asked) - done)
-        found.append(estimate_of(counter, release, convention, limits.lasting(seconds)))
+        found.append(estimate_of(counter, release, convention, limits.stage("counter", parts=len(asked) - done)))
     return agreed(found)
 
 

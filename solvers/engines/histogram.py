@@ -7,7 +7,6 @@ Dataset", ICML 2024.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 from solvers.cells.system import System, keep_system, system_of
@@ -33,10 +32,7 @@ from solvers.questions.query import (
 )
 from solvers.statements.release import Release
 
-SHARE = 0.4  # of the time that is left: graphs are made
 FEWER = 0.4  # of the open cells: where programs leave more of them, graphs are not tried again
-TIGHTENING = 0.5  # of that: bounds by linear programs where graphs are too large
-PASSES = 0.75  # of what is left then: passes over the graphs
 
 
 class HistogramEngine(Engine):
@@ -56,8 +52,7 @@ class HistogramEngine(Engine):
         """Return the exact answer; raises `Unsupported` where cells, states or combinations are too many."""
         system = system_of(release, limits)
         whole = limits
-        if not math.isinf(limits.left()):  # what is not done by then leaves the time to engines that bound
-            limits = limits.lasting(SHARE * limits.left())
+        limits = limits.stage("graphs")  # what is not done by then leaves the time to engines that bound
         if system.bounds.conflict is not None:
             return refuted(query)
         if system.coarse:
@@ -75,8 +70,8 @@ class HistogramEngine(Engine):
             if narrower is None or len(narrower.free) > FEWER * len(system.free):
                 raise
             system, branches = narrower, known_branches(narrower, limits)
-        if isinstance(query, Count | Decide | LeaveOneOut | Share | Extreme) and not math.isinf(whole.left()):
-            whole = whole.lasting(PASSES * whole.left())
+        if isinstance(query, Count | Decide | LeaveOneOut | Share | Extreme):
+            whole = whole.stage("passes")
         return answer_from(system, branches, query, whole)
 
 
@@ -84,7 +79,7 @@ def narrowed(release: Release, system: System, limits: Limits) -> System | None:
     """Return the system with tighter bounds on its cells, which all engines know from then on; None for none."""
     from solvers.linear.tightening import tightened
 
-    found = tightened(system, limits if math.isinf(limits.left()) else limits.share(TIGHTENING))
+    found = tightened(system, limits.stage("tightening"))
     if found is not None:
         keep_system(release, found)
     return found

@@ -13,14 +13,13 @@ import numpy as np
 from solvers.cells.linear_system import propagate
 from solvers.cells.system import System, system_of
 from solvers.foundation.errors import Inconclusive, Unsupported
-from solvers.foundation.limits import SECONDS, Limits
+from solvers.foundation.limits import Limits
 from solvers.interval.bracket import Bracket, Budget, Case
 from solvers.questions.answers import Answer, CountAnswer
 from solvers.questions.engine import Engine
 from solvers.questions.query import Convention, Count, Query
 from solvers.statements.release import Release
 
-SHARE = 0.97  # of the time left that is planned
 MAX_NUMBERS = 200  # possible numbers of rows
 
 
@@ -53,7 +52,7 @@ class IntervalEngine(Engine):
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return bounds on log2 of the number of worlds, or that there is none.
 
-        Takes the time that is left, at most SECONDS. Raises `Unsupported` where cells are too many.
+        Takes the time that is left, at most the stage "interval". Raises `Unsupported` where cells are too many.
         """
         reason = self.refuses(release, query)
         if reason is not None or not isinstance(query, Count):
@@ -76,7 +75,8 @@ class IntervalEngine(Engine):
         """Return the bounds for every possible number of rows, and how far presolve got on the first."""
         rows = system.release.rows
         numbers = range(rows.low, (rows.low if rows.high is None else rows.high) + 1)
-        seconds = SHARE * min(limits.left(), SECONDS)
+        limits = limits.stage("interval")
+        seconds = limits.left()
         out: list[tuple[float, float]] = []
         trail: tuple[str, ...] = ()
         whole = Budget(limits, seconds)

@@ -13,8 +13,6 @@ from solvers.questions.query import Count, MostLikely, Query
 from solvers.statements.release import Release
 from solvers.worlds.row_lists import RandomSource
 
-SHARE = 0.3  # of the time left where other engines look for a world too, and may prove that there is none
-COUNT_SHARE = 0.15  # the same where a world is only the lower end of bounds
 NOTE = "found by local search; not proved to be the heaviest, and whether others exist is not decided"
 MANY = (
     "one of many, found by local search: the others are not counted, and the middle of what is proved of a row "
@@ -47,7 +45,11 @@ class LocalSearchEngine(Engine):
         """Return a world, or bounds on the number of worlds from one; raises `Inconclusive` where none is found."""
         limits = limits.limited()
         alone = release.domain.relative and isinstance(query, MostLikely)
-        share = limits if alone else limits.share(COUNT_SHARE if isinstance(query, Count) else SHARE)
+        share = (
+            limits
+            if alone
+            else limits.stage("local search for a count" if isinstance(query, Count) else "local search")
+        )
         from solvers.local_search.finding import known_rows
 
         rows = known_rows(release, getattr(query, "seed", 0), share)

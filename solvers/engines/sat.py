@@ -24,8 +24,6 @@ from solvers.statements.release import Release
 from solvers.worlds.row_lists import RandomSource
 
 MAX_CLAUSES = 2_000_000  # beyond, a solver is rarely done within minutes
-COUNT_SHARE, COUNT_SECONDS = 0.25, 10.0  # of the time left: a refutation is tried, the bounds are found after that
-WORLD_SHARE = 0.4
 NOTE = "found row by row by SAT; not proved to be the heaviest, and whether others exist is not decided"
 
 
@@ -54,11 +52,11 @@ class SatEngine(Engine):
         if isinstance(query, Decide):
             return decide(release, query, limits)
         if isinstance(query, Count):
-            found = known(release, limits.share(COUNT_SHARE, COUNT_SECONDS))
+            found = known(release, limits.stage("contradiction by SAT"))
             if found.status == "unsat":
                 return CountAnswer("unsat", convention=query.convention)
             raise Unsupported("SAT found a world row by row, and does not count worlds")
-        found = known(release, limits.share(WORLD_SHARE))
+        found = known(release, limits.stage("world by SAT"))
         if found.rows is None:
             return Answer("unsat")
         return WorldsAnswer(

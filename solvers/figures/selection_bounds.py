@@ -12,8 +12,6 @@ from solvers.programs.verdicts import Prover, indicator
 from solvers.questions.query import Selections
 from solvers.statements.release import Release
 
-SECONDS_EACH = 2.0  # for CP-SAT, beyond which the bound of the linear program stands
-
 
 def selection_bounds(release: Release, selections: Selections, limits: Limits) -> Iterator[tuple[int, int, bool]]:
     """Yield, per selection, the least and the greatest number of its rows, and whether both are attained.
@@ -46,7 +44,7 @@ def extremes(prover: Prover, met: Overlap, limits: Limits) -> tuple[int, int, bo
         if any(int(coefs @ known) == outer for known in prover.pool):  # found for another selection
             ends.append((outer, whole))
             continue
-        solved = prover.exactly(coefs, greatest, SECONDS_EACH)
+        solved = prover.exactly(coefs, greatest, prover.limits.stage("selection"))
         if solved.none:
             raise ContradictionError("no dataset fits", ())
         if solved.histogram is not None:

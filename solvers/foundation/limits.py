@@ -1,4 +1,10 @@
-"""How long, and how large, an engine may work before it must stop with its best bounds."""
+"""How long, and how large, an engine may work before it must stop with its best bounds.
+
+Work is counted, not timed: whatever loops or solves says what that took in units of work (`Limits.charge`), each about
+a second of one core of the machine on which docs/measured.md was written. Stages end by that count, so that the same
+question of the same file comes to the same answer wherever it runs. The clock ends them only where somebody asked for a
+time limit, and `Limits.cut_short` says where it did.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +17,161 @@ from typing import TypeVar
 
 from solvers.foundation.errors import Inconclusive
 
-SECONDS = 60.0  # for one question, where no limit is given
+SECONDS = 60.0  # of work for one question, where no limit is given
 GRACE = 2.0  # seconds beyond the whole budget that shares with a length of their own may reach (a conflict, a proof)
 TIME_UP = "the time (--time) was up: give it more"  # of whatever is broken off with nothing to show
 STEPS = 256  # of a cheap loop between two looks at the clock
+FAR = 10.0  # times the work of a native solver, by the clock: it is ended there even without a time limit
+LOOK = 1e-3  # of work that a look at the limits stands for, where nothing else is counted
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage of an answer may take of what is left when it begins.
+
+    `share` of it, at least `floor` seconds (within the whole budget, and `GRACE`), and at most `cap` seconds: of the
+    cap, work is counted; share and floor are of the clock as well, where there is a time limit.
+    """
+
+    about: str
+    share: float = 1.0
+    floor: float = 0.0
+    cap: float = math.inf
+
+    @property
+    def capped(self) -> bool:
+        """Return whether there is a most."""
+        return math.isfinite(self.cap)
+
+
+STAGES = {
+    "bags": Stage("engines that use known bags whole, before those over unordered rows", share=0.5),
+    "behind an answer": Stage(
+        "each engine behind one that answered: proofs and further questions need the rest", share=0.5
+    ),
+    "leaf values": Stage("what leaf values prove, before it is asked about", share=0.8),
+    "agreeing trees": Stage("one try of which first trees of a boosted model agree", share=0.2),
+    "all trees at once": Stage("leaf values: all trees at once, before tree by tree", share=0.7),
+    "early lattices": Stage("leaf values: lattices reduced before the last level", share=0.25, cap=10.0),
+    "last lattices": Stage("leaf values: lattices reduced at the last level", share=0.25, cap=20.0),
+    "lattice of a world": Stage("leaf values: the lattice that one world is looked for in", share=0.4),
+    "another world": Stage("leaf values: another world, whether the first is the only one", share=0.3),
+    "proofs by leaf values": Stage("certificates: proofs that rest on all that leaf values say", share=0.5),
+    "removals": Stage("certificates: propagation that the answers left undone", share=0.5),
+    "hard claim": Stage("certificates: one claim, and one clause proof", share=0.125, floor=1.0),
+    "claim by columns": Stage("certificates: one claim by column generation", share=0.125),
+    "trimming": Stage("certificates: removals left out that a proof does not need", share=0.125, cap=15.0),
+    "late certificates": Stage(
+        "certificates where the answers left no time: a part of the whole, on top of it", share=0.1
+    ),
+    "linear program of feasibility": Stage("whether there is a world: the linear program", cap=5.0),
+    "search for feasibility": Stage("whether there is a world: CP-SAT", cap=5.0),
+    "listed histograms": Stage("CP-SAT lists all histograms", share=0.4, cap=30.0),
+    "first world: decide": Stage("CP-SAT: a first world for verdicts", share=0.5),
+    "first world: most-likely": Stage("CP-SAT: a first world before the heaviest", share=0.75),
+    "first world: extreme": Stage("CP-SAT: a first world before an extreme", share=0.75),
+    "first world: others": Stage("CP-SAT: a first world, where nothing else is answered without one"),
+    "first world by HiGHS": Stage("of it, an integer program per component", share=0.5),
+    "different worlds": Stage("CP-SAT: one of some worlds of different kinds", share=0.05, cap=1.0),
+    "linear programs of profiles": Stage("verdicts: linear programs, before worlds are looked for", share=0.6),
+    "profile": Stage("CP-SAT: one end of one profile", cap=5.0),
+    "selection": Stage("CP-SAT: one end of a sum, beyond which the linear program's bound stands", cap=2.0),
+    "drawn world": Stage("CP-SAT: one world under random objectives", cap=2.0),
+    "most rows": Stage("CP-SAT: the most rows of a world, before the heaviest", share=0.25),
+    "heaviest histogram": Stage("CP-SAT: the heaviest histogram", share=0.5),
+    "contradiction by SAT": Stage("SAT: a contradiction row by row, where a count is asked for", share=0.25, cap=10.0),
+    "world by SAT": Stage("SAT: one world row by row", share=0.4),
+    "drawn bags": Stage("draws: rows that most likely were drawn, where other engines look for a world too", share=0.4),
+    "positions of a tree": Stage(
+        "assignments: rows that a tree tells apart, where other engines look for a world too", share=0.2
+    ),
+    "cells of positions": Stage("assignments: whether few cells are left, so that others answer", share=0.1),
+    "graphs": Stage("histogram: graphs of the components", share=0.4),
+    "tightening": Stage("histogram: bounds by linear programs, where graphs are too large", share=0.5),
+    "passes": Stage("histogram: passes over the graphs", share=0.75),
+    "interval": Stage("interval: bounds on the number of worlds", share=0.97, cap=60.0),
+    "local search": Stage("local search: one world", share=0.3),
+    "local search for a count": Stage("local search: one world as a lower bound", share=0.15),
+    "contradiction by columns": Stage("columns: a contradiction, before other engines look for a world", share=0.25),
+    "fractional world": Stage("columns: the first fractional world, which all questions start from", share=0.6),
+    "side of a box": Stage("columns: one side of one profile, at least so long, so that a few are answered", floor=2.0),
+    "counter in the chain": Stage("d4, ganak, approxmc: where other engines come after them", share=0.25, cap=10.0),
+    "counter": Stage("d4, ganak, approxmc: one of those asked for (--counter)", cap=60.0),
+    "concave relaxation": Stage("most likely counts: the linear program over gains", share=0.6, cap=72.0),
+    "conflict": Stage("a contradiction: the irreducible set of statements", cap=60.0),
+    "explanation": Stage("a contradiction: which statements clash, even where no time is left", floor=10.0),
+    "level that fits": Stage("noisy counts that fit no data set: from which confidence on they do", cap=10.0),
+    "variable order": Stage("captures: the order of a diagram's variables", share=0.1, cap=3.0),
+    "exact captures": Stage("captures: exact numbers of rows of the space, before bounds", share=0.8),
+    "depth-first search": Stage("assignments: one world by depth-first search", share=0.25, cap=6.0),
+    "labels": Stage("assignments: one step of what follows for labels", share=0.5, cap=60.0),
+    "values tried": Stage("assignments: values tried one by one", share=0.5),
+    "world of positions": Stage("positions: one world, from which verdicts and lower bounds follow", share=0.4),
+    "profiles by position": Stage("positions: profiles met with the rows, however short the time is", floor=1.0),
+    "noisy rows": Stage("noisy counts: possible rows found", share=0.5),
+    "noisy relaxation": Stage("noisy counts: one relaxation over the rows found", share=0.5),
+    "moved rows": Stage("most likely counts: rows moved, before HiGHS", share=0.4),
+    "branch and bound": Stage("most likely counts: HiGHS", share=0.6),
+    "likelier worlds": Stage("local search: towards likelier worlds", share=0.5),
+    "first model": Stage("learner's rule: a first world, whatever the profiles", share=0.25),
+    "models of a profile": Stage("learner's rule: one search for one profile", share=0.5),
+    "worlds under a rule": Stage("learner's rule: worlds, before their share is counted", share=0.6),
+    "every model": Stage("learner's rule: the share under every model of a class", share=0.5),
+    "competing models": Stage("learner's rule: the share under some models of a class", share=0.5, cap=30.0),
+    "better model": Stage("learner's rule: one search of the named learner", cap=60.0),
+    "estimated share": Stage("learner's rule: draws, where no exact count is made", share=0.5, cap=20.0),
+    "without the rule": Stage("learner's rule: worlds without it", share=0.5),
+    "interval cells": Stage("tables: the ends of suppressed and interval cells", cap=30.0),
+    "interval cell": Stage("of them, one: the same part for each"),
+    "lesser end": Stage("of one, the lesser end", share=0.5),
+    "domain alone": Stage("bounds: the same asked of the domain alone", cap=5.0),
+    "groups together": Stage("what all counts say together: groups, cells, classes", share=0.3, cap=60.0),
+    "pinned together": Stage("what all counts say together: people pinned down", share=0.6, cap=60.0),
+    "audit before remedies": Stage("audit: the audit itself, where remedies are worked out as well", share=0.6),
+    "worlds beside positions": Stage(
+        "audit: worlds over attributes of any numbers, where positions are known", cap=5.0
+    ),
+    "rows by position": Stage("audit: what follows by position", share=0.7, cap=120.0),
+    "posterior": Stage("audit: the posterior of counts that fit no data set", cap=10.0),
+    "profiles placed": Stage("positions: rows that hold a profile", share=0.5),
+    "released alone": Stage("register: what a release says alone", share=0.2),
+    "earlier releases": Stage("register: what earlier releases say", share=0.35),
+    "all releases": Stage("register: what all say together", share=0.9),
+    "merges": Stage("remedy: the search for merges, before the result is audited", share=0.5),
+    "figures of a merge": Stage("remedy: one joint measure", share=0.2),
+    "as published": Stage("remedies: the release as it was published", share=0.3),
+    "one remedy": Stage("remedies: one of those that are left, a part of it"),
+    "counts that are intervals": Stage(
+        "remedies: rounded and noisy counts: bounds come at once, exact figures rarely", cap=3.0
+    ),
+    "one boosted remedy": Stage("remedies: leaf values rounded, or fewer trees", cap=60.0),
+    "certified members": Stage("attack membership: verdicts on the rows", share=0.5, cap=60.0),
+    "line proofs": Stage("certificates of attributes: all profiles", cap=20.0),
+    "one line proof": Stage("certificates of attributes: one hard profile", share=0.125, floor=1.0),
+}
+
+
+class Meter:
+    """The work that was counted so far, and the stages that the clock cut short, in the order in which it did."""
+
+    __slots__ = ("cut", "used")
+
+    def __init__(self) -> None:
+        self.used = 0.0
+        self.cut: dict[str, None] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Time in seconds (wall clock, from construction), memory in bytes, and the number of live cells.
 
-    `seconds=None` means no time limit. Engines ask `expired()` between steps; `progress` is called with
-    a short text (and may be ignored). `end`: the moment beyond which no share of these limits lasts, whatever it was
-    given (`lasting`): the whole budget and `GRACE`. `workers`: local processes that independent pieces may be spread
-    over, `cluster`: the address of a Dask scheduler that takes them instead (`solvers.parallel`).
+    `seconds=None` means no time limit: then only `work` ends stages (`stage`), the same everywhere. Engines ask
+    `expired()` between steps; `progress` is called with a short text (and may be ignored). `end`: the moment beyond
+    which no share of these limits lasts, whatever it was given (`lasting`): the whole budget and `GRACE`. `work`: the
+    reading of the `meter` at which these limits end. `name`: the stage they are of. `workers`: local processes that
+    independent pieces may be spread over, `cluster`: the address of a Dask scheduler that takes them instead
+    (`solvers.parallel`).
     """
 
     seconds: float | None = None
@@ -37,6 +183,9 @@ class Limits:
     end: float | None = None
     workers: int = 1
     cluster: str | None = None
+    work: float = math.inf
+    meter: Meter = field(default_factory=Meter, repr=False, compare=False)
+    name: str = ""
 
     def __post_init__(self) -> None:
         if self.end is None and self.seconds is not None:
@@ -47,31 +196,94 @@ class Limits:
         return time.monotonic() - self.started
 
     def expired(self) -> bool:
-        """Return whether the time is up, or somebody asked to stop (`stop`, set by Ctrl-C)."""
-        return self.stop.is_set() or (self.seconds is not None and self.left() <= 0.0)
+        """Return whether nothing is left, or somebody asked to stop (`stop`, set by Ctrl-C); counts as a little work.
 
-    def left(self) -> float:
-        """Return the seconds left, infinity without a limit."""
+        To be asked after steps of the same size: whoever waits for others asks `late`.
+        """
+        self.meter.used += LOOK
+        return self.late()
+
+    def late(self) -> bool:
+        """Return what `expired` does, without counting any work."""
+        if self.stop.is_set():
+            return True
+        if self.clocked and self.clock_left() <= 0.0:
+            self.meter.cut.setdefault(self.name)
+            return True
+        return self.work_left() <= 0.0
+
+    def charge(self, work: float) -> None:
+        """Count so many seconds of work."""
+        self.meter.used += work
+
+    @property
+    def clocked(self) -> bool:
+        """Return whether there is a time limit."""
+        return self.seconds is not None or self.end is not None
+
+    def clock_left(self) -> float:
+        """Return the seconds left by the clock, infinity without a time limit."""
         now = time.monotonic()
         own = math.inf if self.seconds is None else self.started + self.seconds - now
         whole = math.inf if self.end is None else self.end - now
         return max(0.0, min(own, whole))
 
+    def work_left(self) -> float:
+        """Return the seconds of work left, infinity where it has no end."""
+        return max(0.0, self.work - self.meter.used)
+
+    def left(self) -> float:
+        """Return the seconds left, of the clock or of work, whichever is less; infinity without a limit."""
+        return min(self.clock_left(), self.work_left())
+
     def lasting(self, seconds: float) -> Limits:
-        """Return the same limits with so many seconds from now, but never beyond the end of the whole budget."""
+        """Return the same limits with so many seconds from now, but never beyond the end of the whole budget.
+
+        Seconds of the clock where there is a time limit, else of work.
+        """
+        if not self.clocked:
+            return replace(self, work=self.meter.used + seconds)
         return replace(self, seconds=seconds, started=time.monotonic())
 
-    def limited(self, seconds: float = SECONDS) -> Limits:
-        """Return these limits, with so many seconds from now where they have no time limit."""
-        return self.lasting(seconds) if math.isinf(self.left()) else self
+    def limited(self) -> Limits:
+        """Return these limits, with `SECONDS` of work from now where nothing else ends them."""
+        return self.lasting(SECONDS) if math.isinf(self.left()) else self
 
-    def share(self, part: float, maximum: float = math.inf) -> Limits:
-        """Return the same limits with a part of the time left, `maximum` seconds at most."""
-        return self.lasting(min(maximum, part * self.left()))
+    def at_most(self, work: float) -> Limits:
+        """Return the same limits with at most so much work from now."""
+        return replace(self, work=min(self.work, self.meter.used + work))
+
+    def share(self, part: float) -> Limits:
+        """Return the same limits with a part of the time and of the work left."""
+        work = self.meter.used + part * self.work_left()
+        found = self if self.seconds is None else self.lasting(part * self.clock_left())
+        return replace(found, work=work)
+
+    def stage(self, name: str, spent: float = 0.0, parts: float = 1) -> Limits:
+        """Return the limits of a stage of `STAGES`, of whose cap so much was `spent`; `parts`: one of so many.
+
+        Its share of the clock and of work, at least its floor of either, at most its cap of work.
+        """
+        of = STAGES[name]
+        share, used = of.share / parts, self.meter.used
+        work = used + min(of.cap - spent, max(of.floor, share * self.work_left()))
+        if not self.clocked:
+            return replace(self, work=work, name=name)
+        left = self.clock_left()
+        found = self.lasting(max(of.floor, share * left))
+        return replace(found, work=work, name=name if left or of.floor else self.name)
+
+    def cut_short(self) -> tuple[str, ...]:
+        """Return the stages that the clock cut short so far, in words; the whole only where that is no stage's."""
+        names = [name for name in self.meter.cut if name] or ["the command as a whole"] * len(self.meter.cut)
+        return tuple(f"the clock (--time) cut short: {name}" for name in names)
 
     def solver_seconds(self) -> float:
-        """Return the time limit of a native solver: the seconds left, but never none, which some take for no limit."""
-        return max(0.001, self.left())
+        """Return the seconds that a native solver may take: those of the clock, never 0, which some take for no limit.
+
+        Where none is given, far more than its work takes: not all of its steps are counted.
+        """
+        return max(0.001, min(self.clock_left(), FAR * (1.0 + self.work_left())))
 
     def report(self, text: str) -> None:
         """Show a line of progress where somebody listens."""

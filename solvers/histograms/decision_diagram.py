@@ -314,6 +314,7 @@ class Builder:
             raise TooLarge(f"{total:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
         if total > LONG and total * STEP_SECONDS > limits.left():
             raise Inconclusive(f"too little time for {total:,} edges of histograms at cell {i} of {len(self.order)}")
+        limits.charge(total * STEP_SECONDS)
         source = np.repeat(np.arange(len(times), dtype=np.int32), times)
         start = np.cumsum(times) - times
         y = np.arange(total, dtype=np.int64) - np.repeat(start - first, times)

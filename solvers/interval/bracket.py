@@ -50,15 +50,22 @@ SEEDS = 40
 
 @dataclass(frozen=True)
 class Budget:
-    """A stretch of wall time; fractions of it end stages."""
+    """A stretch of work, or of the clock where there is a time limit; fractions of it end stages."""
 
     limits: Limits
     seconds: float
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "started", self.now())
+
+    def now(self) -> float:
+        """Return the reading of the clock, or of the meter."""
+        return time.monotonic() if self.limits.clocked else self.limits.meter.used
 
     def left(self, fraction: float) -> float:
         """Return the seconds until this fraction of the time is used."""
-        return max(0.0, self.started + fraction * self.seconds - time.monotonic())
+        return max(0.0, self.started + fraction * self.seconds - self.now())
 
     def until(self, fraction: float) -> Callable[[], bool]:
         """Return a function that tells whether this fraction of the time is used."""
@@ -66,7 +73,7 @@ class Budget:
 
     def stage(self, fraction: float, memory: int) -> Limits:
         """Return limits that end when this fraction of the time is used."""
-        return Limits(seconds=self.left(fraction), memory=min(memory, self.limits.memory), stop=self.limits.stop)
+        return replace(self.limits.lasting(self.left(fraction)), memory=min(memory, self.limits.memory))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,6 @@ CHORDS = 14  # breakpoints per cell
 MAX_GAIN = 1 << 40
 DEAREST = 50.0  # price of a row away from the mean, over that of a cell with variance 1
 ENOUGH = 1e6  # relative gap: the first solution will do, CP-SAT improves it
-WORKERS = 2
 Outcome = Literal["found", "none", "unknown"]
 
 
@@ -73,13 +72,13 @@ class Search(Cells):
 
     def run(self, limits: Limits, seed: int = 0) -> tuple[Outcome, Ints]:
         """Return ("found", z), ("none", -) where there is provably no histogram, or ("unknown", -) out of time."""
-        seconds, options = limits.left(), {"random_seed": seed, "relative_gap_limit": 1e-4}
+        options: dict[str, Any] = {"random_seed": seed, "relative_gap_limit": 1e-4}
         if self.gains:
             self.model.maximize(sum(self.gains))
-        status, solver = run(self.model, limits.lasting(max(0.1, 0.6 * seconds)), workers=WORKERS, **options)
+        status, solver = run(self.model, limits.share(0.6), **options)
         if status == cp_model.UNKNOWN and self.gains:
             self.model.clear_objective()  # type: ignore[no-untyped-call]  # any histogram will do
-            status, solver = run(self.model, limits.lasting(max(0.1, 0.4 * seconds)), workers=WORKERS, **options)
+            status, solver = run(self.model, limits, **options)
         if status == cp_model.INFEASIBLE:
             return "none", np.zeros(0, dtype=np.int64)
         return ("found", self.values(solver.value)) if status in FOUND else ("unknown", np.zeros(0, dtype=np.int64))

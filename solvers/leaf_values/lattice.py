@@ -38,11 +38,14 @@ GRID = 64  # the same of weights
 SCALE = 64.0  # of the embedding's smallest steps, before it is rounded to whole numbers
 FLOOR = 2.0**-24  # least half width of an exact statement in the embedding: what it forbids is longer still
 NEW = 0.1  # what a statement must add to those chosen before it, in units of its interval
+PROGRAM, PIVOT = 2e-3, 2e-8  # of work: of a linear program, and per pivot and coefficient
+LLL = 2e-7  # of work, times the cube of the vectors: 0.2 s for 100, 1 s for 170
 DELTA = 0.999  # of LLL: closer to 1 is shorter and slower
 ROUNDS = 8  # of reduction, forms and bounds
 LARGEST = 1 << 62  # coefficients and values of forms stay below: others keep them in 64 bits
 NOTHING = 1e-7  # half widths: a step so small is none, where weights are looked for
 WIDTH = 2.0  # of intervals, in doubles, that may hold one whole number only
+TRANSFORMED = "solvers.leaf_values.lattice:transformed"
 PHASE = "a lattice of cells was reduced"
 
 
@@ -236,12 +239,16 @@ class Search:
     def reduce(self) -> None:
         """Replace the open vectors by shorter ones."""
         self.limits.check(PHASE)
+        work = LLL * len(self.open) ** 3
+        if work > self.limits.left():
+            raise Inconclusive(f"a lattice of {len(self.open):,} vectors is too much work")
+        self.limits.charge(work)
         matrix = self.sums.matrix
         room = max((b - a for a, b in zip(self.sums.lower, self.sums.upper, strict=True)), default=0)
         scale = SCALE * max(1.0, room / 2)  # a step of one row is never rounded to none
         rows = [[format(int(v), "x") for v in row] for row in np.rint(self.embedding() * scale).tolist()]
         alone = len(rows) > ALONE
-        change = run("solvers.leaf_values.lattice:transformed", rows, self.limits) if alone else transformed(rows)
+        change = run(TRANSFORMED, rows, self.limits, work=math.inf) if alone else transformed(rows)
         by = matrix([[int(v, 16) for v in row] for row in change])
         new = (by * matrix([self.basis[i] for i in self.open])).tolist()
         back = by.inv(True)
@@ -267,6 +274,7 @@ class Search:
         for i, goal in zip(self.open, np.eye(len(self.open)), strict=True):
             self.limits.check(PHASE)
             top, weights = programs.greatest(goal)
+            self.limits.charge(programs.work)
             if 2 * top < WIDTH:
                 out.append(self.split(i, weights))
         return out
@@ -346,6 +354,7 @@ class Search:
             form = [int(c == j) for c in range(k)]
             for side in (1.0, -1.0):
                 _, weights = programs.greatest(side * goal)
+                self.limits.charge(programs.work)
                 _, y, left = self.split(0, side * weights)
                 z = self.of_known(form, y, left)
                 low, high = self.sums.bounds(form, y, z)
@@ -395,7 +404,7 @@ class Programs:
 
     def __init__(self, steps: Floats, start: Floats | None = None) -> None:
         self.steps, self.start = steps, np.zeros(steps.shape[1]) if start is None else start
-        self.touched = np.abs(steps) > NOTHING
+        self.touched, self.work = np.abs(steps) > NOTHING, 0.0  # of work for the last program
         meeting = csr_array(self.touched.astype(np.float64))
         _, self.part = connected_components(meeting @ meeting.T, directed=False)
 
@@ -410,6 +419,7 @@ class Programs:
         weights = np.zeros(self.steps.shape[1])
         ends = np.concatenate([1 + start, 1 - start])
         found = linprog(-goal[at], np.vstack([rows, -rows]), ends, bounds=(None, None), method="highs")
+        self.work = PROGRAM + PIVOT * found.nit * rows.size
         if found.status != 0 or found.fun is None:
             return math.inf, weights
         by = -found.ineqlin.marginals

@@ -276,6 +276,7 @@ def determine(level: Level, step: Step, limits: Limits) -> bool:
         return False
     if not affordable(len(used), len(given.lower), limits):
         return False
+    limits.charge(work_of(len(used), len(given.lower)))
     limits.report(f"leaf values: {len(used):,} statements on {len(given.lower):,} numbers")
     with one_thread():
         found = decomposed(given, used, half)
@@ -299,10 +300,14 @@ def determine(level: Level, step: Step, limits: Limits) -> bool:
     return changed
 
 
+def work_of(statements: int, numbers: int) -> float:
+    """Return the work of a decomposition and its weights."""
+    return 5.0 * statements * numbers**2 / SPEED
+
+
 def affordable(statements: int, numbers: int, limits: Limits) -> bool:
     """Return whether memory and time are enough for a decomposition and its weights."""
-    seconds = 5.0 * statements * numbers**2 / SPEED
-    return statements * numbers * COPIES * 8 < limits.memory and seconds < limits.left()
+    return statements * numbers * COPIES * 8 < limits.memory and work_of(statements, numbers) < limits.left()
 
 
 def rounded(weights: Floats) -> Floats:

@@ -43,11 +43,9 @@ from solvers.statements.boxes import Boxes
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release
 
-AT_ONCE = 0.7  # of the time, where all the trees are tried at once
 MOST_CELLS = 10_000  # there
 GROWTH = 1.3  # of the cells from level to level
-LATTICE = 0.25  # of the time left for one reduction, and of numbers and seconds at most, before the last level
-FEW, SHORT, LONG = 100, 10.0, 20.0
+FEW = 100  # open numbers of a lattice before the last level
 SOON = 200  # columns of a lattice, before levels tree by tree were tried
 SHRUNK = 0.9  # of what was open: lattices are reduced again where less is left
 LEAST = 64  # cells that a level may have more than the one before, whatever its size
@@ -159,7 +157,7 @@ class Settling:
             cells, _ = with_trees(self.release, self.boosted, start, last, min(self.most, MOST_CELLS))
             few = len(cells) <= room_after(len(start))  # tree by tree is the same then
             leaves = sum(len(tree.step) for tree in self.boosted.trees)
-            if affordable(leaves + len(self.boosted), len(cells), self.limits.share(AT_ONCE)):
+            if affordable(leaves + len(self.boosted), len(cells), self.limits.stage("all trees at once")):
                 best = self.through([last], MOST if few else SOON)
         if best is None or (best.level.open.any() and not few and not self.limits.expired()):
             other = self.through(None, MOST)
@@ -194,13 +192,14 @@ class Settling:
             self.limits.report(f"leaf values: {done} of {len(self.boosted.trees)} trees, {len(cells):,} cells")
             peel(level, self.limits)
             last = done == len(self.boosted.trees)
-            most, seconds = (columns, LONG) if last else (FEW, SHORT - spent)
-            begun = self.limits.elapsed()
-            while level.open.sum() <= most and seconds > 0:
-                if not by_lattice(level, self.limits.share(LATTICE, seconds)):
+            most, part = (columns, "last lattices") if last else (FEW, "early lattices")
+            begun = self.limits.meter.used
+            while level.open.sum() <= most:
+                used = (0.0 if last else spent) + self.limits.meter.used - begun
+                if not by_lattice(level, self.limits.stage(part, used)):
                     break
                 peel(level, self.limits)
-            spent += self.limits.elapsed() - begun
+            spent += self.limits.meter.used - begun
             parts += level.batches
         return Outcome(cells, level, parts)
 

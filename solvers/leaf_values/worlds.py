@@ -49,8 +49,6 @@ from solvers.worlds.worlds import CellRows, spread_world
 ENTRIES = 4_000_000  # of coefficients that a program over rows takes
 DIGITS = 20  # binary digits of a figure's half width in a program
 LARGEST = 60  # binary digits of a sum in a program
-REDUCING = 0.4  # of the time for the lattice
-AGAIN = 0.3  # of the time left to look for another world
 NOTE = "it meets all leaf values, within the bounds of their rounding; not proved to be the heaviest"
 ONLY = "; no other numbers of rows per cell and class do"
 OTHERS = "; others do too"
@@ -82,7 +80,7 @@ def one_world(release: Release, query: MostLikely, limits: Limits) -> Answer:
     found = program.solved(limits)
     if found.rows is None:
         return Answer("unsat", conflict=(NONE,)) if found.unsat else Answer("unknown", trail=(found.reason,))
-    other = program.solved(limits.share(AGAIN), found.steps)
+    other = program.solved(limits.stage("another world"), found.steps)
     unique = True if other.unsat else (False if other.rows is not None else None)
     world = problem.world(found.rows, unique, RandomSource(query.seed))
     return WorldsAnswer("exact", worlds=iter([world]))
@@ -182,7 +180,7 @@ class Program:
             raise TooLarge(f"{len(rows):,} statements on {len(free):,} numbers are too many to seek a world")
         sums = Sums(given, free, rows)
         if 0 < len(free) <= MOST:
-            search = Search(given, free, limits.share(REDUCING))
+            search = Search(given, free, limits.stage("lattice of a world"))
             with contextlib.suppress(Inconclusive, TooLarge, EngineError):
                 search.work()
                 if search.contradicted:

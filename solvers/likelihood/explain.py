@@ -12,8 +12,6 @@ from solvers.likelihood.most_likely import level_beyond
 from solvers.statements.observations import widened
 from solvers.statements.release import Release
 
-EXPLAIN = 10.0  # seconds that the explanation of a contradiction may take even where no time is left
-
 
 @dataclass(slots=True)
 class Clash:
@@ -31,7 +29,7 @@ def known_conflict(release: Release, limits: Limits) -> tuple[str, ...]:
     known = release.derived.part(Clash)
     if known.conflict is None:
         limits.report("there is no world: looking for the statements that clash")
-        time_left = limits.lasting(max(EXPLAIN, limits.left()))
+        time_left = limits.stage("explanation")
         sure, found = release.certain_rows, tuple[str, ...]()
         if sure is not None and sure != release.rows:
             found = conflict_of(replace(release, rows=sure), time_left)
@@ -60,7 +58,7 @@ def beyond_noise(release: Release, conflict: tuple[str, ...], limits: Limits) ->
     text += f" ({'; '.join(conflict[:8])})" if conflict else ""
     wide = widened(release)
     try:
-        found = level_beyond(wide, limits.lasting(EXPLAIN))
+        found = level_beyond(wide, limits.stage("level that fits"))
     except ContradictionError:
         return known_conflict(wide, limits)
     except (Inconclusive, Unsupported, ReleaseError):

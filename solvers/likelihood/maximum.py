@@ -33,8 +33,6 @@ from solvers.foundation.limits import Limits
 
 ROOMS = (1e3, 1e6, 1e9, 1e12)  # nats below the best counts, where a first histogram is looked for
 ROUNDS = 60  # times that CP-SAT gets more secants
-SEARCH = 0.4  # of the time left goes into moving rows where CP-SAT may prove something afterwards
-BRANCHES = 0.6  # of the time left after that goes to HiGHS' branch and bound
 PROVABLE = 400_000  # entries of a system, beyond which CP-SAT is only asked where nothing else found a histogram
 MARGIN = 1.0  # nats below the best histogram known that are still looked at
 
@@ -143,7 +141,7 @@ def from_the_relaxation(system: System, gains: Gains, relaxed: Relaxed, limits: 
     start = rounded(system, rows, score)
     if start is None:
         return None
-    share = limits.share(SEARCH) if small(system) else limits
+    share = limits.stage("moved rows") if small(system) else limits
     found = improved(system, gains, Start(start, loss), share, relaxed.bound - GAP, steps)
     return None if found is None else found[0]
 
@@ -173,7 +171,7 @@ def worth_a_proof(system: System, gains: Gains, best: Ints | None, limits: Limit
 def by_branches(system: System, gains: Gains, relaxed: Relaxed, best: Ints, limits: Limits) -> tuple[Ints, float]:
     """Return the best of a histogram and what HiGHS' branch and bound makes of it; its own bound is not believed."""
     limits.report("most likely histogram: branch and bound")
-    z = relaxed.program.whole(best, limits.share(BRANCHES))
+    z = relaxed.program.whole(best, limits.stage("branch and bound"))
     value, other = gains.total(system.linear.sums(best)), gains.total(system.linear.sums(z))
     return (z, other) if other > value and system.satisfied(z) else (best, value)
 

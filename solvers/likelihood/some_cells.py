@@ -31,7 +31,6 @@ DRAWN = 2_000  # random rows at once
 MAX_ROWS = 20_000  # rows in all
 ROUNDS = 30
 SCALE = 1 << 20  # prices are whole numbers over this
-SHARE = 0.5  # of the time, for finding rows
 CHEAP = 1e-6
 
 GainsOf = Callable[[System], Gains]
@@ -42,7 +41,7 @@ def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[Sy
 
     Raises `Inconclusive` where no possible row was found. Cost: half of the time left at most.
     """
-    share = limits.share(SHARE)
+    share = limits.stage("noisy rows")
     pricer = Pricer(release, limits)
     nothing = np.zeros(pricer.incidence.total + 1, dtype=np.int64)
     rows = possible(pricer, pricer.improve(drawn(release, pricer), nothing, 0, Box(), limits=share))
@@ -54,7 +53,7 @@ def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[Sy
         if share.expired() or len(rows) >= MAX_ROWS:
             break
         share.report(f"rows for the noisy counts: round {turn}, {len(rows):,} rows")
-        found = relax(system, gains, share.share(0.5))
+        found = relax(system, gains, share.stage("noisy relaxation"))
         if found.rows is None:
             break
         weights = -np.rint(SCALE * found.worth).astype(np.int64)

@@ -30,7 +30,38 @@ Array = NDArray[Any]  # whole numbers or floats, which HiGHS takes as floats
 PRIMAL = 4  # HiGHS' number of the primal simplex method: new columns leave the basis feasible
 FAR = 1 << 40  # as good as no bound, for a program in floating point
 TINY = 1e-9  # duals at most this large are none
+PIVOT, PER_ENTRY = 1e-4, 2e-8  # of work: of a pivot, and per coefficient on top
+MIP_STEP = 8  # pivots that a step of branch and bound stands for
 NEAR = 1e-6  # what a bound may lack of the optimum in floating point
+
+
+class _Pivots:
+    """Counts the steps of a solve, as work, and ends it where that is more than there is.
+
+    HiGHS asks at every pivot, and at every step of branch and bound, whether to go on.
+    """
+
+    def __init__(self, solver: highspy.Highs) -> None:
+        self.steps, self.most, self.each, self.ended = 0, math.inf, PIVOT, False
+        solver.cbSimplexInterrupt.subscribe(lambda event: self._step(event, 1))
+        solver.cbMipInterrupt.subscribe(lambda event: self._step(event, MIP_STEP))
+
+    def begin(self, work: float, entries: int) -> None:
+        """Begin to count, up to so much work."""
+        self.steps, self.each = 0, PIVOT + PER_ENTRY * entries
+        self.most = work / self.each
+
+    def end(self) -> float:
+        """Return the work of the solve."""
+        return self.steps * self.each
+
+    def _step(self, event: Any, steps: int) -> None:
+        if self.ended and not self.steps:  # HiGHS keeps what it was told at the last solve
+            event.data_in.user_interrupt = self.ended = False
+        self.steps += steps
+        if self.steps > self.most:
+            self.ended = True
+            event.interrupt()
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +82,7 @@ class Program:
         """Make the rows, empty. Without `presolve` the basis is kept for the next solve."""
         self.solver, self.columns, self.busy = highspy.Highs(), 0, False
         self.solver.HandleUserInterrupt = True
+        self.pivots = _Pivots(self.solver)
         self.solver.silent()
         self.option("threads", 1)
         if not presolve:
@@ -117,8 +149,11 @@ class Program:
             return Solution(False, False, math.nan, nothing, nothing)
         self.option("time_limit", float(solver.getRunTime() + limits.solver_seconds()))
         self.busy = True
-        run_in_thread(solver.run, limits.stop, solver.cancelSolve, limits.left())
+        self.pivots.begin(limits.work_left(), self.solver.getNumNz())
+        run_in_thread(solver.run, limits.stop, solver.cancelSolve, limits.solver_seconds())
         self.busy = False
+        limits.charge(self.pivots.end())
+        limits.late()
         status, found = solver.getModelStatus(), solver.getSolution()
         return Solution(
             status == highspy.HighsModelStatus.kOptimal,

@@ -17,19 +17,18 @@ from solvers.foundation.limits import Limits
 from solvers.linear.linear_program import by_column, whole_program
 
 
-def first_histogram(linear: Linear, bounds: Propagated, limits: Limits, seconds: float) -> Ints | None:
+def first_histogram(linear: Linear, bounds: Propagated, limits: Limits) -> Ints | None:
     """Return a histogram within the bounds that meets every statement, None where none was found in time.
 
-    Cost: an integer program without an objective per component; `seconds` is shared among them.
+    Cost: an integer program without an objective per component.
     """
     z = bounds.lower.copy()
     parts = presolve(linear, bounds, (), limits).components
-    own = limits.share(1.0, seconds)
     for i, part in enumerate(parts):
         if part.matrix is None or limits.expired():
             return None
         limits.report(f"a first world: component {i} of {len(parts)}, {len(part.cells):,} cells")
-        y = whole_point(part, own)
+        y = whole_point(part, limits)
         if y is None:
             return None
         z[part.cells] += y

@@ -22,6 +22,7 @@ HOT, COLD = 1.8, 0.7  # the temperatures at the beginning and at the end of a ro
 ROUND = 1 << 17  # moves of the first round; each further one has twice as many
 EFFORT = 1 << 16  # moves per statement and row: who found no world by then is unlikely to find one
 STEP = 1024  # moves at one temperature
+MOVE, SLOW = 6e-8, 50.0  # of work: of a move per counter, measured; times as much where nothing is compiled
 CHUNK = 32  # moves between two looks at the clock where nothing is compiled
 WORSE = 32  # by so much worse no move is ever taken
 
@@ -51,6 +52,7 @@ def searched(problem: Problem, seed: int, limits: Limits, effort: int = EFFORT, 
     dice = np.random.default_rng(seed)
     best = -1
     made = loops_for(limits, likely)
+    each = work_of_move(problem, made.machine)
     for tries, length in enumerate(rounds(problem, effort)):
         state, tables = started(problem, dice, made.machine)
         end = state, tables, made
@@ -64,11 +66,17 @@ def searched(problem: Problem, seed: int, limits: Limits, effort: int = EFFORT, 
                 best = least if best < 0 else min(best, least)
                 if state.numbers[1] == 0:
                     return Found(rows_of(problem, state), 0, end)
+                limits.charge(moves * each)
                 if limits.expired():
                     return Found(None, best, end)
             if step % 16 == 0:
                 limits.report(f"local search, round {tries + 1}: at best {best:,} rows off")
     return Found(None, best, end)
+
+
+def work_of_move(problem: Problem, machine: bool) -> float:
+    """Return the work of one move."""
+    return MOVE * (4 + int(problem.tables.sizes[0])) * (1.0 if machine else SLOW)
 
 
 def rounds(problem: Problem, effort: int) -> Iterator[int]:

@@ -25,7 +25,7 @@ import numpy as np
 
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
-from solvers.local_search.annealing import zeros
+from solvers.local_search.annealing import work_of_move, zeros
 from solvers.local_search.compiled import Made
 from solvers.local_search.likely_loops import Climb, Drawn
 from solvers.local_search.loops import State
@@ -36,7 +36,6 @@ UNIT = 1 << 20  # of a nat
 BARS = 1 << 12
 HOT, COLD = 1.0, 0.02  # temperatures, in nats
 LEVELS = 256
-SHARE = 0.5  # of the time left
 MOVES, MOST_MOVES = 1 << 14, 1 << 20  # per row, and of all
 CHUNK = 32  # moves between two looks at the clock where nothing is compiled
 ENTRIES = 1 << 21  # of tables of leaves of several classes, all together
@@ -182,9 +181,9 @@ def climb(
 
     The first are no less likely than those of the state. The same state gives the same rows, compiled or not, unless
     the time ends the search first. Cost: `MOVES` per row, `MOST_MOVES`
-    at most; a part of the time left (`SHARE`).
+    at most; a part of the time left ("likelier worlds" of `STAGES`).
     """
-    limits = limits.share(SHARE)
+    limits = limits.stage("likelier worlds")
     drawn, begins = drawn_tables(problem)
     counters, labels = int(problem.tables.sizes[0]), int(problem.tables.sizes[2])
     at = begins.copy()
@@ -201,11 +200,13 @@ def climb(
     rows_then = rows_last = list(state.rows)
     dice = -np.log((np.arange(BARS) + 0.5) / BARS)
     moves = max(1, min(MOST_MOVES, MOVES * problem.rows) // LEVELS)
+    each = work_of_move(problem, bool(made.machine))
     for level in range(LEVELS):
         bars = (-HOT * (COLD / HOT) ** (level / LEVELS) * UNIT * dice).astype(np.int64)
         climber.bar[:] = bars if made.machine else bars.tolist()
         for done in range(0, moves, moves if made.machine else CHUNK):
             made.sway(tables, drawn, state, climber, moves if made.machine else min(CHUNK, moves - done))
+            limits.charge(each * (moves if made.machine else CHUNK))
             if limits.expired():
                 break
         if state.numbers[1] == 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -33,28 +34,31 @@ START = (  # the path comes first on the standard input, because `solvers` need 
 )
 
 
-def run(function: str, payload: Any, limits: Limits, *, memory: int | None = None) -> Any:
+def run(function: str, payload: Any, limits: Limits, *, memory: int | None = None, work: float | None = None) -> Any:
     """Return `function(payload)`, called in a fresh Python process; `function` is "package.module:name".
 
     Payload and result are JSON (hundreds of MB are fine; whole numbers above 4,300 digits go as hexadecimal text).
     The process may map `memory` bytes (`limits.memory` by default) beyond Python, the payload and the function's
-    module. It and its whole process group are killed when time is up, soon after `limits.stop`, and when this process
-    is interrupted or dies. Raises `Inconclusive` for time and stop, `TooLarge` for memory, `EngineError` where it
-    crashes or returns nonsense; `Unsupported` and these three pass through from the function. Costs 0.1 s.
+    module, and take `work` seconds of the processor (what is left of `limits` by default). It and its whole process
+    group are killed when time is up, soon after `limits.stop`, and when this process is interrupted or dies. Raises
+    `Inconclusive` for time, work and stop, `TooLarge` for memory, `EngineError` where it crashes or returns nonsense;
+    `Unsupported` and these three pass through from the function. Costs 0.1 s.
     """
     if limits.expired():
         raise Inconclusive(f"{function} was not started: {_why(limits)}")
+    most = limits.work_left() if work is None else work
     head = {
         "path": [os.path.abspath(place) for place in sys.path if isinstance(place, str)],
         "function": function,
         "memory": limits.memory if memory is None else memory,
         "parent": os.getpid(),
+        "work": None if math.isinf(most) else most,
     }
     message = "\n".join((json.dumps(head), json.dumps(payload, allow_nan=False)))
     child = _Child(message.encode())
     try:
         while child.working():
-            if limits.expired():
+            if limits.late():
                 raise Inconclusive(f"{function} was killed: {_why(limits)}")
     finally:
         child.end()
@@ -115,6 +119,8 @@ class _Child:
                 raise ValueError(kind)
         except (ValueError, TypeError):
             how = f"returned no JSON (exit code {code})" if code >= 0 else f"ended by signal {_signal(code)}"
+            if code == -getattr(signal, "SIGXCPU", 24):
+                raise Inconclusive(f"{function} was ended: it took more work than there was for it") from None
             text = self.complaints.decode(errors="replace").lower()
             if code == -getattr(signal, "SIGKILL", 9) or any(phrase in text for phrase in OUT_OF_MEMORY):
                 raise TooLarge(f"{function} needs more memory than it was given ({how}): raise --memory") from None
@@ -180,6 +186,7 @@ def _call(head: dict[str, Any]) -> tuple[str, Any]:
         module, _, attribute = name.partition(":")
         function = getattr(importlib.import_module(module), attribute)
         _limit_memory(head["memory"])
+        _limit_work(head["work"])
         return "result", function(payload)
     except MemoryError:
         return _too_large(head)
@@ -210,6 +217,18 @@ def _limit_memory(maximum: int) -> None:
     wanted = [now + BASE + maximum, *(limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY)]
     with contextlib.suppress(ValueError, OSError):  # a system that knows the limit and cannot set it
         resource.setrlimit(resource.RLIMIT_AS, (min(wanted), hard))
+
+
+def _limit_work(most: float | None) -> None:
+    """Let this process work so many seconds more, by its own clock, which stands still while it waits."""
+    if most is None or sys.platform == "win32":
+        return
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    wanted = math.ceil(used.ru_utime + used.ru_stime + most)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (wanted, wanted + 1))
 
 
 def _die_with(parent: int) -> None:

@@ -63,7 +63,7 @@ def spread(
     """Yield the numbers and results of pieces done here, and, as far as it is worth it, elsewhere."""
     todo = deque(range(len(pieces)))
     own, worked = replace(limits, workers=1, cluster=None), 0.0
-    while todo and not limits.expired():
+    while todo and not limits.late():
         if worth_sending(limits, len(todo), len(pieces) - len(todo), worked, alone):
             break
         k, begun = todo.popleft(), time.monotonic()
@@ -71,7 +71,7 @@ def spread(
         result = here(pieces[k], own)
         worked += time.monotonic() - begun
         yield k, result
-    if not todo or limits.expired():
+    if not todo or limits.late():
         return
     with pool(limits) as hands:
         try:

@@ -107,7 +107,7 @@ class Deadline:
 
     def met(self) -> bool:
         """Return whether nothing more may be begun."""
-        if self.since is None and self.limits.expired():
+        if self.since is None and self.limits.late():
             self.since = time.monotonic()
         return self.since is not None
 

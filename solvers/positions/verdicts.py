@@ -26,7 +26,7 @@ from solvers.histograms.partition_membership import Prior
 from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import Settled
 from solvers.positions.sizes import places_of
-from solvers.positions.worlds_left import WORLD, numbers_of
+from solvers.positions.worlds_left import numbers_of
 from solvers.questions.answers import DecideAnswer, ShareAnswer, settled_share
 from solvers.questions.query import Decide, Selections, Share
 from solvers.regions.row_space import Space
@@ -35,7 +35,6 @@ from solvers.statements.release import ANY_LABEL, Release
 
 NEARLY = float(np.nextafter(1.0, 0.0))  # a share below 1 that rounding made 1
 STEPS = 16  # boxes between two looks at the clock
-SECONDS = 1.0  # for meeting boxes with the rows, however short the time is: what is left for these is known by then
 
 
 def allowed_parts(mask: int, parts: int) -> Bits:
@@ -174,7 +173,7 @@ def reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: L
     none = np.zeros(len(at), dtype=bool)
     if not len(at) or not problem.exhaustive or problem.release.loosened or problem.release.impossible:
         return none
-    found = known_world(state, limits.limited().share(WORLD)).parts
+    found = known_world(state, limits.limited().stage("world of positions")).parts
     if not found:
         return none
     regions = regions_of(places_of(problem, values_in(problem, next(iter(found.values())))))
@@ -188,7 +187,7 @@ def reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: L
 
 def bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits: Limits) -> tuple[str, ...]:
     """Put bounds on the rows of selections into `low` and `high`; return what is said where time was up."""
-    limits = limits.lasting(max(SECONDS, limits.left()))
+    limits = limits.stage("profiles by position")
     for q, (met, held) in enumerate(chosen.boxes()):
         if q % STEPS == 0 and q and limits.expired():
             return (f"the time was up after {q:,} of {len(chosen):,} profiles were met with the rows",)
@@ -218,7 +217,7 @@ def share_placed(state: Assigned, query: Share, free: bool, limits: Limits) -> S
     none = (most <= 0) & (rest <= 0)
     lower, upper = np.where(none, np.nan, lower), np.where(none, np.nan, upper)
     pairs = zip(query.inner.boxes(), query.other.boxes(), query.outer.boxes(), strict=True)
-    limits = limits.lasting(max(SECONDS, limits.left()))
+    limits = limits.stage("profiles by position")
     for q, ((inner, _), (other, _), (_, outer)) in enumerate(pairs):
         if q % STEPS == 0 and q and limits.expired():
             return ShareAnswer("bounds", lower=lower, upper=upper)

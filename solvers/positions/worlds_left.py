@@ -31,8 +31,6 @@ from solvers.questions.answers import CountAnswer
 from solvers.questions.query import Convention
 from solvers.statements.row_problem import RowProblem
 
-WORLD = 0.4  # of the time for a world, from which a lower bound follows
-
 
 @dataclass(frozen=True)
 class Numbers:
@@ -109,7 +107,7 @@ def count_placed(state: Assigned, convention: Convention, limits: Limits) -> Cou
     upper = float(np.sum(bits_left(state, limits)) * (1.0 + 1e-12))
     if upper == -math.inf:
         return CountAnswer("unsat", convention=convention)
-    found = known_world(state, limits.limited().share(WORLD))
+    found = known_world(state, limits.limited().stage("world of positions"))
     if found.contradicted:
         return CountAnswer("unsat", convention=convention, conflict=(found.reason,))
     relative = problem.release.domain.relative

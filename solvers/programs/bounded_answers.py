@@ -38,7 +38,7 @@ from solvers.statements.release import World
 from solvers.worlds.row_lists import RandomSource
 from solvers.worlds.worlds import draw_world, filled_cells, list_worlds, spread_world
 
-FIRST = {Decide: 0.5, MostLikely: 0.75, Extreme: 0.75}  # of the time left: a first world; others answer without one
+FIRST = {Decide: "first world: decide", MostLikely: "first world: most-likely", Extreme: "first world: extreme"}
 LOG_SCALE = 1 << 10  # logarithms in the objective of the heaviest histogram are whole multiples of 1/1024
 STEPS = 64  # segments of a cell's concave objective
 NOT_UNIFORM = "found by CP-SAT with random objectives: a possible world, not a uniform draw"
@@ -55,7 +55,7 @@ def prove(system: System, query: Query, limits: Limits) -> Answer:
         return WorldsAnswer("exact", worlds=enumerate_worlds(prover))
     if isinstance(query, LeaveOneOut):
         return LeaveOneOutAnswer("bounds", share=np.full(len(query.inner), np.nan))
-    first = prover.start(FIRST.get(type(query), 1.0) * limits.left())
+    first = prover.start(limits.stage(FIRST.get(type(query), "first world: others")))
     if first is not None:
         if first.status == "unknown" and isinstance(query, Decide):
             answer = decide(prover, query)
@@ -91,7 +91,7 @@ def draw(prover: Prover, query: Sample) -> Iterator[World]:
     for _ in range(query.k):
         coefs = np.zeros(len(prover.system.sizes), dtype=np.int64)
         coefs[prover.system.free] = [random.exact.randrange(-8, 9) for _ in range(len(prover.system.free))]
-        found = prover.exactly(coefs, True, seconds=2.0)
+        found = prover.exactly(coefs, True, prover.limits.stage("drawn world"))
         z = found.histogram if found.histogram is not None else prover.pool[-1]
         del prover.pool[POOL:]  # what is drawn is not kept
         world = draw_world(prover.system.release.domain, filled_cells(prover.system, z), query.convention, random)
@@ -100,7 +100,7 @@ def draw(prover: Prover, query: Sample) -> Iterator[World]:
 
 def extreme(prover: Prover, query: Extreme) -> ExtremeAnswer:
     """Return proved bounds on an extreme, exact where CP-SAT proves it, with the best world found."""
-    found = prover.exactly(query.coefs, query.greatest, prover.limits.left())
+    found = prover.exactly(query.coefs, query.greatest, prover.limits)
     outer = prover.outer(query.coefs, query.greatest)
     values = [int(query.coefs @ z) for z in prover.pool]
     inner = max(values) if query.greatest else min(values)
@@ -124,7 +124,7 @@ def heaviest(prover: Prover, query: MostLikely) -> World:
     system, model = prover.system, prover.model.model.clone()
     complete = True
     if not system.release.rows.exact:
-        maximum = prover.exactly(np.ones(len(system.sizes), dtype=np.int64), True, prover.limits.left() / 4)
+        maximum = prover.exactly(np.ones(len(system.sizes), dtype=np.int64), True, prover.limits.stage("most rows"))
         complete = maximum.proved
         total, base = prover.model.weighted(np.ones(len(system.sizes), dtype=np.int64))
         model.add(total + base == max(int(z.sum()) for z in prover.pool))
@@ -142,7 +142,7 @@ def heaviest(prover: Prover, query: MostLikely) -> World:
     hint = max(prover.pool, key=lambda z: int(z.sum()))
     for c, variable in prover.model.variables.items():
         model.add_hint(variable, int(hint[c]))
-    found = prover.model.solve(sum(terms), False, prover.limits, prover.limits.left() / 2, model)
+    found = prover.model.solve(sum(terms), False, prover.limits.stage("heaviest histogram"), model)
     z = found.histogram if found.histogram is not None else hint
     world = spread_world(system.release.domain, filled_cells(system, z), RandomSource(query.seed))
     several = any((z != other).any() for other in prover.pool) or any(system.sizes[c] > 1 for c in np.flatnonzero(z))

@@ -51,9 +51,7 @@ class CellModel(Cells):
             raise EngineError("CP-SAT gave a histogram that breaks a statement")
         return z
 
-    def solve(
-        self, objective: Any, greatest: bool, limits: Limits, seconds: float = float("inf"), model: Any = None
-    ) -> SolveResult:
+    def solve(self, objective: Any, greatest: bool, limits: Limits, model: Any = None) -> SolveResult:
         """Return the extreme of an expression over the free cells (None: any histogram).
 
         `model`: a clone of this model that says more, to be solved in its place.
@@ -62,7 +60,7 @@ class CellModel(Cells):
         model.clear_objective()
         if objective is not None:
             (model.maximize if greatest else model.minimize)(objective)
-        status, solver = run(model, limits, seconds)
+        status, solver = run(model, limits)
         refuse(model, status)
         if status == cp_model.INFEASIBLE:
             return SolveResult((0, 0), None, none=True)

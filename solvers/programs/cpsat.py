@@ -7,7 +7,6 @@ no objective, and is complete only when the status says OPTIMAL: with two worker
 from __future__ import annotations
 
 import math
-import os
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +26,7 @@ from solvers.native.threads import run_in_thread
 
 T = TypeVar("T")
 Choices = tuple[tuple[tuple[int, ...], ...], ...]  # choice -> alternative -> statements
-WORKERS = min(8, os.cpu_count() or 1)
+WORKERS = 1  # with more, which solution is found depends on the machine, and rarely is it found sooner
 PHASE = "a model of the cells was built"
 LOOK = 0.1  # seconds between two looks at the clock while a search says nothing
 PENDING = 64  # solutions kept ahead of whoever asks for them
@@ -121,19 +120,25 @@ class Cells:
 
 
 def run(
-    model: cp_model.CpModel, limits: Limits, seconds: float = math.inf, workers: int = WORKERS, **parameters: Any
+    model: cp_model.CpModel, limits: Limits, workers: int = WORKERS, **parameters: Any
 ) -> tuple[Any, cp_model.CpSolver]:
-    """Return CP-SAT's status and the solver, which stops with the best it has when time is up or `stop` is set.
+    """Return CP-SAT's status and the solver, which stops with the best it has when limits end or `stop` is set.
 
-    `parameters` are CP-SAT's own, and `best_bound_callback`.
+    Its work is counted by its own deterministic time. `parameters` are CP-SAT's own, and `best_bound_callback`.
     """
     solver = cp_model.CpSolver()
     given = {"num_workers": workers, "catch_sigint_signal": False, **parameters}
     solver.best_bound_callback = given.pop("best_bound_callback", None)
-    given["max_time_in_seconds"] = left = min(limits.solver_seconds(), seconds)
+    given["max_time_in_seconds"] = limits.solver_seconds()
+    most = min(limits.work_left(), given.get("max_deterministic_time", math.inf))
+    if math.isfinite(most):
+        given["max_deterministic_time"] = most
     for name, to in given.items():
         setattr(solver.parameters, name, to)
-    return run_in_thread(lambda: solver.solve(model), limits.stop, solver.stop_search, left), solver
+    status = run_in_thread(lambda: solver.solve(model), limits.stop, solver.stop_search, limits.solver_seconds())
+    limits.charge(solver.response_proto.deterministic_time)
+    limits.late()  # where the clock cut it, that is noted
+    return status, solver
 
 
 def refuse(model: cp_model.CpModel, status: Any) -> None:
@@ -158,6 +163,8 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
     solver.parameters.num_workers = 1
     solver.parameters.enumerate_all_solutions = True
     solver.parameters.max_time_in_seconds = limits.solver_seconds()
+    if math.isfinite(most := limits.work_left()):
+        solver.parameters.max_deterministic_time = most
     listener = Listener(read, found, stop, limits)
     complete: list[bool] = []
 
@@ -182,6 +189,7 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
         stop.set()
         solver.stop_search()
         thread.join()
+        limits.charge(solver.response_proto.deterministic_time)
 
 
 def next_of(found: queue.Queue[Any], solver: cp_model.CpSolver, limits: Limits) -> Any:
@@ -190,7 +198,7 @@ def next_of(found: queue.Queue[Any], solver: cp_model.CpSolver, limits: Limits) 
         try:
             return found.get(timeout=LOOK)
         except queue.Empty:
-            if limits.expired():
+            if limits.late():
                 solver.stop_search()
 
 
@@ -220,5 +228,5 @@ class Listener(cp_model.CpSolverSolutionCallback):
             item = self.read(self.value)
         except ReconError as error:
             item = error
-        if not put(self.found, item, self.stop) or self.limits.expired():
+        if not put(self.found, item, self.stop) or self.limits.late():
             self.stop_search()

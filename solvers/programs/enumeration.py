@@ -19,8 +19,6 @@ from solvers.programs.cell_model import CellModel
 MAX_LISTED = 2_000
 MAX_FREE = 400  # free cells; with more, histograms are listed only for releases with alternatives
 MAX_ROWS = 60  # rows; below, sums of values are listed row by row
-SHARE = 0.4  # of the time that is left
-SECONDS = 30.0
 
 
 def listed(system: System, limits: Limits) -> tuple[Branch, ...] | str:
@@ -30,7 +28,7 @@ def listed(system: System, limits: Limits) -> tuple[Branch, ...] | str:
     """
     if not system.choices and len(system.free) > MAX_FREE:
         return f"{len(system.free):,} free cells are too many to list histograms"
-    own = limits.share(SHARE, SECONDS)
+    own = limits.stage("listed histograms")
     found: dict[bytes, Ints] = {}
     try:
         for z in histograms(system, own):

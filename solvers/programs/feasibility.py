@@ -18,7 +18,6 @@ from solvers.foundation.numeric_limits import MAX_SUM
 from solvers.histograms.branches import branches_of
 from solvers.linear.linear_program import CellProgram
 
-SECONDS = 5.0  # one program or search
 SMALL_MEMORY = 1 << 20  # a layered graph only where it is quicker than a search
 SMALL_ROOM = 256
 MAX_ENTRIES = 2_000_000  # of a linear program
@@ -49,7 +48,7 @@ def verdict(system: System, limits: Limits) -> Feasibility:
             return Feasibility(bool(branches_of(system, replace(limits, memory=SMALL_MEMORY))))
         except (Unsupported, Inconclusive):
             pass
-    return Feasibility(None if limits.expired() else searched(system, limits.share(1.0, SECONDS)))
+    return Feasibility(None if limits.expired() else searched(system, limits.stage("search for feasibility")))
 
 
 def by_program(system: System, limits: Limits) -> Feasibility:
@@ -61,7 +60,7 @@ def by_program(system: System, limits: Limits) -> Feasibility:
     if not linear.columns or len(linear.coef) > MAX_ENTRIES or limits.expired():
         return Feasibility(None)
     program = CellProgram(linear.take(system.always), bounds.lower, bounds.upper)
-    found = program.violation(limits.share(1.0, SECONDS))
+    found = program.violation(limits.stage("linear program of feasibility"))
     if found is None:
         return Feasibility(None)
     z = np.rint(found.z).astype(np.int64)

@@ -9,7 +9,6 @@ Completely Reveal your Dataset", ICML 2024; sorted rows as symmetry breaking aft
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -230,9 +229,9 @@ class RowModel:
                 out[i, k] = value(part)
         return out
 
-    def first(self, seconds: float = math.inf) -> tuple[str, NDArray[np.int64] | None]:
+    def first(self) -> tuple[str, NDArray[np.int64] | None]:
         """Return ("found", rows), ("none", None) where there is no world, or ("unknown", None)."""
-        status, solver = run(self.model, self.limits, seconds)
+        status, solver = run(self.model, self.limits)
         if status in FOUND:
             return "found", self.rows(solver.value)
         return ("none" if status == cp_model.INFEASIBLE else "unknown"), None

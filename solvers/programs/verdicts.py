@@ -29,7 +29,6 @@ from solvers.statements.release import UNBOUNDED
 MANY = 2_000  # free cells; from here on HiGHS finds a first world sooner than CP-SAT
 POOL = 12  # worlds found first; many verdicts are settled by two of them
 NO_WORLD = "no possible world was found in time, and none was excluded: what is said holds if there is one"
-BOUNDING = 0.6  # of the time left, for linear programs
 SPARE = (
     0,
     1,
@@ -39,7 +38,6 @@ SPARE = (
     0,
 )  # rows that stay where there are some, pass by pass over what is open, for worlds near a known one
 FEW = 8  # profiles that CP-SAT is asked about the most and fewest rows of; of more, only whether there are any
-SECONDS = 5.0  # of CP-SAT for one end of one profile
 
 
 @dataclass(slots=True)
@@ -59,16 +57,16 @@ class Prover:
         self.known = system.derived.part(KnownHistograms)
         self.pool: list[Ints] = [] if self.known.first is None else [self.known.first]
 
-    def start(self, seconds: float) -> Answer | None:
-        """Find a first histogram in so many seconds; return the answer where there is none or none was found."""
+    def start(self, limits: Limits) -> Answer | None:
+        """Find a first histogram within limits; return the answer where there is none or none was found."""
         if self.pool:
             return None
         if not self.system.choices and len(self.system.free) > MANY:
-            z = first_histogram(self.system.linear, self.system.bounds, self.limits, seconds / 2)
+            z = first_histogram(self.system.linear, self.system.bounds, limits.stage("first world by HiGHS"))
             if z is not None:
                 self.keep(z)
                 return None
-        found = self.model.solve(None, True, self.limits, seconds)
+        found = self.model.solve(None, True, limits)
         if found.none:
             return Answer("unsat")
         if found.histogram is None:
@@ -95,7 +93,7 @@ class Prover:
             coefs[self.system.free] = [source.choice((-1, 0, 1)) for _ in range(len(self.system.free))]
             self.limits.report(f"worlds of different kinds: {i} of {POOL}")
             expression, _ = self.model.weighted(coefs)
-            found = self.model.solve(expression, True, self.limits, seconds=min(1.0, self.limits.left() / 20))
+            found = self.model.solve(expression, True, self.limits.stage("different worlds"))
             if found.histogram is not None:
                 self.pool.append(found.histogram)
         self.known.others = self.pool[before:]
@@ -118,7 +116,7 @@ class Prover:
         z = self.relaxation.program.corner()
         return z if z is not None and self.system.satisfied(z) else None
 
-    def attained(self, sums: Sequence[Ints], some: bool, seconds: float) -> SolveResult | None:
+    def attained(self, sums: Sequence[Ints], some: bool, limits: Limits) -> SolveResult | None:
         """Return what CP-SAT says about a world with rows of every sum (not `some`: of none), None when time is up."""
         if self.limits.expired():
             return None
@@ -126,17 +124,17 @@ class Prover:
         for coefs in sums:
             expression, base = self.model.weighted(coefs)
             model.add(expression + base >= 1 if some else expression + base <= 0)
-        found = self.model.solve(None, True, self.limits, seconds, model)
+        found = self.model.solve(None, True, limits, model)
         if found.histogram is not None:
             self.keep(found.histogram)
         return found
 
-    def exactly(self, coefs: Ints, greatest: bool, seconds: float) -> SolveResult:
+    def exactly(self, coefs: Ints, greatest: bool, limits: Limits) -> SolveResult:
         """Return what CP-SAT says about an extreme (nothing when time is up); its histogram joins the pool."""
         if self.limits.expired():
             return SolveResult((0, 0), None)
         expression, base = self.model.weighted(coefs)
-        found = self.model.solve(expression, greatest, self.limits, seconds)
+        found = self.model.solve(expression, greatest, limits)
         if found.histogram is not None:
             self.pool.append(found.histogram)
         return replace(found, bounds=(found.bounds[0] + base, found.bounds[1] + base))
@@ -220,10 +218,10 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
 
 def bound(prover: Prover, verdicts: Verdicts) -> None:
     """Bound the rows of every selection by linear programs; corners that are worlds are kept."""
-    most, begun = prover.system.release.rows.high, prover.limits.left()
+    most, some = prover.system.release.rows.high, prover.limits.stage("linear programs of profiles")
     for i, met in enumerate(verdicts.met):
         prover.limits.report(f"profiles: {i} of {len(verdicts.met)}")
-        late = prover.limits.left() < (1 - BOUNDING) * begun
+        late = some.expired()
         for greatest, cells in ((False, met.inside), (True, met.cells)):
             found = prover.outer(indicator(cells, prover.system), greatest, quick=late)
             if greatest:
@@ -268,7 +266,7 @@ def attainable(prover: Prover, verdicts: Verdicts, selections: list[int]) -> Non
             missing = verdicts.within if some else verdicts.without
             if not group or not missing[group].any():
                 continue
-            found = prover.attained([coefs(i) for i in group], some, SECONDS)
+            found = prover.attained([coefs(i) for i in group], some, prover.limits.stage("profile"))
             if found is not None and found.histogram is not None:
                 verdicts.see(found.histogram)
             elif found is not None and found.none and len(group) == 1 and some:
@@ -282,7 +280,7 @@ def exactly(prover: Prover, verdicts: Verdicts, i: int) -> None:
     for greatest, cells in ((False, verdicts.met[i].inside), (True, verdicts.met[i].cells)):
         if not (verdicts.within if greatest else verdicts.without)[i]:
             continue
-        answer = prover.exactly(indicator(cells, prover.system), greatest, seconds=SECONDS)
+        answer = prover.exactly(indicator(cells, prover.system), greatest, prover.limits.stage("profile"))
         if answer.histogram is not None:
             if greatest:
                 verdicts.high[i] = min(int(verdicts.high[i]), answer.bounds[1])

@@ -20,6 +20,7 @@ from itertools import islice
 import numpy as np
 from oxidd.util import DDMemoryError
 
+from solvers.foundation.limits import Limits
 from solvers.regions.diagram import Diagram, Function, choose
 from solvers.regions.first_match import Cut, FirstMatch, Task, Weights, as_bits, bits, weight
 from solvers.regions.inclusion_exclusion import Counts, Measure
@@ -188,9 +189,9 @@ def bound_all(
                 return
             if j >= reduced.unfinished or counts.lower[j] == counts.upper[j]:
                 continue
-            until = time.monotonic() + limits.left() / (len(which) - place)
+            some = limits.share(1 / (len(which) - place))
             try:
-                _bound_by_diagram(reduced, measure, counts, j, base, width, until)
+                _bound_by_diagram(reduced, measure, counts, j, base, width, some)
             except DDMemoryError:
                 diagram.manager.gc()
 
@@ -202,7 +203,7 @@ def _bound_by_diagram(
     j: int,
     base: Base,
     width: int,
-    until: float,
+    limits: Limits,
 ) -> None:
     """Subtract earlier boxes while the diagram stays below `width` nodes; the local lemma bounds the others."""
     diagram, task = counts.diagram, reduced.tasks[j]
@@ -211,7 +212,7 @@ def _bound_by_diagram(
     left = _space(reduced, measure, task)
     if left is None:
         return
-    high, pending = _subtract(reduced, diagram, left, task, base, width, until)
+    high, pending = _subtract(reduced, diagram, left, task, base, width, limits)
     outside = measure.outside(task, diagram.first)
     maximum = diagram.count(high) * outside
     if maximum <= counts.upper[j]:
@@ -220,7 +221,7 @@ def _bound_by_diagram(
     if pending == 0:
         counts.lower[j] = maximum
         return
-    found = local_lemma(reduced, measure.sizes, left, list(task.rest), lambda: time.monotonic() > until)
+    found = local_lemma(reduced, measure.sizes, left, list(task.rest), limits.expired)
     if found is None:
         return
     assumed, shares = found
@@ -235,7 +236,7 @@ def _subtract(
     task: Task,
     base: Base,
     width: int,
-    until: float,
+    limits: Limits,
 ) -> tuple[Function, int]:
     """Return the region without the boxes still pending, and those as bits."""
     narrowed = {v: left[v] for v in diagram.order if left[v] != reduced.grid.full[v]}
@@ -244,8 +245,9 @@ def _subtract(
     for v, mask in narrowed.items():
         pending &= reduced.meets(v, mask)
     for h in list(islice(bits(pending), len(reduced.cuts))):
-        if time.monotonic() >= until or f.node_count() > width:
+        if limits.expired() or (nodes := f.node_count()) > width:
             break
+        limits.charge(STEP * nodes)
         f = diagram.meet(f, ~diagram.box(reduced.cuts[h] or {}))
         pending ^= 1 << h
     return f, pending

@@ -5,7 +5,7 @@ Source: eq. 13-16 of Ferry et al., SaTML 2024; the diagram holds U_j = "in none 
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -20,7 +20,6 @@ from solvers.regions.inclusion_exclusion import Counts, Measure, split
 from solvers.regions.variable_order import estimate, good_order
 
 SPLIT_TERMS = 48  # a diagram is set up in the time of about this many terms
-EXACT_SHARE = 0.8  # of the time: the rest is kept for bounds
 LARGEST = 6  # one diagram may fill one in this many nodes
 KEEP_SHARE = 3  # captures are kept for `within` while they fill at most one in this many nodes
 
@@ -65,12 +64,12 @@ class _Plan:
     nodes: float
 
 
-def _plan(reduced: FirstMatch, tasks: Sequence[Task], seconds: float) -> _Plan:
+def _plan(reduced: FirstMatch, tasks: Sequence[Task], limits: Limits) -> _Plan:
     needed = sorted({h for t in tasks for h in t.rest})
     variables = support(reduced.cuts[h] or {} for h in needed)
     at = {v: i for i, v in enumerate(variables)}
     edges = [[at[v] for v in (reduced.cuts[h] or {})] for h in needed]
-    order = good_order(len(variables), edges, seconds)
+    order = good_order(len(variables), edges, limits)
     return _Plan(needed, [variables[i] for i in order], estimate(order, edges))
 
 
@@ -98,18 +97,15 @@ def _sweep(
 
 
 class _Pace:
-    """Decides when to stop: at a wish, when the share of time is over, or two more such steps would pass it."""
+    """Decides when to stop: when the limits end, or two more such steps would pass them."""
 
-    def __init__(self, limits: Limits, share: float) -> None:
-        self._limits = limits
-        self._until = time.monotonic() + share * limits.left()
-        self._last = time.monotonic()
-        self.late = False
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self._before, self.late = limits, limits.left(), False
 
     def over(self) -> bool:
-        now = time.monotonic()
-        step, self._last = now - self._last, now
-        self.late = self._limits.stop.is_set() or now + 2 * step >= self._until
+        left = self._limits.left()
+        step, self._before = 0.0 if math.isinf(left) else self._before - left, left
+        self.late = self._limits.expired() or left <= 2 * step
         return self.late
 
 
@@ -125,8 +121,8 @@ def _count_by_diagram(reduced: FirstMatch, measure: Measure, counts: Counts) -> 
     ceiling = capacity_for(limits.memory)
     bases: list[Base] = []
     if tasks and ceiling >= 1 << 10 and not limits.expired():
-        plan = _plan(reduced, tasks, min(3.0, limits.left() / 10))
-        pace = _Pace(limits, EXACT_SHARE)
+        plan = _plan(reduced, tasks, limits)
+        pace = _Pace(limits.stage("exact captures"))
         capacity = int(min(ceiling, max(1 << 15, 4 * plan.nodes)))
         # A restart that loses seconds is worse than a manager of full size (0.1 s).
         capacity = ceiling if capacity > 1 << 20 else capacity
@@ -205,7 +201,7 @@ def _incremental(
 
 def region_diagram(reduced: FirstMatch, task: Task, limits: Limits) -> tuple[Diagram, Function] | None:
     """Return a diagram of one region over the variables of its subtracted boxes, None where it does not fit."""
-    plan = _plan(reduced, [task], 3.0)
+    plan = _plan(reduced, [task], Limits())
     ceiling = capacity_for(limits.memory)
     capacity = int(min(ceiling, max(1 << 15, 4 * plan.nodes)))
     live = reduced.live(task)

@@ -9,13 +9,14 @@ GLSVLSI 2003; random starts and a local search of single moves on top.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from solvers.foundation.limits import Limits
 
 IntArray = NDArray[np.int64]
 
@@ -25,6 +26,7 @@ STARTS = 200
 ROUNDS = 40
 KICK = 5  # nodes moved at random between two descents
 SEED = 20240409
+PRICE, PER_EDGE = 4e-5, 4e-7  # of work to price the places of a node, and per place of an edge on top
 WORTH = 3e-7  # seconds of search per node expected: about a tenth of the time the diagram takes
 MAX_CUT = 60  # 2^cut is capped here: beyond it every order is hopeless
 
@@ -107,6 +109,7 @@ class _Search:
         wide = max(len(e) for e in edges)
         # Rows padded with a node of the same edge: minimum and maximum stay what they are.
         self.edges = np.array([[*e, *[e[0]] * (wide - len(e))] for e in edges], dtype=np.int64)
+        self.each = PRICE + PER_EDGE * self.edges.size  # of work
         self.others: list[IntArray] = []
         self.apart: list[IntArray] = []
         for v in range(self.n):
@@ -133,7 +136,7 @@ class _Search:
         self.rank = without + (without >= place)
         self.rank[v] = place
 
-    def descend(self, cost: float, rng: np.random.Generator, until: float) -> float:
+    def descend(self, cost: float, rng: np.random.Generator, limits: Limits) -> float:
         """Move nodes until no single move helps or time is up; return the cost reached."""
         idle = 0
         while idle < self.n:
@@ -147,18 +150,18 @@ class _Search:
                     idle += 1
                 if idle >= self.n:
                     break
-            if time.monotonic() >= until:
+            limits.charge(self.n * self.each)
+            if limits.expired():
                 break
         return cost
 
 
-def _polish(edges: Sequence[Sequence[int]], rank: IntArray, cost: float, seconds: float) -> IntArray:
+def _polish(edges: Sequence[Sequence[int]], rank: IntArray, cost: float, limits: Limits) -> IntArray:
     """Return the ranks after a local search of single moves, restarted from small random kicks."""
-    until = time.monotonic() + seconds
     rng = np.random.default_rng(SEED)
     search = _Search(edges, rank)
-    cost = search.descend(cost, rng, until)
-    while time.monotonic() < until and cost > EASY:
+    cost = search.descend(cost, rng, limits)
+    while not limits.expired() and cost > EASY:
         kept = search.rank
         kicked = cost
         for v in rng.choice(search.n, size=min(search.n, KICK), replace=False):
@@ -166,7 +169,7 @@ def _polish(edges: Sequence[Sequence[int]], rank: IntArray, cost: float, seconds
             near = int(np.clip(search.rank[v] + rng.integers(-search.n // 4, search.n // 4 + 1), 0, search.n - 1))
             search.move(int(v), near, without)
             kicked = float(prices[near])
-        reached = search.descend(kicked, rng, until)
+        reached = search.descend(kicked, rng, limits)
         if reached <= cost:
             cost = reached
         else:
@@ -174,7 +177,7 @@ def _polish(edges: Sequence[Sequence[int]], rank: IntArray, cost: float, seconds
     return search.rank
 
 
-def _arrange(n: int, edges: Sequence[Sequence[int]], seconds: float) -> list[int]:
+def _arrange(n: int, edges: Sequence[Sequence[int]], limits: Limits) -> list[int]:
     """Return the nodes 0..n-1 of one connected component in a good order."""
     graph = _Graph.of(n, edges)
     rank, cost = _force(graph, np.arange(n)[None, :], 12)
@@ -182,8 +185,8 @@ def _arrange(n: int, edges: Sequence[Sequence[int]], seconds: float) -> list[int
         rng = np.random.default_rng(SEED)
         starts = min(STARTS, 1 + 20_000_000 // (len(graph.node) * ROUNDS))
         rank, cost = _force(graph, _ranks(rng.random((starts, n))), ROUNDS, cost)
-        if cost > 4 * EASY and seconds > 0:
-            rank = _polish(edges, rank, cost, min(seconds, cost * WORTH))
+        if cost > 4 * EASY and limits.left() > 0:
+            rank = _polish(edges, rank, cost, limits.at_most(cost * WORTH))
     return [int(v) for v in np.argsort(rank)]
 
 
@@ -211,13 +214,14 @@ def estimate(order: Sequence[int], edges: Sequence[Sequence[int]]) -> float:
     return float(_Graph.of(len(order), edges).costs(rank)[0])
 
 
-def good_order(n: int, edges: Sequence[Sequence[int]], seconds: float = 3.0) -> list[int]:
-    """Return the nodes 0..n-1 in an order of small Σ 2^cut; deterministic up to what fits into `seconds`.
+def good_order(n: int, edges: Sequence[Sequence[int]], limits: Limits | None = None) -> list[int]:
+    """Return the nodes 0..n-1 in an order of small Σ 2^cut; the same wherever work alone ends the search (`limits`).
 
     `edges` are the attributes of each box, non-empty. Components follow one another. A node in a single edge
     never widens a cut inside that edge's span, so those nodes are left out of the search and put back.
-    Cost: a few milliseconds where the cut is small, else up to `seconds` per hard component.
+    Cost: a few milliseconds where the cut is small, else up to the stage "variable order" for all hard components.
     """
+    within = (limits or Limits()).stage("variable order")
     degree = [0] * n
     for edge in edges:
         for v in edge:
@@ -231,7 +235,7 @@ def good_order(n: int, edges: Sequence[Sequence[int]], seconds: float = 3.0) -> 
     for group in groups.values():
         nodes = sorted({v for e in group for v in e})
         at = {v: i for i, v in enumerate(nodes)}
-        order += [nodes[i] for i in _arrange(len(nodes), [[at[v] for v in e] for e in group], seconds)]
+        order += [nodes[i] for i in _arrange(len(nodes), [[at[v] for v in e] for e in group], within)]
     return _put_back(n, edges, degree, order)
 
 

@@ -8,6 +8,7 @@ import typer
 
 from recon.cli.session import finish, open_release
 from recon.console.options import (
+    BUDGET,
     Certificates,
     Confidence,
     DomainFile,
@@ -49,7 +50,7 @@ TrueRows = Annotated[
 def positions(
     files: Files, learner: Learner = "none", ranges: RangesFile = None, truth: TrueRows = None,
     domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, label: LabelName = None,
-    out: Out = None, certificates: Certificates = None, seconds: Seconds = None, memory: Memory = "1G",
+    out: Out = None, certificates: Certificates = None, seconds: Seconds = BUDGET, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False,
     log_json: LogJson = False,
 ) -> None:  # fmt: skip

@@ -11,6 +11,7 @@ from recon.cli.output.other_answers import with_other_answers
 from recon.cli.releasing.ending import ended, ending, policy_of
 from recon.cli.session import open_release
 from recon.console.options import (
+    BUDGET,
     Cluster,
     Confidence,
     ConventionName,
@@ -69,7 +70,7 @@ def audit(
     domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, known: KnownColumns = None,
     convention: ConventionName = None, truth: Truth = None, population: Population = None, seed: Seed = 0,
     learner: LearnerRule = "none", digits: Digits = 10_000, out: ReportOut = None,
-    seconds: Seconds = None, memory: Memory = "1G",
+    seconds: Seconds = BUDGET, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, without_noise: WithoutNoise = None,
     workers: Workers = 1, dask: Cluster = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip

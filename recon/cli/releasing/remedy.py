@@ -12,7 +12,7 @@ import typer
 
 from recon.cli.session import open_release
 from recon.console.exit_codes import INCONCLUSIVE, VIOLATED
-from recon.console.options import DomainFile, Json, LogJson, MaxCells, Memory, Quiet, Seconds, Seed, suffix
+from recon.console.options import BUDGET, DomainFile, Json, LogJson, MaxCells, Memory, Quiet, Seconds, Seed, suffix
 from recon.console.output import print_json, print_lines, working
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from recon.remediation.pruning import Merging
     from solvers.foundation.limits import Limits
 
-SEARCHING = 0.5  # of the time, for the search
 RELEASES, COPIES = (".json",), (".joblib", ".pkl", ".pickle")
 ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Release or model file with one tree, list or forest.")]
 PolicyFile = Annotated[str, typer.Option("--policy", help="Policy file (.toml) that the result must meet.")]
@@ -51,7 +50,7 @@ class Result:
 
 def remedy(
     file: ModelFile, policy: PolicyFile, out: Better, domain: DomainFile = None, data: DataFile = None,
-    label: LabelName = None, strip: Strip = False, seed: Seed = 0, seconds: Seconds = None, memory: Memory = "1G",
+    label: LabelName = None, strip: Strip = False, seed: Seed = 0, seconds: Seconds = BUDGET, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Merge as few leaves as a policy needs, audit the result, and write it where it meets the policy."""
@@ -121,7 +120,7 @@ def remedied(
 
     rows = None if data is None else numbers_of(read_table(data, limits))
     limits.report("merges are searched")
-    found = merged(release, policy, limits.share(SEARCHING))  # the audit of the result needs time too
+    found = merged(release, policy, limits.stage("merges"))  # the audit of the result needs time too
     content, proof = written_content(release, found, out, strip, limits, seed)
     assessment, facts = audited(content, out, release, found, policy, limits, seed, declared)
     return Result(found, content, assessment, facts, accuracies(release, found, rows, label), proof)

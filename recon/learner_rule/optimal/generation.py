@@ -37,8 +37,6 @@ ROUNDS = 60  # worlds found under inequalities
 MOST = 12  # inequalities that a search for a world is given: the latest, they tell most
 COUNTED = 24  # alternatives whose share is counted, one by one
 TOGETHER = 2  # and together: more than that takes minutes where rows are many
-SEARCHING = 0.6  # of the time for worlds, the rest for counting
-BOUNDING = 30.0  # seconds for either at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +132,7 @@ def optimal_rule(
     if base[1] == -math.inf:
         raise ContradictionError("the statements contradict each other: there is no possible world", ())
     places = replaced_in_time(given, models, limits)
-    found = Search(given, models, limits.share(SEARCHING), seed, solver, draws).run(every_draw=True)
+    found = Search(given, models, limits.stage("worlds under a rule"), seed, solver, draws).run(every_draw=True)
     if found.empty:
         raise impossible_model(found.proof)
     bound = bounded_share(given, models, found.alternatives, places, base, limits)
@@ -171,7 +169,7 @@ def bounded_share(
     """
     try:
         every = every_model(models, limits)
-        whole = None if every is None else joint_share(release, every, base, limits.share(0.5))
+        whole = None if every is None else joint_share(release, every, base, limits.stage("every model"))
     except Inconclusive:
         every = whole = None
     if every is not None and whole is not None:
@@ -179,9 +177,9 @@ def bounded_share(
             raise impossible_model(every)
         if whole.exact:
             return whole
-    best = product_share(release, models, found[:COUNTED], base, limits.share(0.5, BOUNDING))
+    best = product_share(release, models, found[:COUNTED], base, limits.stage("competing models"))
     if len(found) > 1:
-        joint = joint_share(release, found[:TOGETHER], base, limits.share(0.5, BOUNDING))
+        joint = joint_share(release, found[:TOGETHER], base, limits.stage("competing models"))
         if joint is not None and joint.high < best.high:
             best = replace(joint, low=-math.inf, exact=False)
     if (bits := sum(place.bits for place in places)) > -best.high:

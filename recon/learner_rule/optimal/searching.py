@@ -18,7 +18,6 @@ from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from solvers.foundation.limits import Limits
 
 Solver = Literal["own", "streed"]
-LONGEST = 60.0  # seconds of one search where the limits allow more
 NAMES = {"own": "recon's dynamic program over trees", "streed": "STreeD", "lists": "recon's search for rule lists"}
 
 
@@ -52,7 +51,7 @@ def best_on(x: pd.DataFrame, y: pd.Series, models: ModelClass, limits: Limits, s
     ("streed"). Cost: that of the learner.
     """
     limits.check("the named learner was asked for a better model")
-    seconds = min(LONGEST, limits.left())
+    seconds = limits.stage("better model").left()
     if models.kind == "rule list":
         fitted = OptimalRuleListClassifier(
             models.length, 0.0, models.negations, seconds=seconds, width=models.width

@@ -29,8 +29,6 @@ from recon.questions.questions import refuse_continuous
 from solvers.foundation.limits import Limits
 
 DRAWS = 8  # uniform worlds with (without) a profile before inequalities are used
-PART = 0.5  # of the time left for one search
-START = 0.25  # of the time for a first world, whatever the profiles
 INEQUALITIES = "the inequalities"
 COUNTS = "the counts"
 
@@ -53,7 +51,7 @@ def certify_under_optimal(
     refuse_continuous(given)
     models = class_of(given, learner, gap=gap, negations=negations)
     rule = assumption_of(models, learner)
-    start = Search(given, models, limits.share(START), seed, solver, DRAWS)
+    start = Search(given, models, limits.stage("first model"), seed, solver, DRAWS)
     first = start.run()
     if first.empty:
         raise impossible_model(first.proof)
@@ -113,7 +111,7 @@ class ByProfile:
         for world, by in self.worlds:
             if (rows_like(world, profile) > 0) == (wanted.low > 0):
                 return Generated((), 0, 0, 0, 0, (), world, by)
-        limits = self.limits.share(PART)
+        limits = self.limits.stage("models of a profile")
         search = Search(
             self.release, self.models, limits, self.seed, self.solver, DRAWS, tuple(self.pool), (wanted,)
         )  # fmt: skip

@@ -6,7 +6,6 @@ Policies ask about the smallest group; the search is asked with their thresholds
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -30,7 +29,6 @@ from solvers.statements.boxes import Region
 from solvers.statements.release import UNBOUNDED
 
 SMALL_GROUP = 10  # rows, where no policy says
-PART, LAST, SECONDS = 0.3, 0.6, 60.0  # of the time that is left for each question, for the last, and at most
 REGIONS = 3  # of a group in words
 SMALLER = "smaller ones were not searched for"
 NOT_ASKED = "what all counts say together was not worked out"
@@ -61,8 +59,8 @@ def judged_together(
         value = thresholds.get(key)
         return value if isinstance(value, int) else otherwise
 
-    def some(part: float = PART) -> Limits:
-        return limits.lasting(SECONDS) if math.isinf(limits.left()) else limits.share(part, SECONDS)
+    def some(stage: str = "groups together") -> Limits:
+        return limits.stage(stage)
 
     statements, labelled = release.statements, release.domain.label is not None
     group, cell = asked("smallest_group", SMALL_GROUP), asked("smallest_cell", SMALL_GROUP)
@@ -78,7 +76,10 @@ def judged_together(
     groups = smallest_group(statements, group, some(), mixed=mixed if met else None)
     classes = known_classes(statements, asked("class_disclosure", 0), some(), mixed if met else None)
     return Together(
-        groups, cells, classes, pinned_together(release, asked("most_pinned", 0), some(LAST), mixed if met else None)
+        groups,
+        cells,
+        classes,
+        pinned_together(release, asked("most_pinned", 0), some("pinned together"), mixed if met else None),
     )
 
 

@@ -64,13 +64,17 @@ def made(command: str | None, seconds: float) -> dict[str, Any]:
 
 
 def limits_json(limits: Limits) -> dict[str, Any]:
-    """Return the limits of an audit: seconds (null: none), bytes of memory, live cells, processes."""
+    """Return the limits of an audit: seconds (null: none), bytes of memory, live cells, processes, and what they cut.
+
+    `cut_short`: the stages that the clock cut (null: none did), see `recon plan`.
+    """
     return {
         "seconds": limits.seconds,
         "memory": limits.memory,
         "cells": limits.cells,
         "workers": limits.workers,
         "cluster": limits.cluster,
+        "cut_short": list(limits.meter.cut) or None,
     }
 
 

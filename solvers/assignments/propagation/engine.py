@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from solvers.statements.row_problem import RowProblem
 
 SMALL = 100_000  # rows times values below which numba takes longer to load than it saves
 MANY = 400  # trials, likewise
-TRIALS = 0.5  # part of the time left that values are tried for
 
 
 class Propagation:
@@ -111,10 +109,11 @@ class Propagation:
         """Try values with a part of the time, that spent on it before taken off: nobody waits for it twice."""
         sizes = self.domains.sizes()
         loops = self._loops(int(sizes[(sizes > 1) & (sizes <= WIDEST)].sum()) >= MANY, limits)
-        share = limits.share(TRIALS)
-        begun, own = share.started, share.left() - self._trials
+        share = limits.stage("values tried")
+        before = share.left()
+        own = before - self._trials
         settled = Prober(loops, tables, state, self.steps).run(limits if math.isinf(own) else limits.lasting(own))
-        self._trials += time.monotonic() - begun
+        self._trials += 0.0 if math.isinf(own) else before - share.left()
         return settled
 
 
