@@ -99,7 +99,7 @@ def read_parquet(path: str) -> pd.DataFrame:
         if kind == "broken":
             raise ReleaseError(f"is no table: {found}")
         budget.bytes(budget.left + 1 if kind == "large" else found, "the table")
-        with open(plain, "rb") as file:
+        with opened(plain) as (file, _):
             frame: pd.DataFrame = pyarrow.ipc.open_stream(file).read_all().to_pandas()
     return frame
 
