@@ -319,7 +319,9 @@ def test_what_stands_in_the_file_is_told_by_what_it_may_say():
         found = beside_rows(held, (inspected(finding(level, rule)),))
         assert found.listed("smallest_group").each == ()  # no row is proved to stand there
     unknown = beside_rows(held, (inspected(finding("unknown", "not-understood")),))
-    assert unknown["smallest_group"] == Known(1, 9, unknown["smallest_group"].why)
+    assert unknown["smallest_group"] == Known(1, 9, unknown["smallest_group"].why, "strip")
+    kept = beside_rows(held, (inspected(finding(), replace(finding(), path="Z_", removable=False)),))
+    assert (rows["pinned"].help, kept["pinned"].help) == ("strip", "")  # what is taken out leaves the other there
     assert unknown["pinned"].why.startswith("nobody knows what X_ is (an array)")
     assert rows["pinned"].why.startswith("no statement carries what X_ says (an array)")
     two = beside_rows(held, (inspected(finding(), replace(finding(), path="Z_")),))

@@ -233,6 +233,9 @@ def test_scores_of_folds_are_taken_out_and_written_down(tmp_path):
     search = GridSearchCV(DecisionTreeClassifier(min_samples_leaf=40), {"max_depth": [2, 3]}, cv=2)
     code, said = gate(tmp_path, search.fit(table[["age", "smoker"]], table["y"]), domain)
     assert (code, "cv_results_" in said) == (4, True)
+    asked = ("--domain", tmp_path / "domain.json", "--policy", tmp_path / "policy.toml", "--json")
+    (check,) = json.loads(recon("audit", tmp_path / "model.pkl", *asked)[1])["assessment"]["checks"]
+    assert (check["would_help"], "--strip" in check["remedy"]) == ("strip", True)
     path, out = tmp_path / "model.pkl", tmp_path / "model.json"
     assert recon("convert", path, "--domain", tmp_path / "domain.json", "--out", out)[0] == 0
     assert {one["about"] for one in json.loads(out.read_text())["models"][0]["unused"]} == {"labels"}

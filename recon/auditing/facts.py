@@ -119,13 +119,16 @@ def beside_rows(
     if alone:
         facts = facts.with_groups("smallest_group", alone)
     beside = together is not None and together.pinned is not None and release is not None and figures_of(release)
-    unused: dict[tuple[About, bool], Unused] = {}
+    unused: dict[tuple[About, bool], list[Finding]] = {}
     for each in findings:
         said, stated = about(each), bool(beside and each.stated)
-        if said and (said, stated) not in unused and not implied(each, release):
-            opens = {key: end for key, end in OPENS[said].items() if not (stated and key == "pinned")}
-            unused[said, stated] = Unused(not_carried(each), opens)
-    return facts.opened(list(unused.values()))
+        if said and not implied(each, release):
+            unused.setdefault((said, stated), []).append(each)
+    found = []
+    for (said, stated), some in unused.items():
+        opens = {key: end for key, end in OPENS[said].items() if not (stated and key == "pinned")}
+        found.append(Unused(not_carried(some[0]), opens, "strip" if all(one.removable for one in some) else ""))
+    return facts.opened(found)
 
 
 def not_carried(one: Finding) -> str:

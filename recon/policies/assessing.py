@@ -39,6 +39,7 @@ HELPS = {
     "rows": f"Say how many rows there are (--rows), then ask again: {NO_PERMISSION}.",
     "profiles": f"Give the people to ask about (--profiles), then ask again: {NO_PERMISSION}.",
     "inspection": f"Save the file and have it inspected (recon inspect FILE), then ask again: {NO_PERMISSION}.",
+    "strip": f"Take out what is not needed (recon inspect FILE --strip OUT), then ask again: {NO_PERMISSION}.",
     "audit": f"Ask recon audit, which works it out: {NO_PERMISSION}.",
     "": f"No option of the audit settles this: publish without what keeps it open; {NO_PERMISSION}.",
 }  # what to do about an open check, by what would settle it

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 End = Literal["lower", "upper", "both"]
-Help = Literal["", "domain", "limits", "rows", "profiles", "inspection", "audit"]
+Help = Literal["", "domain", "limits", "rows", "profiles", "inspection", "audit", "strip"]
 LISTED = 10_000  # groups and cells that are listed, the smallest first
 NOT_WORKED_OUT = "it was not worked out"
 

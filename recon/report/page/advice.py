@@ -109,11 +109,16 @@ def strip(document: Document) -> Iterator[Step]:
     paths = list(dict.fromkeys(name_of(one.get("path"), 60) for one in same))
     what = f"{', '.join(paths[:3])}{' and more' if len(paths) > 3 else ''}"
     if worst.get("removable"):
-        command = typed(document, "inspect", [file], {"--strip": stripped_name(file)})
+        command = typed(document, "inspect", [file], stripped(file))
         yield Step(f"Take out what the file stores outright ({what}).", command)
         return
     remedy = sentence_of(worst.get("remedy") or "release a model that does not keep rows", 160)
     yield Step(f"The file stores rows outright ({what}): {remedy}.", typed(document, "inspect", [file]))
+
+
+def stripped(file: str) -> Options:
+    """Return the options that take out what predictions do not need."""
+    return {"--strip": stripped_name(file)}
 
 
 def unassessed(document: Document) -> Iterator[Step]:
@@ -256,6 +261,9 @@ def settle(document: Document, assessment: Document) -> Iterator[Step]:
             yield Step("Say whom to ask about.", again(document, {**policy, "--profiles": "people.csv"}))
         elif needed == "inspection":
             yield Step("Have the file inspected.", typed(document, "inspect", files(document)))
+        elif needed == "strip":
+            file = str(document["file"])
+            yield Step("Take out what predictions do not need.", typed(document, "inspect", [file], stripped(file)))
         elif needed == "limits":
             more = again(document, {**policy, **more_limits(document)})
             yield Step("Give the audit more time and memory.", more)
