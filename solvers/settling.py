@@ -26,30 +26,33 @@ class KnownSettled:
     seconds: float = 0.0
 
 
-def strengthened(release: Release, limits: Limits | None = None) -> Release:
+def strengthened(release: Release, limits: Limits | None = None, lattices: bool = True) -> Release:
     """Return the release with what its leaf values prove as further blocks; itself where there are none.
 
     One partition per boosted model: the rows of its cells by label (`Settled` says what proves it). Where all of them
     are known the model is taken out of `boosted`, else it stays, for what is not used. A model whose figures contradict
     what they assume becomes a line of `loosened`, its trees sizes of leaves: classes may be read off leaf values too.
-    Remembered; asked anew only with more time. Cost: see `solvers.leaf_values.settling`.
+    Remembered; asked anew only with more time. `lattices`: see `Settle`; what is found without is not remembered. Cost:
+    see `solvers.leaf_values.settling`.
     """
     if not release.boosted or release.settled is not None:
         return release
     limits = limits or Limits()
     known = release.derived.part(KnownSettled)
+    if known.release is None and not lattices:
+        return settle_all(release, limits.stage("leaf values"), lattices=False)
     if known.release is None or (known.release.boosted and limits.left() > 2 * known.seconds):
         known.seconds = limits.left()
         known.release = settle_all(release, limits.stage("leaf values"))
     return known.release
 
 
-def settle_all(release: Release, limits: Limits) -> Release:
+def settle_all(release: Release, limits: Limits, lattices: bool = True) -> Release:
     """Return the release with what every boosted model proves, one after the other."""
     found, left = release, []
     for number, model in enumerate(release.boosted):
         try:
-            proved = answer(found, Settle(number), limits)
+            proved = answer(found, Settle(number, lattices), limits)
         except (Unsupported, Inconclusive):
             left.append(model)
             continue
@@ -57,7 +60,7 @@ def settle_all(release: Release, limits: Limits) -> Release:
             raise TypeError(f"{proved.engine} answered Settle with a {type(proved).__name__}")
         if proved.failed:
             line = f"{model.name}: {NOT_USED}: {proved.failed}"
-            kept = agreeing(found, number, limits)
+            kept = agreeing(found, number, limits, lattices)
             if kept < len(model.blocks):
                 line += f"; from tree {kept} on trees may be about other rows: what they count is left out"
             found = with_first_trees(found, number, kept)
@@ -70,7 +73,7 @@ def settle_all(release: Release, limits: Limits) -> Release:
     return replace(found, boosted=tuple(left))
 
 
-def agreeing(release: Release, number: int, limits: Limits) -> int:
+def agreeing(release: Release, number: int, limits: Limits, lattices: bool = True) -> int:
     """Return how many trees of a model, from the first one on, agree with each other: at least 1.
 
     One training set explains them; what the next one says contradicts that, so that it may be about other rows. Cost:
@@ -83,7 +86,7 @@ def agreeing(release: Release, number: int, limits: Limits) -> int:
         model = part.boosted[number]
         one = replace(part, boosted=(replace(model, trees=model.trees[:middle]),))
         try:
-            found = answer(one, Settle(0), limits.stage("agreeing trees"))
+            found = answer(one, Settle(0, lattices), limits.stage("agreeing trees"))
         except (Unsupported, Inconclusive):
             break
         agrees = isinstance(found, SettledAnswer) and not found.failed and found.boxes is not None

@@ -7,20 +7,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from policy_cases import policy_of
 
 import recon
 from recon.loading.settled import settled_release
+from recon.report.open_report import settled_early
 from solvers.foundation.limits import Limits
 from solvers.groups.items import items_of
 from solvers.groups.leaf_values import LeafValueModel, small_by_programs, world_model
-from solvers.groups.smallest import smallest_group
+from solvers.groups.smallest import smallest_by_programs, smallest_group
 from solvers.statements.boxes import Box
 
 pytest.importorskip("sklearn")
 K = 10
 
 
-def fitted(seed: int, rows: int = 400) -> tuple[Any, pd.DataFrame]:
+def fitted(seed: int, rows: int = 400, weights: bool = False) -> tuple[Any, pd.DataFrame]:
     """Return a release of a boosted model, and its rows: six bits and a label."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -28,7 +30,7 @@ def fitted(seed: int, rows: int = 400) -> tuple[Any, pd.DataFrame]:
     frame = pd.DataFrame(rng.random((rows, 6)) < rng.uniform(0.2, 0.6, 6), columns=list("abcdef")).astype(int)
     frame["label"] = (frame["a"] + frame["b"] * frame["c"] + rng.normal(0, 1, rows) > 0.8).astype(int)
     model = HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=5, min_samples_leaf=20, early_stopping=False)
-    model.fit(frame.iloc[:, :-1], frame["label"])
+    model.fit(frame.iloc[:, :-1], frame["label"], rng.uniform(0.5, 1.5, rows) if weights else None)
     return recon.encode(model, recon.Domain.from_frame(frame, label="label")), frame
 
 
@@ -73,3 +75,29 @@ def test_linear_programs_and_worlds_keep_the_truth() -> None:
         if found is not None:
             chosen, low, high = found
             assert 0 < low <= int(items.rows(z)[chosen].sum()) <= high < k
+
+
+def test_programs_are_tried_before_lattices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell that programs prove too small ends the gate without a lattice; it is as large as in the truth."""
+    release, frame = fitted(6)
+    monkeypatch.setattr("solvers.leaf_values.lattice.Search.work", lambda _: pytest.fail("a lattice was reduced"))
+    found = settled_early(release, policy_of(smallest_cell=K), Limits())
+    assert found is not None
+    assert found.context.assessment is not None
+    assert found.context.assessment.verdict == "do not release"
+    group = getattr(getattr(found.together, "cell", None), "group", None)
+    assert group is not None
+    held = np.any([inside(region.box, frame) for region in group.regions], axis=0)
+    assert 0 < group.low <= int(held.sum()) <= group.high < K
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_programs_prove_nothing_of_weighted_rows(seed: int) -> None:
+    """Where weighted sums contradict that no row was weighted, linear programs on leaf values are not believed."""
+    release, _ = fitted(seed, weights=True)
+    soon = settled_release(release, Limits(), lattices=False)
+    assert soon.statements.loosened
+    assert not soon.statements.boosted
+    assert smallest_by_programs(soon.statements, 40, Limits(), True) is None
+    early = settled_early(release, policy_of(smallest_cell=40), Limits())
+    assert early is None or early.together is None or early.together.cell is None or early.together.cell.group is None

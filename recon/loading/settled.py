@@ -26,15 +26,17 @@ class Unsettled:
     release: EncodedRelease | None = None
 
 
-def settled_release(release: EncodedRelease, limits: Limits | None = None) -> EncodedRelease:
+def settled_release(
+    release: EncodedRelease, limits: Limits | None = None, lattices: bool = True
+) -> EncodedRelease:  # fmt: skip
     """Return the release with what its leaf values prove; itself without leaf values, and beside noisy counts.
 
     Its assumptions say how much is known by them, or which assumption they contradict. Remembered: the first question
-    pays for it, out of its own time. Cost: that of `solvers.settling.strengthened`.
+    pays for it, out of its own time. `lattices`: see `solvers.settling.strengthened`, whose cost this has.
     """
     if not release.statements.boosted or release.noisy or release.derived.part(Unsettled).release is not None:
         return release
-    found = strengthened(release.statements, limits)
+    found = strengthened(release.statements, limits, lattices)
     if found is release.statements:
         return release
     known = release.derived.part(KnownSettled)

@@ -13,8 +13,8 @@ from recon.auditing.auditing import stored_outright
 from recon.auditing.facts import ROWS_UNSAID, open_facts
 from recon.formats.drafts.suggesting import not_assessed_lines
 from recon.inspection.inspecting import Inspection
-from recon.loading.settled import settled_release
-from recon.measures.revealed.together import Together, judged_together, proofs
+from recon.loading.settled import as_released, settled_release
+from recon.measures.revealed.together import Together, judged_by_programs, judged_together, proofs
 from recon.policies.assessing import assess
 from recon.policies.facts import Facts, Known, Unknown
 from recon.policies.policy import Policy
@@ -106,13 +106,22 @@ def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> Re
     """Return the report on a release of several models whose counts settle a policy; None where they do not.
 
     First every count by itself, then all of them together. A violation that is proved stays one, whatever else is
-    found, and where all is met and nobody is pinned down nothing else is asked: so no more is worked out. Noisy counts
-    settle nothing here. Cost: linear in the counts, and that of `judged_together`.
+    found, and where all is met and nobody is pinned down nothing else is asked: so no more is worked out. What leaf
+    values prove without lattices comes before what takes these. Noisy counts settle nothing here. Cost: linear in the
+    counts, and that of `judged_together`.
     """
-    if release.noisy or release.statements.single is not None:
+    if release.noisy:
         return None
+    if release.statements.boosted and as_released(release) is release:
+        soon = settled_release(release, limits, lattices=False)
+        together = judged_by_programs(soon, policy.values, limits)
+        if violated(open_facts(soon, (), ENOUGH, together), policy):
+            found = ReleaseFacts(soon, stored_outright(soon, limits), ENOUGH, together)
+            return replace(found, context=around(found.facts, policy, limits, None))
     release = settled_release(release, limits)
     statements = release.statements
+    if statements.single is not None:
+        return None
     if violated(open_facts(release, (), ENOUGH), policy):
         found = ReleaseFacts(release, stored_outright(release, limits), ENOUGH)
     elif statements.loosened or statements.bags:

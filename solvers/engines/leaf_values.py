@@ -42,4 +42,4 @@ class LeafValuesEngine(Engine):
         from solvers.leaf_values.settling import settled
 
         assert isinstance(query, Settle)
-        return settled(release, query.model, limits)
+        return settled(release, query.model, limits, query.lattices)

@@ -34,6 +34,7 @@ MOST = 200  # open cells: a lattice of more takes too long
 PROGRAMS = 80  # linear programs of one search, the first of them towards random vertices
 RANDOM = 24
 SURE = 1e-3  # rows
+MARGIN = 1e-6  # of scaled statements, in programs: their proofs are evaluated without it
 PHASE = "groups were bounded by leaf values"
 SIZE = 1 << 56  # of a coordinate times a coefficient: sums stay within 64 bits
 
@@ -168,7 +169,7 @@ class Relaxed:
         self.scale = scale
         self.matrix: Any = vstack([scaled, -scaled]).tocsr()
         radius = abs(given.radius) @ given.upper.astype(np.float64)
-        self.ends = np.concatenate([(self.given.high + radius) / scale, (radius - self.given.low) / scale])
+        self.ends = np.concatenate([(self.given.high + radius) / scale, (radius - self.given.low) / scale]) + MARGIN
         self.box: Any = list(zip(given.lower.astype(float).tolist(), given.upper.astype(float).tolist(), strict=True))
 
     def least(self, goal: Any) -> tuple[Any, Any]:
@@ -189,7 +190,8 @@ class Relaxed:
 def small_by_programs(items: Items, k: int, limits: Limits) -> tuple[list[int], int, int] | None:
     """Return items with 1 to k - 1 rows in every world, and their least and most rows, by linear programs; None: none.
 
-    Tried are single items and what lies in a leaf of one tree and in a leaf of another. Cost: `PROGRAMS` programs.
+    Tried are single items and what lies in a leaf of one tree and in a leaf of another. Cost: `PROGRAMS` programs, or
+    twice as many.
     """
     system = items.system
     if len(system.release.boosted) != 1 or not system.release.boosted[0].labels or len(system.free) > 10 * MOST:
@@ -209,17 +211,13 @@ def small_by_programs(items: Items, k: int, limits: Limits) -> tuple[list[int], 
         if not len(tried):
             return None
         goal = random.uniform(-1, 1, tried.shape[1]) if number < RANDOM else tried[0]
-        x, down = relaxed.least(goal)
-        if x is None:
-            return None
+        (x, down), (most, up) = relaxed.least(goal), (None, None) if number < RANDOM else relaxed.least(-goal)
         if number >= RANDOM:
-            most, up = relaxed.least(-goal)
-            if most is None:
-                return None
-            low, high = relaxed.ends_of(goal, down, up)
+            tried = tried[1:]
+            low, high = (0, 0) if x is None or most is None else relaxed.ends_of(goal, down, up)
             if 0 < low <= high < k:
                 return np.unique(items.item[goal > 0]).tolist(), low, high
-            tried = tried[1:]
-            tried = tried[(tried @ most > SURE) & (tried @ most < k)]
-        tried = tried[(tried @ x > SURE) & (tried @ x < k)]
+        for vertex in (x, most):  # None: the solver gave up
+            if vertex is not None:
+                tried = tried[(tried @ vertex > SURE) & (tried @ vertex < k)]
     return None

@@ -10,6 +10,7 @@ search, as in Solar-Lezama et al., "Combinatorial sketching for finite programs"
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -114,10 +115,9 @@ def searched(release: Release, items: Items, k: int, outer: SmallestGroup, limit
     if free > MAX_CELLS:
         return replace(outer, why=f"{free:,} cells are too many to search for groups")
     search = Search(items, limits)
-    by_values = small_by_programs(items, min(k, outer.high), limits) if release.boosted else None
+    by_values = _by_programs(search, min(k, outer.high)) if release.boosted else None
     if by_values is not None:
-        group = search.named(*by_values)
-        return SmallestGroup(1, group.high, group)
+        return by_values
     whole = world_model(items.system, limits)[1]
     best, bar = outer, min(k, outer.high)
     while True:
@@ -130,6 +130,25 @@ def searched(release: Release, items: Items, k: int, outer: SmallestGroup, limit
             return replace(best, why=why)
         low = UNBOUNDED if best.high == UNBOUNDED and found.fewest == 0 else bar
         return replace(best, low=min(low, best.high), world=found)
+
+
+def smallest_by_programs(release: Release, k: int, limits: Limits, by_label: bool = False) -> SmallestGroup | None:
+    """Return a group of 1 to k - 1 rows that linear programs on leaf values prove; None where they prove none.
+
+    Nothing but them is tried. Cost: see `solvers.groups.leaf_values.small_by_programs`.
+    """
+    with suppress(Unsupported, Inconclusive):
+        return _by_programs(Search(items_of(release, limits, by_label), limits), k)
+    return None
+
+
+def _by_programs(search: Search, k: int) -> SmallestGroup | None:
+    """Return the group that linear programs prove, as a figure."""
+    found = small_by_programs(search.items, k, search.limits)
+    if found is None:
+        return None
+    group = search.named(*found)
+    return SmallestGroup(1, group.high, group)
 
 
 @dataclass(slots=True)

@@ -107,9 +107,10 @@ def form(batch: Batch, i: int) -> Form:
     return Form(terms, over, tuple(found), int(batch.low[i]), int(batch.high[i]))
 
 
-def settled(release: Release, model: int, limits: Limits) -> SettledAnswer:
+def settled(release: Release, model: int, limits: Limits, lattices: bool = True) -> SettledAnswer:
     """Return bounds on the rows per cell and label of boosted model number `model`, with their proof.
 
+    `lattices`: they are reduced for what weighted sums leave open; without, it takes much less.
     Where the figures contradict what they assume (all rows, none weighted), `failed` says so. Raises `Unsupported` for
     real targets and noisy counts, `TooLarge` for more than `limits.cells` cells. Cost: per level a decomposition of its
     statements by its cells.
@@ -121,7 +122,7 @@ def settled(release: Release, model: int, limits: Limits) -> SettledAnswer:
         raise Unsupported("leaf values are not used together with noisy counts")
     if release.domain.label is None:
         raise Unsupported("the domain has no label")
-    work = Settling(release, model, limits)
+    work = Settling(release, model, limits, lattices)
     try:
         return work.answer()
     except AssumptionError as error:
@@ -141,8 +142,9 @@ class Outcome:
 class Settling:
     """The levels of one boosted model."""
 
-    def __init__(self, release: Release, model: int, limits: Limits) -> None:
+    def __init__(self, release: Release, model: int, limits: Limits, lattices: bool = True) -> None:
         self.release, self.boosted, self.limits = release, release.boosted[model], limits
+        self.lattices = lattices
         self.index = StatementIndex(release)
         self.base = base_blocks(release)
         self.labels = release.domain.labels
@@ -159,7 +161,8 @@ class Settling:
             leaves = sum(len(tree.step) for tree in self.boosted.trees)
             if affordable(leaves + len(self.boosted), len(cells), self.limits.stage("all trees at once")):
                 best = self.through([last], MOST if few else SOON)
-        if best is None or (best.level.open.any() and not few and not self.limits.expired()):
+        again = self.lattices and not few and not self.limits.expired()
+        if best is None or (again and best.level.open.any()):
             other = self.through(None, MOST)
             if best is None or known(other) > known(best):
                 best = other
@@ -194,7 +197,7 @@ class Settling:
             last = done == len(self.boosted.trees)
             most, part = (columns, "last lattices") if last else (FEW, "early lattices")
             begun = self.limits.meter.used
-            while level.open.sum() <= most:
+            while self.lattices and level.open.sum() <= most:
                 used = (0.0 if last else spent) + self.limits.meter.used - begun
                 if not by_lattice(level, self.limits.stage(part, used)):
                     break

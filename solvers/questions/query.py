@@ -143,9 +143,13 @@ class Locate:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Ask how many rows of every label the cells of boosted model number `model` have, by its leaf values."""
+    """Ask how many rows of every label the cells of boosted model number `model` have, by its leaf values.
+
+    `lattices`: lattices are reduced for what weighted sums leave open; without, that is left, and it takes much less.
+    """
 
     model: int = 0
+    lattices: bool = True
 
 
 @dataclass(frozen=True, slots=True)

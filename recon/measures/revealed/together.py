@@ -23,7 +23,7 @@ from solvers.groups.classes import KnownClasses, known_classes
 from solvers.groups.mixed import known_mixed_world
 from solvers.groups.pinned import PinnedPeople, pinned_people
 from solvers.groups.published import ProvedGroup
-from solvers.groups.smallest import UNUSED, SmallestGroup, smallest_group
+from solvers.groups.smallest import UNUSED, SmallestGroup, smallest_by_programs, smallest_group
 from solvers.marginals.worlds import pinned_beside
 from solvers.statements.boxes import Region
 from solvers.statements.release import UNBOUNDED
@@ -45,6 +45,15 @@ class Together:
     cell: SmallestGroup | None = None
     classes: KnownClasses | None = None
     pinned: PinnedPeople | None = None
+
+
+def judged_by_programs(release: EncodedRelease, thresholds: Mapping[str, Any], limits: Limits) -> Together:
+    """Return the small cell, or where the policy has no such threshold the small group, that leaf values soon prove."""
+    statements, labelled = release.statements, release.domain.label is not None
+    if isinstance(k := thresholds.get("smallest_cell"), int) and labelled:
+        return Together(cell=smallest_by_programs(statements, k, limits, True))
+    k = thresholds.get("smallest_group")
+    return Together(smallest_by_programs(statements, k, limits) if isinstance(k, int) else None)
 
 
 def judged_together(
