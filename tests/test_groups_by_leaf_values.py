@@ -46,7 +46,7 @@ def test_proved_groups_hold_the_true_rows(seed: int) -> None:
     release, frame = fitted(seed)
     for one in (release, settled_release(release, Limits())):
         for by_label in (False, True):
-            found = smallest_group(one.statements, K, Limits().limited(20), by_label)
+            found = smallest_group(one.statements, K, Limits().lasting(20), by_label)
             if found.group is not None:
                 held = np.zeros(len(frame), dtype=bool)
                 for region in found.group.regions:
