@@ -16,11 +16,14 @@ from extras import extra
 from holder_cases import to_rds
 from holders import KINDS, failures
 
+import recon
 from encoders.domain.domain import Domain
+from encoders.encode.uses import uses_of
 from recon.formats.release.writing import domain_json
 from recon.inspection.findings.severity import about
-from recon.inspection.inspecting import inspect, inspect_bytes, ledger_of
+from recon.inspection.inspecting import inspect, inspect_bytes
 from recon.inspection.ledger.forms import more_than_settings
+from recon.inspection.ledgers import ledger_of
 from recon.inspection.searching import searched
 from recon.stored.binary.rds import RObject
 from recon.stored.containers import open_stored
@@ -246,13 +249,86 @@ def test_rows_hidden_in_honest_files_are_told(kind):
 def test_documents_have_a_status_for_every_value():
     content = (GOLDEN / "models" / "xgboost-3.2.0" / "half.json").read_bytes()
     statuses = {one.path.rpartition(".")[0].rpartition(".")[2]: one.status for one in ledger_of(content).entries}
-    assert (statuses["sum_hessian"], statuses["loss_changes"]) == ("used", "assumed")
+    assert (statuses["split_indices"], statuses["loss_changes"]) == ("assumed", "implied")
     keys = json.loads(content) | {"alice 31 yes; bob 44 no": {}}
     assert [one.bytes for one in ledger_of(json.dumps(keys).encode()).entries if one.status == "unknown"] == [23]
     changed = json.loads(content)
     changed["learner"]["gradient_booster"]["model"]["trees"][0]["loss_changes"] += [31.0, 44.0]
     odd = [one for one in ledger_of(json.dumps(changed).encode()).entries if one.status == "unknown"]
     assert [(one.path.rpartition(".")[2], one.bytes) for one in odd] == [("loss_changes", 16)]
+
+
+STATED = {  # file -> statuses of some of its figures, by the end of their path
+    "sklearn-1.9.1/forest.pkl": {"nodes.n_node_samples": "used", "nodes.impurity": "implied", "tree_.values": "used",
+                                 "nodes.threshold": "assumed"},
+    "sklearn-1.9.1/regressor.pkl": {"nodes.impurity": "unused", "tree_.values": "unused"},
+    "sklearn-1.9.1/hist_boosting.pkl": {"nodes.count": "used", "nodes.value": "used", "nodes.bin_threshold": "assumed"},
+    "sklearn-1.9.1/gradient_boosting.pkl": {"nodes.impurity": "used", "tree_.values": "used"},
+    "xgboost-3.2.0/half.json": {"sum_hessian.*": "used", "loss_changes.*": "implied", "base_weights.*": "unused"},
+    "xgboost-3.2.0/half.pkl": {"sum_hessian.*)": "used", "parents.*)": "implied"},
+    "lightgbm-4.7.0/binary.txt": {"leaf_value.*": "used", "internal_count.*": "implied", "threshold.*": "assumed"},
+    "lightgbm-4.7.0/binary.json": {"leaf_count": "used", "internal_value": "implied", "split_gain": "implied"},
+    "catboost-1.2.10/binary.cbm": {"leaf_weights": "used", "splits": "assumed"},
+    "nyoka-5.5.0/tree.pmml": {"Node/@recordCount": "used", "SimplePredicate/@value": "assumed"},
+    "rpart-4.1.19/people.pmml": {"ScoreDistribution/@recordCount": "used", "Node/@score": "implied"},
+    "rpart-4.1.19/people.rds": {"m$frame": "used", "m$splits": "assumed", "m$y": "unused", "m$cptable": "unused"},
+    "rpart-4.1.19/people.txt": {"lines": "used"},
+    "sklearn-1.9.1/dot_people_default.dot": {"lines": "used"},
+    "xgboost-3.2.0/half.dump.json": {"cover": "used"},
+    "xgboost-3.2.0/half.dump.txt": {"lines": "unused"},
+    "corels-1.1.29/list_with_counts.txt": {"lines": "used"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("file", STATED)
+def test_figures_are_used_where_statements_carry_them(file):
+    path = GOLDEN / "models" / file
+    try:
+        uses = uses_of(recon.load(path))
+    except recon.Unsupported:
+        uses = None
+    entries = ledger_of(path.read_bytes(), uses=uses).entries
+    assert "unknown" not in {one.status for one in entries}
+    for end, status in STATED[file].items():
+        assert status in {one.status for one in entries if one.path.endswith(end)}, end
+        if status == "used":
+            words = ("statements 0 to", "sums of gradients")
+            assert all(any(w in one.why for w in words) for one in entries if one.status == "used")
+    assert all(one.status != "used" for one in ledger_of(path.read_bytes()).entries)
+
+
+def test_counts_of_nodes_that_contradict_each_other_are_not_understood():
+    model = fitted()
+    state = model.tree_.__getstate__()
+    state["nodes"]["n_node_samples"][0] *= 3
+    model.tree_.__setstate__(state)
+    found = inspect_bytes(pickle.dumps(model))
+    assert ("unknown", "tree_.nodes") in {(f.level, f.path) for f in found.findings}
+    content = json.loads((GOLDEN / "models" / "xgboost-3.2.0" / "half.json").read_text())
+    content["learner"]["gradient_booster"]["model"]["trees"][0]["sum_hessian"][0] *= 3
+    assert "unknown" in {f.level for f in inspect_bytes(json.dumps(content).encode()).findings}
+    content = json.loads((GOLDEN / "models" / "xgboost-3.2.0" / "half.dump.json").read_text())
+    content[0]["cover"] *= 3
+    assert "unknown" in {f.level for f in inspect_bytes(json.dumps(content).encode()).findings}
+
+
+def test_impurities_are_implied_only_where_they_come_out():
+    model = fitted()
+    state = model.tree_.__getstate__()
+    state["nodes"]["impurity"][1] += 0.25
+    model.tree_.__setstate__(state)
+    entries = {one.path: one.status for one in ledger_of(pickle.dumps(model)).entries}
+    assert entries["tree_.nodes.impurity"] == "unused"
+
+
+def test_the_command_lists_everything_with_the_statements_that_carry_it():
+    from typer.testing import CliRunner
+
+    from recon.cli.app import app
+
+    done = CliRunner().invoke(app, ["inspect", str(GOLDEN / "models" / "rpart-4.1.19" / "people.rds"), "--all"])
+    assert "used     m$frame, R values, 327 bytes: statements 0 to 3" in done.output
+    assert "unused   m$where" in done.output
 
 
 def test_losses_of_catboost_keep_labels_from_met():

@@ -19,6 +19,7 @@ from recon.inspection.objects.entries import LONGEST_NAME, Said, object_entries
 from recon.inspection.objects.generic import examples, lone_tree_rows, rows_known, table_finding
 from recon.inspection.objects.seeding import seed_findings
 from recon.inspection.objects.traversal import Place, described, entries_of, things_of, traverse
+from recon.inspection.objects.tree_fields import tree_parts
 from recon.stored.containers import open_stored
 from recon.stored.objects.arrays import resolve
 from recon.stored.objects.things import Thing
@@ -53,10 +54,11 @@ class Graph:
     classes: tuple[str, ...]
 
 
-def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> Graph:
+def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool = False) -> Graph:
     """Return what a graph of stored objects gives away.
 
-    `memory`: bytes that what is packed inside of it may take; `depth`: how many files it stands inside of.
+    `memory`: bytes that what is packed inside of it may take; `depth`: how many files it stands inside of; `whole`:
+    the ledger says of fields of trees what is implied by others.
     """
     places = list(traverse(root))
     things = things_of(places)
@@ -83,13 +85,14 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> Graph:
     tables = [(p, one) for p in places if (one := table_finding(p)) is not None]
     told |= {id(p): ("unused", about(one), one.follows) for p, one in tables}
     told |= {id(p): ("unused", "", "a seed") for p in seeds.told}
-    whole = {id(p) for held, one in matched if one.level in GRAVE for p in held} | {id(p) for p, _ in tables}
-    outside = _outside(places, whole)
+    told_whole = {id(p) for held, one in matched if one.level in GRAVE for p in held} | {id(p) for p, _ in tables}
+    outside = _outside(places, told_whole)
     bounded = {id(p): NUMBER for p in seeds.told if not isinstance(p.value, Thing)}
     bounded |= {id(p): LONGEST_NAME for held, one in matched if one.rule == "names" for p in held}
-    entries, per_row = object_entries(outside, told, bounded, set(known), is_rule_list(root))
+    parts, wrong = tree_parts(outside, whole)
+    entries, per_row = object_entries(outside, told, bounded, set(known), is_rule_list(root), parts if whole else None)
     ledger = Ledger(tuple(entries))
-    found = counted + seeds.findings
+    found = counted + seeds.findings + wrong
     found += [one for _, one in tables] + per_row + ledger.findings()
     found += blob_findings(outside, look_inside, memory, depth)
     return Graph(max(known, default=None), merged(found), ledger, tuple(thing.class_name for thing in things))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from recon.files.budget import within
 from recon.files.locating import companions, located
-from recon.inspection.documents.documents import document_findings, parsed_document
+from recon.inspection.documents.documents import document_findings
 from recon.inspection.documents.leftovers import member_leftovers, odd_findings, text_leftovers
 from recon.inspection.documents.published import completed, draft_findings, rows_of
 from recon.inspection.findings.findings import EXAMPLES, LEVELS, Finding, Level, merged, not_understood, plain
@@ -19,7 +19,6 @@ from recon.inspection.findings.refusing import naming
 from recon.inspection.findings.severity import graded
 from recon.inspection.graphs import inspect_graph
 from recon.inspection.ledger.entries import Ledger
-from recon.inspection.ledger.forms import document_ledger
 from recon.inspection.ledger.lines import PRINTED
 from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.pickled.joblib_files import header_bytes
@@ -141,12 +140,6 @@ def inspect_stored(stored: Stored, data: bytes, file: str, memory: int) -> Inspe
     trees = any(one.rule in TREES for one in found)
     rows, findings = completed(graph.rows, found, data, memory, trees and boosted(graph.classes))
     return Inspection(file, stored.format, stored.sha256, rows, tuple(findings), graph.ledger)
-
-
-def ledger_of(data: bytes, memory: int = 1 << 30) -> Ledger:
-    """Return the ledger of a document whose form is known (JSON, UBJSON, texts of boosters); an empty one of others."""
-    parsed = parsed_document(data, memory)
-    return Ledger() if parsed is None else document_ledger(*parsed)
 
 
 def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:

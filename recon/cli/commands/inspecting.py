@@ -46,7 +46,7 @@ def inspect(
 ) -> None:  # fmt: skip
     """List what released files store outright of their training data; nothing in them is run."""
     from recon.files.locating import located
-    from recon.inspection.inspecting import beside, inspect_bytes, ledger_of, read_file
+    from recon.inspection.inspecting import beside, inspect_bytes, read_file
 
     limit = parse_memory(memory)
     if len(files) > 1:
@@ -57,8 +57,8 @@ def inspect(
     found = beside(name, inspect_bytes(content, name, limit))
     if data is not None:
         found = with_rows(found, content, data, limit)
-    if whole and not found.ledger.entries:
-        found = replace(found, ledger=ledger_of(content, limit))
+    if whole:
+        found = with_ledger(found, content, located(name)[0] if name != "-" else "", limit)
     if not json:
         lines = ["", *found.ledger.to_text()] if whole else []
         write_text("\n".join([found.to_text(), *lines]) + "\n", out)
@@ -69,6 +69,22 @@ def inspect(
     finally:  # the findings of a file are told even where no copy can be made
         if json:
             print_json(found.to_json() | more, out)
+
+
+def with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> Inspection:
+    """Return the inspection with the ledger of the whole file, in which statements say what they carry."""
+    from encoders.encode.uses import uses_of
+    from recon.inspection.ledgers import ledger_of
+    from recon.loading.loading import load
+    from solvers.foundation.errors import ReconError
+
+    uses, why = None, "nothing is read of standard input"
+    if file:
+        try:
+            uses, why = uses_of(load(file)), ""
+        except ReconError as error:
+            why = f"no reader states the figures ({str(error)[:200]})"
+    return replace(found, ledger=ledger_of(content, memory, uses, why))
 
 
 def with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Inspection:

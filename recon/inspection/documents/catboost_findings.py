@@ -10,6 +10,7 @@ from recon.files.budget import parsed_json
 from recon.formats.boosters.catboost.file import Booster, Symmetric, json_booster
 from recon.inspection.findings.findings import Finding, not_understood
 from recon.inspection.findings.severity import least
+from recon.inspection.ledger.entries import Entry
 
 Found = tuple[str, int | None, list[Finding]]
 
@@ -19,6 +20,23 @@ _ZERO = "set the leaf weights to 0: predictions do not read them"
 def catboost_json(content: Any) -> Found:
     """Return the same of a parsed JSON model of CatBoost."""
     return "CatBoost model as JSON", None, catboost_findings(json_booster(content)) + _unsorted(content)
+
+
+def cbm_entries(booster: Booster) -> list[Entry]:
+    """Return the entries of the trees of a .cbm file; what it states of its training has a form of its own."""
+    trees = booster.trees
+    weights = 8 * sum(len(one.weight) for one in trees)
+    values = 8 * sum(len(one.value) for one in trees)
+    splits = 12 * sum(len(one.splits) for one in trees) + 4 * booster.borders
+    names = sum(len(one.encode("utf-8", "replace")) for one in booster.names)
+    return [
+        Entry("trees[*].leaf_weights", "used", "values", weights, why="numbers of rows", figures="counts"),
+        Entry("trees[*].leaf_values", "used", "values", values, why="sums of leaves", figures="values"),
+        Entry("trees[*].splits", "assumed", "values", splits, why="which split, at which value: says more to "
+              "who knows the rule"),
+        Entry("features", "harmless", "names", names, why="names of columns, bounded in length"),
+        Entry("tables", "unused", "tables of categories", booster.tables, None, "labels", "told by its finding"),
+    ]  # fmt: skip
 
 
 def catboost_values(content: Any) -> Any:

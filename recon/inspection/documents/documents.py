@@ -42,12 +42,9 @@ def document_findings(data: bytes, memory: int) -> Found | None:
     binary = binary_findings(data, memory)
     if binary is not None:
         return binary
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("utf-16", "replace") if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else ""
+    text = text_of(data)
     head = text[:2_000].lstrip()
-    if head.startswith("<") and "PMML" in head:
+    if is_pmml(data):
         return pmml_findings(data)
     if head[:1] in {"{", "["}:
         return _json(data, text, head)
@@ -55,6 +52,20 @@ def document_findings(data: bytes, memory: int) -> Found | None:
     if found is None:
         return _table(text)
     return found[0], found[1], [*found[2], *text_leftovers(found[0], text)]
+
+
+def text_of(data: bytes) -> str:
+    """Return the text of a file, "" of bytes that are none."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("utf-16", "replace") if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else ""
+
+
+def is_pmml(data: bytes) -> bool:
+    """Return whether a file is a PMML document, by its first characters."""
+    head = text_of(data[:2_000]).lstrip() or data[:2_000].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    return head.startswith("<") and "PMML" in head
 
 
 def parsed_document(data: bytes, memory: int = 1 << 30) -> tuple[str, Any] | None:

@@ -16,6 +16,7 @@ from typing import Any, cast
 from xml.parsers import expat
 
 from recon.inspection.findings.findings import EXAMPLES, Finding, not_understood
+from recon.inspection.ledger.entries import Entry, Ledger
 from recon.inspection.ledger.forms import HERE, is_name
 from solvers.foundation.errors import ReleaseError
 
@@ -161,9 +162,114 @@ def _refused(*_: Any) -> int:
     raise ReleaseError("the XML declares entities, which no PMML file needs: it is refused")
 
 
+_COUNTS = frozenset(["Node/@recordCount", "SimpleRule/@recordCount", "ScoreDistribution/@recordCount",
+                     "SimpleRule/@nbCorrect", "RuleSet/@recordCount", "RuleSet/@nbCorrect"])  # fmt: skip
+_SHARES = frozenset(["ScoreDistribution/@confidence", "ScoreDistribution/@probability", "SimpleRule/@confidence",
+                     "Node/@score", "ScoreDistribution/@value", "SimpleRule/@score"])  # fmt: skip
+_TESTS = frozenset(["SimplePredicate", "SimpleSetPredicate", "CompoundPredicate", "True", "False", "Array",
+                    "CompoundRule", "SurrogatePredicate"])  # fmt: skip
+_OF_ROWS = frozenset(["ModelVerification", "TrainingInstances", "VectorDictionary"])
+_OF_COLUMNS = frozenset(["Interval", "Value", "ModelStats", "BayesInputs", "Cluster", "ClusteringModel",
+                         "NumericInfo", "ContStats", "DiscrStats", "UnivariateStats", "InlineTable"])  # fmt: skip
+
+
+class _Sizes(_Reader):
+    """A reader that also counts how many bytes stand at every element and attribute, by what it is about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: Counter[tuple[str, str]] = Counter()
+        self.open: list[tuple[dict[str, str], list[float | None], list[tuple[str, float | None, float | None]]]] = []
+        self.off = {"Node/@recordCount": False, "Node/@score": False, "ScoreDistribution/@confidence": False}
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        super().start(tag, attributes)
+        if self.above[-1] == "Node":
+            if self.open:
+                self.open[-1][1].append(_number(attributes.get("recordCount", "")))
+            self.open.append((attributes, [], []))
+        elif self.above[-1] == "ScoreDistribution" and self.open:
+            share = _number(attributes.get("confidence", attributes.get("probability", "")))
+            self.open[-1][2].append((attributes.get("value", ""), _number(attributes.get("recordCount", "")), share))
+        for key, value in attributes.items():
+            self.sizes[f"{self.above[-1]}/@{key}", self._within()] += len(value.encode())
+
+    def text(self, data: str) -> None:
+        super().text(data)
+        self.sizes[self.above[-1] if self.above else "", self._within()] += len(data.strip().encode())
+
+    def end(self, tag: str) -> None:
+        if self.above[-1] == "Node":
+            self._checked(*self.open.pop())
+        super().end(tag)
+
+    def _checked(
+        self, node: dict[str, str], children: list[float | None], classes: list[tuple[str, float | None, float | None]]
+    ) -> None:
+        """Note which figures of a node do not follow from those of its children and classes."""
+        rows = _number(node.get("recordCount", ""))
+        below = [n for n in children if n is not None]
+        if children and (rows is None or len(below) < len(children) or abs(sum(below) - rows) > 1e-6 * max(rows, 1.0)):
+            self.off["Node/@recordCount"] = True
+        counted = [(n, share, name) for name, n, share in classes if n is not None]
+        total = sum(n for n, _, _ in counted)
+        if len(counted) < len(classes) or not total:
+            self.off["Node/@score"] = self.off["ScoreDistribution/@confidence"] = True
+        else:
+            best = max(n for n, _, _ in counted)
+            self.off["Node/@score"] |= node.get("score") not in {name for n, _, name in counted if n == best}
+            wrong = any(share is not None and abs(share - n / total) > 1e-6 for n, share, _ in counted)
+            self.off["ScoreDistribution/@confidence"] |= wrong
+
+    def _within(self) -> str:
+        return next((one for one in self.above if one in _OF_ROWS | _OF_COLUMNS | {"Extension"}), "")
+
+
+def pmml_ledger(data: bytes) -> Ledger:
+    """Return the ledger of a PMML file: an entry for every element with a text and every attribute of one."""
+    reader = _Sizes()
+    _parse(data, reader)
+    entries = [_pmml_entry(path, within, size, reader) for (path, within), size in reader.sizes.items() if size]
+    more = Entry("(comments)", "unknown", "XML", reader.notes) if reader.notes > MOST_NOTES else None
+    return Ledger((*entries, *([more] if more else [])))
+
+
+def _pmml_entry(path: str, within: str, size: int, reader: _Sizes) -> Entry:
+    """Return the entry of an attribute or text of an element that stands in another."""
+    name = path.partition("/")[0]
+    shown = f"{within}/{path}" if within and within != name else path
+    if reader.odd[path] or reader.odd[name] or within == "Extension":
+        return Entry(shown, "unknown", "XML", size)
+    if within in _OF_ROWS:
+        return Entry(shown, "unused", "XML", size, None, "rows", "rows of data")
+    if path in _COUNTS or path in _SHARES:
+        follows = reader.off.get(path.replace("@probability", "@confidence")) is False
+        if follows and path in _SHARES:
+            return Entry(shown, "implied", "XML", size, why="what the rows per class give, which it is")
+        why = "numbers of rows" if path in _COUNTS else "shares and commonest classes"
+        more = "of inner nodes the sum of its children, which it is" if follows else ""
+        return Entry(shown, "used", "XML", size, why=why, figures="counts" if path in _COUNTS else "classes", more=more)
+    if name in _TESTS or path.startswith("Node/@defaultChild"):
+        return Entry(shown, "assumed", "XML", size, why="which split, at which value: says more to who knows the rule")
+    if within in _OF_COLUMNS or name in _OF_COLUMNS:
+        return Entry(shown, "unused", "XML", size, None, "columns", "values, extremes or statistics of the columns")
+    return Entry(shown, "harmless", "XML", size, why="names and settings of the schema, bounded in length")
+
+
 def pmml_findings(data: bytes) -> Found | None:
     """Return kind, number of training rows (of the first tree) and findings of a PMML file; None for other XML."""
-    parser, reader = expat.ParserCreate(), _Reader()
+    reader = _Reader()
+    _parse(data, reader)
+    if reader.root != "PMML":
+        return None
+    rows = reader.rows
+    known = int(rows) if rows is not None and rows == int(rows) and rows > 1 else None
+    return "PMML" + (f" by {reader.by}" if reader.by else ""), known, _findings(reader)
+
+
+def _parse(data: bytes, reader: _Reader) -> None:
+    """Let a reader meet the parts of a document; `ReleaseError` for broken XML and for entities."""
+    parser = expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
     parser.CharacterDataHandler = reader.text
     parser.CommentHandler, parser.ProcessingInstructionHandler = reader.beside, reader.beside
@@ -172,11 +278,6 @@ def pmml_findings(data: bytes) -> Found | None:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         raise ReleaseError(f"the XML is broken: {error}") from None
-    if reader.root != "PMML":
-        return None
-    rows = reader.rows
-    known = int(rows) if rows is not None and rows == int(rows) and rows > 1 else None
-    return "PMML" + (f" by {reader.by}" if reader.by else ""), known, _findings(reader)
 
 
 def _findings(reader: _Reader) -> list[Finding]:

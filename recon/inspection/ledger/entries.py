@@ -9,9 +9,11 @@ class, a library or a kind of value.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, cast
 
+from encoders.encode.uses import FigureKind, Use
 from recon.inspection.findings.findings import Finding, Level, not_understood
 from recon.inspection.findings.severity import About
 from recon.inspection.ledger.sizes import NUMBER
@@ -48,6 +50,8 @@ class Entry:
     why: str = ""
     places: int = 1
     small: bool = False
+    figures: str = ""
+    more: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
@@ -59,6 +63,13 @@ class Ledger:
     """The entries of a file, each place in one of them."""
 
     entries: tuple[Entry, ...] = ()
+
+    def by_statements(self, uses: Mapping[FigureKind, Use], why: str = "no reader states the figures") -> Ledger:
+        """Return the ledger with "used" only where statements carry the figures of a kind, with their numbers.
+
+        All others are "unused", with the reason: what the reader left out, or `why`.
+        """
+        return Ledger(tuple(_stated(one, uses, why) if one.status == "used" else one for one in self.entries))
 
     def unknown(self) -> tuple[Entry, ...]:
         """Return what is not understood, without small values while they are no more than eight and 64 bytes."""
@@ -94,9 +105,18 @@ class Ledger:
         lines = [f"{name}: {sizes[name]:,} bytes: {STATUSES[name]}" for name in STATUSES if sizes[name]]
         for one in self.entries:
             places = f" at {one.places:,} places" if one.places > 1 else ""
-            why = f": {one.why}" if one.why else ""
+            why = "".join(f"{mark} {text}" for mark, text in ((":", one.why), (";", one.more)) if text)
             lines.append(f"  {one.status:8} {one.path or '(the object)'}{places}, {one.what}, {one.bytes:,} bytes{why}")
         return lines
+
+
+def _stated(one: Entry, uses: Mapping[FigureKind, Use], why: str) -> Entry:
+    """Return an entry of figures with the statements that carry them, as unused where there are none."""
+    use = uses.get(cast("FigureKind", one.figures or "counts"))
+    if use is not None and use.carried:
+        return replace(one, why=use.carried)
+    reason = "; ".join(use.left) if use is not None and use.left else why if use is None else "no statement carries it"
+    return replace(one, status="unused", about="labels" if one.figures == "values" else "sizes", why=reason)
 
 
 _SHOWN = 6  # names of small values

@@ -10,11 +10,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from recon.inspection.ledger.entries import Entry, Ledger, Status
+from recon.inspection.ledger.implied import CONTRADICTION, of_document
 
 HERE = Path(__file__).parent
 NAME = 64  # characters of the name of a column, class or parameter
@@ -28,25 +30,28 @@ NAMED = frozenset(["feature_infos", "feature_importances", "parameters", "xlevel
 SINGLE = frozenset([".na[]"])  # lists of one number, however large the model is
 TOLD = {"rpart": (".y", ".where", ".x", ".model")}
 OPAQUE = frozenset(["ctr_data"])
-# Figures of documents by their keys: what statements carry, what says more to who knows how the learner works.
-FIGURES: tuple[tuple[Status, frozenset[str], str], ...] = (
-    ("used", frozenset([
-        "leaf_count", "internal_count", "leaf_value", "leaf_weight", "sum_hessian", "cover", "leaf_weights",
-        "leaf_values", "weight", "frame", "node", "num_leaves",
-    ]), "counts of rows and sums of leaves, where the reader of the file states them"),
-    ("assumed", frozenset([
+# Figures of documents by their keys: what statements may carry, what says more to who knows how the learner works.
+FIGURES: tuple[tuple[Status, str, frozenset[str], str], ...] = (
+    ("used", "counts", frozenset([
+        "leaf_count", "internal_count", "sum_hessian", "cover", "leaf_weights", "weight", "frame", "node",
+    ]), "numbers of rows"),
+    ("used", "values", frozenset([
+        "leaf_value", "leaf_weight", "leaf_values", "leaf", "base_weights", "internal_value", "internal_weight",
+    ]), "sums over the rows of leaves"),
+    ("assumed", "", frozenset([
         "threshold", "split_conditions", "split_condition", "borders", "split_gain", "loss_changes", "gain",
-        "internal_value", "internal_weight", "base_weights", "split_feature", "split_indices", "split", "splits",
+        "split_feature", "split_indices", "split", "splits", "num_leaves",
         "decision_type", "default_left", "default_direction", "missing", "left_children", "right_children", "parents",
         "left_child", "right_child", "yes", "no", "cat_threshold", "cat_boundaries", "csplit", "categories",
         "categories_nodes", "categories_segments", "categories_sizes", "base_score", "scale_and_bias",
         "feature_importances",
     ]), "which split, at which value and gain: says more to who knows the learner's rule and arithmetic"),
-    ("unused", frozenset([
+    ("unused", "", frozenset([
         "feature_infos", "min_value", "max_value", "values", "pandas_categorical", "xlevels", "ylevels", "enc",
         "ctr_data", "class_names", "y", "where",
     ]), "about the training rows, told by a finding of its own"),
 )  # fmt: skip
+WITH_LEAVES = frozenset(["sum_hessian", "base_weights", "cover", "frame", "n"])  # of inner nodes and leaves
 SCORES = frozenset(["learn_best_error", "learn_metrics_history", "test_best_error", "test_metrics_history", "cptable"])
 _SCORE = "scores of the labels of all rows: what they say of single ones is not worked out"
 LISTED = re.compile(r"-?(?<!\d)\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
@@ -160,8 +165,8 @@ def is_name(text: str, most: int = 0) -> bool:
     return len(text) <= max(NAME, most) and (len(LISTED.findall(text)) < _MANY or len(text) <= most)
 
 
-def document_ledger(kind: str, content: Any) -> Ledger:
-    """Return the ledger of parsed JSON of a kind; linear in it."""
+def document_ledger(kind: str, content: Any, whole: bool = False) -> Ledger:
+    """Return the ledger of parsed JSON of a kind; linear in it. `whole`: with what is implied, too."""
     paths, groups = forms()[kind]
     known, odd, small = Counter[str](), Counter[str](), Counter[str]()
     stack = [("", content)]
@@ -194,7 +199,8 @@ def document_ledger(kind: str, content: Any) -> Ledger:
                 )
                 if last in NAMED:
                     odd[path] += sum(len(key) for key in value if not is_name(str(key)))
-    entries = [_entry(path, size) for path, size in known.items() if path not in odd]
+    made = of_document(kind, content, whole)
+    entries = [_implied(_entry(path, size), made) for path, size in known.items() if path not in odd]
     entries += [Entry(path[1:], "unknown", "JSON", size, small=True) for path, size in small.items()]
     return Ledger((*entries, *(Entry(path[1:], "unknown", "JSON", size) for path, size in odd.items() if size)))
 
@@ -204,10 +210,22 @@ def _entry(path: str, size: int) -> Entry:
     steps = path.replace(".*", "").split(".")
     if SCORES & set(steps):
         return Entry(path[1:], "unused", "scores", size, "info", "labels", _SCORE)
-    for status, words, why in FIGURES:
+    for status, figures, words, why in FIGURES:
         if words & set(steps[-2:]):
-            return Entry(path[1:], status, "values of the model", size, why=why)
+            return Entry(path[1:], status, "values of the model", size, why=why, figures=figures)
     return Entry(path[1:], "harmless", "settings and names", size, why="of the form of such files, bounded in length")
+
+
+def _implied(entry: Entry, made: Mapping[str, str]) -> Entry:
+    """Return an entry with what is implied: figures of inner nodes, or all, or that they contradict each other."""
+    words = [made[word] for word in entry.path.replace(".*", "").split(".")[-2:] if word in made]
+    if not words:
+        return entry
+    if words[0] == CONTRADICTION:
+        return replace(entry, status="unknown", why=CONTRADICTION)
+    if WITH_LEAVES & set(entry.path.replace(".*", "").split(".")[-2:]):
+        return replace(entry, more=f"of inner nodes {words[0]}")
+    return replace(entry, status="implied", why=words[0])
 
 
 def _longer(path: str, held: Mapping[str, Any], groups: list[dict[str, int]], paths: Mapping[str, Any]) -> Counter[str]:

@@ -5,6 +5,13 @@ Numbers have no more digits than libraries print of a double, names no more than
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
+
+from recon.inspection.ledger.entries import Entry, Ledger
+from recon.inspection.ledger.implied import IMPURITY, impurity
+
 NUMBER = r"-?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:e[+-]?\d{1,3})?"
 NAME = r"[^\n]{1,64}?"
 _COUNT = r"\d{1,12}"
@@ -56,4 +63,69 @@ LINES: dict[str, tuple[str, ...]] = {
         r"|leaf_coeff)=.*|pandas_categorical:.*",
     ),
 }
+DRAWING = "tree as DOT"
 PRINTED = frozenset(LINES) - {"XGBoost dump as text", "LightGBM model as text"}  # no line lists numbers but in groups
+# Per kind: what in a line is numbers of rows, and what is which split at which value and gain.
+_ROWS = {
+    "tree as text": r"weights: \[[^\]]*\]|value: \[[^\]]*\]",
+    DRAWING: rf"[Ss]amples\s*=\s*{NUMBER}%?|value\s*=\s*\[[^\]]*\]|value\s*=\s*{NUMBER}|Class \S+ = {_COUNT}",
+    "R rpart as text": rf"^n=\s*{_COUNT}|(?<=\s){_COUNT}(?:\s+{NUMBER})?(?=\s+[^\s(]+ (?:\(|\*|$))"
+    r"|\([\d.e\s+-]*\)",
+    "XGBoost dump as text": rf"cover={NUMBER}",
+    "rule list as text": rf"\[\s*{_COUNT}\s*,\s*{_COUNT}\s*\]",
+    "Weka J48, printed tree": rf"\({NUMBER}(?:/{NUMBER})?\)",
+    "C5.0, printed tree": rf"\({NUMBER}(?:/{NUMBER})?\)|Read {_COUNT} cases|\({_COUNT} cases\)",
+}
+_IMPURITY = rf"(?:gini|entropy|log_loss|squared_error|friedman_mse|absolute_error|poisson)\s*=\s*{NUMBER}"
+_SPLITS = rf"(?:<=|>=|<|>|==|&le;|&ge;|&lt;|&gt;|&#8804;)\s*{NUMBER}|gain\s*=\s*{NUMBER}"
+_DRAWN = re.compile(
+    rf"(?P<name>gini|entropy|log_loss) = (?P<given>{NUMBER})(?:\\n|<br ?/?>)samples = {NUMBER}%?(?:\\n|<br ?/?>)"
+    r"value = \[(?P<value>[^\]]*)\]"
+)
+
+
+def text_ledger(kind: str, text: str, odd: int) -> Ledger:
+    """Return the ledger of a printed model: numbers of rows, splits, names and form, and `odd` bytes unknown."""
+    size = len(text.encode("utf-8", "replace"))
+    rows, rest = _taken(_ROWS.get(kind), text)
+    spreads, rest = _taken(_IMPURITY if kind == DRAWING else None, rest)
+    splits, rest = _taken(_SPLITS, rest)
+    implied = bool(spreads) and _comes_out(text)
+    entries = [
+        Entry("lines", "used", "numbers of rows", rows, why="numbers of rows", figures="counts"),
+        Entry("lines", "assumed", "splits", splits, why="which split, at which value and gain: says more to who knows "
+              "the rule"),
+        Entry("lines", "implied" if implied else "unused", "impurities", spreads, None, "" if implied else "labels",
+              IMPURITY if implied else "the spread of the labels in every node"),
+        Entry("lines", "unknown", "text", min(odd, size)),
+        Entry("lines", "harmless", "names and form", max(0, size - rows - spreads - splits - odd), why="of the form of "
+              "such texts, bounded in length"),
+    ]  # fmt: skip
+    return Ledger(tuple(one for one in entries if one.bytes))
+
+
+def _comes_out(text: str) -> bool:
+    """Return whether the impurity of every drawn node is that of its rows per class, up to its printed digits."""
+    found = list(_DRAWN.finditer(text.replace("\\n\n", "\\n")))
+    for one in found:
+        value = np.array([float(v) for v in re.findall(NUMBER, one["value"])])
+        made = impurity(value / max(value.sum(), 1e-300), one["name"])
+        digits = len(one["given"].partition(".")[2])
+        if made is None or abs(float(made) - float(one["given"])) > 10.0**-digits:
+            return False
+    return bool(found) and len(found) == len(re.findall(_IMPURITY, text))
+
+
+def _taken(pattern: str | None, text: str) -> tuple[int, str]:
+    """Return the bytes of what a pattern is in a text, and the text without it."""
+    if pattern is None:
+        return 0, text
+    size = 0
+
+    def out(found: re.Match[str]) -> str:
+        nonlocal size
+        size += len(found.group().encode("utf-8", "replace"))
+        return ""
+
+    rest = re.sub(pattern, out, text, flags=re.MULTILINE)
+    return size, rest

@@ -45,15 +45,21 @@ def blob_findings(places: Sequence[Place], look_inside: LookInside, memory: int,
     All of them together stay within so much memory, and so many files deep.
     """
     found: list[Finding] = []
-    blobs: dict[int, tuple[str, bytes | bytearray]] = {}
+    blobs = blobs_of(places)
+    share = max(MIN_SHARE, memory // max(1, min(len(blobs), MAX_OPENED)))  # all of them together keep the budget
+    for number, (path, raw) in enumerate(blobs):
+        found += look_inside(raw, path, min(memory, share), depth if number < MAX_OPENED else DEEPEST)
+    return found
+
+
+def blobs_of(places: Sequence[Place]) -> list[tuple[str, bytes]]:
+    """Return the path and content of the bytes at some places that nothing explains, each once."""
+    blobs: dict[int, tuple[str, bytes]] = {}
     for place in places:
         for shown, raw in _blobs(place):
             if id(raw) not in blobs and len(raw) > explained(place):
-                blobs[id(raw)] = (place.path + shown, raw)
-    share = max(MIN_SHARE, memory // max(1, min(len(blobs), MAX_OPENED)))  # all of them together keep the budget
-    for number, (path, raw) in enumerate(blobs.values()):
-        found += look_inside(bytes(raw), path, min(memory, share), depth if number < MAX_OPENED else DEEPEST)
-    return found
+                blobs[id(raw)] = (place.path + shown, bytes(raw))
+    return list(blobs.values())
 
 
 def _blobs(place: Place) -> Iterator[tuple[str, bytes | bytearray]]:

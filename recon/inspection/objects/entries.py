@@ -15,6 +15,7 @@ from recon.inspection.ledger.entries import Entry, Status
 from recon.inspection.ledger.sizes import NUMBER, has_parts, is_small, parts_of, size_in_list, size_of, texts_of
 from recon.inspection.objects.generic import MIN_ROWS, row_finding
 from recon.inspection.objects.traversal import Place, described, is_sparse, shape_of
+from recon.inspection.objects.tree_fields import Part
 from recon.stored.objects.arrays import is_scalar, padding_bytes
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
@@ -60,7 +61,7 @@ class Held:
 
 def object_entries(
     places: Sequence[Place], told: Mapping[int, Said], bounded: Mapping[int, int], rows: set[int],
-    read_whole: bool = False,
+    read_whole: bool = False, parts: Mapping[int, Sequence[Part]] | None = None,
 ) -> tuple[list[Entry], list[Finding]]:  # fmt: skip
     """Return the entries of a graph, and findings on what has one entry per training row.
 
@@ -88,6 +89,11 @@ def object_entries(
         if one is not None:
             found.append(one)
             said = ("unused", "rows", one.follows)
+        if said[0] == "used" and parts and id(held.first) in parts:
+            for part in parts[id(held.first)]:
+                mine = _field(held, part)
+                groups.setdefault((without_numbers(mine.path), mine.status, mine.about, mine.why), []).append(mine)
+            continue
         entry = _entry(held, said, one is not None or (id(held.first) in told and said is not TOO_MUCH))
         key = (without_numbers(entry.path), entry.status, entry.about, entry.why)
         groups.setdefault(key, []).append(entry)
@@ -347,10 +353,18 @@ def _entry(held: Held, said: Said, told: bool) -> Entry:
     return Entry(place.path, status, described(place.value), held.bytes + held.extra, level, about, why, 1, small)
 
 
+def _field(held: Held, part: Part) -> Entry:
+    """Return the entry of a field of an array, which is told with the array."""
+    place = held.first
+    path = f"{place.path}.{part.name}" if part.name else place.path
+    return Entry(path, part.status, described(place.value), part.bytes, None, part.about, part.why, 1, False,
+                 part.figures)  # fmt: skip
+
+
 def _together(same: list[Entry]) -> Entry:
     """Return one entry for several whose paths differ in numbers only."""
     first = same[0]
     if len(same) == 1:
         return first
     return Entry(without_numbers(first.path), first.status, first.what, sum(one.bytes for one in same), first.level,
-                 first.about, first.why, len(same), all(one.small for one in same))  # fmt: skip
+                 first.about, first.why, len(same), all(one.small for one in same), first.figures)  # fmt: skip

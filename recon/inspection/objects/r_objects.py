@@ -106,7 +106,7 @@ LONGEST = 64  # characters of a text that is a name
 _NA = -(1 << 31)  # of integers
 OPCODES = 160  # of R's compiled code, of which there are fewer
 SHORT = 4  # entries of a constant in code
-_VECTORS = frozenset(["integer", "double", "logical", "complex", "raw", "character", "text"])
+VECTORS = frozenset(["integer", "double", "logical", "complex", "raw", "character", "text"])
 _CODE = frozenset(["call", "closure", "code", "promise"])
 _LEVELS = frozenset(["xlevels", "ylevels"])  # attributes of rpart's models
 _FORM = frozenset(["names", "dim", "dimnames", "class", "levels", "row.names", "tsp"])  # of a vector
@@ -117,28 +117,40 @@ def r_findings(data: bytes, memory: int) -> Found:
     root = read_rds(data, memory)
     kind = "R " + (root.classes[0] if root.classes else root.kind)
     known = next((PARTS[c] for c in root.classes if c in PARTS), {})
-    rows = _rows(root, known)
+    rows = rows_of(root, known)
     found: list[Finding] = []
     unread: dict[str, int] = {}
     code = 0
-    for one in _vectors(root, known):
-        finding = _told(one, known) if one.told else _frame(one.path, one.part, one.kept)
-        if finding is None and not one.code:
-            finding = _long(one.path, one.part, one.kept, rows)
+    for one, finding, status in looked_at(root, known, rows):
         if finding is not None:
             found.append(finding)
-        elif one.code and _is_constant(one):
-            code += 0 if _is_instructions(one) else _bytes(one.part)
-        elif not (one.aggregate and _is_bounded(one.part, rows)):
-            unread[one.top] = unread.get(one.top, 0) + _bytes(one.part)
+        elif status == "code":
+            code += 0 if _is_instructions(one) else bytes_of(one.part)
+        elif status == "unknown":
+            unread[one.top] = unread.get(one.top, 0) + bytes_of(one.part)
     if code > MOST:
         unread["code"] = code
     found += [not_understood(path, size, "R values") for path, size in unread.items() if size]
     return kind + (" (.RData)" if data[:3] in {b"RDX", b"RDA"} else " (.rds)"), rows, found
 
 
+def looked_at(
+    root: RObject, known: dict[str, tuple[Level, str]], rows: int | None
+) -> Iterator[tuple[Vector, Finding | None, str]]:
+    """Yield every vector below the root with the finding on it, or what it is: code, an aggregate, unknown."""
+    for one in _vectors(root, known):
+        finding = _told(one, known) if one.told else _frame(one.path, one.part, one.kept)
+        if finding is None and not one.code:
+            finding = _long(one.path, one.part, one.kept, rows)
+        if finding is not None or not (one.code and _is_constant(one)):
+            bounded = one.aggregate and _is_bounded(one.part, rows)
+            yield one, finding, "aggregate" if bounded else "unknown"
+        else:
+            yield one, None, "code"
+
+
 @dataclass(frozen=True)
-class _Vector:
+class Vector:
     """A vector or table below the root: its path, the part of the root that it belongs to, what it stands in."""
 
     path: str
@@ -150,12 +162,12 @@ class _Vector:
     aggregate: bool = False
 
 
-def _vectors(root: RObject, known: dict[str, tuple[Level, str]]) -> Iterator[_Vector]:
+def _vectors(root: RObject, known: dict[str, tuple[Level, str]]) -> Iterator[Vector]:
     """Yield every vector below the root, tables and known parts as one; attributes, environments and code too.
 
     Each object once, iterative.
     """
-    stack = [_Vector("m", root, "m")]
+    stack = [Vector("m", root, "m")]
     seen: set[int] = set()
     while stack:
         one = stack.pop()
@@ -168,12 +180,12 @@ def _vectors(root: RObject, known: dict[str, tuple[Level, str]]) -> Iterator[_Ve
             yield one
             stack.extend(_notes(one))
             continue
-        if part.kind in _VECTORS or part.kind == "unknown":
+        if part.kind in VECTORS or part.kind == "unknown":
             yield one
         stack.extend(reversed(list(_below(one, root, known))))
 
 
-def _below(one: _Vector, root: RObject, known: dict[str, tuple[Level, str]]) -> Iterator[_Vector]:
+def _below(one: Vector, root: RObject, known: dict[str, tuple[Level, str]]) -> Iterator[Vector]:
     """Yield what stands right below an object: its attributes, and its parts."""
     part = one.part
     inside = f"environment {one.path}" if part.kind == "environment" else one.kept
@@ -185,19 +197,19 @@ def _below(one: _Vector, root: RObject, known: dict[str, tuple[Level, str]]) -> 
         path = f'attr({one.path}, "{name}")'
         mine = form or (aggregate and name in _OF_TERMS)
         of_code = code and (form or name in _OF_TERMS)
-        yield _Vector(path, value, one.top if form or of_code else path, inside, "", of_code, mine)
+        yield Vector(path, value, one.top if form or of_code else path, inside, "", of_code, mine)
     for number, (name, value) in enumerate(part.parts):
         path = one.path if part.kind == "promise" else _step(one.path, name, number)
         top = path if part is root else one.top
         if name == "(environment)" or part.kind == "environment":
-            yield _Vector(path, value, path if name else top, inside)
+            yield Vector(path, value, path if name else top, inside)
             continue
         told = name if name in known and value.kind != "nothing" and (part is root or name in _NESTED) else ""
         if known_names is not None and name not in known_names:
-            yield _Vector(path, value, path, inside)
+            yield Vector(path, value, path, inside)
             continue
         mine = aggregate or (part is root and bool(known) and name in _of_class(part))
-        yield _Vector(path, value, top, inside, told, code, mine)
+        yield Vector(path, value, top, inside, told, code, mine)
 
 
 # Names in lists of rpart's models: what else stands in them somebody has put there.
@@ -233,7 +245,7 @@ def _of_class(root: RObject) -> frozenset[str]:
     return frozenset(" ".join(own).split()) if own else _AGGREGATES
 
 
-def _notes(told: _Vector) -> Iterator[_Vector]:
+def _notes(told: Vector) -> Iterator[Vector]:
     """Yield what stands in the attributes of a part that a finding tells, and has no place there."""
     stack = [(told.path, told.part)]
     while stack:
@@ -241,7 +253,7 @@ def _notes(told: _Vector) -> Iterator[_Vector]:
         for name, value in part.attributes.items():
             if not _is_form(name, value, part) and name not in _OF_TERMS:
                 mine = f'attr({path}, "{name}")'
-                yield _Vector(mine, value, mine)
+                yield Vector(mine, value, mine)
         stack += [(_step(path, name, i), value) for i, (name, value) in enumerate(part.parts) if part.kind == "list"]
 
 
@@ -278,7 +290,7 @@ _OF_TERMS = frozenset(["variables", "factors", "term.labels", "order", "intercep
 _NESTED = frozenset(["terminal.class.counts"])  # known parts that do not stand right in the model
 
 
-def _told(one: _Vector, known: dict[str, tuple[Level, str]]) -> Finding:
+def _told(one: Vector, known: dict[str, tuple[Level, str]]) -> Finding:
     """Return the finding of a part that is known for its class."""
     level, follows = known[one.told]
     fix = f"m${one.told} <- NULL: predict() does not need it" if level != "medium" else "part of the model"
@@ -286,7 +298,7 @@ def _told(one: _Vector, known: dict[str, tuple[Level, str]]) -> Finding:
                    entries=_entries(one.part))  # fmt: skip
 
 
-def _bytes(part: RObject) -> int:
+def bytes_of(part: RObject) -> int:
     """Return the bytes of a vector: eight a number, texts by their characters."""
     if part.values is None:
         return 0
@@ -296,7 +308,7 @@ def _bytes(part: RObject) -> int:
     return len(part.values) if part.kind == "raw" else 8 * int(np.size(part.values))
 
 
-def _is_constant(one: _Vector) -> bool:
+def _is_constant(one: Vector) -> bool:
     """Return whether a vector in code is as short as constants are, or instructions with places in the code only."""
     part = one.part
     if part.values is None:
@@ -310,7 +322,7 @@ def _is_constant(one: _Vector) -> bool:
     return size <= SHORT
 
 
-def _is_instructions(one: _Vector) -> bool:
+def _is_instructions(one: Vector) -> bool:
     """Return whether a vector is the instructions of compiled code, or says to which expressions they belong."""
     indexes = {"expressionsIndex", "srcrefsIndex"} & set(one.part.classes)
     return one.part.kind == "integer" and (one.path.endswith("(instructions)") or bool(indexes))
@@ -322,10 +334,10 @@ def _is_bounded(part: RObject, rows: int | None) -> bool:
         texts = [part.values] if isinstance(part.values, str) else part.values or []
         if any(v is not None and len(v) > LONGEST for v in texts):
             return False
-    return _bytes(part) <= MOST
+    return bytes_of(part) <= MOST
 
 
-def _rows(root: RObject, known: dict[str, tuple[Level, str]]) -> int | None:
+def rows_of(root: RObject, known: dict[str, tuple[Level, str]]) -> int | None:
     """Return the number of training rows: what is stated, else of the vectors and matrices with one line per row."""
     parts = dict(root.parts)
     stated = parts.get("n")

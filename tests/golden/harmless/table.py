@@ -1,6 +1,8 @@
 """Makes recon/inspection/ledger/attributes.json from the fits of `fits.py`: what attributes of scikit-learn hold.
 
-    python tests/golden/harmless/table.py FITS
+    python tests/golden/harmless/table.py FITS [grow]
+
+`grow`: what is in the table stays, and the fits of other versions are added to it.
 
 Per class and attribute: whether both fits of every variant have the same bytes there ("same"), the most bytes it had,
 the shapes it had in terms of rows n, columns d and classes k, and the texts that stood there where they were the same.
@@ -65,9 +67,13 @@ def symbols(shape):
 
 
 class Table:
-    def __init__(self):
+    def __init__(self, known=None):
         self.found = defaultdict(dict)
-        self.names = set()
+        self.names = set(known["names"]) if known else set()
+        for kind, held in known["classes"].items() if known else ():
+            for name, (same, size, shapes, texts) in held.items():
+                self.found[kind][name] = {"same": same, "size": size, "shapes": set(map(json.dumps, shapes)),
+                                          "texts": set(texts)}  # fmt: skip
 
     def add(self, a, b=None):
         """Add two fits on different rows, or a file by itself."""
@@ -103,12 +109,13 @@ def pairs(file):
 
 
 def main():
-    table = Table()
+    known = json.loads(OUT.read_text(encoding="utf-8")) if "grow" in sys.argv[2:] else None
+    table = Table(known)
     for file in sorted(Path(sys.argv[1]).glob("*/*.pickles")):
         for a, b in pairs(file):
             table.add(a, b)
         print(file, len(table.found), flush=True)
-    for library in OTHERS:
+    for library in () if known else OTHERS:
         for file in sorted((OUT.parents[3] / "tests" / "golden" / "models").glob(f"{library}*/*.pkl")):
             table.add(file.read_bytes())
     out = {

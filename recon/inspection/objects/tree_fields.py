@@ -1,0 +1,104 @@
+"""The ledger of trees of scikit-learn, field by field: what statements carry, what follows, what says which split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from recon.inspection.findings.findings import Finding, not_understood
+from recon.inspection.findings.severity import About
+from recon.inspection.ledger.entries import Status
+from recon.inspection.ledger.implied import CONTRADICTION, of_sklearn
+from recon.inspection.objects.traversal import Place
+from recon.stored.objects.things import Thing
+
+SPLITS = "which split, at which value and gain: says more to who knows the learner's rule and arithmetic"
+_COUNTS = frozenset(["n_node_samples", "weighted_n_node_samples", "count"])
+_SUMS = frozenset(["value", "gain"])  # of histogram trees
+_OF_SPLITS = frozenset([
+    "left_child", "right_child", "feature", "threshold", "missing_go_to_left", "feature_idx", "num_threshold", "left",
+    "right", "depth", "is_leaf", "bin_threshold", "is_categorical", "bitset_idx",
+])  # fmt: skip
+_BOOSTED = ("GradientBoosting", "HistGradientBoosting")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A field of an array of nodes ("": the whole array): its status, what it holds, and why."""
+
+    name: str
+    bytes: int
+    status: Status
+    figures: str
+    why: str
+    about: About = ""
+
+
+def tree_parts(places: Iterable[Place], whole: bool) -> tuple[dict[int, list[Part]], list[Finding]]:
+    """Return the parts of every array of nodes and values by the id of its place; findings on contradictory counts.
+
+    Not `whole`: nothing but the findings.
+    """
+    found: dict[int, list[Part]] = {}
+    wrong: list[Finding] = []
+    nodes, values = {}, {}
+    for place in places:
+        kind = "" if place.owner is None else place.owner.class_name
+        if kind in {"Tree", "TreePredictor"} and isinstance(place.value, np.ndarray) and not place.nested:
+            if place.attribute == "nodes" and place.value.dtype.names:
+                nodes[id(place.owner)] = place
+            elif place.attribute == "values" and kind == "Tree":
+                values[id(place.owner)] = place
+    for key, place in nodes.items():
+        beside = values.get(key)
+        made, boosted = _implied(place, beside, whole)
+        if CONTRADICTION in made.values():
+            wrong.append(not_understood(place.path, place.value.nbytes, "counts", CONTRADICTION))
+            continue
+        if not whole:
+            continue
+        found[id(place)] = [
+            _part(name, place.value[name].nbytes, made, boosted, beside) for name in place.value.dtype.names
+        ]
+        if beside is not None:
+            classes = beside.value.ndim == 3 and beside.value.shape[2] > 1 and not boosted
+            why = "rows per class" if classes else "means or sums of the target"
+            found[id(beside)] = [Part("", beside.value.nbytes, "used", "classes" if classes else "values", why)]
+    return found, wrong
+
+
+def _implied(place: Place, values: Place | None, whole: bool) -> tuple[Mapping[str, str], bool]:
+    """Return what is implied of a tree's nodes, and whether boosting has put other values into it."""
+    estimator = place.above.owner if place.above is not None else None
+    boosted = whole and any(p.owner is not None and p.owner.class_name.startswith(_BOOSTED) for p in place.way)
+    if place.owner is None or place.owner.class_name != "Tree" or estimator is None:
+        return {}, boosted
+    kept = not boosted and _of(estimator, "monotonic_cst") is None
+    held = None if values is None else values.value
+    return of_sklearn(place.value, held, _of(estimator, "criterion"), kept, whole), boosted
+
+
+def _of(thing: Thing, name: str) -> Any:
+    return thing.get(name) if thing.has(name) else None
+
+
+def _part(name: str, size: int, implied: Mapping[str, str], boosted: bool, values: Place | None) -> Part:
+    """Return a field of the nodes of a tree."""
+    targets = values is not None and values.value.ndim == 3 and values.value.shape[2] == 1
+    if name == "impurity" and boosted:
+        return Part(name, size, "used", "values", "spreads of gradients")
+    if name == "impurity" and (targets or name not in implied):
+        more = f"; {implied[name]}" if name in implied else ""
+        return Part(name, size, "unused", "", f"the spread of the target in every node{more}", "labels")
+    if name in implied:
+        return Part(name, size, "implied", "", implied[name])
+    if name in _COUNTS:
+        return Part(name, size, "used", "counts", "numbers of rows")
+    if name in _SUMS:
+        return Part(name, size, "used", "values", "sums of gradients")
+    if name in _OF_SPLITS:
+        return Part(name, size, "assumed", "", SPLITS)
+    return Part(name, size, "unknown", "", "")
