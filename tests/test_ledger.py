@@ -18,13 +18,13 @@ from holders import KINDS, failures
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.encode.uses import uses_of
 from recon.formats.release.writing import domain_json
 from recon.inspection.findings.severity import about
 from recon.inspection.inspecting import inspect, inspect_bytes
 from recon.inspection.ledger.forms import more_than_settings
 from recon.inspection.ledgers import ledger_of
 from recon.inspection.searching import searched
+from recon.loading.uses import uses_of
 from recon.stored.binary.rds import RObject
 from recon.stored.containers import open_stored
 
@@ -264,6 +264,7 @@ STATED = {  # file -> statuses of some of its figures, by the end of their path
     "sklearn-1.9.1/regressor.pkl": {"nodes.impurity": "unused", "tree_.values": "unused"},
     "sklearn-1.9.1/hist_boosting.pkl": {"nodes.count": "used", "nodes.value": "used", "nodes.bin_threshold": "assumed"},
     "sklearn-1.9.1/gradient_boosting.pkl": {"nodes.impurity": "used", "tree_.values": "used"},
+    "sklearn-1.9.1/pipeline_scaler.pkl": {"mean_": "unused", "nodes.n_node_samples": "used"},
     "xgboost-3.2.0/half.json": {"sum_hessian.*": "used", "loss_changes.*": "implied", "base_weights.*": "unused"},
     "xgboost-3.2.0/half.pkl": {"sum_hessian.*)": "used", "parents.*)": "implied"},
     "lightgbm-4.7.0/binary.txt": {"leaf_value.*": "used", "internal_count.*": "implied", "threshold.*": "assumed"},

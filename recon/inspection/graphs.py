@@ -15,7 +15,7 @@ from recon.inspection.findings.severity import GRAVE, about, is_counting, of_obj
 from recon.inspection.ledger.entries import Ledger
 from recon.inspection.ledger.sizes import NUMBER
 from recon.inspection.objects.blobs import DEEPEST, blob_findings, is_rule_list
-from recon.inspection.objects.entries import LONGEST_NAME, Said, object_entries
+from recon.inspection.objects.entries import COLUMNS, LONGEST_NAME, Said, object_entries
 from recon.inspection.objects.generic import examples, lone_tree_rows, rows_known, table_finding
 from recon.inspection.objects.seeding import seed_findings
 from recon.inspection.objects.traversal import Place, described, entries_of, things_of, traverse
@@ -78,7 +78,7 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool 
         for p in held
     }
     columns = stated_places(root, places, depth)
-    told |= dict.fromkeys(columns, ("used", "", "figures of single columns that the file's reader states"))
+    told |= dict.fromkeys(columns, ("used", "", COLUMNS))
     counted = [
         replace(one, stated=columns.issuperset(map(id, held))) for (held, _), one in zip(matched, counted, strict=True)
     ]

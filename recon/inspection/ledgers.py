@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from encoders.encode.uses import FigureKind, Use
 from recon.formats.boosters.catboost.file import cbm_booster, looks_like_cbm
 from recon.inspection.documents.catboost_findings import cbm_entries
 from recon.inspection.documents.documents import document_findings, is_pmml, parsed_document, text_of
@@ -16,7 +15,7 @@ from recon.inspection.documents.leftovers import member_leftovers, odd_findings,
 from recon.inspection.documents.pmml_findings import pmml_ledger
 from recon.inspection.findings.findings import Finding
 from recon.inspection.graphs import inspect_graph
-from recon.inspection.ledger.entries import Entry, Ledger, Status
+from recon.inspection.ledger.entries import Entry, FigureKind, Ledger, Status, Use
 from recon.inspection.ledger.forms import document_ledger, size_of_json
 from recon.inspection.ledger.lines import DRAWING, LINES, text_ledger
 from recon.inspection.objects.blobs import blobs_of
@@ -41,7 +40,7 @@ def ledger_of(
 ) -> Ledger:
     """Return the ledger of a file's content.
 
-    `uses`: what statements carry (`encoders.encode.uses`); without them no figure is used, and `why` says the reason.
+    `uses`: what statements carry (`recon.loading.uses`); without them no figure is used, and `why` says the reason.
     """
     return Ledger(tuple(_entries(data, memory, 0))).by_statements(uses or {}, why or "no reader states the figures")
 

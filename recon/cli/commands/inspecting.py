@@ -73,9 +73,9 @@ def inspect(
 
 def with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection with the ledger of the whole file, in which statements say what they carry."""
-    from encoders.encode.uses import uses_of
     from recon.inspection.ledgers import ledger_of
     from recon.loading.loading import load
+    from recon.loading.uses import uses_of
     from solvers.foundation.errors import ReconError
 
     uses, why = None, "nothing is read of standard input"

@@ -13,12 +13,23 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
-from encoders.encode.uses import FigureKind, Use
 from recon.inspection.findings.findings import Finding, Level, not_understood
 from recon.inspection.findings.severity import About
 from recon.inspection.ledger.sizes import NUMBER
 
 Status = Literal["used", "implied", "assumed", "harmless", "unused", "unknown"]
+
+# Kinds of figures: numbers of rows, rows per class, what leaves add to scores, bags by position, and single columns'.
+FigureKind = Literal["counts", "classes", "values", "bags", "columns"]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What statements carry of one kind of figure, in words ("" nothing), and what they leave out, with the reasons."""
+
+    carried: str
+    left: tuple[str, ...] = ()
+
 
 STATUSES: dict[Status, str] = {
     "used": "statements carry it: the audit evaluates it",
@@ -116,7 +127,8 @@ def _stated(one: Entry, uses: Mapping[FigureKind, Use], why: str) -> Entry:
     if use is not None and use.carried:
         return replace(one, why=use.carried)
     reason = "; ".join(use.left) if use is not None and use.left else why if use is None else "no statement carries it"
-    return replace(one, status="unused", about="labels" if one.figures == "values" else "sizes", why=reason)
+    subjects: dict[str, About] = {"values": "labels", "columns": "columns"}
+    return replace(one, status="unused", about=subjects.get(one.figures, "sizes"), why=reason)
 
 
 _SHOWN = 6  # names of small values

@@ -31,6 +31,7 @@ LONGEST_NAME = 64  # characters of the name of a column or class
 _COLUMNS = ("n_features_in_", "_n_features", "n_features_")
 MOST_SIZE = 1_000_000  # columns, classes and members that a bound grows with
 MOST_TEXTS = 16  # different texts and names that no fit shows, in all of a file
+COLUMNS = "figures of single columns that the file's reader states"
 PER_ROW = "one entry per training row"
 Said = tuple[Status, About, str]
 HOLDS_NOTHING: Said = ("harmless", "", "an object with entries of its own, or nothing")
@@ -350,7 +351,8 @@ def _entry(held: Held, said: Said, told: bool) -> Entry:
     place = held.first
     level: Level | None = None if told or status != "unused" else "high" if about == "rows" else "info"
     small = status == "unknown" and held.small and held.bytes <= NUMBER
-    return Entry(place.path, status, described(place.value), held.bytes + held.extra, level, about, why, 1, small)
+    return Entry(place.path, status, described(place.value), held.bytes + held.extra, level, about, why, 1, small,
+                 "columns" if why == COLUMNS else "")  # fmt: skip
 
 
 def _field(held: Held, part: Part) -> Entry:

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
 from encoders.encode.encoder import EncodedRelease
+from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.models import Boosting
+from recon.inspection.ledger.entries import FigureKind, Use
+from solvers.foundation.errors import ReconError
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import ANY_LABEL
-
-# Kinds of figures: numbers of rows, rows per class, what leaves add to scores, and rows by their position in bags.
-FigureKind = Literal["counts", "classes", "values", "bags"]
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """What statements carry of one kind of figure, in words ("" nothing), and what they leave out, with the reasons."""
-
-    carried: str
-    left: tuple[str, ...] = ()
 
 
 def uses_of(release: EncodedRelease) -> Mapping[FigureKind, Use]:
@@ -40,4 +30,15 @@ def uses_of(release: EncodedRelease) -> Mapping[FigureKind, Use]:
         "classes": Use(counts if by_class else "", left),
         "values": Use(values, left),
         "bags": Use(bags, left),
+        "columns": _of_columns(release),
     }
+
+
+def _of_columns(release: EncodedRelease) -> Use:
+    """Return what is stated of single columns, which needs a domain that says their values."""
+    if not figures_of(release):
+        return Use("", ("nothing is stated of single columns",))
+    try:
+        return Use(f"{len(marginals_of(release)):,} sums over the values of single columns")
+    except ReconError as error:
+        return Use("", (str(error),))
