@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import pickle
+import re
 import zipfile
 from pathlib import Path
 
@@ -330,6 +331,26 @@ def test_the_command_lists_everything_with_the_statements_that_carry_it():
     done = CliRunner().invoke(app, ["inspect", str(GOLDEN / "models" / "rpart-4.1.19" / "people.rds"), "--all"])
     assert "used     m$frame, R values, 327 bytes: statements 0 to 3" in done.output
     assert "unused   m$where" in done.output
+
+
+def test_old_texts_of_lightgbm_and_many_categories_are_understood():
+    text = (GOLDEN / "models" / "lightgbm-4.7.0" / "categories.txt").read_text()
+    old = text.replace("end of trees\n", "").replace("feature_importances:", "feature importances:")
+    assert old != text
+    assert "unknown" not in {f.level for f in inspect_bytes(old.encode()).findings}
+    for line, words in (("cat_boundaries", " 0" * 40), ("cat_threshold", " 31" * 200)):
+        longer = re.sub(rf"^{line}=.*$", rf"\g<0>{words}", text, flags=re.MULTILINE)
+        assert longer != text
+        assert "unknown" in {f.level for f in inspect_bytes(longer.encode()).findings}
+
+
+@pytest.mark.parametrize(("times", "told"), [(1, False), (9, True)])
+def test_a_few_small_attributes_of_other_programs_change_nothing_in_pmml(times, told):
+    text = (GOLDEN / "models" / "rpart-4.1.19" / "people.pmml").read_text()
+    more = " ".join(f'x-part{i}="average"' for i in range(times))
+    changed = text.replace("<TreeModel ", f"<TreeModel {more} ", 1)
+    assert changed != text
+    assert ("unknown" in {f.level for f in inspect_bytes(changed.encode()).findings}) is told
 
 
 def test_losses_of_catboost_keep_labels_from_met():

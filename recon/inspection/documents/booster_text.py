@@ -57,7 +57,7 @@ def lightgbm_as_json(text: str) -> dict[str, Any]:
     for line in text.splitlines():
         key, mark, value = line.partition("=")
         parameter = _PARAMETER.fullmatch(line)
-        if line == "end of trees":
+        if line in {"end of trees", "feature importances:"}:  # before version 3 the trees have no end of their own
             at, after = found, True
         elif key == "Tree" and mark:
             at = {}
@@ -68,7 +68,7 @@ def lightgbm_as_json(text: str) -> dict[str, Any]:
             found["pandas_categorical"] = line  # what is no JSON is no list
             with contextlib.suppress(ValueError, RecursionError):
                 found["pandas_categorical"] = json.loads(line.partition(":")[2])
-        elif after and mark:
+        elif after and mark and not line.startswith("["):
             found["feature_importances"][line.rpartition("=")[0]] = value
         elif mark and key in _ONE:
             at[key] = value

@@ -324,7 +324,8 @@ def _findings(reader: _Reader) -> list[Finding]:
              "the training rows of every cluster", "remove the attribute size")  # fmt: skip
     if reader.extra:
         found.append(not_understood("Extension", reader.extra, "extensions, which each program writes for itself,"))
-    odd = {path: size for path, size in reader.odd.items() if size > 1 or len(reader.odd) > FEW}
+    few = len(reader.odd) <= FEW and all(size <= FEW for size in reader.odd.values())  # as everywhere in the ledger
+    odd = {} if few else dict(reader.odd)
     odd |= {"InlineTable": reader.mapped} if reader.mapped > MOST_MAPPED else {}
     found += [not_understood(path[:80], size, "XML") for path, size in odd.items()]
     if reader.notes > MOST_NOTES:

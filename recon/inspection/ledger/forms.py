@@ -29,6 +29,8 @@ NAMED = frozenset(["feature_infos", "feature_importances", "parameters", "xlevel
                    "monotone_constraints", "learn_best_error", "test_best_error", "*history"])  # fmt: skip
 SINGLE = frozenset([".na[]"])  # lists of one number, however large the model is
 TOLD = {"rpart": (".y", ".where", ".x", ".model")}
+OF_CATEGORIES = frozenset(["cat_boundaries[]", "cat_threshold[]"])  # of LightGBM: as many as its splits have words
+WORDS = 32  # of a split on categories, of 32 categories each
 OPAQUE = frozenset(["ctr_data"])
 # Figures of documents by their keys: what statements may carry, what says more to who knows how the learner works.
 FIGURES: tuple[tuple[Status, str, frozenset[str], str], ...] = (
@@ -231,8 +233,14 @@ def _implied(entry: Entry, made: Mapping[str, str]) -> Entry:
 def _longer(path: str, held: Mapping[str, Any], groups: list[dict[str, int]], paths: Mapping[str, Any]) -> Counter[str]:
     """Return the bytes of lists in a dict that are longer than those they go with, or than lists by themselves are."""
     sizes, found = lengths(held), Counter[str]()
+    if "cat_boundaries[]" in sizes:
+        splits = min(sizes.get("num_cat", 0), max(0, sizes.get("num_leaves", 0) - 1))
+        most = {"cat_boundaries": splits + 1, "cat_threshold": WORDS * splits}
+        for key, number in most.items():
+            more = sizes.get(f"{key}[]", 0) - number
+            found[f"{path}.{key}"] += NUMBER * max(0, more)
     near = 0  # entries of the longest list that goes with others
-    alone = {key for key in sizes if key.endswith("[]") and "." not in key}
+    alone = {key for key in sizes if key.endswith("[]") and "." not in key} - OF_CATEGORIES
     for group in groups:
         mine = {key: sizes[key] - less for key, less in group.items() if key in sizes}
         if len(mine) > 1:

@@ -55,7 +55,8 @@ LINES: dict[str, tuple[str, ...]] = {
         rf"(?::   |    |:\.\.\.)*{NAME} (?:<=|>|<|>=|=|in) (?:{NUMBER}|{NAME}|{_AMONG})(?:{_LEAF}|:)",
     ),
     "LightGBM model as text": (
-        rf"tree|end of (trees|parameters)|parameters:|feature_importances:|Tree={_COUNT}|\[[\w ]+: .*\]|average_output",
+        rf"tree|end of (trees|parameters)|parameters:|feature[_ ]importances:|Tree={_COUNT}|average_output",
+        r"\[[\w ]+: .*\]",
         r"(version|num_class|num_tree_per_iteration|label_index|max_feature_idx|objective|average_output|feature_names"
         r"|monotone_constraints|feature_infos|tree_sizes|num_leaves|num_cat|split_feature|split_gain|threshold"
         r"|decision_type|left_child|right_child|leaf_value|leaf_weight|leaf_count|internal_value|internal_weight"

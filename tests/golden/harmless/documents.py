@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from recon.inspection.documents.documents import parsed_document
-from recon.inspection.ledger.forms import HERE, OPAQUE, below, lengths, letter
+from recon.inspection.ledger.forms import HERE, OF_CATEGORIES, OPAQUE, below, lengths, letter
 
 GOLDEN = Path(__file__).parents[1]
 FORMS = ("*.json", "*.ubj", "*.txt", "*.gz", "*.cbm")
@@ -72,7 +72,7 @@ def main():
             if path.rpartition(".")[2] not in OPAQUE and form in "ld":
                 stack += below(path, value)
             if form == "d":
-                held[kind][path].append(lengths(value))
+                held[kind][path].append({k: n for k, n in lengths(value).items() if k not in OF_CATEGORIES})
     out = {}
     for kind, forms in paths.items():
         groups = {}
