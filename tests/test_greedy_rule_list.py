@@ -15,6 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
+from encoders.domain.domain import Domain
+from encoders.encode.encoder import encode
+from recon.learner_rule.counting import learner_rule
 from recon.learners.rule_lists.estimator import distinct_rows
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 
@@ -119,6 +122,20 @@ def test_lists_are_those_of_the_authors_rule_by_rule(authors):
         assert got == expected, (one["dataset"], one["width"], one["max_depth"], one["min_support"])
         assert found.score(x, y) == pytest.approx(one["train_acc"], abs=1e-12)
     assert len(lists) == 20
+
+
+def test_the_learners_rule_accepts_lists_of_the_authors(authors):
+    """Where nobody says how ties were broken every known rule is tried, and a genuine list is no contradiction."""
+    lists, rows = authors
+    for one in lists:
+        if (one["dataset"], one["width"]) == ("adult", 1) and one["min_support"] == 0.05:
+            x, y = rows("adult", one["seed"])
+            found = GreedyRuleListClassifier(1, 0.05, one["max_depth"] + 1).fit(x, y)
+            domain = Domain.from_frame(x.assign(**{y.name: y}), label=y.name, independent=True)
+            known = f"greedy:width=1,min_support={found.learner_.min_support},max_length={found.learner_.max_length}"
+            for ties in (",ties=authors", "") if one["max_depth"] == 3 else (",ties=authors",):
+                low, high = learner_rule(encode(domain, [found.to_model()]), known + ties).share
+                assert low <= high <= 0
 
 
 def test_ties_as_the_authors_break_them_improve_the_lists_of_the_first_split(authors):

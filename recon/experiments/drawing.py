@@ -284,7 +284,8 @@ def draw_ranks(place: Any, ranks: Ranks, known: Mapping[str, Look]) -> None:
 def mark_x(axis: Any, panel: Panel) -> None:
     """Name the values of x themselves where they are few, those in between left out where names would overlap.
 
-    On a linear axis only where a line has all of them, in few characters. Else there are so many ticks as have room.
+    On a linear axis only where a line has all of them and they are no means: whole, or below 1 in few characters. Else
+    there are so many ticks as have room.
     """
     from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
@@ -293,7 +294,8 @@ def mark_x(axis: Any, panel: Panel) -> None:
     named = [panel.names.get(value, f"{value:g}") for value in values]
     log = panel.x_scale == "log"
     shared = max((len(set(line.x)) for line in lines), default=0) == len(values) > 1
-    if not 0 < len(values) <= FEW or not (log or (shared and max(map(len, named)) <= SHORT)):
+    short = max(map(len, named), default=0) <= SHORT and all(value < 1 or value == int(value) for value in values)
+    if not 0 < len(values) <= FEW or not (log or (shared and short)):
         if log:
             axis.set_major_formatter(plain())
             axis.set_minor_formatter(NullFormatter())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+NAMES = {"compas27": "COMPAS", "adult24": "Adult"}  # of the reconstruction paper's data, in the order of its figures
 ADULT_ROWS = 4_884  # drawn of Adult's for every split, a tenth, as the authors' program does
 TEST_SHARE = 0.2
 SAMPLED = ("adult19", "adult24")

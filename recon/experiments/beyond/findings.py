@@ -10,7 +10,6 @@ import pandas as pd
 
 from recon.experiments.beyond.groups import CHANCE, DRAWS, LEAST_ROWS
 from recon.experiments.beyond.model_findings import (
-    NAMES,
     ROWS,
     by_dataset,
     matched_size,
@@ -22,6 +21,7 @@ from recon.experiments.beyond.model_findings import (
 )
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
+from recon.experiments.splits import NAMES
 
 DRAWN = {"compas27": ("race", "sex", "age"), "adult24": ("sex and age",)}  # kinds of groups with a panel
 PERHAPS = ("certified", "bound", "gap", "chance", "removed_confidence")  # figures that no line may have

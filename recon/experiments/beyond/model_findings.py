@@ -11,8 +11,8 @@ import pandas as pd
 
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
+from recon.experiments.splits import NAMES
 
-NAMES = {"compas27": "COMPAS", "adult24": "Adult"}
 ROWS = {"compas27": "5,771 rows", "adult24": "3,907 rows, drawn per split"}  # training rows
 BITS = "columns as independent bits, each row's leaf or rule and label known (`assigned`)"
 TOLERANCES = (0.0, 0.1, 0.5, 1.0, 2.0)  # percentage points of training accuracy

@@ -11,17 +11,12 @@ import pandas as pd
 
 from recon.experiments.draft2024.forests import KNOWN, NONE, UNKNOWN, ZEROS
 from recon.experiments.draft2024.published import beside, sentences
-from recon.experiments.draft2024.rows import NAMES
+from recon.experiments.draft2024.rows import BASELINES, NAMES
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
 
 ROWS, MOST = 100, 100
 LABELS = {NONE: "no bootstrap", KNOWN: "bootstrap, bags known", UNKNOWN: "bootstrap, bags unknown"}
-BASELINES = {
-    "error_uniform": "random rows (prior)",
-    "error_frequencies": "column frequencies (needs the data)",
-    "error_others": "other rows of the file (needs such rows)",
-}
 CLAIM = (
     'The paper: forests "without bootstrap aggregation but with feature randomization are susceptible to a complete '
     "reconstruction. This holds true even with a small number of trees. Even with bootstrap aggregation, the majority "

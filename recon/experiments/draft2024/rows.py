@@ -22,6 +22,11 @@ GROUPS = {
 NAMES = {"compas14": "COMPAS", "adult19": "Adult", "credit21": "Default Credit"}
 DRAWN = 1_500  # rows that the authors draw: the first are the training rows, the others test rows
 REPEATS = 10  # guesses without the release
+BASELINES = {  # the guesses, in words
+    "error_uniform": "random rows (prior)",
+    "error_frequencies": "column frequencies (needs the data)",
+    "error_others": "other rows of the file (needs such rows)",
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,16 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recon.experiments.draft2024.rows import NAMES
+from recon.experiments.draft2024.rows import BASELINES, NAMES
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
 
 DEPTH, MANY = 5, 10  # the depth, and the number of trees, that figures keep
-BASELINES = {
-    "error_uniform": "random rows (prior)",
-    "error_frequencies": "column frequencies (needs the data)",
-    "error_others": "other rows of the file (needs such rows)",
-}
 # (trees, depth) -> budget -> error on COMPAS, the mean of five runs with 100 known rows, from the result files of the
 # authors' code: github.com/vidalt/DRAFT-DP, experiments_results/N_fixed_compas_results.json (commit c6a45c1). Their
 # forests are other draws than ours.

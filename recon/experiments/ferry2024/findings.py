@@ -12,8 +12,8 @@ import pandas as pd
 
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
+from recon.experiments.splits import NAMES
 
-NAMES = {"compas27": "COMPAS", "adult24": "Adult"}
 MODELS = {"trees": "decision trees", "rule lists": "rule lists"}
 KINDS = ("greedy", "optimal")
 LIMIT = {"trees": "maximum depth", "rule lists": "maximum number of rules"}

@@ -13,7 +13,8 @@ from recon.attacking.correlations import DEFINITE, DISCRETE, WORLDS
 from recon.attacks.correlation.model_less import bin_of, exact_accuracy
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
-from recon.experiments.joint.membership_findings import NAMES, memberships, noise
+from recon.experiments.joint.membership_findings import memberships, noise
+from recon.experiments.splits import NAMES
 
 NOISE = ("noise epsilon=10", "noise epsilon=1", "noise epsilon=0.1")
 ATTACKERS = (DEFINITE, DISCRETE, *NOISE[::-1], WORLDS)

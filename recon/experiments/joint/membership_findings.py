@@ -10,8 +10,8 @@ import pandas as pd
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
 from recon.experiments.joint.releases import LEARNERS
+from recon.experiments.splits import NAMES
 
-NAMES = {"compas27": "COMPAS", "adult24": "Adult"}
 BASELINE = "always in"
 NO_NOISE = 100.0  # where the axis of epsilon shows counts without noise
 NAMED = {NO_NOISE: "no noise"}
