@@ -45,11 +45,13 @@ mutants: .venv/dev
 	$(BIN)/python tests/mutants.py
 
 # Hides rows in 5,000 model files, too (tests/holders.py).
+# Grows numbers in 5,000 model files and watches memory, time and exit codes (tests/grown.py).
 # Draws 2,000 releases and policies and holds every verdict against worlds listed apart from it (docs/measured.md).
 safety: .venv/dev
 	$(BIN)/python tests/safety.py
 	$(BIN)/python tests/random_tables.py
 	$(BIN)/python tests/holders.py
+	$(BIN)/python tests/grown.py
 
 .venv/base: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

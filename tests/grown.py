@@ -1,12 +1,12 @@
 """Grows numbers in honest model files and watches what commands then take (`make safety`).
 
-    python tests/grown.py [--seed 1] [--number 5000] [--minutes 9] [--kinds KIND ...]
+    python tests/grown.py [--seed 1] [--number 5000] [--minutes 9] [--kinds KIND ...] [--out FILE]
 
 Each case is one honest file of tests/golden or examples with one to three numbers made larger (counts, lengths, shapes,
 widths, thresholds; in JSON also lists and texts made longer), and one command under `--time 5 --memory 512M`, in a
 process that is forked from one that has everything loaded. No process takes more than 600 MB or 10 seconds of the
 processor, none ends with exit code 70 or by a signal. The same seed makes the same files. Prints what is wrong (the
-file stays in the folder that is named) and writes tests/grown.json. Exit code 1 where anything is wrong.
+file stays in the folder that is named) and writes --out (tests/grown.json). Exit code 1 where anything is wrong.
 """
 
 from __future__ import annotations
@@ -247,13 +247,14 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=5_000)
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--out", type=Path, default=RESULT)
     asked = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder = Path(tempfile.mkdtemp(prefix="grown-"))
     done, wrong = run(asked.seed, asked.number, tuple(asked.kinds), 60 * asked.minutes, folder)
     print(f"{sum(done.values()):,} files, {len(wrong)} wrong{f': see {folder}' if wrong else ''}")
     found = {"seed": asked.seed, "date": date.today().isoformat(), "cases": dict(sorted(done.items())), "wrong": wrong}
-    RESULT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    asked.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if not wrong:
         folder.rmdir()
     return int(bool(wrong))

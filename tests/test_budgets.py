@@ -11,6 +11,7 @@ import math
 import os
 import pickle
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -510,3 +511,36 @@ def test_the_order_of_many_cells_looks_at_few_candidates(monkeypatch):
 def test_the_order_hears_the_clock():
     with pytest.raises(Inconclusive, match="put in order"):
         elimination_order(np.ones((2, 5), dtype=np.int64), Limits(seconds=0.0))
+
+
+COMMANDS = (
+    ("count", "bags_open.json", "--json"),
+    ("audit", "bags_open.json", "--json"),
+    ("count", "boosted/xgb_long.ubj", "--json"),
+    ("reconstruct", "wide_total.json", "--json"),
+    ("count", "../../examples/releases/census_block.json", "--json"),
+    ("audit", "two_odd_cycles.json", "--json"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda c: " ".join(c[:2]))
+def test_the_same_command_gives_the_same_bytes_beside_a_load_of_ten(command):
+    """All but the seconds it took: no stage of these ends by the clock."""
+    name, file, *options = command
+    words = [sys.executable, "-m", "recon", name, str(ROOT / "tests" / "golden" / file), *options]
+    settings = os.environ | {"PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": "0"}
+
+    def said():
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=settings)
+        assert done.returncode in {0, 4, 5}, done.stderr
+        return re.sub(r'"seconds": [\d.e-]+', "", done.stdout)
+
+    alone = said()
+    load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(10)]
+    try:
+        assert said() == alone
+    finally:
+        for one in load:
+            one.kill()
+            one.wait()

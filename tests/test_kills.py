@@ -12,14 +12,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from recon.cli.app import app
 from recon.experiments.experiment import Experiment, Findings, Point
 from recon.experiments.store import Run, Store
-from recon.files.opening import opened, read_whole
+from recon.files import opening
+from recon.files.opening import files_opened_once, opened, read_once, read_whole
 from recon.files.writing import writing
 from recon.registers.register import Register
 from solvers.foundation.errors import ReleaseError
 
 DAY = "2026-03-02"
+MODEL = Path(__file__).parent / "golden" / "models" / "sklearn-1.9.1" / "tree.pkl"
 SQUARES = Experiment("squares", "", "", lambda _: [], lambda *_: [], lambda _: Findings({}, (), ()))
 
 
@@ -144,3 +147,17 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
         with pytest.raises(ReleaseError, match="was written to while it was read"):
             written(size)
     assert pd.read_csv(path).shape == (6, 2)
+
+
+def test_an_audit_opens_a_model_file_once(monkeypatch, tmp_path):
+    model, seen, before = str(MODEL), [], opening.opened
+    monkeypatch.setattr(opening, "opened", lambda path: (seen.append(path), before(path))[1])
+    app(["audit", model, "--out", str(tmp_path / "report.json"), "--quiet"], standalone_mode=False)
+    assert seen.count(model) == 1
+    assert "not inspected" not in (tmp_path / "report.json").read_text(encoding="utf-8")
+    with files_opened_once():
+        path = tmp_path / "release.json"
+        path.write_text("first", encoding="utf-8")
+        assert read_once(str(path)) == b"first"
+        path.write_text("second", encoding="utf-8")
+        assert [read_once(str(path)), read_once(str(path))] == [b"first", b"second"]

@@ -8,12 +8,14 @@ import select
 import stat
 import sys
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import IO
 
 from recon.files.budget import current
 from solvers.foundation.errors import ReleaseError
 
 CHUNK = 1 << 20
+_READ: ContextVar[dict[str, bytes] | None] = ContextVar("read", default=None)
 WAIT = 0.25  # seconds between looks at the clock while standard input brings nothing
 
 
@@ -69,6 +71,32 @@ def read_whole(path: str) -> bytes:
         raise ReleaseError(f"cannot be read: {error.strerror or error}", file=path) from None
     except ReleaseError as error:
         raise error.at(file=path) from None
+
+
+@contextlib.contextmanager
+def files_opened_once() -> Iterator[None]:
+    """Let the block read a file once that it asks for twice (`read_once`): the second reader gets the same bytes."""
+    token = _READ.set({})
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
+def read_once(path: str) -> bytes:
+    """Return the bytes of a file as `read_whole` does; within `files_opened_once`, those that were read before.
+
+    They are kept for one more reader, not longer: they are large.
+    """
+    read = _READ.get()
+    if read is None or path == "-":
+        return read_whole(path)
+    if path in read:
+        data = read.pop(path)
+        current().bytes(len(data))
+        return data
+    data = read[path] = read_whole(path)
+    return data
 
 
 def read_stream(stream: IO[bytes]) -> bytes:

@@ -190,4 +190,4 @@ def read_file(path: str | os.PathLike[str]) -> tuple[str, bytes]:
             "the file's path"
         )
     with naming(file):
-        return file, read_bytes(located(file)[0])[0]
+        return file, read_bytes(located(file)[0], once=True)[0]

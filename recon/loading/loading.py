@@ -190,7 +190,7 @@ def read_file(path: str, memory: int | None = None, limits: Limits | None = None
     try:
         with within(memory, limits) as budget:
             file, number = located(path)
-            data, sha256 = reading.read_bytes(file)
+            data, sha256 = reading.read_bytes(file, once=True)
             draft = one_of(read_draft(data, budget.left), number)
             if draft is not None:
                 return ReadFile(path, sha256, draft)

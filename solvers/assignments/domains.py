@@ -71,10 +71,10 @@ class Domains:
 
     def sizes(self) -> Ints:
         """Return (rows, trees): how many values are left; 0 where the tree did not see the row."""
-        counts = np.bitwise_count(self.words).astype(np.int64)
         out = np.zeros((self.problem.rows, self.problem.trees), dtype=np.int64)
         for t in range(self.problem.trees):
-            out[:, t] = counts[:, int(self.packing.first[t]) : int(self.packing.first[t + 1])].sum(axis=1)
+            own = self.words[:, int(self.packing.first[t]) : int(self.packing.first[t + 1])]
+            out[:, t] = np.bitwise_count(own).sum(axis=1, dtype=np.int64)
         return out
 
     def contradicted(self) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.assignments.domains import Domains
-from solvers.assignments.propagation.fixpoint import WORK, fastest
+from solvers.assignments.propagation.fixpoint import PER_WORD, WORK, fastest
 from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables
 from solvers.foundation.array_types import Bits, Ints
@@ -76,6 +76,7 @@ class Dive:
         settled: bool | None = None
         while not settled and not self.limits.expired():
             _, settled = self.loops.narrow(self.tables, self.state, self.budget)
+            self.limits.charge(PER_WORD * WORK if settled is None else 0.0)
             if settled:
                 settled = all(self.counted(t) for t in self.mixed)
             if settled is False:

@@ -54,7 +54,6 @@ class WorldModel:
         self.part: dict[tuple[int, int, int], int] = {}
         self.bounds: dict[tuple[int, int], set[int]] = defaultdict(set)
         self.nominal = nominal(domains)
-        self.held = [domains.of_tree(t) for t in range(self.problem.trees)]
         for t in range(self.problem.trees):
             self.tree(t)
         self.impossible()
@@ -72,7 +71,7 @@ class WorldModel:
 
     def tree(self, t: int) -> None:
         """Add the values left of a tree's open rows, where they lie, and the counts of its leaves."""
-        held = self.held[t]
+        held = self.domains.of_tree(t)
         for i in self.limits.paced(np.flatnonzero(held.sum(axis=1) > 1).tolist(), PHASE, 16):
             left = self.meeting(i, np.flatnonzero(held[i]) + int(self.problem.first[t]))
             self.feasible &= len(left) > 0

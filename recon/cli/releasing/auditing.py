@@ -42,6 +42,7 @@ from recon.console.options import (
 )
 from recon.console.output import print_lines, working, write_text
 from recon.console.suggesting import command_line
+from recon.files.opening import files_opened_once
 
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain
@@ -83,7 +84,7 @@ def audit(
     if protected is not None and data is None:
         raise typer.BadParameter("--protected is a column of the training rows: give them with --data")
     chosen = policy_of(policy)
-    with working(seconds, memory, max_cells, quiet, log_json) as whole, kept_open():
+    with working(seconds, memory, max_cells, quiet, log_json) as whole, kept_open(), files_opened_once():
         limits = within_machine(whole, workers, dask)
         domain = domain or registered_domain(register)
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)

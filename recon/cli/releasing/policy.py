@@ -24,6 +24,7 @@ from recon.console.options import (
     written_as,
 )
 from recon.console.output import print_error, print_json, print_lines, working, write_text
+from recon.files.opening import files_opened_once
 
 if TYPE_CHECKING:
     from recon.policies.policy import Policy
@@ -117,7 +118,7 @@ def gate(
     demanded = read_policy(policy)  # before any model is opened
     found = []
     for file in files:
-        with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        with working(seconds, memory, max_cells, quiet, log_json) as limits, files_opened_once():
             found.append(gated(file, domain, demanded, limits, confidence, seed))
         if not json:
             print_lines(found[-1].line)

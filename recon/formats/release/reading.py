@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from recon.files.budget import current, metered_step, parsed_json
-from recon.files.opening import read_whole
+from recon.files.opening import read_once, read_whole
 from recon.formats.release.parts import to_condition, to_domain, to_models, to_rows
 from recon.formats.release.schema import ReleasePart, ScalarOrTest, ViewPart, json_schema
 from solvers.foundation.errors import ReleaseError
@@ -34,9 +34,9 @@ LITERAL = {"recon", "kind", "law", "neighbours", "standing", "resample", "suppre
 LITERAL |= {"loss", "scores", "rounded", "stages", "splitter"}
 
 
-def read_bytes(path: str) -> tuple[bytes, str]:
-    """Return a file's bytes and their SHA-256; see `recon.files.opening.read_whole` for refusals."""
-    data = read_whole(path)
+def read_bytes(path: str, once: bool = False) -> tuple[bytes, str]:
+    """Return a file's bytes and their SHA-256; see `recon.files.opening.read_whole` for refusals, `read_once`."""
+    data = read_once(path) if once else read_whole(path)
     return data, hashlib.sha256(data).hexdigest()
 
 

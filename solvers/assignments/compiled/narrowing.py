@@ -38,6 +38,8 @@ def narrow(tables: Tables, state: State, budget: int) -> tuple[Ints, int]:
         for t in range(trees):
             if not state.counts[t]:
                 continue
+            if budget <= 0:
+                return steps[:length], ENDED
             budget -= 1
             found, contradicted = count_tree(tables, state, t)
             for v in found:

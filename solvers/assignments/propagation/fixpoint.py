@@ -12,7 +12,8 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Counted, Removal, Revised
 from solvers.native.compiling import installed
 
-WORK = 1 << 29  # words that may be looked at between two looks at the clock
+WORK = 1 << 27  # words that may be looked at between two looks at the clock
+PER_WORD = 5e-9  # of work
 
 
 class Loops(Protocol):
@@ -72,6 +73,7 @@ def propagate(loops: Loops, tables: Tables, state: State, steps: list[Removal], 
             if limits.expired():
                 return None
             found, settled = loops.narrow(tables, state, budget)
+            limits.charge(PER_WORD * WORK if settled is None else 0.0)
             steps += found
         if not settled:
             return False

@@ -165,6 +165,8 @@ def narrow(tables: Tables, state: State, budget: int) -> tuple[list[tuple[bool, 
         if budget <= 0:
             return steps, None
         for t in np.flatnonzero(state.counts).tolist():
+            if budget <= 0:
+                return steps, None
             budget -= 1
             found, contradicted = count(tables, state, t)
             steps += [(False, v) for v in found]
