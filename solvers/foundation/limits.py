@@ -273,10 +273,13 @@ class Limits:
         found = self.lasting(max(of.floor, share * left))
         return replace(found, work=work, name=name if left or of.floor else self.name)
 
+    def stages_cut(self) -> tuple[str, ...]:
+        """Return the stages that the clock cut short so far; the command as a whole only where it was in none."""
+        return tuple(filter(None, self.meter.cut)) or ("the command as a whole",) * len(self.meter.cut)
+
     def cut_short(self) -> tuple[str, ...]:
-        """Return the stages that the clock cut short so far, in words; the whole only where that is no stage's."""
-        names = [name for name in self.meter.cut if name] or ["the command as a whole"] * len(self.meter.cut)
-        return tuple(f"the clock (--time) cut short: {name}" for name in names)
+        """Return the same, each as a sentence for those who read an answer."""
+        return tuple(f"the clock (--time) cut short: {name}" for name in self.stages_cut())
 
     def solver_seconds(self) -> float:
         """Return the seconds that a native solver may take: those of the clock, never 0, which some take for no limit.

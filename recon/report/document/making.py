@@ -74,7 +74,7 @@ def limits_json(limits: Limits) -> dict[str, Any]:
         "cells": limits.cells,
         "workers": limits.workers,
         "cluster": limits.cluster,
-        "cut_short": list(limits.meter.cut) or None,
+        "cut_short": list(limits.stages_cut()) or None,
     }
 
 

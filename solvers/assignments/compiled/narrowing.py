@@ -19,6 +19,7 @@ def narrow(tables: Tables, state: State, budget: int) -> tuple[Ints, int]:
     """Return the steps (a row i as i, a value v as -1 - v) and how it ended; see `vectorised.narrow`."""
     steps, length = np.empty(64, dtype=np.int64), 0
     n, trees = state.changed.shape
+    unit = max(1, tables.meet.size, tables.times.size)
     while True:
         rows, open_rows = np.empty(n, dtype=np.int64), 0
         for i in range(n):
@@ -40,7 +41,7 @@ def narrow(tables: Tables, state: State, budget: int) -> tuple[Ints, int]:
                 continue
             if budget <= 0:
                 return steps[:length], ENDED
-            budget -= 1
+            budget -= 1 + n * (tables.value[t + 1] - tables.value[t]) // unit
             found, contradicted = count_tree(tables, state, t)
             for v in found:
                 steps = roomy(steps, length)

@@ -155,6 +155,7 @@ def narrow(tables: Tables, state: State, budget: int) -> tuple[list[tuple[bool, 
     tree that saw it; None where the budget ended first.
     """
     steps: list[tuple[bool, int]] = []
+    unit = max(1, tables.meet.size, tables.times.size)  # words of one row's look; to count a tree is many of them
     while True:
         rows = np.flatnonzero(state.changed.any(axis=1))[: max(1, budget)]
         budget -= len(rows)
@@ -167,7 +168,7 @@ def narrow(tables: Tables, state: State, budget: int) -> tuple[list[tuple[bool, 
         for t in np.flatnonzero(state.counts).tolist():
             if budget <= 0:
                 return steps, None
-            budget -= 1
+            budget -= 1 + len(state.changed) * int(tables.value[t + 1] - tables.value[t]) // unit
             found, contradicted = count(tables, state, t)
             steps += [(False, v) for v in found]
             if contradicted:

@@ -119,7 +119,7 @@ def run_of(document: Document, how: Document) -> list[tuple[str, str]]:
 def limit_text(key: str, value: object) -> str:
     """Return a limit for people: memory in megabytes, others as they are."""
     if key == "cut_short" and isinstance(value, list):
-        return f"cut short by the clock: {', '.join(name_of(one, 60) or 'the whole' for one in value[:LISTED])}"
+        return f"cut short by the clock: {', '.join(name_of(one, 60) for one in value[:LISTED])}"
     if key == "memory" and isinstance(value, int) and value >= 1 << 20:
         return f"memory {value >> 20:,} MB"
     number = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else name_of(value, 40)
