@@ -662,6 +662,26 @@ def test_results_without_certificates(results, capsys):
     for nothing in ([], {}, "null", "5", '"text"'):
         code, out, _ = check(nothing)
         assert (code, "nothing is certified" in out) == (4, True)
+    tree = str(Path(TWO).with_name("compas_tree.json"))
+    code, out, _ = check(made(capsys, "audit", tree), files=(tree,))  # claims nothing that a certificate proves
+    assert (code, out.startswith("nothing to verify: "), "verified against" in out) == (4, True, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("count", ""), 3, "empty text was given as the name of a file"),
+        (("count", TWO, "--domain", ""), 3, "empty text was given as the name of a file"),
+        (("audit", TWO, "--out", ""), 3, "empty text was given as the name of a file"),
+        (("export", TWO, "--to", "opb", "--out", ""), 3, "empty text was given as the name of a file"),
+        (("register", ""), 3, "empty text was given as the name of a register"),
+        (("count", TWO, "--memory", "3Q"), 2, "'3Q' is no size"),
+        (("verify", TWO, "--memory", ""), 2, "'' is no size"),
+    ],
+)
+def test_options_that_say_nothing_are_named(capsys, arguments, code, says):
+    found, _, err = run(capsys, *arguments)
+    assert (found, says in err, "No such file" in err, "convert" in err) == (code, True, False, False)
 
 
 def test_unreadable_results(results, capsys, tmp_path):

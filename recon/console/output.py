@@ -56,7 +56,10 @@ def parse_memory(text: str) -> int:
     """Return bytes of a size such as 512M or 2G; `ValueError` otherwise."""
     cleaned = text.strip().upper().removesuffix("B")
     unit = cleaned[-1:] if cleaned[-1:] in UNITS else ""
-    size = float(cleaned[: len(cleaned) - len(unit)]) * UNITS[unit]
+    try:
+        size = float(cleaned[: len(cleaned) - len(unit)]) * UNITS[unit]
+    except ValueError:
+        raise ValueError(f"{text!r} is no size: a number, and {', '.join(filter(None, UNITS))} or nothing") from None
     if not 1 << 20 <= size < 1 << 50:
         raise ValueError(f"{text!r} is not between 1M and 1,000,000G")
     return int(size)

@@ -14,6 +14,7 @@ from typing import IO
 from recon.files.budget import current
 from solvers.foundation.errors import ReleaseError
 
+NAMELESS = "an empty text was given as the name of a file: give the name (of a script: is a variable in it empty?)"
 CHUNK = 1 << 20
 _READ: ContextVar[dict[str, bytes] | None] = ContextVar("read", default=None)
 WAIT = 0.25  # seconds between looks at the clock while standard input brings nothing
@@ -27,6 +28,8 @@ def opened(path: str) -> Iterator[tuple[IO[bytes], int]]:
     can take its place in between; where it is written to in the meantime, what was read is refused. A link to a regular
     file is one. This is the one place that decides about folders.
     """
+    if not path:
+        raise ReleaseError(NAMELESS)
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:

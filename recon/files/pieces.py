@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 
+from recon.files.opening import NAMELESS
 from recon.files.writing import umask
 from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
@@ -25,6 +26,8 @@ def write_all(files: Mapping[str, Iterable[bytes]], limits: Limits) -> None:
     path = ""
     try:
         for path, pieces in files.items():
+            if not path:
+                raise ReleaseError(NAMELESS)
             target = os.path.realpath(path)
             if os.path.exists(target) and not os.path.isfile(target):
                 raise ReleaseError("cannot be written: it is no regular file", file=path)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from recon.files.budget import current
+from recon.files.opening import NAMELESS
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import named
 
@@ -33,6 +34,8 @@ def writing(path: str, *, private: bool = False, binary: bool = False, like: str
     no regular file (a device, a pipe such as /dev/stdout) is written as it is. Raises `ReleaseError` naming the path
     where it cannot be written.
     """
+    if not path:
+        raise ReleaseError(NAMELESS)
     target = os.path.realpath(path)
     mode: dict[str, Any] = {"mode": "wb"} if binary else {"mode": "w", "encoding": "utf-8", "newline": ""}
     part = None

@@ -272,6 +272,8 @@ class Register:
 
 def absence(folder: str) -> str:
     """Return in words that a folder has no index, and what is in it instead."""
+    if not folder:
+        return "an empty text was given as the name of a register: a register is a folder, give its name"
     if not os.path.lexists(folder):
         return "there is no such register"
     if not os.path.isdir(folder):

@@ -58,7 +58,6 @@ def verify(
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Re-check every certificate in a result from the release alone; no solver is needed."""
-    from recon.certificates.agreement import is_audit
     from recon.certificates.explaining import explained
     from recon.certificates.verifying import chosen, read_result
     from recon.certificates.verifying import verify as run
@@ -86,8 +85,7 @@ def verify(
         print_lines(*notes, *lines(found, bool(files)))
     if found.rejected or found.inconsistent:
         raise typer.Exit(VIOLATED)
-    settled = found.checked or is_audit(data)  # an audit may say nothing that a certificate could prove
-    raise typer.Exit(INCONCLUSIVE if found.bare or found.unsettled or not settled else DONE)
+    raise typer.Exit(INCONCLUSIVE if found.bare or found.unsettled or not found.checked else DONE)
 
 
 def open_named(
@@ -118,12 +116,12 @@ def lines(found: Verification, given: bool) -> list[str]:
     out += [f"REJECTED at {cut(text)}" for text in found.inconsistent]
     out += [f"NOT SETTLED at {cut(c.place)}: {cut(c.claim)}: {cut(c.error)}" for c in found.unsettled]
     chosen = "" if given else ", the release that the result itself names"
-    out.append(
-        f"{len(found.verified):,} of {len(found.checked):,} certificates verified against {found.release}{chosen}"
-    )
+    if found.checked:
+        number = f"{len(found.verified):,} of {len(found.checked):,}"
+        out.append(f"{number} certificates verified against {found.release}{chosen}")
+    else:
+        out.append("nothing to verify: there is no certificate in the result, so that nothing is certified")
     out.append(f"SHA-256 of the release: {found.sha256}")
-    if not found.checked:
-        out.append("there is no certificate in the result: nothing is certified")
     out += [f"not certified, no certificate proves it: {cut(text)}" for text in found.bare[:SHOWN]]
     if len(found.bare) > SHOWN:
         out.append(f"not certified: {len(found.bare) - SHOWN:,} more claims")
