@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,16 +13,21 @@ import pytest
 from policy_cases import policy_of
 
 import recon
+from recon.auditing.evidence.unused import implied
+from recon.inspection.findings.findings import Finding
 from recon.loading.settled import settled_release
 from recon.report.open_report import settled_early
 from solvers.foundation.limits import Limits
 from solvers.groups.items import items_of
 from solvers.groups.leaf_values import LeafValueModel, small_by_programs, world_model
 from solvers.groups.smallest import smallest_by_programs, smallest_group
+from solvers.kernel.leaf_values.blocks import KIND
 from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL
 
 pytest.importorskip("sklearn")
 K = 10
+HONEST = Path(__file__).parent / "golden" / "honest"
 
 
 def fitted(seed: int, rows: int = 400, weights: bool = False) -> tuple[Any, pd.DataFrame]:
@@ -101,3 +109,48 @@ def test_programs_prove_nothing_of_weighted_rows(seed: int) -> None:
     assert smallest_by_programs(soon.statements, 40, Limits(), True) is None
     early = settled_early(release, policy_of(smallest_cell=40), Limits())
     assert early is None or early.together is None or early.together.cell is None or early.together.cell.group is None
+
+
+def test_losses_say_nothing_more_only_where_every_cell_is_known() -> None:
+    """The losses after every tree follow from the rows of every class in every cell, and from nothing less."""
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    _, frame = fitted(0)
+    model = GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=0)
+    model.fit(frame.iloc[:, :-1], frame["label"])
+    release = recon.encode(model, recon.Domain.from_frame(frame, label="label"))
+    losses = Finding("medium", "losses", "estimators[0].train_score_", "ndarray of 2", "", "")
+    settled = settled_release(release, Limits())
+    assert not settled.statements.boosted
+    assert implied(losses, settled)
+    (block,) = [one for one in settled.statements.partitions.values() if one.kind == KIND and one.labels]
+    at = next(i for i, one in enumerate(settled.statements.blocks) if one is block)
+    wider = replace(block, high=block.high + (block.label != ANY_LABEL))  # one row more may be anywhere
+    blocks = tuple(wider if i == at else one for i, one in enumerate(settled.statements.blocks))
+    for other in (
+        release,  # leaf values not evaluated
+        replace(settled, statements=replace(settled.statements, boosted=release.statements.boosted)),
+        replace(settled, statements=replace(settled.statements, blocks=blocks)),
+    ):
+        assert not implied(losses, other)
+    for path in ("estimators[0].validation_score_", "oob_scores_"):
+        assert not implied(replace(losses, path=path), settled)
+
+
+def test_figures_of_xgboost_that_are_not_used_keep_every_check_open(tmp_path: Path) -> None:
+    """Where 99 may have been taken for missing, two readings are left: the figures are not used, and nothing is met."""
+    attributes = [
+        {"name": "female", "values": [0, 1]}, {"name": "age", "min": 0, "max": 99}, {"name": "hours", "min": 0, "max": 60},
+        {"name": "income", "min": 3, "max": 250},
+    ]  # fmt: skip
+    path = tmp_path / "domain.json"
+    path.write_text(
+        json.dumps({"recon": 1, "domain": {"attributes": attributes, "label": {"name": "label", "values": [0, 1]}}})
+    )
+    release = recon.load(str(HONEST / "xgboost_income.json"), domain=str(path))
+    (model,) = release.models
+    assert model.origin is not None
+    assert [one.why for one in model.origin.unused] == ["it is open which values were taken for missing"]
+    demanded = policy_of(smallest_cell=2, smallest_group=2, class_disclosure=0, most_pinned=0)
+    found = settled_early(release, demanded, Limits()) or recon.audit(release, demanded)
+    assert found.to_dict()["assessment"]["outcome"] == "inconclusive"

@@ -123,6 +123,22 @@ def test_forms_hold_at_every_whole_point(seed):
     assert some > 20  # of 60
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_of_one_row_among_many_are_seen(seed):
+    """Numbers up to 40,000 from three sums: a step of one row must not be rounded to none in the embedding."""
+    rng = np.random.default_rng(seed)
+    room, x = 40_000, rng.integers(0, 40_000, 6)
+    coefficients = np.vstack([rng.uniform(0.1, 1, (2, 6)), np.ones(6)])
+    at, half = coefficients @ x, np.array([1e-8, 1e-8, 0.0])
+    none, number = np.zeros(6, dtype=np.int64), np.arange(6)
+    empty = csr_matrix(coefficients.shape)
+    given = Statements(
+        csr_matrix(coefficients), empty, at - half, at + half, number[:3], number, none, np.full(6, room)
+    )
+    known = {one.terms[0][0]: one.low for one in reduced(given) if len(one.terms) == 1 and one.low == one.high}
+    assert known == dict(enumerate(x.tolist()))
+
+
 def test_what_one_statement_determines():
     """Twenty bits from one real number: only rounding to whole numbers knows them."""
     rng = np.random.default_rng(5)
