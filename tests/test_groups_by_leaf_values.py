@@ -14,16 +14,20 @@ from policy_cases import policy_of
 
 import recon
 from recon.auditing.evidence.unused import implied
+from recon.auditing.facts import open_facts
 from recon.inspection.findings.findings import Finding
 from recon.loading.settled import settled_release
+from recon.measures.revealed.together import Together
+from recon.policies.assessing import assess
+from recon.policies.facts import Known, Unknown
 from recon.report.open_report import settled_early
 from solvers.foundation.limits import Limits
 from solvers.groups.items import items_of
 from solvers.groups.leaf_values import LeafValueModel, small_by_programs, world_model
-from solvers.groups.smallest import smallest_by_programs, smallest_group
+from solvers.groups.smallest import SmallestGroup, smallest_by_programs, smallest_group
 from solvers.kernel.leaf_values.blocks import KIND
 from solvers.statements.boxes import Box
-from solvers.statements.release import ANY_LABEL
+from solvers.statements.release import ANY_LABEL, UNBOUNDED
 
 pytest.importorskip("sklearn")
 K = 10
@@ -138,15 +142,12 @@ def test_losses_say_nothing_more_only_where_every_cell_is_known() -> None:
 
 
 def test_figures_of_xgboost_that_are_not_used_keep_every_check_open(tmp_path: Path) -> None:
-    """Where 99 may have been taken for missing, two readings are left: the figures are not used, and nothing is met."""
-    attributes = [
-        {"name": "female", "values": [0, 1]}, {"name": "age", "min": 0, "max": 99}, {"name": "hours", "min": 0, "max": 60},
-        {"name": "income", "min": 3, "max": 250},
-    ]  # fmt: skip
+    """Where 99 may have been taken for missing, two readings are left, and no figure is used."""
+    ranges = {"age": (0, 99), "hours": (0, 60), "income": (3, 250)}
+    attributes = [{"name": name, "min": low, "max": high} for name, (low, high) in ranges.items()]
+    domain = {"attributes": [{"name": "female", "values": [0, 1]}, *attributes]}
     path = tmp_path / "domain.json"
-    path.write_text(
-        json.dumps({"recon": 1, "domain": {"attributes": attributes, "label": {"name": "label", "values": [0, 1]}}})
-    )
+    path.write_text(json.dumps({"recon": 1, "domain": domain | {"label": {"name": "label", "values": [0, 1]}}}))
     release = recon.load(str(HONEST / "xgboost_income.json"), domain=str(path))
     (model,) = release.models
     assert model.origin is not None
@@ -154,3 +155,16 @@ def test_figures_of_xgboost_that_are_not_used_keep_every_check_open(tmp_path: Pa
     demanded = policy_of(smallest_cell=2, smallest_group=2, class_disclosure=0, most_pinned=0)
     found = settled_early(release, demanded, Limits()) or recon.audit(release, demanded)
     assert found.to_dict()["assessment"]["outcome"] == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    "name", ["xgb_alpha.json", "xgb_clipped.json", "xgb_dart.json", "cat_monotone.cbm", "cat_langevin.cbm"]
+)
+def test_one_tree_of_exact_counts_is_not_met_while_figures_are_unused(name: str) -> None:
+    """Leaf values set up otherwise (l1, clipped, dropped, monotone, noisy) may say more than counts do."""
+    release = recon.load(str(HONEST.parent / "boosted" / name))
+    facts = open_facts(release, (), Unknown("not asked"), Together(SmallestGroup(2, UNBOUNDED)))
+    group = facts["smallest_group"]
+    assert isinstance(group, Known)
+    assert (group.low, "were not used" in group.why) == (1, True)
+    assert assess(facts.to_json(), policy_of(smallest_group=2)).outcome == "inconclusive"

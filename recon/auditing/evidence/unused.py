@@ -93,8 +93,8 @@ def implied(one: Finding, release: EncodedRelease | None) -> bool:
     statements = release.statements
     if one.rule == "class-shares":
         return any(_counts_classes(block) for block in statements.partitions.values())
-    every = statements.settled is not None and not statements.boosted
-    return one.rule == "losses" and one.path.endswith("train_score_") and every and not _open_cells(statements)
+    every = not statements.boosted and not _open_cells(statements)
+    return one.rule == "losses" and one.path.endswith("train_score_") and every
 
 
 def _counts_classes(block: Partition) -> bool:
