@@ -275,6 +275,18 @@ def test_a_mean_that_is_none_of_so_many_values_is_no_statement(change, why, tmp_
     assert pinned_by_columns(release, 0, Limits()).worlds == 0
 
 
+def test_a_column_that_the_domain_lacks_or_has_as_words_keeps_people_open(tmp_path):
+    table, domain = people()
+    model = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=1)).fit(
+        table[["age", "smoker"]], table["y"]
+    )
+    path = stored(model, tmp_path / "m.pkl")
+    words = Domain((domain.attributes[0], Listed("smoker", ("no", "yes"))), domain.label)
+    for given, why in ((Domain(domain.attributes[:1], domain.label), "'smoker' is neither"), (words, "are no numbers")):
+        found = pinned_by_columns(load(path, domain=given), 0, Limits())
+        assert (found.worlds, why in found.why) == (0, True)
+
+
 def test_scales_that_are_not_those_of_the_variances_leave_the_means_open(tmp_path):
     table, domain = people()
     model = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2)).fit(

@@ -63,6 +63,8 @@ def cells_of(column: str, domain: Domain) -> tuple[int, list[Cell]]:
     """Return the attribute behind a column, and the column's cell for each of its values."""
     k = domain.place.get(column)
     ranges: Any = None
+    if k is None and column not in domain.columns:
+        raise Unsupported(f"'{column}' is neither an attribute nor a column of the domain: declare it (--domain)")
     if k is None:
         k, ranges = domain.view_ranges(column)
     attribute = domain.all[k]

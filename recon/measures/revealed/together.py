@@ -17,7 +17,7 @@ from recon.console.suggesting import suggestion
 from recon.frames.describe import condition_json, condition_text
 from recon.policies.facts import FIGURES, LISTED, Absent, Facts, Groups, Help, Known, Unknown
 from solvers.foundation.array_types import Ints
-from solvers.foundation.errors import Unsupported
+from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.groups.classes import KnownClasses, known_classes
 from solvers.groups.mixed import known_mixed_world
@@ -110,7 +110,7 @@ def pinned_by_columns(release: EncodedRelease, most: int, limits: Limits) -> Pin
     """
     try:
         return pinned_beside(release.statements, marginals_of(release), most, limits)
-    except Unsupported as error:
+    except (Unsupported, ReleaseError) as error:
         return PinnedPeople(0, UNBOUNDED, why=str(error))
 
 
