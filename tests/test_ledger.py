@@ -88,6 +88,29 @@ def test_known_attributes_hold_no_more_than_fits_had(attribute, value):
     assert attribute in found
 
 
+def test_classes_of_a_booster_hold_no_lists():
+    raw = (GOLDEN / "models" / "lightgbm-4.7.0" / "categories.pkl").read_bytes()
+    before = {f.path for f in inspect_bytes(raw).findings if f.level == "unknown"}
+    bits = b"](" + b"\x88\x89\x89\x88" * 20 + b"e"
+    key = b"u\x8c\x1a_fitted_with_feature_names"
+    changed = re.sub(rb"\x95.{8}", b"", raw, count=1, flags=re.DOTALL)  # without frames
+    assert changed.count(key) == 1
+    changed = changed.replace(key, b"uX\x05\x00\x00\x00x_735" + bits + b"s" + key[1:])
+    assert {f.path for f in inspect_bytes(changed).findings if f.level == "unknown"} - before == {"_class_map"}
+
+
+@pytest.mark.parametrize(("rows", "told"), [(5, False), (30, True)])
+def test_parameters_of_many_trees_hold_no_rows(rows, told):
+    from sklearn.ensemble import RandomForestClassifier
+
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(60, 3))
+    model = RandomForestClassifier(30, max_depth=2, random_state=0).fit(x, x[:, 0] > 0)
+    for tree, row in zip(model.estimators_[:rows], x, strict=False):
+        tree.ccp_alpha = float(row[0])
+    assert ("unknown" in {f.level for f in inspect_bytes(pickle.dumps(model)).findings}) is told
+
+
 def test_a_few_small_values_change_nothing_and_many_do():
     for count, unknown in ((8, 0), (9, 1)):
         model = fitted()

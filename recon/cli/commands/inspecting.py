@@ -78,7 +78,7 @@ def with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> In
     from recon.loading.uses import uses_of
     from solvers.foundation.errors import ReconError
 
-    uses, why = None, "nothing is read of standard input"
+    uses, why = None, "no statement is made of standard input: save it as a file"
     if file:
         try:
             uses, why = uses_of(load(file)), ""

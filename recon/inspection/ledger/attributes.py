@@ -64,7 +64,7 @@ class Decision:
     """A decision by hand: what an attribute is about, and why.
 
     "": harmless, "listed": a finding that keeps no check from an answer, both up to `most` bytes ("8dk": times the
-    columns and classes; m: members of an ensemble).
+    columns and classes; m: members of an ensemble; f: flat, no list stands inside).
     """
 
     about: About | Literal["listed"]
@@ -73,7 +73,7 @@ class Decision:
 
     def bound(self, columns: int, classes: int, members: int) -> int:
         """Return the most bytes that are harmless for so many columns (d), classes (k) and members (m)."""
-        number = int(self.most.rstrip("dkm") or 0)
+        number = int(self.most.rstrip("dkmf") or 0)
         for letter, size in (("d", columns), ("k", classes), ("m", members)):
             number *= size if letter in self.most else 1
         return number

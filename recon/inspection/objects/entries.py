@@ -10,7 +10,7 @@ import numpy as np
 
 from recon.inspection.findings.findings import Finding, Level, without_numbers
 from recon.inspection.findings.severity import About
-from recon.inspection.ledger.attributes import STATE, class_key, decided, is_known_class, known, names
+from recon.inspection.ledger.attributes import STATE, Decision, class_key, decided, is_known_class, known, names
 from recon.inspection.ledger.entries import Entry, Status
 from recon.inspection.ledger.sizes import NUMBER, has_parts, is_small, parts_of, size_in_list, size_of, texts_of
 from recon.inspection.objects.generic import MIN_ROWS, row_finding
@@ -30,7 +30,8 @@ COLUMN_NAMES = "feature_names_in_"  # told by itself, with a bound of its own: e
 LONGEST_NAME = 64  # characters of the name of a column or class
 _COLUMNS = ("n_features_in_", "_n_features", "n_features_")
 MOST_SIZE = 1_000_000  # columns, classes and members that a bound grows with
-MOST_TEXTS = 16  # different texts and names that no fit shows, in all of a file
+MOST_TEXTS = 16  # different texts and names that no fit shows, in all of a file; and long numbers of parameters
+DIGITS, SEED = 8, 33  # digits of a float and bits of a whole number that are given as parameters
 COLUMNS = "figures of single columns that the file's reader states"
 PER_ROW = "one entry per training row"
 Said = tuple[Status, About, str]
@@ -73,7 +74,7 @@ def object_entries(
     """
     groups: dict[tuple[Any, ...], list[Entry]] = {}
     found: list[Finding] = []
-    free: set[str] = set()
+    free: set[Any] = set()  # texts and numbers of the file that no fit has
     every = list(held_attributes(places))
     columns = frozenset(t for held in every if held.first.attribute == COLUMN_NAMES for t in held.texts)
     for held in every:
@@ -199,7 +200,7 @@ def _own_texts(value: Any) -> Iterator[str]:
         yield from texts_of([one for one in parts_of(value) if not has_parts(one)] if has_parts(value) else value)
 
 
-def _status(held: Held, free: set[str], read_whole: bool, columns: frozenset[str] = frozenset()) -> Said:
+def _status(held: Held, free: set[Any], read_whole: bool, columns: frozenset[str] = frozenset()) -> Said:
     """Return the status of an attribute that no rule tells, what it is about, and why.
 
     `columns`: the names of columns that stand in the file, which are told by themselves.
@@ -232,6 +233,8 @@ def _status(held: Held, free: set[str], read_whole: bool, columns: frozenset[str
         fitting = held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
         return ("unused", "", decision.why) if fitting else TOO_MUCH
     if numbers > most or not _texts_fit(held, (fits.texts if fits else frozenset()) | columns, free):
+        return TOO_MUCH
+    if fits is not None and fits.same and not _numbers_fit(held, free):
         return TOO_MUCH
     return "harmless", "", decision.why if decision is not None else "the same whatever the rows are"
 
@@ -273,11 +276,16 @@ def _has_more(held: Held) -> bool:
     each = (decision is not None and decision.most == "d") or (fits is not None and fits.per_column())
     return (
         held.beside
-        or (held.lists and not (decision is not None and decision.most and not _is_fitted(held.first)))
+        or (held.lists and not _may_have_lists(held, decision))
         or (each and entries > _columns(held.first))
         or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME and not (decision and decision.most))
         or bool(fits is not None and fits.same is None and held.keys - fits.texts)
     )
+
+
+def _may_have_lists(held: Held, decision: Decision | None) -> bool:
+    """Return whether lists may stand in the lists of an attribute: those of parameters, as far as a decision says."""
+    return bool(decision and decision.most and "f" not in decision.most) and not _is_fitted(held.first)
 
 
 def _is_fitted(place: Place) -> bool:
@@ -310,11 +318,28 @@ def _length(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _texts_fit(held: Held, options: frozenset[str], free: set[str]) -> bool:
+def _numbers_fit(held: Held, free: set[Any]) -> bool:
+    """Return whether the numbers of a parameter are short ones, as people give them, or few in all of the file."""
+    value = held.first.value
+    mine = {one for one in (parts_of(value) if has_parts(value) else [value]) if _is_long(one)}
+    free.update(mine)
+    return not mine or sum(isinstance(one, (int, float)) for one in free) <= MOST_TEXTS
+
+
+def _is_long(value: Any) -> bool:
+    """Return whether a number has more digits than numbers that people write, or seeds."""
+    if isinstance(value, float):
+        return len(repr(value).partition("e")[0].replace(".", "").strip("-0")) > DIGITS
+    return isinstance(value, int) and value.bit_length() > SEED
+
+
+def _texts_fit(held: Held, options: frozenset[str], free: set[Any]) -> bool:
     """Return whether the texts are options of the class, or names: short ones, and few in all of the file."""
     mine = [t for t in held.texts if t not in options and t not in names()]
     free.update(mine)
-    return not mine or (len(free) <= MOST_TEXTS and all(len(t) <= LONGEST for t in mine))
+    return not mine or (
+        sum(isinstance(one, str) for one in free) <= MOST_TEXTS and all(len(t) <= LONGEST for t in mine)
+    )
 
 
 def _sizes_of(place: Place) -> tuple[int, int, int]:
