@@ -203,8 +203,8 @@ def document_ledger(kind: str, content: Any, whole: bool = False) -> Ledger:
                     odd[path] += sum(len(key) for key in value if not is_name(str(key)))
     made = of_document(kind, content, whole)
     entries = [_implied(_entry(path, size), made) for path, size in known.items() if path not in odd]
-    entries += [Entry(path[1:], "unknown", "JSON", size, small=True) for path, size in small.items()]
-    return Ledger((*entries, *(Entry(path[1:], "unknown", "JSON", size) for path, size in odd.items() if size)))
+    entries += [Entry(path[1:], "unknown", "values", size, small=True) for path, size in small.items()]
+    return Ledger((*entries, *(Entry(path[1:], "unknown", "values", size) for path, size in odd.items() if size)))
 
 
 def _entry(path: str, size: int) -> Entry:
