@@ -17,7 +17,7 @@ from recon.auditing.evidence.unused import implied
 from recon.auditing.facts import open_facts
 from recon.inspection.findings.findings import Finding
 from recon.loading.settled import settled_release
-from recon.measures.revealed.together import Together
+from recon.measures.revealed.together import Together, judged_together
 from recon.policies.assessing import assess
 from recon.policies.facts import Known, Unknown
 from recon.report.open_report import settled_early
@@ -26,6 +26,7 @@ from solvers.groups.items import items_of
 from solvers.groups.leaf_values import LeafValueModel, small_by_programs, world_model
 from solvers.groups.smallest import SmallestGroup, smallest_by_programs, smallest_group
 from solvers.kernel.leaf_values.blocks import KIND
+from solvers.settling import only_sizes
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, UNBOUNDED
 
@@ -168,3 +169,55 @@ def test_one_tree_of_exact_counts_is_not_met_while_figures_are_unused(name: str)
     assert isinstance(group, Known)
     assert (group.low, "were not used" in group.why) == (1, True)
     assert assess(facts.to_json(), policy_of(smallest_group=2)).outcome == "inconclusive"
+
+
+def widened(settled: Any, boosted: Any, by: int) -> Any:
+    """Return a settled release whose proved cells have up to so many rows fewer or more, its model still open."""
+    (block,) = [one for one in settled.statements.partitions.values() if one.kind == KIND and one.labels]
+    room = np.where((block.label != ANY_LABEL) & (block.high > 0), by, 0)
+    wider = replace(block, low=np.maximum(block.low - room, 0), high=block.high + room)
+    blocks = tuple(wider if one is block else one for one in settled.statements.blocks)
+    return replace(settled, statements=replace(settled.statements, blocks=blocks, boosted=boosted))
+
+
+@pytest.mark.parametrize(("by", "outcome"), [(1, "met"), (10_000, "inconclusive")])
+def test_what_bounds_exclude_in_every_world_is_met_beside_open_leaf_values(by: int, outcome: str) -> None:
+    """Where no world has a small cell, the true rows have none: no more of leaf values can change it; else they may."""
+    release, frame = coarse()
+    settled = settled_release(release, Limits())
+    assert not settled.statements.boosted
+    at_least = int(frame.value_counts().min()) - 2
+    assert at_least > 150
+    open_ = widened(settled, release.statements.boosted, by)
+    assert open_.statements.boosted
+    demanded = {"smallest_group": at_least, "smallest_cell": at_least, "class_disclosure": 0}
+    together = judged_together(open_, demanded, Limits())
+    facts = open_facts(open_, (), Unknown("not asked"), together)
+    found = {one.rule: one.said.outcome for one in assess(facts.to_json(), policy_of(**demanded)).checks}
+    assert set(found.values()) == {outcome}
+    assert together.always == (set(demanded) if outcome == "met" else set())
+    assert any("not evaluated to the end" in one["why"] for one in facts.to_json()["not_used"])
+    everybody = judged_together(open_, {**demanded, "most_pinned": 10**6}, Limits()).always
+    assert "pinned" not in everybody  # all are in cells of one possible row, how many of them for certain is open
+
+
+def test_cells_of_several_labels_prove_nothing_of_labels() -> None:
+    """Leaf values tell labels inside a cell apart: a cell of many rows is no proof that no class of it has few."""
+    release, _ = coarse()
+    sizes = replace(release.statements, blocks=(only_sizes(release.statements.blocks[0]),), boosted=())
+    items = items_of(sizes, Limits(), True)
+    assert not items.of_one_label
+    assert not items.never_small(2, True)
+    assert items_of(sizes, Limits()).never_small(2)
+
+
+def coarse() -> tuple[Any, pd.DataFrame]:
+    """Return a release of boosted stumps, and its rows: two bits and a label, every cell with hundreds of rows."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (4_000, 2)), columns=[*"ab"])
+    frame["label"] = (rng.random(4_000) < 0.3 + 0.3 * frame["a"] + 0.2 * frame["b"]).astype(int)
+    model = HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=2, learning_rate=1, early_stopping=False)
+    model.fit(frame.iloc[:, :-1], frame["label"])
+    return recon.encode(model, recon.Domain.from_frame(frame, label="label")), frame

@@ -97,7 +97,8 @@ def facts_of(found: Findings) -> Facts:
         },
     )
     facts = with_together(release, of_resamples(release, facts), found.together)
-    facts = with_evidence(facts, release, found.stored, found.position_groups)
+    always = frozenset[str]() if found.together is None else found.together.always
+    facts = with_evidence(facts, release, found.stored, found.position_groups, always)
     return beside_rows(facts, found.stored, release, found.together)
 
 
@@ -188,7 +189,8 @@ def open_facts(
         facts = with_counts(facts.with_figure("rows", Known(release.rows.low, release.rows.high)), release, unknown)
     if together is not None:
         facts = with_together(release, facts, together)
-    return beside_rows(with_evidence(facts, release, stored, None), stored, release, together)
+    always = frozenset[str]() if together is None else together.always
+    return beside_rows(with_evidence(facts, release, stored, None, always), stored, release, together)
 
 
 def with_counts(facts: Facts, release: EncodedRelease, unknown: Unknown) -> Facts:

@@ -42,7 +42,8 @@ class KnownClasses:
     """People whose class follows: between `low` and `high` of them in every world (UNBOUNDED: no upper bound).
 
     `groups`: the items of one class that prove `low`, by label (number, group). `world`: rows of a world in items of
-    one class, and all of its rows, where that proves `high`. `why`: what kept it open.
+    one class, and all of its rows, where that proves `high`. `why`: what kept it open. `always`: bounds prove `high`,
+    see `Items.never_small`.
     """
 
     low: int
@@ -50,6 +51,7 @@ class KnownClasses:
     groups: tuple[tuple[int, ProvedGroup], ...] = ()
     world: tuple[int, int] | None = None
     why: str = ""
+    always: bool = False
 
 
 def known_classes(
@@ -69,6 +71,8 @@ def known_classes(
         return KnownClasses(rows, rows)
     try:
         items = items_of(release, limits)
+        if release.boosted and items.always_several():
+            return KnownClasses(0, 0, always=True)
         found = Classes(items, limits)
         if len(items.system.free) > MAX_CELLS:
             sure, low = found.of_one(found.live), items.rows(items.system.bounds.lower)

@@ -50,6 +50,35 @@ class Items:
         np.add.at(out, self.item, z)
         return out
 
+    def never_small(self, k: int, by_label: bool = False) -> bool:
+        """Return whether bounds leave no item 1 to k - 1 rows in any world, so that the true rows are no such world.
+
+        Then no group has so few in all worlds, and whatever else leaf values say of the cells cannot change that: the
+        true rows agree with it, and rows inside their cells can be exchanged. A world that was found proves less: it
+        meets leaf values within their rounding only. `by_label`: groups keep labels, so each cell must have one.
+        """
+        bounds = self.system.bounds
+        if by_label and not self.of_one_label:
+            return False
+        least, most = self.rows(bounds.lower), np.zeros(len(self), dtype=np.bool_)
+        most[self.item[bounds.upper > 0]] = True
+        return bounds.conflict is None and bool((least[most] >= k).all())
+
+    @property
+    def of_one_label(self) -> bool:
+        """Return whether every cell that can have rows has one label: leaf values tell those inside others apart."""
+        return not bool((self.label[self.system.bounds.upper > 0] == SEVERAL).any())
+
+    def always_several(self) -> bool:
+        """Return whether every item that can have rows has rows of two classes in every world, as `never_small`."""
+        bounds, count = self.system.bounds, len(self)
+        held = np.flatnonzero((bounds.lower > 0) & (self.label != SEVERAL))
+        first, last, live = np.full(count, np.iinfo(np.int64).max), np.zeros(count, dtype=np.int64), self.item
+        np.minimum.at(first, live[held], self.label[held])
+        np.maximum.at(last, live[held], self.label[held])
+        at = np.unique(live[bounds.upper > 0])
+        return bounds.conflict is None and bool((first[at] < last[at]).all())
+
     @cached_property
     def labels(self) -> list[int]:
         """Return the labels that each cell can have as bits (1 where there are none)."""

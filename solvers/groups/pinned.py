@@ -27,12 +27,16 @@ OPEN = "more people than those in every world that was found may be pinned down"
 
 @dataclass(frozen=True)
 class PinnedPeople:
-    """Between `low` and `high` people are pinned down; `worlds` prove `high`, `why` says what kept them apart."""
+    """Between `low` and `high` people are pinned down; `worlds` prove `high`, `why` says what kept them apart.
+
+    `always`: bounds on cells of one possible row prove `high`, see `Items.never_small`.
+    """
 
     low: int
     high: int
     worlds: int = 0
     why: str = ""
+    always: bool = False
 
 
 def pinned_people(release: Release, most: int, limits: Limits, known: Ints | None = None) -> PinnedPeople:
@@ -51,7 +55,8 @@ def pinned_people(release: Release, most: int, limits: Limits, known: Ints | Non
         single = np.array([size == 1 for size in system.sizes], dtype=bool)
         low, high = int(bounds.lower[single].sum()), min(everybody, sum(bounds.upper[single].tolist()))
         if low > most or high <= max(low, most):
-            return PinnedPeople(low, high, why="" if low == high else OPEN)
+            always = low == high and items.of_one_label and not release.coarse
+            return PinnedPeople(low, high, why="" if low == high else OPEN, always=always)
         if release.unstated or release.coarse or len(system.free) > MAX_CELLS:
             return PinnedPeople(low, high, why=OPEN)
         least = np.where(single, bounds.upper if known is None else known, 0)

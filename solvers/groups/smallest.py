@@ -58,7 +58,7 @@ class SmallestGroup:
     """The rows of the smallest group between `low` and `high` (UNBOUNDED: none is known; both: there is none).
 
     `group` proves `high`, `world` proves `low` where that is more than 1, `why` says why they do not meet the size that
-    was asked about.
+    was asked about. `always`: bounds prove `low`, see `Items.never_small`.
     """
 
     low: int
@@ -66,6 +66,7 @@ class SmallestGroup:
     group: ProvedGroup | None = None
     world: ProvingWorld | None = None
     why: str = ""
+    always: bool = False
 
 
 def smallest_group(
@@ -96,6 +97,8 @@ def smallest_group(
     if outer.high < k and len(release.blocks) > FEW_BLOCKS:
         return outer
     try:
+        if release.boosted and outer.high >= k and items_of(release, limits, by_label).never_small(k, by_label):
+            return replace(outer, low=k, always=True)
         z = mixed() if mixed is not None and outer.high >= k else None
         if z is not None:
             each = z if by_label else items_of(release, limits).rows(z)

@@ -14,11 +14,13 @@ from recon.policies.facts import Facts, Known, Unknown
 
 
 def with_evidence(
-    facts: Facts, release: EncodedRelease, stored: Sequence[Inspection], located: PositionGroups | None
-) -> Facts:
+    facts: Facts, release: EncodedRelease, stored: Sequence[Inspection], located: PositionGroups | None,
+    always: frozenset[str] = frozenset(),
+) -> Facts:  # fmt: skip
     """Return the facts with groups that published counts, positions and leaf values prove, and what was unused.
 
     A group with 1 to k - 1 rows violates a smallest group of k whatever else is open. `located`: groups by position.
+    `always`: see `Together.always`.
     """
     groups, cells = published_groups(release)
     disclosed = 0
@@ -31,7 +33,7 @@ def with_evidence(
         before = facts[key]
         open_why = (before.why, before.help) if isinstance(before, Unknown) and proved else ("", "")
         facts = facts.with_groups(key, proved, further=open_why[0], help=open_why[1])
-    facts, unused = with_classes(facts, disclosed), unused_of(release, stored)
+    facts, unused = with_classes(facts, disclosed), unused_of(release, stored, always)
     if len(release.models) == 1 and len(by_values) == 1 and by_values[0].least is not None and not unused:
         # every world has the same rows of every class in every cell, and rows anywhere in their cell
         group, cell = by_values[0].least

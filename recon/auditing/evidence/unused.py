@@ -28,9 +28,14 @@ WORDS = 50  # characters of a path
 COARSE = "some statements say less than was published"
 
 
-def unused_of(release: EncodedRelease, stored: Sequence[Inspection]) -> tuple[Unused, ...]:
-    """Return what the models of a release publish and no statement carries, and models beside them in its files."""
-    every = (*of_readers(release), *of_statements(release), *of_files(stored))
+def unused_of(
+    release: EncodedRelease, stored: Sequence[Inspection], always: frozenset[str] = frozenset()
+) -> tuple[Unused, ...]:
+    """Return what the models of a release publish and no statement carries, and models beside them in its files.
+
+    `always`: figures that leaf values cannot change, whatever they say (`Together.always`).
+    """
+    every = (*of_readers(release), *of_statements(release, always), *of_files(stored))
     return tuple({one.why: one for one in every}.values())
 
 
@@ -42,13 +47,14 @@ def of_readers(release: EncodedRelease) -> Iterator[Unused]:
             yield Unused(why, OPENS[one.about] if one.about else OF_LABELS if one.labels else EVERY_FIGURE)
 
 
-def of_statements(release: EncodedRelease) -> Iterator[Unused]:
+def of_statements(release: EncodedRelease, always: frozenset[str] = frozenset()) -> Iterator[Unused]:
     """Yield what statements leave out: leaf values not evaluated to the end, bags, sums that were loosened."""
     statements = release.statements
     for line in statements.loosened:
         yield Unused(line, EVERY_FIGURE)
     for boosted in statements.boosted:
-        yield Unused(VALUES.format(name=boosted.name), EVERY_FIGURE, "limits" if boosted.labels else "")
+        opens = {key: end for key, end in EVERY_FIGURE.items() if key not in always}
+        yield Unused(VALUES.format(name=boosted.name), opens, "limits" if boosted.labels else "")
     for bags in statements.bags:
         yield Unused(bags.left_out, EVERY_FIGURE)
     if as_released(release).statements.coarse:

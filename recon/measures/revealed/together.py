@@ -46,6 +46,13 @@ class Together:
     classes: KnownClasses | None = None
     pinned: PinnedPeople | None = None
 
+    @property
+    def always(self) -> frozenset[str]:
+        """Return the figures that hold whatever else leaf values say about the cells, see `Items.never_small`."""
+        every = {"smallest_group": self.group, "smallest_cell": self.cell, "class_disclosure": self.classes,
+                 "pinned": self.pinned}  # fmt: skip
+        return frozenset(key for key, one in every.items() if one is not None and one.always)
+
 
 def judged_by_programs(release: EncodedRelease, thresholds: Mapping[str, Any], limits: Limits) -> Together:
     """Return the small cell, or where the policy has no such threshold the small group, that leaf values soon prove."""
@@ -230,6 +237,8 @@ def proofs(release: EncodedRelease, found: Together) -> list[tuple[str, str]]:
     for name, one in (("smallest group", found.group), ("smallest cell", found.cell)):
         if one is None:
             continue
+        if one.always:
+            out.append((f"{name}: in every possible world each cell has no row or at least {one.low:,}", "proved"))
         if one.world is not None and one.low > 1:
             out.append((f"{name}: {world_text(one)}", "proved"))
         if one.group is not None and not one.group.published:
@@ -237,6 +246,9 @@ def proofs(release: EncodedRelease, found: Together) -> list[tuple[str, str]]:
             out.append((f"{name}: {told['where']}: {told['how']}", "proved"))
         if one.why:
             out.append((f"{name}: {one.why}", "open"))
+    if found.classes is not None and found.classes.always:
+        text = "in every possible world each cell that can have rows has some of two classes"
+        out.append((f"classes that follow: {text}", "proved"))
     if (classes := found.classes) is not None and classes.world is not None:
         inside, rows = classes.world
         text = f"one possible world of {rows:,} rows has {inside:,} of them where nothing but one class is known of"
