@@ -277,6 +277,14 @@ def test_maps_and_critical_differences_are_drawn():
     assert looks([Figure("f", "", [Panel("ranks", "", "", ranks=ranks)])])["DT"][0] in text  # as in all figures
 
 
+def test_bars_of_a_critical_difference_diagram_are_the_same_in_every_process():
+    names = [f"model {k}" for k in range(7)]
+    figure = Figure("f", "", [Panel("r", "", "", ranks=Ranks(names, range(1, 8), [[1.0] * 7] * 7, 9.0))])
+    with rendering(figure):
+        bars = [list(line.get_xdata()) for line in canvas(figure).axes[0].lines if len(line.get_xdata()) == 7]
+    assert bars == [list(range(1, 8))]
+
+
 def test_every_experiment_names_its_figures_and_the_points_they_are_drawn_of():
     for name in experiments.NAMES:
         of = experiments.experiment(name)

@@ -269,10 +269,12 @@ def draw_ranks(place: Any, ranks: Ranks, known: Mapping[str, Look]) -> None:
     names = list(ranks.names)
     pairs = pd.DataFrame([list(row) for row in ranks.pairs], index=names, columns=names)
     place.set_xlim(0, len(names) + 1)  # room for the names on either side
-    critical_difference_diagram(pd.Series(list(ranks.ranks), index=names), pairs, ax=place, text_h_margin=0.15,
+    drawn = critical_difference_diagram(pd.Series(list(ranks.ranks), index=names), pairs, ax=place, text_h_margin=0.15,
                                 label_fmt_left="{label} ({rank:.1f})", label_fmt_right="{label} ({rank:.1f})",
                                 color_palette={name: known[name][0] for name in names},
                                 label_props={"fontsize": 8})  # fmt: skip
+    for bar in (line for bars in drawn["crossbars"] for line in bars):
+        bar.set_xdata(sorted(bar.get_xdata()))  # theirs come out of a set, in another order in every process
     place.set_xticks(range(1, len(names) + 1))
     low, high = place.get_ylim()  # below the diagram: how far apart is far enough
     place.set_ylim(low - 0.15 * (high - low), high)
