@@ -38,6 +38,7 @@ Bounds = tuple[float, float]
 COUNTED_EDGES = 150_000  # of a component that is counted exactly
 PER_CELL = 8e-5  # seconds that setting up a cell for a bound or a search takes, about; not interrupted
 SHORT = 1.0  # seconds that setting up may always take
+STEP = 5e-5  # of work: of a step of whatever looks at the limits here, where nothing else is said
 PER_PIECE = 0.1  # seconds that the search for a histogram takes for a component, about
 GRACE = 5.0  # seconds that it may take beyond the time limit
 TERM_BYTES = 48  # of a possible number of rows of a cell: logarithm, magnitude, and terms on the way
@@ -46,6 +47,11 @@ ROUNDS = 6  # of mixing and tilting anew
 PER_ROUND = 40
 CIRCUIT = 24  # cells of the longest circuit tried as a move
 SEEDS = 40
+
+
+def newton_step(tilt: Tilt) -> float:
+    """Return the work of one Newton step: moments of all cells, and a system of all statements."""
+    return 1e-6 * tilt.cells + 1e-10 * len(tilt.row) ** 3
 
 
 @dataclass(frozen=True)
@@ -67,9 +73,14 @@ class Budget:
         """Return the seconds until this fraction of the time is used."""
         return max(0.0, self.started + fraction * self.seconds - self.now())
 
-    def until(self, fraction: float) -> Callable[[], bool]:
-        """Return a function that tells whether this fraction of the time is used."""
-        return lambda: self.limits.expired() or self.left(fraction) <= 0.0
+    def until(self, fraction: float, each: float = STEP) -> Callable[[], bool]:
+        """Return a function that tells whether this fraction is used; each time it is asked counts as so much work."""
+
+        def used() -> bool:
+            self.limits.charge(each)
+            return self.limits.late() or self.left(fraction) <= 0.0
+
+        return used
 
     def stage(self, fraction: float, memory: int) -> Limits:
         """Return limits that end when this fraction of the time is used."""
@@ -237,7 +248,9 @@ class Bracket:
         system = self.case.system
         piece.tilt = Tilt.of(piece.part, system.sizes, self.case.bounds.lower, self.case.convention)
         start = np.zeros(len(piece.tilt.row))
-        piece.lam = piece.tilt.minimise(start, np.ones(piece.tilt.cells), self.budget.until(fraction))
+        piece.lam = piece.tilt.minimise(
+            start, np.ones(piece.tilt.cells), self.budget.until(fraction, newton_step(piece.tilt))
+        )
         self.improve(piece, piece.tilt.bound_of(piece.lam))
 
     def improve(self, piece: Piece, bound: float) -> None:
@@ -250,6 +263,7 @@ class Bracket:
         tilt, lam, expired = piece.tilt, piece.lam, self.budget.until(fraction)
         if tilt is None or lam is None or expired():
             return
+        late = self.budget.until(fraction, newton_step(tilt))
         slope = tilt.slope(lam)
         alive = tilt.moments(slope, np.ones(tilt.cells))[2] > ALIVE
         if not alive.any() or not (piece.part.low == piece.part.high).any():
@@ -259,7 +273,7 @@ class Bracket:
         for _ in range(ROUNDS):
             before = piece.upper
             mixture.grow(tilt.slope(lam), PER_ROUND, expired)
-            lam = tilt.minimise(lam, mixture.share, expired)
+            lam = tilt.minimise(lam, mixture.share, late)
             self.improve(piece, tilt.bound_of(lam, mixture.whole_share))
             if expired() or before - piece.upper < 0.01:
                 break
