@@ -6,7 +6,8 @@ Each case is one honest file of tests/golden or examples with one to three numbe
 widths, thresholds; in JSON also lists and texts made longer), and one command under `--time 5 --memory 512M`, in a
 process that is forked from one that has everything loaded. No process takes more than 600 MB or 10 seconds of the
 processor, none ends with exit code 70 or by a signal. The same seed makes the same files. Prints what is wrong (the
-file stays in the folder that is named) and keeps the result in --out, by seed (tests/grown.json). Exit code 1 where anything is wrong.
+file stays in the folder that is named) and keeps the result in --out, by seed (tests/grown.json). Exit code 1 where
+anything is wrong.
 """
 
 from __future__ import annotations
