@@ -221,3 +221,31 @@ def coarse() -> tuple[Any, pd.DataFrame]:
     model = HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=2, learning_rate=1, early_stopping=False)
     model.fit(frame.iloc[:, :-1], frame["label"])
     return recon.encode(model, recon.Domain.from_frame(frame, label="label")), frame
+
+
+@pytest.mark.parametrize("kind", ["AdaBoostClassifier", "GradientBoostingClassifier", "ExtraTreesClassifier"])
+def test_one_person_between_the_cuts_of_two_trees_is_a_group(kind: str) -> None:
+    """Nobody's leaf has few rows, but age <= 2.5 and age <= 3.5 differ by one person: stumps, and leaves of 60."""
+    from sklearn import ensemble, tree
+
+    rng = np.random.default_rng(0)
+    age = np.concatenate([rng.choice([0, 1, 2, 4, 5, 6], 400), [3]])
+    frame = pd.DataFrame({"age": age})
+    frame["label"] = ((age + rng.normal(0, 2.5, 401)) > 3).astype(int)
+    stump = tree.DecisionTreeClassifier(max_depth=1)
+    options: dict[str, dict[str, Any]] = {
+        "AdaBoostClassifier": {"estimator": stump, "n_estimators": 8},
+        "GradientBoostingClassifier": {"n_estimators": 8, "max_depth": 1, "learning_rate": 1},
+        "ExtraTreesClassifier": {"n_estimators": 6, "min_samples_leaf": 60},
+    }
+    model = getattr(ensemble, kind)(random_state=0, **options[kind]).fit(frame[["age"]], frame["label"])
+    leaves = [one.tree_ for one in np.ravel(model.estimators_)]
+    assert min(int(t.n_node_samples[t.children_left < 0].min()) for t in leaves) >= 60
+    release = recon.encode(model, recon.Domain.from_frame(frame, label="label"))
+    found = settled_early(release, policy_of(smallest_group=K), Limits())
+    assert found is not None
+    assert found.context.assessment is not None
+    assert found.context.assessment.verdict == "do not release"
+    one = found.to_dict()["facts"]["groups"][0]
+    assert one["rows"] == [1, 1]
+    assert one["where"].startswith("age = 3")
