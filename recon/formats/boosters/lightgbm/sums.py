@@ -61,7 +61,9 @@ def boosting(booster: Booster, groves: Sequence[Grove], proved: Mapping[int, Seq
         raise Unsupported(reason)
     per_round = booster.per_round
     if any(t not in proved for t in range(per_round)) or [g.number for g in groves[:per_round]] != [*range(per_round)]:
-        raise Unsupported("the rows of each class in the first round are not proved")
+        raise Unsupported(
+            "the rows of each class in the first round are not proved: of a model without weights they are"
+        )
     if not all(sensible(g.stored) for g in groves):
         raise Unsupported("some leaf value, weight or learning rate is no figure of training")
     rate, setting = solved(booster, groves[:per_round], proved, settled(booster, groves, proved))

@@ -34,6 +34,7 @@ HALF = 2.0**-24  # half a unit in the last place of float32, relative
 UNIT = 2.0**-53
 TINY = 1e-37  # figures below it may be subnormal float32
 MADE = "XGBoost trained on a CPU, its expf and logf those of glibc 2.27 and later or musl (Linux)"
+PLAINLY = "a model trained without reg_alpha, max_delta_step and weights of rows, at usual values of both, is read"
 # What people take for the learning rate and lambda.
 RATES = tuple(sorted({m * 10.0**-k for k in (1, 2, 3, 4) for m in (*range(1, 10), 15, 25, 35, 75)} | {1.0}))
 RIDGES = tuple(
@@ -105,8 +106,8 @@ def rates_of(tree: Stored, cover: Cover) -> Rates | str:
             if bool((every[inner] == whole).all()):
                 found.append((rate, ridge))
     if len(found) != 1:
-        how = "no" if not found else "more than one"
-        return f"{how} usual pair of learning rate and lambda makes the first tree's counts whole"
+        how, step = ("more than one", "") if found else ("no", f": {PLAINLY}")
+        return f"{how} usual pair of learning rate and lambda makes the first tree's counts whole{step}"
     return Rates(*found[0])
 
 
