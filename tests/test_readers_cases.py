@@ -9,9 +9,17 @@ import json
 import zipfile
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import export_text
 from typer.testing import CliRunner
 
 import recon
@@ -23,6 +31,7 @@ from recon.formats.foreign import FOREIGN
 from recon.frames.true_rows import violations
 from recon.loading.loading import read_domain
 from recon.loading.settled import settled_release
+from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 
 CASES = Path(__file__).parent / "golden" / "readers"
@@ -342,3 +351,66 @@ def test_a_file_is_named_by_its_first_bytes(tmp_path, name):
     page = (Path(__file__).parents[1] / "docs" / "readers.md").read_text(encoding="utf-8")
     assert row.instead in page
     assert name in page
+
+
+def forest_member(folder, **options):
+    """Write one tree of a bootstrap forest as pickle and as text; return the training rows and their domain."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"a": rng.integers(0, 6, 60), "b": rng.integers(0, 3, 60)})
+    frame["y"] = (frame["a"] + rng.integers(0, 4, 60)) % 3
+    forest = options.pop("of", RandomForestClassifier)(2, random_state=1, max_depth=3, **options)
+    tree = forest.fit(frame[["a", "b"]], frame["y"]).estimators_[0]
+    joblib.dump(tree, folder / "tree.joblib")
+    text = export_text(tree, feature_names=["a", "b"], show_weights=True, decimals=10)
+    (folder / "tree.txt").write_text(text)
+    return frame, recon.Domain.from_frame(frame, label="y")
+
+
+@pytest.mark.parametrize("of", [RandomForestClassifier, RandomForestRegressor])
+def test_a_stored_tree_of_a_bootstrap_forest_counts_drawn_rows(of, tmp_path):
+    frame, domain = forest_member(tmp_path, of=of)
+    release = recon.load(tmp_path / "tree.joblib", domain=domain)
+    assert release.rows.low < len(frame)
+    assert release.rows.high is None
+    assert not list(violations(release, frame))
+    assert release.assumptions[0].startswith("the tree counts rows several times")
+
+
+def test_the_text_of_a_tree_assumes_first_that_it_is_no_tree_of_a_forest_and_takes_it_that_it_is(tmp_path):
+    frame, domain = forest_member(tmp_path)
+    assumed = recon.load(tmp_path / "tree.txt", domain=domain)
+    assert "--from-forest" in assumed.assumptions[0]
+    assert list(violations(assumed, frame))  # what is assumed is false of it
+    release = recon.load(tmp_path / "tree.txt", domain=domain, from_forest=True)
+    assert not list(violations(release, frame))
+    assert (release.rows.high, release.models[0].kind, release.models[0].bootstrap) == (None, "forest", True)
+    out = tmp_path / "member.json"
+    done = CliRunner().invoke(app, ["convert", str(tmp_path / "tree.txt"), "--from-forest", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert recon.load(out).assumptions[0].startswith("the tree is one of a forest")
+    with pytest.raises(Unsupported, match="says itself how the rows"):
+        recon.load(tmp_path / "tree.joblib", from_forest=True)
+
+
+def test_weights_of_one_class_alone_leave_only_bounds_and_the_number_of_rows_makes_them_exact(tmp_path):
+    leaves = (
+        "|--- a <= 1.50\n|   |--- weights: [{}, 5.00] class: 1\n|--- a >  1.50\n|   |--- weights: [{}, 0.00] class: 0\n"
+    )
+    (tmp_path / "t.txt").write_text(leaves.format("4.00", "6.00"))
+    weighted = recon.load(tmp_path / "t.txt")
+    assert (weighted.rows.low, weighted.rows.high) == (10, 15)
+    (tmp_path / "t.txt").write_text(leaves.format("4.00", "7.00"))
+    assert recon.load(tmp_path / "t.txt").rows.exact
+
+
+def test_rows_of_weight_0_count_in_histogram_gradient_boosting_and_nowhere_else_in_scikit_learn():
+    x, y, weight = np.arange(40)[:, None] % 7, np.arange(40) % 2, np.repeat([0.0, 1.0], [10, 30])
+    for model, rows, word in (
+        (HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=1), 40, "count as training rows"),
+        (RandomForestClassifier(1, bootstrap=False), 30, "do not count"),
+        (GradientBoostingClassifier(n_estimators=1), 30, "do not count"),
+    ):
+        domain = recon.Domain.from_frame(pd.DataFrame({"x0": x[:, 0], "y": y}), label="y")
+        release = recon.encode(model.fit(x, y, sample_weight=weight), domain)
+        assert release.rows.low == release.rows.high == rows
+        assert any(f"rows of weight 0 {word}" in line for line in release.assumptions)

@@ -12,6 +12,7 @@ from solvers.foundation.exact import level_text
 from solvers.statements.release import Rows
 
 INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
+ON_THE_ROWS = "the tree "  # how a reader's assumption begins on which rows a tree counts: it comes first
 NO_LEARNER = "the adversary does not use how the learner chose the model"  # what the learner's midpoints replace
 
 
@@ -41,6 +42,7 @@ def assumptions(
     if not rows.exact and rows.high is not None:
         n = f"between {rows.low} and {rows.high} rows"
     notes = [
+        *dict.fromkeys(line for line in said_by_models if line.startswith(ON_THE_ROWS)),
         where,
         n,
         raw_rows_line(domain, noisy, resampled),
@@ -50,7 +52,7 @@ def assumptions(
     ]
     if models > 1:
         notes.append("all models were trained on the same rows")
-    notes += dict.fromkeys(said_by_models)
+    notes += (line for line in dict.fromkeys(said_by_models) if line not in notes)
     if found := [name for name in domain.continuous if name not in unsized]:
         notes.append(f"continuous without a resolution, only relative figures: {', '.join(found)}")
     if unsized:

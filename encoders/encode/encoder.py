@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from encoders.encode.assumed import assumptions, level_lines, privacy_lines
-from encoders.encode.recutting import recut
+from encoders.encode.recutting import label_excluded, recut, without_labels
 from encoders.encode.shown import groups_plot, models_frame, release_facts
 from encoders.models.known_rows import KnownRows
 from encoders.models.learner_facts import LearnerFacts
@@ -276,9 +276,12 @@ def assemble(
     blocks: list[tuple[Block, Observed | None]] = []
     bags: list[Bags] = []
     boosted: list[Boosted] = []
+    excluded = label_excluded(domain, published)
     for model, encoder, origin in zip(models, encoders, origins, strict=True):
         try:
             own = encoder.observed(model, cut, resolved, known, origin.place)
+            if excluded is not None:
+                own = [(without_labels(block, excluded) if seen is None else block, seen) for block, seen in own]
             bags += encoder.bags(model, [block for block, _ in own], len(blocks))
             boosted += encoder.boosted(model, [block for block, _ in own], len(blocks))
             blocks += own

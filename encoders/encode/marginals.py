@@ -25,7 +25,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.column_figures import ColumnFigures
 from solvers.foundation.errors import Unsupported
 from solvers.marginals.statements import MAX_VALUES, Marginal
-from solvers.statements.release import Rows
+from solvers.statements.release import ANY_LABEL, Rows
 
 ERROR = Fraction(1, 1 << 46)  # of a pairwise sum of floats, in parts of the sum of the terms' sizes
 FINEST = 1 << 20  # parts of one that numbers may have
@@ -33,9 +33,14 @@ LARGEST = 1 << 59  # of a sum
 
 
 def figures_of(release: EncodedRelease) -> tuple[ColumnFigures, ...]:
-    """Return what the models' files publish of single columns."""
-    found = (one for m in release.models if m.origin is not None for one in m.origin.columns)
-    return tuple(dict.fromkeys(found))
+    """Return what the models' files publish of single columns, without what the counts of some model say, too.
+
+    A model that counts every class says that no row has a class that others do not name (`without_labels`).
+    """
+    found = dict.fromkeys(one for m in release.models if m.origin is not None for one in m.origin.columns)
+    blocks = release.statements.partitions.values()
+    said = any(bool((block.label != ANY_LABEL).all()) for block in blocks)
+    return tuple(one for one in found if not (said and one.among is not None and one.values is None))
 
 
 def marginals_of(release: EncodedRelease) -> list[Marginal]:
@@ -88,12 +93,13 @@ def of_values(figures: ColumnFigures, values: Sequence[Value | None], rows: Rows
     if figures.commonest is not None:
         for value in sorted({v for v in values if v is not None and v != figures.commonest}, key=str):
             yield "commonest value", [(v == figures.commonest) - (v == value) for v in values], 1, LARGEST - 1
-    if figures.values is None:
+    among = figures.values if figures.values is not None else figures.among
+    if among is None:
         return
     most = rows.high if rows.high is not None else LARGEST - 1
-    for value in sorted(figures.values, key=str):
+    for value in sorted(figures.values or (), key=str):
         yield f"value {value}", [int(v == value) for v in values], 1, most
-    known = [v is not None and v in figures.values for v in values]
+    known = [v is not None and v in among for v in values]
     yield "no other value", [int(not k and v is not None) for k, v in zip(known, values, strict=True)], 0, 0
     if figures.gap is not None and any(v is None for v in values):
         yield "missing value", [int(v is None) for v in values], int(figures.gap), most if figures.gap else 0

@@ -15,8 +15,8 @@ class ColumnFigures:
     They are about `make` of its values (None: the values themselves; NaN: no number). `rows`: how many have a number.
     `variance` is that of all rows (divided by their number), `largest` the greatest absolute value. `quantiles` are
     (j, B, value): j of B parts of the rows lie below. `commonest`: the first of the values that most rows have.
-    `values`: those that occur, all of them, `gap` whether a missing one does (None: not said). `source` names the
-    figures.
+    `values`: those that occur, all of them; `among`: some that do, if not all, and no others; `gap`: whether a missing
+    one does (None: not said). `source` names the figures.
     """
 
     column: str
@@ -31,4 +31,5 @@ class ColumnFigures:
     quantiles: tuple[tuple[int, int, float], ...] = ()
     commonest: Value | None = None
     values: frozenset[Value] | None = None
+    among: frozenset[Value] | None = None
     gap: bool | None = None

@@ -25,11 +25,13 @@ def open_files(
     label: str | None = None,
     known: str | None = None,
     limits: Limits | None = None,
+    from_forest: bool = False,
 ) -> EncodedRelease:
     """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked.
 
     `label`: the label's column in a domain that is read off data, where the data have it. `known`: a table of the
-    features of everybody. `limits`: on how many processes several files are read.
+    features of everybody. `limits`: on how many processes several files are read. `from_forest`: the file is the text
+    of one tree of a bootstrap forest.
     """
     from encoders.encode.encoder import encode
     from recon.loading.loading import load, read_domain
@@ -39,7 +41,7 @@ def open_files(
     declared = None if domain is None else read_domain(domain, label, lenient=True)
     beside = known if not independent and rows is None else None
     release = load(*files, domain=declared, confidence=confidence, memory=memory, limits=limits, known_columns=beside,
-                   label=label)  # fmt: skip
+                   label=label, from_forest=from_forest)  # fmt: skip
     gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
     if not independent and rows is None:
         return release

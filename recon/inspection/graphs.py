@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from recon.formats.drafts.drafts import CLASSES
 from recon.inspection.documents.documents import document_findings
 from recon.inspection.documents.leftovers import odd_findings
 from recon.inspection.findings.claims import CLAIMS, MIDWAY
@@ -78,7 +79,8 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool 
         for p in held
     }
     columns = stated_places(root, places, depth)
-    told |= dict.fromkeys(columns, ("used", "", COLUMNS))
+    classes = {id(p) for p in places if id(p) in columns and p.attribute == CLASSES}
+    told |= dict.fromkeys(columns - classes, ("used", "", COLUMNS))
     counted = [
         replace(one, stated=columns.issuperset(map(id, held))) for (held, _), one in zip(matched, counted, strict=True)
     ]
@@ -90,7 +92,9 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool 
     bounded = {id(p): NUMBER for p in seeds.told if not isinstance(p.value, Thing)}
     bounded |= {id(p): LONGEST_NAME for held, one in matched if one.rule == "names" for p in held}
     parts, wrong = tree_parts(outside, whole)
-    entries, per_row = object_entries(outside, told, bounded, set(known), is_rule_list(root), parts if whole else None)
+    entries, per_row = object_entries(
+        outside, told, bounded, set(known), is_rule_list(root), parts if whole else None, classes
+    )
     ledger = Ledger(tuple(entries))
     found = counted + seeds.findings + wrong
     found += [one for _, one in tables] + per_row + ledger.findings()

@@ -13,12 +13,12 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
 from encoders.encode.encoder import encode as encode_models
 from encoders.encode.joining import Published, join
-from encoders.models.models import AnyModel
+from encoders.models.models import AnyModel, Provenance
 from recon.files.budget import MEMORY, current, within
 from recon.files.locating import located
 from recon.formats.detection import draft_of_object, read_draft
 from recon.formats.drafts.binding import Binder
-from recon.formats.drafts.drafts import SUBSET, Draft
+from recon.formats.drafts.drafts import SUBSET, Draft, with_classes
 from recon.formats.drafts.guessing import guess_domain, with_class_columns
 from recon.formats.drafts.names import with_own_names
 from recon.formats.release import reading
@@ -47,6 +47,7 @@ def load(
     limits: Limits | None = None,
     known_columns: Table | None = None,
     label: str | None = None,
+    from_forest: bool = False,
 ) -> EncodedRelease:
     """Return the release in a file of any format that is read, told by its content; nothing in it is run.
 
@@ -55,12 +56,13 @@ def load(
     (no effect on exact ones). `limits`: memory that reading may take (1 GB, or the least of it and `memory` in bytes)
     and time. Several files are one joined release of the same rows. `known_columns`: a table (or its path) with the
     features of everybody, which an adversary knows; `label` is its name for the label: see
-    `recon.loading.known_columns.with_known_columns`. Raises `ReleaseError` for malformed files, naming
+    `recon.loading.known_columns.with_known_columns`. `from_forest`: what scikit-learn's export_text printed is one tree
+    of a bootstrap forest. Raises `ReleaseError` for malformed files, naming
     file, place and value, and for too large ones, `Unsupported` for models that are not read, `ContradictionError`
     where no number of rows fits all of them, `Inconclusive` where the time is up.
     """
     with within(memory, limits):
-        release = _loaded(paths, domain, confidence)
+        release = _loaded(paths, domain, confidence, from_forest)
         if known_columns is None:
             return release
         from recon.loading.known_columns import known_table, widened, with_known_columns  # with pandas
@@ -70,12 +72,15 @@ def load(
         if wider is not release.domain:
             if "-" in paths:
                 raise ReleaseError("standard input (-) can be read once: save the model, or declare a domain")
-            release = _loaded(paths, wider, confidence)
+            release = _loaded(paths, wider, confidence, from_forest)
         return with_known_columns(release, table, label)
 
 
 def _loaded(
-    paths: tuple[str | os.PathLike[str], ...], domain: Domain | str | None, confidence: float | Fraction
+    paths: tuple[str | os.PathLike[str], ...],
+    domain: Domain | str | None,
+    confidence: float | Fraction,
+    from_forest: bool = False,
 ) -> EncodedRelease:
     if not paths:
         raise ReleaseError("no file was given")
@@ -87,8 +92,10 @@ def _loaded(
         raise ReleaseError(f"domain is a Domain or a path, not a {type(declared).__name__}: see Domain.from_frame")
     files = [os.fspath(path) for path in paths]
     if len(files) > 1:
+        if from_forest:
+            raise Unsupported("--from-forest is for one text of one tree: convert each to a release file first")
         return load_several(files, declared, confidence)
-    found = read_file(files[0])
+    found = read_file(files[0]).of_forest() if from_forest else read_file(files[0])
     part, notes = found.published(declared), found.reader_notes
     del found  # what was parsed of a large file is larger than its models
     try:
@@ -167,6 +174,14 @@ class ReadFile:
         """Return what its reader has to say about it."""
         return self.content.reader_notes if isinstance(self.content, Draft) else ()
 
+    def of_forest(self) -> ReadFile:
+        """Return the file as one tree of a bootstrap forest; `Unsupported` where it is no text of one tree."""
+        draft = self.content if isinstance(self.content, Draft) else Draft(Provenance("", ()), ())
+        try:
+            return replace(self, content=draft.of_forest())
+        except Unsupported as error:
+            raise Unsupported(f"{self.path}: {error}") from None
+
     def published(self, declared: Domain | None, first: int = 0, several: bool | None = None) -> Published:
         """Return the models over the declared domain, else the file's own or a guessed one."""
         try:
@@ -218,7 +233,8 @@ def settle(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyMode
     domain = guess_domain(draft) if declared is None else with_class_columns(draft, declared)
     draft, domain = with_own_names(draft, domain)
     with collector_paused():
-        return domain, draft.bound(Binder(draft, domain))
+        binder = Binder(draft, domain)
+        return domain, with_classes(draft.bound(binder), draft, binder)
 
 
 def encode(model: Any, domain: Domain) -> EncodedRelease:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from solvers.assignments.world import check_rows
+from solvers.cells.bit_boxes import distinct_words
 from solvers.cells.linear_system import Linear, propagate
 from solvers.cells.system import System, system_of
 from solvers.foundation.array_types import Ints
@@ -46,11 +47,14 @@ NONE = "no world with the figures of single columns was found"
 def pinned_beside(release: Release, marginals: Sequence[Marginal], most: int, limits: Limits) -> PinnedPeople:
     """Return how many people are pinned down by counts and marginals, at least so far that it is more than `most`.
 
-    `high` is proved by `worlds` worlds; nothing is proved from below (0). Cost: that of the cells, and for each of at
+    `high` is proved by `worlds` worlds, or because everybody could have other values of attributes that no marginal is
+    about (0 worlds); nothing is proved from below (0). Cost: that of the cells, and for each of at
     most `WORLDS` worlds one solve over boxes, and a linear program and a solve per attribute.
     """
     everybody = UNBOUNDED if release.rows.high is None else release.rows.high
     try:
+        if everywhere_others(system_of(release, limits), marginals):
+            return PinnedPeople(0, 0)
         if release.unstated or release.coarse or release.choices or not release.rows.exact:
             raise Unsupported("some of what is published is in no statement on the rows")
         if everybody > MAX_ROWS or sum(math.log2(a.total) for a in release.domain.attributes) > BITS:
@@ -65,6 +69,20 @@ def pinned_beside(release: Release, marginals: Sequence[Marginal], most: int, li
     if not search.worlds:
         return PinnedPeople(0, everybody, why=NONE)
     return PinnedPeople(0, search.shared, search.worlds, "" if search.shared == 0 else OPEN)
+
+
+def everywhere_others(system: System, marginals: Sequence[Marginal]) -> bool:
+    """Return whether no statement and no marginal tells all rows of a box apart that can hold some.
+
+    Rows of one box can be exchanged where their values of the attributes of marginals are the same.
+    """
+    rest = np.array(system.piece_sizes, dtype=object)
+    for k in {one.attribute for one in marginals}:
+        distinct, back = distinct_words(system.words[:, system.layout.span(k)])
+        sizes = np.array(system.release.domain.attributes[k].sizes, dtype=object)
+        held = np.array([sum(sizes[np.array(parts, dtype=bool)]) for parts in system.layout.parts_of(distinct, k)])
+        rest = rest // held[back]
+    return bool(((rest > 1) | (system.bounds.upper[system.cell] == 0)).all())
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,13 @@ from recon.loading.settled import settled_release
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
 
-ASSUMED = {"whole": "weight", "zeros": "weight", "real": "weight", "continued": "continued"}
+ASSUMED = {"whole": "weight", "zeros": "weight", "real": "weight", "continued": "continued", "stopping": "held out"}
 
 
 def assumed_away(said: dict, notes: str) -> bool:
-    """Return whether the fit breaks an assumption that the answer names: weights in whole numbers, other rows."""
+    """Return whether the fit breaks an assumption that the answer names: weights, other rows, rows held out."""
     kinds = {said.get("weights", "none"), *(["continued"] if said.get("continued") else [])}
+    kinds |= {"stopping"} if "early_stopping=True" in said.get("settings", "") else set()
     return any(ASSUMED[kind] in notes for kind in kinds & set(ASSUMED))
 
 

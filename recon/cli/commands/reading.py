@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 WithoutBags = Annotated[
     bool, typer.Option("--without-bags", help="Leave out which rows each tree drew (multiplicities).")
 ]
+FromForest = Annotated[
+    bool, typer.Option("--from-forest", help="What export_text printed is one tree of a bootstrap forest.")
+]
 Data = Annotated[
     str | None,
     typer.Option("--data", help="Training data (.csv, .parquet): counted per leaf or rule of a model without counts."),
@@ -34,8 +37,8 @@ Label = Annotated[str | None, typer.Option("--label", help="Label column of the 
 
 def convert(
     files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
-    without_bags: WithoutBags = False, data: Data = None, label: Label = None, memory: ReadingMemory = "1G",
-    out: ReleaseOut = None,
+    without_bags: WithoutBags = False, from_forest: FromForest = False, data: Data = None, label: Label = None,
+    memory: ReadingMemory = "1G", out: ReleaseOut = None,
 ) -> None:  # fmt: skip
     """Read models of any format and write them as one release file (checked, with the domain given)."""
     from encoders.encode.encoder import encode
@@ -46,10 +49,14 @@ def convert(
     from solvers.foundation.limits import Limits
 
     if data is None:
-        release = open_files(files, domain, independent, parse_memory(memory), rows=rows, label=label)
+        release = open_files(
+            files, domain, independent, parse_memory(memory), rows=rows, label=label, from_forest=from_forest
+        )
     else:
-        if rows is not None or independent:
-            raise typer.BadParameter("--data counts the rows as they are: leave --rows and --independent-columns out")
+        if rows is not None or independent or from_forest:
+            raise typer.BadParameter(
+                "--data counts the rows as they are: leave --rows, --independent-columns and --from-forest out"
+            )
         release = counted_from(files, data, label, domain)
     if without_bags:
         models = [replace(m, multiplicities=None) if isinstance(m, Forest) else m for m in release.models]

@@ -1,8 +1,9 @@
 """Counts that have a common divisor: rows that stand in the training data several times, or weigh as if they did.
 
 A weight of 2 doubles every count, class weights those of a class, and copies of rows do the same. Where the counts of
-every class, of two leaves or more, are multiples of a number, or those of one class would be by chance less than once
-in 64 times, how many rows they stand for is open: from the quotients on.
+a class, of two leaves or more, are multiples of a number above 1, how many rows all counts stand for is open: from the
+quotients on. Boosters weigh rows, not classes: of them the counts of every class are asked for, or such of one class as
+chance gives less than once in 64 times.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ def common_divisor(counts: Iterable[int]) -> int:
     return math.gcd(*found) if len(found) > 1 else 1
 
 
-def divided(leaves: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
+def divided(leaves: Sequence[Sequence[int]], chance: int = 1) -> tuple[list[int], list[int]]:
     """Return the divisor of every column of counts per leaf, and how many rows every leaf has at least.
 
-    Divisors that say nothing are 1.
+    Divisors that say nothing are 1: where not every column has one, such as chance gives more than once in `chance`.
     """
     columns = [column for column in zip(*leaves, strict=True) if any(column)]
     found = [common_divisor(column) for column in columns]
-    rare = any(d ** sum(n > 0 for n in column) >= CHANCE for d, column in zip(found, columns, strict=True))
-    if not found or (min(found) == 1 and not rare):
+    rare = any(d > 1 and d ** sum(n > 0 for n in c) >= chance for d, c in zip(found, columns, strict=True))
+    if not rare and min(found, default=1) == 1:
         return [1] * (len(leaves[0]) if leaves else 0), [sum(leaf) for leaf in leaves]
     divisors = [common_divisor(column) for column in zip(*leaves, strict=True)]
     return divisors, [sum(n // d for n, d in zip(leaf, divisors, strict=True)) for leaf in leaves]
@@ -42,5 +43,6 @@ def copies_note(divisors: Sequence[int], names: Sequence[object] = ()) -> str:
     ]
     return (
         f"the counts{' and those'.join(shown[:3])} are multiples, so that rows may not stand there once and with "
-        "weight 1 (class_weight, sample_weight, copies): how many they are is only known from the quotients on"
+        "weight 1 (class_weight, sample_weight, copies): how many they are is only known from the quotients on, unless "
+        "--rows says it"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Literal
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Test, Value
@@ -34,8 +35,9 @@ class DraftFacts:
     `features` in the file's order; `named` is False where the file only numbers them, `more` says that there may be
     more of them than it shows. `classes` is the order of the counts (None: there are none per class), `label` the name
     the file gives the label. `rows`: what the file says about the number of training rows. `single`: values are
-    compared as float32(value). `slack`: thresholds were printed with few digits and may be off by so much. `said`:
-    sentences for the reader of the file, not assumptions.
+    compared as float32(value). `occurring`: each of the classes has a training row and no other has one ("each"), no
+    other has one ("only"), or nothing is said (""). `slack`: thresholds were printed with few digits and may be off by
+    so much. `reader_notes`: sentences for the reader of the file, not assumptions.
     """
 
     origin: Provenance
@@ -48,6 +50,7 @@ class DraftFacts:
     named: bool = True
     more: bool = False
     single: bool = False
+    occurring: Literal["", "each", "only"] = ""
     slack: Callable[[Value], Fraction] | None = None
     reader_notes: tuple[str, ...] = ()
 

@@ -21,7 +21,7 @@ from recon.formats.printed.printed_trees import (
     MIDPOINTS,
     NO_MISSING,
     NUMBER,
-    PLAIN_ROWS,
+    ONE_TREE,
     WHOLE,
     Branch,
     LeafCounts,
@@ -86,7 +86,7 @@ def read_export_text(text: str) -> Draft:
     width = width_of(leaves)
     facts, names, kind, remarks = facts_of(printed.leaves, width)
     nodes = tuple(replace(n, facts=facts.get(i, n.facts)) for i, n in enumerate(printed.nodes))
-    notes = (*((PLAIN_ROWS,) if kind == "exact" else ()), MIDPOINTS, NO_MISSING)
+    notes = (*((ONE_TREE,) if kind == "exact" else ()), MIDPOINTS, NO_MISSING)
     found = draft_of(nodes, names, Provenance(FORMAT, (kind,), notes), weights=True)
     if width and None in names:
         remarks.append("the text does not name every class: a domain whose label has as many values names the others")

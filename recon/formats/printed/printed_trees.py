@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, equals, exact, is_number
-from encoders.models.models import AnyModel, Figure, Provenance, Statistic, Table, Tree
+from encoders.models.models import AnyModel, Figure, Forest, Provenance, Statistic, Table, Tree
 from encoders.models.nodes import Node, Nodes, Support
 from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.binding import Binder, border, comparison
@@ -33,6 +33,11 @@ NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?")
 PLAIN_ROWS = (
     "the tree was fitted on all training rows, each once and with weight 1 (not a tree of a bootstrap forest), without"
     " monotonic constraints"
+)
+ONE_TREE = f"{PLAIN_ROWS}; one tree of a forest: recon convert --from-forest"
+ONE_MEMBER = (
+    "the tree is one of a forest, fitted on a bootstrap sample: its counts are of drawn rows, and rows that it did not"
+    " draw may be in any leaf"
 )
 MIDPOINTS = (
     "thresholds lie half-way between two neighbouring values of the rows they split, as learners of the best split put"
@@ -74,13 +79,29 @@ class PrintedDraft(Draft):
     """A draft some of whose classes the file does not name: bound to a label that leaves no doubt, it says all.
 
     `names` has the name of every column of counts, None where unknown; `ordered`: the columns are sorted by name.
-    `finer`: how to print it with all digits of the thresholds.
+    `finer`: how to print it with all digits of the thresholds; `member`: the tree counts rows of a bootstrap sample.
     """
 
     nodes: tuple[Branch, ...] = ()
     names: tuple[Value | None, ...] = ()
     ordered: bool = False
     finer: str = ""
+    member: bool = False
+
+    def of_forest(self) -> PrintedDraft:
+        """Return what the text says of one tree of a bootstrap forest: whole counts are of drawn rows.
+
+        Raises `Unsupported` for texts of trees that are in no forest, and of such that say how rows were drawn.
+        """
+        if ONE_TREE not in self.origin.notes and self.origin.counts not in {("ratio",), ("label",)}:
+            super().of_forest()
+        kept = tuple(note for note in self.origin.notes if note in {MIDPOINTS, NO_MISSING})
+        counted = self.origin.counts == ("exact",)
+        nodes = self.nodes if counted else tuple(map(least_one, self.nodes))
+        origin = replace(self.origin, counts=("bag",) if counted else ("label",), notes=(ONE_MEMBER, *kept))
+        found = draft_of(nodes, self.names, origin, self.label, self.ordered)
+        rows = Rows(total(n.facts.size for n in map(least_one, self.nodes) if n.feature is None)[0])
+        return replace(self, models=found.models, nodes=tuple(nodes), origin=origin, rows=rows, member=counted)
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the models over the binder's domain, with the classes that its label allows to name."""
@@ -97,14 +118,23 @@ class PrintedDraft(Draft):
         if label is not None and None in names:
             values = [v for i in range(label.known[1]) if (v := label.value(i)) is not None]
             names = named_by(names, values, self.ordered)
-            place = {str(name): k for k, name in enumerate(names)}
-            binder.order = [place.get(str(v)) for v in values] + [None] * label.missing
+            place = {str(name): k for k, name in enumerate(names)} | {name: k for k, name in enumerate(names)}
+            binder.order = [place.get(v, place.get(str(v))) for v in values] + [None] * label.missing
         elif label is None:
             names = (None,) * len(names)
         found = models_of(self.nodes, names, self.label)
         if any(getattr(a, "missing", False) for a in tested(self, binder)):
-            found = (Table((*totals(self.nodes, names, self.label), *upper(self.nodes, names, self.label))),)
+            nodes = tuple(map(least_one, self.nodes)) if self.member else self.nodes
+            found = (Table((*totals(nodes, names, self.label), *upper(nodes, names, self.label))),)
+        if self.member:
+            found = tuple(Forest((one,), bootstrap=True) for one in found if isinstance(one, Tree)) or found
         return tuple(replace(bind(model, binder), origin=self.origin) for model in found)
+
+
+def least_one(node: Branch) -> Branch:
+    """Return a node that only says which classes have a row in it: each that has a count does."""
+    classes = tuple((k, (1, None)) for k, (_, high) in node.facts.classes if high is None or high > 0)
+    return node if node.feature is not None else replace(node, facts=LeafCounts((len(classes), None), classes))
 
 
 def tested(draft: PrintedDraft, binder: Binder) -> Iterator[AnyAttribute]:
@@ -151,12 +181,12 @@ def named_by(names: Sequence[Value | None], values: list[Value], ordered: bool) 
     if len(values) != len(names) or None not in names:
         return tuple(names)
     known = {str(n) for n in names if n is not None}
-    rest = [v for v in values if str(v) not in known]
+    rest = [v for v in values if str(v) not in known and v not in names]
     numeric = all(is_number(v) for v in values)
     if ordered and (numeric or all(isinstance(v, str) for v in values)):
         sort = sorted(values, key=exact if numeric else str)
         for name, value in zip(names, sort, strict=True):
-            if name is not None and str(name) != str(value):
+            if name is not None and name != value and str(name) != str(value):
                 raise ReleaseError(f"the file's class '{name}' stands where the label has '{value}'")
         return tuple(sort)
     if len(rest) == names.count(None) == 1:
@@ -301,7 +331,7 @@ def without_copies(
         classes = tuple((k, (low // divisors[k], high)) for k, (low, high) in n.facts.classes)
         out.append(n if n.feature else replace(n, facts=LeafCounts(total(i for _, i in classes), classes)))
     shown = [k if name is None else name for k, name in enumerate(names)]
-    notes = (copies_note(divisors, shown), *(note for note in origin.notes if note != PLAIN_ROWS))
+    notes = (copies_note(divisors, shown), *(note for note in origin.notes if note != ONE_TREE))
     return out, replace(origin, counts=("ratio",), notes=notes)
 
 

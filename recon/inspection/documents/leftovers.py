@@ -301,16 +301,25 @@ def _is_own(text: str, quoted: re.Pattern[str] | None) -> bool:
 @lru_cache(maxsize=1)
 def _sentences() -> frozenset[str]:
     """Return what readers say without any name or number of the file."""
-    from recon.formats.boosters.lightgbm.model import BUNDLED, NOT_CUT, NOT_STATED
+    from recon.formats.boosters.catboost.model import NOT_WEIGHTED
+    from recon.formats.boosters.lightgbm import model as lightgbm
     from recon.formats.boosters.xgboost import model as xgboost
+    from recon.formats.drafts.drafts import EACH, ONLY
     from recon.formats.printed import printed_trees
     from recon.formats.printed.corels_text import MAJORITY
     from recon.formats.printed.rpart_text import LEVELS, SIZES
     from recon.formats.rules.corels_saved import CAPTURES
     from recon.formats.sklearn.pipelines.pipeline import BESIDE
+    from recon.formats.sklearn.trees.trees import ANY_WEIGHT, ASSUMES, NO_MEMBER, REPEATED
 
-    trees = (printed_trees.PLAIN_ROWS, printed_trees.MIDPOINTS, printed_trees.NO_MISSING)
-    boosted = (BUNDLED, NOT_CUT, NOT_STATED, xgboost.NOT_STATED, xgboost.NOT_TOLD, xgboost.HALF, xgboost.LATER)
+    trees = (
+        *(printed_trees.PLAIN_ROWS, printed_trees.ONE_TREE, printed_trees.ONE_MEMBER, printed_trees.MIDPOINTS),
+        *(printed_trees.NO_MISSING, EACH, ONLY, ANY_WEIGHT, ASSUMES, NO_MEMBER, REPEATED),
+    )
+    boosted = (
+        *(lightgbm.BUNDLED, lightgbm.NOT_CUT, lightgbm.NOT_STATED, lightgbm.ANY_WEIGHT, NOT_WEIGHTED),
+        *(xgboost.NOT_WEIGHTED, xgboost.NOT_STATED, xgboost.NOT_TOLD, xgboost.HALF, xgboost.LATER),
+    )
     return frozenset([*trees, *boosted, LEVELS, SIZES, MAJORITY, CAPTURES, BESIDE])
 
 

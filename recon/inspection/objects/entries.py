@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,14 +63,14 @@ class Held:
 
 def object_entries(
     places: Sequence[Place], told: Mapping[int, Said], bounded: Mapping[int, int], rows: set[int],
-    read_whole: bool = False, parts: Mapping[int, Sequence[Part]] | None = None,
+    read_whole: bool = False, parts: Mapping[int, Sequence[Part]] | None = None, stated: Collection[int] = (),
 ) -> tuple[list[Entry], list[Finding]]:  # fmt: skip
     """Return the entries of a graph, and findings on what has one entry per training row.
 
     One entry per class, attribute and status: paths that differ in numbers only are one. `told`: by the id of a place,
     the status, what it is about and why, where a rule says so; `bounded`: of names and seeds, the most bytes that one
     of them has; `rows`: possible numbers of training rows; `read_whole`: plain values that a reader has read to the
-    end.
+    end; `stated`: lists of labels that the file's reader states.
     """
     groups: dict[tuple[Any, ...], list[Entry]] = {}
     found: list[Finding] = []
@@ -83,6 +83,8 @@ def object_entries(
             said = TOO_MUCH
         if said[0] == "unused" and said[1] != "rows" and not _is_grave(told, held) and _has_more(held):
             said = TOO_MUCH
+        if id(held.first) in stated and said[:2] == ("unused", ""):
+            said = ("used", "", "the labels that occur: the file's reader states them")
         if held.extra:
             said = ("unknown", "", "bytes beside what the values are")
         one = row_finding(held.widest, rows) if said[0] == "unknown" or said[1] == "rows" else None

@@ -103,9 +103,11 @@ def pinned_together(
     release: EncodedRelease, most: int, limits: Limits, mixed: Callable[[], Ints | None] | None
 ) -> PinnedPeople | None:
     """Return how many people all counts together pin down; None where rows have no number of possible values."""
-    if figures_of(release):
+    figures, label = figures_of(release), release.domain.label
+    open_values = bool(release.domain.continuous) or release.statements.single is not None
+    if any(label is None or not open_values or one.column != label.name for one in figures):
         return pinned_by_columns(release, most, limits)
-    if release.domain.continuous or release.statements.single is not None:
+    if open_values:
         return None
     return pinned_people(release.statements, most, limits, None if mixed is None else mixed())
 

@@ -20,7 +20,7 @@ from encoders.models.nodes import Support
 from recon.formats.boosters.catboost.file import MEMORY, Booster, Branching, Symmetric, cbm_booster, json_booster
 from recon.formats.boosters.catboost.sums import NEEDED, Placed, gradients, group, inner_splits, tree_sums, unusable
 from recon.formats.boosters.shared import VALUES, Grown, Split, label_name, sums
-from recon.formats.drafts.copies import copies_note, divided
+from recon.formats.drafts.copies import CHANCE, copies_note, divided
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -30,7 +30,10 @@ LARGEST = 3.4e38  # borders beyond it tell missing values from all others
 NEAR = 1e-6  # relative: values are doubles, computed in doubles (largest error seen 6e-12)
 OBJECTIVES = frozenset(["Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll", "RMSE", "MAE", "Quantile",
                         "Poisson"])  # fmt: skip
-NOT_WEIGHTED = "no training row was weighted (the CatBoost file does not say): every leaf weight is a number of rows"
+NOT_WEIGHTED = (
+    "no training row was weighted (the CatBoost file does not say; rows of weight 0 do not count): every leaf weight "
+    "is a number of rows"
+)
 SAME_ROWS = "all trees were fitted on the same rows (no continued training, no sum of models)"
 HELD_OUT = "rows held out (eval_set, eval_fraction) are not among the training rows counted here"
 WEIGHTS = "its leaf weights"
@@ -75,7 +78,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     told = [[counts[i]] for _, grown, counts in kept for i in grown.leaves]
     if ones is not None and kept[0][0] == 0:
         told = [[kept[0][2][i] - ones[i], ones[i]] for i in kept[0][1].leaves]
-    divisors, _ = divided(told)
+    divisors, _ = divided(told, CHANCE)
     if max(divisors) > 1:
         return of_copies(booster, kept, max(divisors), copies_note(divisors, values if len(divisors) == 2 else ()))
     kinds: tuple[CountKind, ...] = ("size",) if ones is None else ("exact",) if len(trees) == 1 else ("exact", "size")

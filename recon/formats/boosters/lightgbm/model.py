@@ -50,6 +50,7 @@ NOT_CUT = (
 )
 CONFLICTS = 10_000  # rows from which on bundles may hold conflicts (Dataset, FindGroups)
 SAME_ROWS = "all trees were fitted on the same rows (no continued training)"
+ANY_WEIGHT = "rows of weight 0 count as training rows"
 NOT_STATED = "no rows were sampled (bagging, GOSS) and none weighted: the JSON form does not say so, use save_model"
 BUNDLED = (
     "no two features that LightGBM bundled (enable_bundle) were both set: it puts such rows, up to 1 in 10,000, wrongly"
@@ -79,7 +80,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     found = Reading(booster, grown, labels(booster, classes))
     models, kinds, remarks = found.statements()
     full = found.exact_rows
-    notes = [SAME_ROWS] if len(grown) > 1 else []
+    notes = [ANY_WEIGHT, *([SAME_ROWS] if len(grown) > 1 else [])]
     notes += [NOT_STATED] if booster.params is None else []
     notes += [NOT_CUT] if booster.params is None and any(isinstance(m, Boosting) for m in models) else []
     notes += [LOWER_BOUNDS] if full is None else []

@@ -19,7 +19,7 @@ from recon.formats.boosters.xgboost.directions import Counted, DirectedDraft
 from recon.formats.boosters.xgboost.file import Booster, Stored, dump_booster, json_booster, part, real
 from recon.formats.boosters.xgboost.seen import all_rows_seen, same_rows
 from recon.formats.boosters.xgboost.sums import MADE, Rates, gradients, rates_of, start, tree_sums, unusable
-from recon.formats.drafts.copies import copies_note, divided
+from recon.formats.drafts.copies import CHANCE, copies_note, divided
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from recon.stored.binary.ubjson import read_ubjson
@@ -30,7 +30,9 @@ NOT_STATED = (
     "XGBoost's subsample was 1 (figures of the file agree with that, where there are any) and no row was weighted (the "
     "file does not say): every cover is a whole number of rows"
 )
-NOT_WEIGHTED = "no row was weighted (the file does not say): every cover is a whole number of rows"
+NOT_WEIGHTED = (
+    "no row was weighted (the file does not say; rows of weight 0 do not count): every cover is a whole number of rows"
+)
 HALF = "base_score was 0.5 (a dump does not say; every cover is a multiple of a quarter, as it must be then)"
 LOWER_BOUNDS = "the trees saw samples of the rows: a leaf's count is a least number of training rows"
 NOT_TOLD = (
@@ -214,7 +216,7 @@ def without_copies(
         leaves += [[rows[i]] if ones is None else [rows[i] - ones[i], ones[i]] for i in tree.grown.leaves]
     if len({len(leaf) for leaf in leaves}) > 1:
         leaves = [[sum(leaf)] for leaf in leaves]
-    divisors, fewer = divided(leaves)
+    divisors, fewer = divided(leaves, CHANCE)
     if max(divisors) == 1:
         return [cover.rows.tolist() for cover in covers], ""
     out, found = [], iter(fewer)

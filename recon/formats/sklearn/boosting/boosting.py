@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -61,7 +61,7 @@ VALUES = "every leaf value is a statement on sums of gradients over the rows of 
 REGRESSED = "a regression model: how many rows are in each leaf, and their mean residual, is read"
 BOUNDED = ", the latter with a domain whose label has a least and a greatest value"
 OTHER_ROWS = "its trees count different rows, training was continued"
-HELD_OUT = "rows held out for early stopping, if any, are not among the training rows counted here"
+HELD_OUT = "training rows are those that the trees were fitted on: rows held out for early stopping are not counted"
 
 
 def read(thing: Thing, form: str) -> Draft:
@@ -87,7 +87,7 @@ def read(thing: Thing, form: str) -> Draft:
     part = subsampled(thing)
     same = [i for i, a in enumerate(arrays) if part or a.rows[0] == arrays[0].rows[0]]
     values = leaf_values(thing, arrays, classes) if len(same) == len(arrays) else OTHER_ROWS
-    notes = [HELD_OUT] if thing.get("n_iter_no_change") is not None and not thing.class_name.startswith("Ada") else []
+    notes = [HELD_OUT] if held_out(thing) else []
     notes += ["every tree was fitted on a part of the rows"] if part else []
     lines = (*counting_notes([counts[0]]), *([LATER] if len(same) > 1 else []))
     if first is None:
@@ -109,6 +109,7 @@ def read(thing: Thing, form: str) -> Draft:
         rows=Rows(n) if part else Rows(n, n),
         named=named,
         single=not histogram,
+        occurring="" if classes is None else classes_said(thing, arrays, first),
         reader_notes=lines,
         trees=tuple(CountedTree(arrays[i], counts[i]) for i in same),
         forest=True,
@@ -116,6 +117,23 @@ def read(thing: Thing, form: str) -> Draft:
         replaced=False,
         values=None if isinstance(values, str) else values,
     )
+
+
+def held_out(thing: Thing) -> bool:
+    """Return whether a part of the rows was held out for early stopping, as far as the file says so."""
+    if thing.class_name.startswith("Hist"):
+        return bool(thing.get("do_early_stopping_", True)) and thing.get("validation_fraction", 0.1) is not None
+    return not thing.class_name.startswith("Ada") and thing.get("n_iter_no_change") is not None
+
+
+def classes_said(thing: Thing, trees: Sequence[TreeArrays], first: NodeCounts | None) -> Literal["each", "only"]:
+    """Return what `classes_` says of the rows that the trees count: not held out, and of no weight but 0 alone."""
+    if thing.class_name.startswith("Ada"):
+        return "only" if first is None else "each"
+    if thing.class_name.startswith("Hist"):  # rows of weight 0 count
+        return "only" if held_out(thing) else "each"
+    plain = subsampled(thing) or all((t.rows == t.weighted).all() for t in trees)
+    return "each" if plain and not held_out(thing) else "only"
 
 
 def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] | None) -> LeafValues | str:

@@ -16,7 +16,7 @@ import numpy as np
 from encoders.domain.values import AnyAttribute, Test, Value
 from encoders.models.models import AnyModel, Unused
 from recon.formats.drafts.binding import Binder
-from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.drafts import CLASSES, Draft
 from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.pipelines.binding import PipelineBinder, straight
 from recon.formats.sklearn.pipelines.columns import Column
@@ -35,6 +35,7 @@ THRESHOLDS = ("TunedThresholdClassifierCV", "FixedThresholdClassifier")
 SEVERAL = ("VotingClassifier", "VotingRegressor", "StackingClassifier", "StackingRegressor")
 PIPELINES = ("Pipeline", "PMMLPipeline")  # sklearn2pmml's adds what it writes beside the model
 KINDS = (*PIPELINES, *SEARCHES, *THRESHOLDS, "CalibratedClassifierCV", "FrozenEstimator", *SEVERAL)
+NUMBERING = ("_label_encoder", "le_", "init_")
 MAX_MODELS = 1_000
 COUNTED = ("tree_", "_predictors", "estimators_")
 TREES = ("tree_", "_predictors", "estimators_", "_Booster", "_handle", "booster_")  # of models with counts
@@ -128,6 +129,14 @@ def stated_parts(root: Any) -> Iterator[tuple[Thing, str]]:
             todo += inside(one)
             if one.class_name in PIPELINES:
                 yield from ((s.owner, name) for s in open_pipeline(one).stated for name in s.attributes)
+            elif one.class_name in SEVERAL:
+                yield from labelled(one)
+    yield from (pair for one, held in counted_parts(root) if held for pair in labelled(one))
+
+
+def labelled(model: Thing) -> Iterator[tuple[Thing, str]]:
+    """Yield the model, and the objects in it that number its classes or know their shares, with their lists of them."""
+    yield from ((one, CLASSES) for one in (model, *map(model.get, NUMBERING)) if isinstance(one, Thing))
 
 
 def unwrap(thing: Thing) -> tuple[Any, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,16 @@ from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.trees.arrays import TreeArrays
-from recon.formats.sklearn.trees.counts import EXACT, NodeCounts, only_sizes, row_counts, weighting_of
+from recon.formats.sklearn.trees.counts import (
+    EXACT,
+    NodeCounts,
+    bag_counts,
+    drawn_sizes,
+    even,
+    only_sizes,
+    row_counts,
+    weighting_of,
+)
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
 from recon.formats.sklearn.trees.settings import tree_settings
 from recon.stored.objects.things import Thing
@@ -29,8 +38,14 @@ from solvers.statements.release import Rows
 
 KINDS = ("DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor", "ExtraTreeRegressor")
 ASSUMES = "no sample_weight, or the same for all rows; rows of weight 0 do not count as training rows"
+ANY_WEIGHT = "no sample_weight, where leaf values are used; rows of weight 0 count as training rows"
 SPREADS = "means and spreads of the target in its leaves"
 NUMBERS = "a target that is a number is not worked with beyond its totals"
+REPEATED = (
+    "the tree counts rows several times, as one of a bootstrap forest does, or with whole weights: rows that it did not"
+    " draw may be in any leaf"
+)
+NO_MEMBER = "the tree was fitted on all training rows with weights: it is no tree of a bootstrap forest"
 MAX_FEATURES = 1_000_000
 MISPLACING = (1, 3), (1, 8)  # versions that put rows with missing values into wrong leaves (scikit-learn #32351)
 HALVED = (0, 20)  # from this version on halves are added, in double precision
@@ -50,19 +65,46 @@ def read(thing: Thing, form: str) -> Draft:
         return regression(thing, form, names, named)
     classes = class_values(thing)
     tree = counted(thing, len(names), classes)
+    bag = None if tree.counts.whole else repeated(thing, tree, classes)
+    tree = tree if bag is None else replace(tree, counts=bag)
     misplaced = misplacing(thing, tree)
-    origin = provenance(thing, form, [tree.counts], ("exact",), learner=tree_settings(thing, tree.arrays))
+    n, learner = int(tree.arrays.rows[0]), tree_settings(thing, tree.arrays)
+    kinds: tuple[CountKind, ...] = ("exact",) if bag is None else ("bag", "distinct")
+    plain = tree.counts.whole or bool(np.allclose(tree.arrays.rows, tree.arrays.weighted, rtol=1e-9, atol=0))
+    notes = (REPEATED,) if bag is not None else () if plain else (NO_MEMBER,)
+    origin = provenance(thing, form, [tree.counts], kinds, notes, learner if bag is None else None)
     return TreesDraft(
         replace(origin, unused=hidden_values([tree.counts])),
         tuple(Feature(n, n) for n in names),
         classes=classes,
-        rows=Rows(int(tree.arrays.rows[0]), int(tree.arrays.rows[0])),
+        rows=Rows(n, n if bag is None else None),
         named=named,
         single=True,
+        occurring=occurring([tree.counts]),
         reader_notes=counting_notes([tree.counts]) + ((MISPLACED,) if misplaced and len(missing_seen(tree)) else ()),
         trees=(tree,),
         misplaced=misplaced,
+        forest=bag is not None,
+        resampled=bag is not None,
     )
+
+
+def repeated(thing: Thing, tree: CountedTree, classes: Sequence[Value]) -> NodeCounts | None:
+    """Return the counts of a tree whose rows weigh whole numbers: drawn several times, if it is one of a forest."""
+    arrays = tree.arrays
+    if constrained(thing) is not None or not even(weighting_of(thing.get("class_weight"), classes)):
+        return None
+    total = round(float(arrays.weighted[0]))
+    found = bag_counts(arrays, total, None)
+    return found if found.whole and total > arrays.rows[0] else None
+
+
+def occurring(counts: Sequence[NodeCounts], plain: bool = True) -> Literal["each", "only"]:
+    """Return what `classes_` says of the rows that are counted: those of weight 0 are not, and may be a whole class.
+
+    `plain`: rows were not weighted, as far as the file tells beside the counts.
+    """
+    return "each" if plain and all(c.whole for c in counts) else "only"
 
 
 def provenance(
@@ -78,9 +120,10 @@ def provenance(
         kinds = ("distinct",) if "bag" in kinds else ("size",)
     elif not all(c.whole for c in counts):
         kinds = (*kinds, "size")
+    assumes = ANY_WEIGHT if thing.class_name.startswith("Hist") else ASSUMES
     version = thing.get("_sklearn_version")
     by = f" {version}" if isinstance(version, str) and len(version) < 40 else ""
-    return Provenance(f"scikit-learn{by} {thing.class_name} ({form})", kinds, (ASSUMES, *notes), learner=learner)
+    return Provenance(f"scikit-learn{by} {thing.class_name} ({form})", kinds, (assumes, *notes), learner=learner)
 
 
 def hidden_values(counts: Sequence[NodeCounts]) -> tuple[Unused, ...]:
@@ -246,7 +289,9 @@ def regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Dr
     arrays.agree("tree_")
     plain = bool(np.allclose(arrays.rows, arrays.weighted, rtol=1e-9, atol=0))
     squared = thing.get("criterion") in {"squared_error", "mse", "friedman_mse"} and constrained(thing) is None
-    tree = CountedTree(arrays, only_sizes(arrays.rows, 1, ""), midpoints=midpoints(thing, thing))
+    sizes = only_sizes(arrays.rows, 1, "") if plain else drawn_sizes(arrays)
+    bag, n = sizes.drawn is not None, int(arrays.rows[0])
+    tree = CountedTree(arrays, sizes, midpoints=midpoints(thing, thing))
     misplaced = misplacing(thing, tree)
     means = plain and squared and not misplaced and not np.isinf(arrays.threshold[~arrays.leaf]).any()
     notes = (
@@ -254,16 +299,20 @@ def regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Dr
         *(() if means else ("its values are no plain means of the label: only sizes are read",)),
         *((MISPLACED,) if misplaced and len(missing_seen(tree)) else ()),
     )
-    origin = provenance(thing, form, [tree.counts], ("size",), learner=tree_settings(thing, arrays))
+    weighed = () if plain else (REPEATED,) if bag else (NO_MEMBER,)
+    learner = None if bag else tree_settings(thing, arrays)
+    origin = provenance(thing, form, [tree.counts], ("bag", "distinct") if bag else ("size",), weighed, learner)
     fields: dict[str, Any] = {
         "origin": replace(origin, unused=(Unused(SPREADS, NUMBERS, labels=True),)),
         "features": tuple(Feature(n, n) for n in names),
-        "rows": Rows(int(arrays.rows[0]), int(arrays.rows[0])),
+        "rows": Rows(n, None if bag else n),
         "named": named,
         "single": True,
         "reader_notes": notes,
         "trees": (tree,),
         "misplaced": misplaced,
+        "forest": bag,
+        "resampled": bag,
     }
     if not means:
         return TreesDraft(**fields)
