@@ -8,6 +8,7 @@ import json
 import pickle
 import re
 import zipfile
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,10 @@ from holders import KINDS, failures
 import recon
 from encoders.domain.domain import Domain
 from recon.formats.release.writing import domain_json
+from recon.inspection.documents.leftovers import own_texts
 from recon.inspection.findings.severity import about
 from recon.inspection.inspecting import inspect, inspect_bytes
-from recon.inspection.ledger.forms import more_than_settings
+from recon.inspection.ledger.forms import HERE, more_than_settings
 from recon.inspection.ledgers import ledger_of
 from recon.inspection.searching import searched
 from recon.loading.uses import uses_of
@@ -260,6 +262,18 @@ def test_notes_that_recon_writes_are_known_and_others_are_not(tmp_path):
     assert noted(tmp_path, lambda notes: [one.replace("place:A", "place of Jane Roe, 34") for one in notes])
     assert noted(tmp_path, lambda notes: [one.replace("500", "1" * 60) for one in notes])
     assert noted(tmp_path, lambda notes: [one.replace("500", str(k)) for one in notes for k in range(100, 200)])
+
+
+def test_sentences_of_private_learners_are_known_and_as_their_sources_have_them():
+    known = json.loads((HERE / "sentences.json").read_text(encoding="utf-8"))
+    spec = spec_from_file_location("sentences", GOLDEN / "harmless" / "sentences.py")
+    made = module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert made.parts() == known
+    said = "one count, which a row moves by 1 at most; exact sampler (Canonne, Kamath, Steinke, NeurIPS 2020)"
+    texts = [said, f"{said}; person 31 is ill", "person 31 earns 52,000 and is ill; person 44 earns 19,500 and is not"]
+    content = {"domain": {}, "models": [{"noise": {"ledger": {"assumes": texts}}}]}
+    assert own_texts(content) == [said]
 
 
 @pytest.mark.parametrize("kind", KINDS)

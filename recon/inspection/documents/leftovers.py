@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from recon.inspection.findings.findings import Finding, not_understood
-from recon.inspection.ledger.forms import LISTED, is_name, size_of_json
+from recon.inspection.ledger.forms import HERE, LISTED, is_name, size_of_json
 from recon.inspection.ledger.lines import LINES, NAME, NUMBER, PRINTED
 
 _VALUE = r'(?:"(?:[^"\\]|\\.)*"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
@@ -30,6 +30,7 @@ _BREAK = re.compile(r"\\n|\n|<br ?/?>")
 _VALUES = re.compile(r"[\w ]{1,20} = \[[^a-zA-DF-Z]*\]|\[[^a-zA-DF-Z]*\][,\]]?")
 _TEST = re.compile(rf"{NAME} (?:<=|>=|<|>|==|=|&le;|&ge;|&lt;|&gt;|&#\d+;) (?:{NUMBER}%?|[^\n]{{1,64}})")
 ODD = 8  # bytes
+MOST_SAID = 600  # characters of a sentence of recon
 LONGEST = 100  # characters of the name of a feature, class, node or rule
 _MANY = 4  # numbers from which on a name is a list of them
 _OF_NODES = frozenset(
@@ -288,6 +289,9 @@ def _said_of(model: Any) -> Iterator[str]:
     """Yield what readers said of a model: notes, and why figures were not used."""
     yield from (model.get("read_from") or {}).get("notes", [])
     yield from (one["why"] for one in model.get("unused") or ())
+    ledger = (model.get("noise") or {}).get("ledger") or {}
+    yield from ledger.get("assumes", [])
+    yield from (one["why"] for one in ledger.get("entries", []))
 
 
 def _is_own(text: str, quoted: re.Pattern[str] | None) -> bool:
@@ -295,7 +299,17 @@ def _is_own(text: str, quoted: re.Pattern[str] | None) -> bool:
     if text in _sentences():
         return True
     named = text if quoted is None else quoted.sub("'N'", text)
-    return _NOTE.fullmatch(named) is not None or _READ.fullmatch(named) is not None
+    if _NOTE.fullmatch(named) is not None or _READ.fullmatch(named) is not None:
+        return True
+    return len(named) <= MOST_SAID and _of_learners().fullmatch(named) is not None
+
+
+@lru_cache(maxsize=1)
+def _of_learners() -> re.Pattern[str]:
+    """Return what the ledgers of recon's private learners say: parts of their sentences, a word or number put in."""
+    parts = json.loads((HERE / "sentences.json").read_text(encoding="utf-8"))
+    each = (r"[\w.,^+-]{1,12}".join(re.escape(one) for one in part.split("\0")) for part in parts)
+    return re.compile(rf"(?:(?:{'|'.join(each)})[;,: ]{{0,2}}){{1,4}}")
 
 
 @lru_cache(maxsize=1)
