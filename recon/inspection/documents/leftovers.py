@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from recon.inspection.findings.findings import Finding, not_understood
-from recon.inspection.ledger.forms import HERE, LISTED, is_name, size_of_json
+from recon.inspection.ledger.forms import LISTED, is_name, sentences, size_of_json
 from recon.inspection.ledger.lines import LINES, NAME, NUMBER, PRINTED
 
 _VALUE = r'(?:"(?:[^"\\]|\\.)*"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
@@ -307,8 +307,7 @@ def _is_own(text: str, quoted: re.Pattern[str] | None) -> bool:
 @lru_cache(maxsize=1)
 def _of_learners() -> re.Pattern[str]:
     """Return what the ledgers of recon's private learners say: parts of their sentences, a word or number put in."""
-    parts = json.loads((HERE / "sentences.json").read_text(encoding="utf-8"))
-    each = (r"[\w.,^+-]{1,12}".join(re.escape(one) for one in part.split("\0")) for part in parts)
+    each = (r"[\w.,^+-]{1,12}".join(re.escape(one) for one in part.split("\0")) for part in sentences())
     return re.compile(rf"(?:(?:{'|'.join(each)})[;,: ]{{0,2}}){{1,4}}")
 
 

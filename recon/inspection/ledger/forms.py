@@ -67,6 +67,11 @@ def forms() -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", json.loads((HERE / "documents.json").read_text(encoding="utf-8")))
 
 
+def sentences() -> list[str]:
+    """Return the parts of sentences of recon's private learners, a zero character where something is put in."""
+    return cast("list[str]", json.loads((HERE / "sentences.json").read_text(encoding="utf-8")))
+
+
 def letter(value: Any) -> str:
     """Return the type of a value: null or truth value, number (also as text), text, list or dict."""
     if value is None or isinstance(value, bool):
