@@ -260,7 +260,7 @@ def test_many_columns_are_reduced_in_a_process_of_their_own(monkeypatch):
     lower, upper = proved(given, found)
     assert lower.tolist() == upper.tolist() == x.tolist()
 
-    def fails(*_):
+    def fails(*_, **__):
         raise EngineError("crashed")
 
     monkeypatch.setattr(lattice, "run", fails)
