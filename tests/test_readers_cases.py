@@ -414,3 +414,27 @@ def test_rows_of_weight_0_count_in_histogram_gradient_boosting_and_nowhere_else_
         release = recon.encode(model.fit(x, y, sample_weight=weight), domain)
         assert release.rows.low == release.rows.high == rows
         assert any(f"rows of weight 0 {word}" in line for line in release.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "unused"),
+    [
+        ("percent", ("25.0", "25.0", "12.5", "37.5"), 0),
+        ("percent", ("25.0", "25.0", "12.5", "40.0"), 1),
+        ("mean_income", ("25.5", "27.0", "12.5", "37.5"), 1),
+        ("weight", ("1.2", "1.3", "0.7", "3.1"), 1),
+    ],
+)
+def test_figures_beside_the_counts_of_a_table_are_no_attributes(column, cells, unused, tmp_path):
+    lines = ["m,young,10", "m,old,10", "f,young,5", "f,old,15"]
+    rows = [f"{line},{cell}" for line, cell in zip(lines, cells, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join([f"sex,age,count,{column}", *rows]) + "\n")
+    release = recon.load(tmp_path / "t.csv")
+    assert [a.name for a in release.domain.attributes] == ["sex", "age"]
+    assert len(release.models[0].origin.unused) == unused
+    assert any(f"'{column}' holds figures" in note for note in release.reader_notes)
+
+
+def test_an_attribute_that_is_called_like_a_figure_and_parts_the_lines_stays_one(tmp_path):
+    (tmp_path / "t.csv").write_text("sex,weight,count\nm,60,3\nm,70,4\nf,60,5\nf,70,1\n")
+    assert [a.name for a in recon.load(tmp_path / "t.csv").domain.attributes] == ["sex", "weight"]

@@ -13,11 +13,12 @@ import io
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Listed, Test, Value, equals, exact
-from encoders.models.models import Figure, Provenance, Table
+from encoders.models.models import Figure, Provenance, Table, Unused
 from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
@@ -37,6 +38,11 @@ DECIMAL = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 MAX_LINES = 1_000_000
 MAX_COLUMNS = 1_000
 ONLY_THESE = "where no domain is declared, the attributes have the values that occur in the table and no others"
+FIGURE_NAMES = re.compile(
+    r"%|(?:(?:row|col|column|cum|cumulative|total|valid)[ _.]?)?(?:percent|percentage|pct|perc|proportion|prop|share)"
+    r"|weights?|weighted|wt|(?:mean|avg|average|median|sd|std|se|var|variance|sum|min|max)(?:[ _.].*)?"
+    r"|.*[ _.](?:mean|avg|average|median|sd|std|se|variance|percent|pct|weight)"
+)
 ALL_CELLS = "the table has a line for every combination of its values, so all rows are in it"
 
 
@@ -61,7 +67,7 @@ def read_count_table(text: str) -> Draft:
 
     Raises `ReleaseError` naming the line for cells that are no counts, `TooLarge` beyond 1,000,000 lines.
     """
-    names, lines = lines_of(text)
+    names, lines, beside = without_figures(*lines_of(text))
     columns = [column(names[k], [line.cells[k] for line in lines]) for k in range(len(names))]
     figures = []
     for i, line in enumerate(lines):
@@ -74,11 +80,21 @@ def read_count_table(text: str) -> Draft:
     hints, notes = with_further_values(figures, hints)
     rows, complete = rows_of(figures, hints)
     unused = [name for name in names if name not in hints]
+    notes += [f"'{name}' holds figures of the lines, no value of an attribute: it is set apart" for name in beside]
     notes += [f"'{name}' is free in every line, so that the table says nothing about it" for name in unused]
     if any(f.suppressed for f in figures):
         notes.append(f"{sum(f.suppressed is not None for f in figures):,} counts are hidden")
     return Draft(
-        Provenance(FORMAT, ("exact",), (ONLY_THESE, *((ALL_CELLS,) if complete else ()))),
+        Provenance(
+            FORMAT,
+            ("exact",),
+            (ONLY_THESE, *((ALL_CELLS,) if complete else ())),
+            unused=tuple(
+                Unused(f"the column '{name}'", "figures beside counts")
+                for name, implied in beside.items()
+                if not implied
+            ),
+        ),
         tuple(Feature(name, name) for name in hints),
         (Table(tuple(figures)),),
         rows=rows,
@@ -118,6 +134,41 @@ def lines_of(text: str) -> tuple[list[str], list[Line]]:
     if not lines:
         raise ReleaseError("the table has no lines")
     return names[:at] + names[at + 1 :], lines
+
+
+def without_figures(names: list[str], lines: list[Line]) -> tuple[list[str], list[Line], dict[str, bool]]:
+    """Return names and lines without columns that hold figures of the lines, and these, with whether counts imply them.
+
+    They are called so, hold numbers, and the other columns tell all lines apart: an attribute of such a name does not.
+    """
+    beside: dict[str, bool] = {}
+    for name in [n for n in names if FIGURE_NAMES.fullmatch(n.lower())]:
+        k = names.index(name)
+        rest = [line.cells[:k] + line.cells[k + 1 :] for line in lines]
+        numbers = [line.cells[k] for line in lines if line.cells[k]]
+        if (
+            len(names) > 1
+            and all(map(DECIMAL.fullmatch, (n.rstrip("%") for n in numbers)))
+            and len(set(rest)) == len(rest)
+        ):
+            beside[name] = is_share([line.cells[k] for line in lines], [line.count for line in lines])
+            names = names[:k] + names[k + 1 :]
+            lines = [replace(line, cells=cells) for line, cells in zip(lines, rest, strict=True)]
+    return names, lines, beside
+
+
+def is_share(cells: Sequence[str], counts: Sequence[str]) -> bool:
+    """Return whether cells are the counts' shares or percentages of their total, as far as their digits show."""
+    if not all(map(INTEGER.fullmatch, counts)) or not (total := sum(map(int, counts))):
+        return False
+    texts = [cell.rstrip("%") for cell in cells]
+    if not all(map(DECIMAL.fullmatch, texts)):
+        return False
+    off = [Fraction(6, 10 ** (len(t.partition(".")[2]) + 1)) for t in texts]
+    return any(
+        all(abs(Fraction(t) - Fraction(whole * int(n), total)) <= o for t, n, o in zip(texts, counts, off, strict=True))
+        for whole in (1, 100)
+    )
 
 
 def count_column(names: Sequence[str]) -> int:
