@@ -6,7 +6,7 @@ in a few boxes more, whole numbers are searched for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +15,7 @@ from ortools.sat.python import cp_model
 
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
-from solvers.linear.linear_program import Program, Solution, by_column
+from solvers.linear.linear_program import Program, by_column
 from solvers.marginals.statements import Allowed, Column, Mask
 from solvers.programs.cpsat import FOUND, run, state
 
@@ -23,15 +23,6 @@ COSTS = 1_000
 FREED = (2, 6, 20, 60)  # boxes that are chosen anew in whole numbers beside those that the program splits
 WORK = 1.0  # of CP-SAT, deterministic, for each
 WHOLE = 1e-6
-SCALE = 100_000  # of the weights of a cut
-
-
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """A sum over boxes that must be at least `low` if values with all figures of an attribute are to be found."""
-
-    sums: Ints
-    low: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,71 +34,40 @@ class ValueChoice:
 
     def values(
         self, boxes: Ints, rows: Ints, avoided: Mask, random: np.random.Generator, limits: Limits
-    ) -> list[Ints] | Cut | None:
-        """Return the values of so many rows in each of some boxes; what such rows break, or None: nothing was found.
+    ) -> list[Ints] | None:
+        """Return the values of so many rows in each of some boxes, None where no choice was found.
 
         `avoided` (boxes, classes): the classes that are to be left out where that can be.
         """
         box, kind = np.nonzero(self.allowed.classes[self.allowed.of[boxes]])
         costs = random.integers(0, COSTS, len(box)) + 2 * COSTS * avoided[box, kind]
-        x = self.program(box, kind, rows, costs, limits).x
-        if not len(x):
-            return self.cut(box, kind, boxes, rows, limits)
-        y = self.whole(box, kind, rows, x, random, limits)
+        x = self.vertex(box, kind, rows, costs, limits)
+        y = None if x is None else self.whole(box, kind, rows, x, random, limits)
         if y is None:
             return None
         ends = np.searchsorted(box, np.arange(len(boxes) + 1))
         own = [slice(*pair) for pair in pairwise(ends.tolist())]
         return [np.repeat(self.members(b, kind[at], random), y[at]) for b, at in zip(boxes.tolist(), own, strict=True)]
 
-    def cut(self, box: Ints, kind: Ints, boxes: Ints, rows: Ints, limits: Limits) -> Cut | None:
-        """Return a sum of figures that so many rows in the boxes cannot have: weights are duals of how far they fail.
-
-        The sum is exact whatever the weights are, which are rounded to whole numbers.
-        """
-        column = self.column
-        found = self.program(box, kind, rows, np.zeros(len(box), dtype=np.int64), limits, elastic=True)
-        dual = found.duals[len(rows) :]
-        if not len(dual) or not np.abs(dual).max(initial=0) > 0:
-            return None
-        weights = np.rint(dual / np.abs(dual).max() * SCALE).astype(np.int64)
-        weights //= max(1, int(np.gcd.reduce(weights)))
-        low = sum(int(w) * int(b if w > 0 else t) for w, b, t in zip(weights, column.low, column.high, strict=True))
-        far = np.iinfo(np.int64).min
-        most = np.where(self.allowed.classes, weights @ column.weights, far).max(axis=1, initial=far)
-        sums = np.where(self.allowed.live, most[self.allowed.of], 0)
-        return Cut(sums, low) if int(sums[boxes] @ rows) < low else None
-
     def members(self, box: int, kinds: Ints, random: np.random.Generator) -> Ints:
         """Return a value of every class that the box allows."""
         held = self.allowed.values[self.allowed.of[box]]
         return np.array([random.choice(np.flatnonzero(held & (self.column.of == c))) for c in kinds.tolist()], np.int64)
 
-    def program(
-        self, box: Ints, kind: Ints, rows: Ints, costs: Ints, limits: Limits, elastic: bool = False
-    ) -> Solution:
-        """Return rows of every class in every box that have the figures at least cost, not in whole numbers.
-
-        `elastic`: figures may fail, at a cost of 1 for each by which they do. `x` is empty where there are none.
-        """
+    def vertex(self, box: Ints, kind: Ints, rows: Ints, costs: Ints, limits: Limits) -> Floats | None:
+        """Return rows of every class in every box that have the figures at least cost, not in whole numbers."""
         k, column, classes = len(rows), self.column, len(box)
         low = np.concatenate([rows, column.low]).astype(np.float64)
         high = np.concatenate([rows, column.high]).astype(np.float64)
-        program = Program(low, high, presolve=not elastic)
+        program = Program(low, high, presolve=True)
         figures, at = np.nonzero(column.weights[:, kind])
         entries = by_column(
             np.concatenate([box, k + figures]), np.concatenate([np.arange(classes), at]),
             np.concatenate([np.ones(classes), column.weights[figures, kind[at]].astype(np.float64)]), classes,
         )  # fmt: skip
         program.add(costs, (np.zeros(classes), rows[box].astype(np.float64)), entries)
-        if elastic:
-            number = len(column.low)
-            slack = k + np.repeat(np.arange(number), 2)
-            ends = np.zeros(2 * number), np.full(2 * number, np.inf)
-            ones = np.tile([1.0, -1.0], number)
-            program.add(np.ones(2 * number), ends, (np.arange(2 * number), slack, ones))
         found = program.run(limits)
-        return found if found.optimal else replace(found, x=np.zeros(0), duals=np.zeros(0))
+        return found.x if found.optimal else None
 
     def whole(
         self, box: Ints, kind: Ints, rows: Ints, x: Floats, random: np.random.Generator, limits: Limits

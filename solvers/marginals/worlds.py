@@ -1,7 +1,8 @@
 """People pinned down beside figures of single columns: worlds that have all counts and all these figures.
 
-Rows are first laid out over boxes, so that what the values in each box can sum to allows every figure; then the values
-of one attribute after the other are chosen, box by box; then they are put together into rows. Every world is checked
+Rows are first laid out over a few boxes, by programs that know of every attribute how many rows have which value in
+boxes that allow the same values; then the values of one attribute after the other are chosen, box by box; then they are
+put together into rows. Every world is checked
 row by row against every statement, whatever way it was found. Whoever is pinned down is in all of them.
 
 Source: docs/policy.md, "Met and violated".
@@ -9,7 +10,6 @@ Source: docs/policy.md, "Met and violated".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,16 +17,16 @@ import numpy as np
 
 from solvers.assignments.world import check_rows
 from solvers.cells.bit_boxes import distinct_words
+from solvers.cells.components import simplified
 from solvers.cells.linear_system import Linear, propagate
 from solvers.cells.system import System, system_of
-from solvers.foundation.array_types import Ints
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import CertificateError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.groups.candidates import Candidates
-from solvers.groups.items import Items
 from solvers.groups.pinned import PinnedPeople
-from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, Work
-from solvers.marginals.choosing import Cut, ValueChoice
+from solvers.groups.smallest import IN_ALL, MAX_CELLS, Work
+from solvers.linear.linear_program import CellProgram, Program, by_column
+from solvers.marginals.choosing import ValueChoice
 from solvers.marginals.statements import Allowed, Column, Marginal, Mask, columns_of
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND
@@ -34,13 +34,14 @@ from solvers.statements.release import UNBOUNDED, Release
 
 WORLDS = 30  # looked for
 TRIES = 80
-BITS = 62  # of a row
 SOME = 0.5  # of the values of rows that all worlds have, avoided
 WAYS = 6  # to put the values of a box together
-STARTS = 2  # vertices whose boxes are enough for a world, before each
-MAX_ROWS = 2_000_000
+STARTS = 2  # programs whose boxes are enough for a world
+COSTS, AVOIDED = 1_000, 10_000
+REACH = (2, 8, 40)  # rows by which a box may differ from what a program laid out
+FILLED = 0.05  # rows: boxes with less stay empty
+MAX_ROWS, MAX_TOTAL = 2_000_000, 1 << 62
 OPEN = "more people than those in every world that was found may be pinned down"
-CONTRADICTED = "no dataset has the counts and the figures of single columns"
 NONE = "no world with the figures of single columns was found"
 
 
@@ -53,22 +54,27 @@ def pinned_beside(release: Release, marginals: Sequence[Marginal], most: int, li
     """
     everybody = UNBOUNDED if release.rows.high is None else release.rows.high
     try:
-        if everywhere_others(system_of(release, limits), marginals):
+        exact = not (release.coarse or release.loosened)
+        if exact and everywhere_others(system_of(release, limits), marginals):
             return PinnedPeople(0, 0)
         if release.unstated or release.coarse or release.choices or not release.rows.exact:
             raise Unsupported("some of what is published is in no statement on the rows")
-        if everybody > MAX_ROWS or sum(math.log2(a.total) for a in release.domain.attributes) > BITS:
-            raise Unsupported(f"{everybody:,} rows of so many possible values are too many to be written out")
+        if everybody > MAX_ROWS or any(a.total >= MAX_TOTAL for a in release.domain.attributes):
+            raise Unsupported(f"{everybody:,} rows are too many, or an attribute's values, to be written out")
         search = Search(Boxes.of(system_of(release, limits), marginals, limits), limits)
+    except (Unsupported, Inconclusive) as error:
+        return PinnedPeople(0, everybody, why=str(error))
+    why = OPEN
+    try:
         for _ in range(TRIES):
             search.further()
             if search.worlds == WORLDS or (search.worlds and search.shared <= most):
                 break
     except (Unsupported, Inconclusive) as error:
-        return PinnedPeople(0, everybody, why=str(error))
+        why = str(error)
     if not search.worlds:
-        return PinnedPeople(0, everybody, why=NONE)
-    return PinnedPeople(0, search.shared, search.worlds, "" if search.shared == 0 else OPEN)
+        return PinnedPeople(0, everybody, why=NONE if why == OPEN else why)
+    return PinnedPeople(0, search.shared, search.worlds, "" if search.shared == 0 else why)
 
 
 def everywhere_others(system: System, marginals: Sequence[Marginal]) -> bool:
@@ -87,7 +93,7 @@ def everywhere_others(system: System, marginals: Sequence[Marginal]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """The boxes of a system's cells as cells of their own, with what marginals say of sums over them."""
+    """The boxes of a system's cells as cells of their own, and the attributes that marginals are about."""
 
     system: System
     columns: list[Column]
@@ -101,7 +107,7 @@ class Boxes:
             raise Unsupported(f"{len(system.cell):,} boxes are too many for figures of single columns")
         columns = columns_of(system, marginals)
         allowed = [column.allowed(system) for column in columns]
-        linear = summed(by_box(system), columns, allowed)
+        linear = counted_values(by_box(system), columns, allowed)
         alone = np.bincount(system.cell, minlength=len(system.sizes))[system.cell] == 1
         live = np.ones(len(system.cell), dtype=bool)
         for one in allowed:
@@ -109,10 +115,10 @@ class Boxes:
         lower = np.where(alone, system.bounds.lower[system.cell], 0)
         upper = np.where(live, system.bounds.upper[system.cell], 0)
         if (lower > upper).any():
-            raise Unsupported(CONTRADICTED)
+            raise Unsupported(NONE)
         bounds = propagate(linear, lower, upper, limits.expired, trace=False)
         if bounds.conflict is not None:
-            raise Unsupported(CONTRADICTED)
+            raise Unsupported(NONE)
         every = np.arange(len(system.cell), dtype=np.int64)
         own = replace(system, cell=every, sizes=system.piece_sizes, linear=linear, bounds=bounds)
         return cls(own, columns, allowed, marginals)
@@ -155,9 +161,6 @@ class Search:
         chosen: dict[int, list[Ints]] = {}
         for choice in self.choices:
             found = choice.values(filled, z[filled], self.avoided(choice.column, filled), self.random, self.limits)
-            if isinstance(found, Cut):
-                self.system = with_cut(self.system, found, self.limits)
-                return
             if found is None:
                 return
             chosen[choice.column.attribute] = found
@@ -169,26 +172,40 @@ class Search:
             self.worlds += 1
 
     def histogram(self) -> Ints | None:
-        """Return rows per box that meet the counts; boxes of rows that all worlds have are avoided if possible."""
+        """Return rows per box that meet the counts, near the middle of what allows all figures; None: not found.
+
+        Boxes of rows that all worlds have are avoided if possible.
+        """
         system, limits = self.system, self.limits
         if not len(system.free):
             return system.bounds.lower
-        items = Items(system, np.arange(len(system.sizes), dtype=np.int64))
-        used = np.zeros(len(system.sizes), dtype=bool)
-        used[[b for _, b in self.common.values()]] = True
-        if len(system.free) <= WHOLE:
-            model = CellModel(system, limits)
-            if used.any():
-                model.model.minimize(model.weighted(used.astype(np.int64))[0])
-        else:
-            candidates = Candidates(items, limits)
-            candidates.random = self.random
-            few = candidates.widened(STARTS, used if used.any() else None)
-            if few is None:
+        middle = self.middle()
+        if middle is None:
+            return None
+        bounds = system.bounds
+        held = (middle > FILLED) | (bounds.lower > 0)
+        for reach in REACH:
+            least = np.where(held, np.maximum(bounds.lower, np.floor(middle).astype(np.int64) - reach), bounds.lower)
+            most = np.where(held, np.minimum(bounds.upper, np.ceil(middle).astype(np.int64) + reach), bounds.lower)
+            near = replace(system, bounds=replace(bounds, lower=least, upper=most))
+            model = CellModel(near, limits)
+            status, solver = self.work.run(model.model, limits)
+            if status in FOUND:
+                return model.histogram(solver.value)
+        return None
+
+    def middle(self) -> Floats | None:
+        """Return rows of a few boxes, not whole numbers, inside of what counts and figures allow; None: not found."""
+        bounds = self.system.bounds
+        used = np.zeros(len(bounds.lower), dtype=np.int64)
+        used[[b for _, b in self.common.values()]] = AVOIDED
+        held = bounds.lower > 0
+        for _ in range(STARTS):
+            found = relaxed(self.boxes, self.random.integers(0, COSTS, len(used)) + used, bounds.upper, self.limits)
+            if found is None:
                 return None
-            model = CellModel(few.system, limits)
-        status, solver = self.work.run(model.model, limits)
-        return model.histogram(solver.value) if status in FOUND else None
+            held |= found > FILLED
+        return relaxed(self.boxes, 0 * used, np.where(held, bounds.upper, bounds.lower), self.limits)
 
     def avoided(self, column: Column, filled: Ints) -> Mask:
         """Return the classes of values (boxes, classes) that rows in all worlds have, some of them."""
@@ -226,24 +243,44 @@ def counted(rows: Ints) -> dict[bytes, int]:
     return {row.tobytes(): t for row, t in zip(unique, times.tolist(), strict=True)}
 
 
-def with_cut(system: System, cut: Cut, limits: Limits) -> System:
-    """Return a system with one more statement."""
-    linear = stating(system.linear, cut.sums[None], [(cut.low, UNBOUNDED)])
-    bounds = propagate(linear, system.bounds.lower, system.bounds.upper, limits.expired, trace=False)
-    if bounds.conflict is not None:
-        raise Unsupported(CONTRADICTED)
-    return replace(system, linear=linear, bounds=bounds)
+def relaxed(boxes: Boxes, costs: Ints, upper: Ints, limits: Limits) -> Floats | None:
+    """Return rows per box of least cost that counts and figures allow, not in whole numbers; None: not found.
 
-
-def stating(linear: Linear, sums: Ints, ends: Sequence[tuple[int, int]]) -> Linear:
-    """Return the statements, and that sums (m, boxes) lie between ends."""
-    at, col = np.nonzero(sums)
-    low, high = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-    return Linear.of(
-        np.concatenate([linear.row, at + len(linear)]), np.concatenate([linear.col, col]),
-        np.concatenate([linear.coef, sums[at, col]]),
-        (np.concatenate([linear.low, low]), np.concatenate([linear.high, high])), linear.columns,
-    )  # fmt: skip
+    Boxes that allow the same values of an attribute share its rows per value, which is exact. An interior point is
+    wanted: from there, whole numbers are near.
+    """
+    system = boxes.system
+    cells = CellProgram(simplified(system, limits), system.bounds.lower, upper)
+    start, row, coef = cells.entries
+    column = np.repeat(np.arange(len(cells.free), dtype=np.int64), np.diff(start))
+    parts = [(row, column, coef)]
+    low, high = [cells.low], [cells.high]
+    rows, columns = len(cells.low), len(cells.free)
+    for one, allowed in zip(boxes.columns, boxes.allowed, strict=True):
+        sets, kind = np.nonzero(allowed.classes)
+        own = np.arange(columns, columns + len(kind), dtype=np.int64)
+        parts.append((rows + sets, own, np.ones(len(kind))))
+        parts.append((rows + allowed.of[cells.free], np.arange(len(cells.free)), -np.ones(len(cells.free))))
+        held = np.bincount(allowed.of, weights=system.bounds.lower, minlength=len(allowed.classes))
+        rows += len(allowed.classes)
+        figures, at = np.nonzero(one.weights[:, kind])
+        parts.append((rows + figures, own[at], one.weights[figures, kind[at]].astype(np.float64)))
+        low += [held, one.low.astype(np.float64)]
+        high += [held, one.high.astype(np.float64)]
+        rows, columns = rows + len(one.low), columns + len(kind)
+    program = Program(np.concatenate(low), np.concatenate(high), presolve=True)
+    program.option("solver", "ipm")
+    program.option("run_crossover", "off")
+    price = np.concatenate([costs[cells.free], np.zeros(columns - len(cells.free), dtype=np.int64)])
+    most = np.concatenate([cells.room, np.full(columns - len(cells.free), np.inf)])
+    where = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    program.add(price, (np.zeros(columns), most), by_column(where[0], where[1], where[2], columns))
+    found = program.run(limits)
+    if not found.optimal:
+        return None
+    out = system.bounds.lower.astype(np.float64)
+    out[cells.free] += found.x[: len(cells.free)]
+    return out
 
 
 def nth_value(parts: Sequence[bool], sizes: Sequence[int], number: int) -> int:
@@ -274,16 +311,26 @@ def by_box(system: System) -> Linear:
     )
 
 
-def summed(linear: Linear, columns: Sequence[Column], allowed: Sequence[Allowed]) -> Linear:
-    """Return the statements, and of every marginal that the sums which boxes can have leave room for it."""
-    far = np.iinfo(np.int64).max
+def counted_values(linear: Linear, columns: Sequence[Column], allowed: Sequence[Allowed]) -> Linear:
+    """Return the statements, and what figures that count values (of weights 0 and 1) leave room for in the boxes.
+
+    Boxes of one value each fix such a figure. Of other figures the program tells what rows it lays out.
+    """
+    row, col, coef = [linear.row], [linear.col], [linear.coef]
+    low, high = linear.low.tolist(), linear.high.tolist()
     for column, one in zip(columns, allowed, strict=True):
-        sums, ends = [], []
-        for weights, low, high in zip(column.weights, column.low.tolist(), column.high.tolist(), strict=True):
-            least = np.where(one.classes, weights, far).min(axis=1, initial=far)[one.of]
-            most = np.where(one.classes, weights, -far).max(axis=1, initial=-far)[one.of]
-            sums += [np.where(one.live, least, 0), np.where(one.live, most, 0)]
-            ends += [(-UNBOUNDED, high), (low, UNBOUNDED)]
-        if sums:
-            linear = stating(linear, np.stack(sums), ends)
-    return linear
+        for weights, least, most in zip(column.weights, column.low.tolist(), column.high.tolist(), strict=True):
+            if not set(weights.tolist()) <= {0, 1}:
+                continue
+            always = ~(one.classes & (weights == 0)).any(axis=1) & one.classes.any(axis=1)
+            ever = (one.classes & (weights == 1)).any(axis=1)
+            for held, ends in ((always, (-UNBOUNDED, most)), (ever, (least, UNBOUNDED))):
+                at = np.flatnonzero(held[one.of])
+                row.append(np.full(len(at), len(low), dtype=np.int64))
+                col.append(at)
+                coef.append(np.ones(len(at), dtype=np.int64))
+                low.append(ends[0])
+                high.append(ends[1])
+    where = [np.concatenate(arrays) for arrays in (row, col, coef)]
+    bounds = np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
+    return Linear.of(where[0], where[1], where[2], bounds, linear.columns)
