@@ -13,7 +13,6 @@ from math import ceil, floor
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, vstack
 
 from solvers.cells.system import System
@@ -174,6 +173,8 @@ class Relaxed:
 
     def least(self, goal: Any) -> tuple[Any, Any]:
         """Return a vertex with the least goal (None: not found), and the weights of statements that prove it so."""
+        from scipy.optimize import linprog  # a quarter of a second, which few commands need
+
         found = linprog(goal, self.matrix, self.ends, bounds=self.box, method="highs")
         if found.status != 0:
             return None, None

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
-from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -413,6 +412,8 @@ class Programs:
 
         goal = steps weights, up to the solver's tolerance.
         """
+        from scipy.optimize import linprog  # a quarter of a second, which few commands need
+
         at = np.flatnonzero(np.isin(self.part, self.part[goal != 0]))
         columns = np.flatnonzero(self.touched[at].any(axis=0))
         rows, start = self.steps[np.ix_(at, columns)].T, self.start[columns]
