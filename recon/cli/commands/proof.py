@@ -58,6 +58,7 @@ def verify(
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Re-check every certificate in a result from the release alone; no solver is needed."""
+    from recon.certificates.agreement import is_audit
     from recon.certificates.explaining import explained
     from recon.certificates.verifying import chosen, read_result
     from recon.certificates.verifying import verify as run
@@ -85,7 +86,8 @@ def verify(
         print_lines(*notes, *lines(found, bool(files)))
     if found.rejected or found.inconsistent:
         raise typer.Exit(VIOLATED)
-    raise typer.Exit(INCONCLUSIVE if found.bare or found.unsettled or not found.checked else DONE)
+    settled = found.checked or is_audit(data)  # an audit may say nothing that a certificate could prove
+    raise typer.Exit(INCONCLUSIVE if found.bare or found.unsettled or not settled else DONE)
 
 
 def open_named(
