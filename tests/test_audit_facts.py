@@ -11,6 +11,7 @@ from extras import encoded
 from encoders.domain.values import Grid, Listed
 from encoders.models.models import Boosting, Forest, Provenance, RuleList, Table, Tree
 from recon.auditing import facts as module
+from recon.auditing.evidence.unused import of_bags
 from recon.auditing.facts import (
     beside_rows,
     bits,
@@ -329,6 +330,13 @@ def test_what_stands_in_the_file_is_told_by_what_it_may_say():
     twice = beside_rows(held, (inspected(finding(), finding(), finding("unknown", "not-understood")),))
     assert len(twice.unused) == len({one.why for one in twice.unused})
     assert beside_rows(held, (inspected(finding("info", "names")),)) == held
+
+
+def test_known_bags_say_that_their_seeds_can_be_taken_out():
+    release = Ns(statements=Ns(bags=(Ns(left_out="bags"),)))
+    seeds = replace(finding("high", "bag-seeds"), removable=True)
+    for stored, help in (((), ""), ((seeds,), "strip"), ((seeds, replace(seeds, removable=False)), "")):
+        assert [(one.why, one.help) for one in of_bags(release, (inspected(*stored),))] == [("bags", help)]
 
 
 @pytest.mark.parametrize(("rows", "bound"), [(3, 3), (UNBOUNDED - 1, UNBOUNDED - 1), (UNBOUNDED, None)])

@@ -23,6 +23,7 @@ OPENS: Mapping[str, Opens] = {
     "rows": EVERY_FIGURE, "labels": LABEL_FIGURES, "sizes": SIZE_FIGURES, "columns": ROW_FIGURES,
 }  # fmt: skip
 OF_LABELS: Opens = {**LABEL_FIGURES, "smallest_cell": "lower"}
+BAG_SEEDS = "bag-seeds"
 VALUES = "leaf values of {name} were not evaluated to the end, and may single out more people"
 WORDS = 50  # characters of a path
 COARSE = "some statements say less than was published"
@@ -35,7 +36,7 @@ def unused_of(
 
     `always`: figures that leaf values cannot change, whatever they say (`Together.always`).
     """
-    every = (*of_readers(release), *of_statements(release, always), *of_files(stored))
+    every = (*of_readers(release), *of_statements(release, always), *of_bags(release, stored), *of_files(stored))
     return tuple({one.why: one for one in every}.values())
 
 
@@ -48,17 +49,22 @@ def of_readers(release: EncodedRelease) -> Iterator[Unused]:
 
 
 def of_statements(release: EncodedRelease, always: frozenset[str] = frozenset()) -> Iterator[Unused]:
-    """Yield what statements leave out: leaf values not evaluated to the end, bags, sums that were loosened."""
+    """Yield what statements leave out: leaf values not evaluated to the end, sums that were loosened."""
     statements = release.statements
     for line in statements.loosened:
         yield Unused(line, EVERY_FIGURE)
     for boosted in statements.boosted:
         opens = {key: end for key, end in EVERY_FIGURE.items() if key not in always}
         yield Unused(VALUES.format(name=boosted.name), opens, "limits" if boosted.labels else "")
-    for bags in statements.bags:
-        yield Unused(bags.left_out, EVERY_FIGURE)
     if as_released(release).statements.coarse:
         yield Unused(COARSE, EVERY_FIGURE)
+
+
+def of_bags(release: EncodedRelease, stored: Sequence[Inspection]) -> Iterator[Unused]:
+    """Yield the known bags; without the seeds that give them away, which the file can do without, there are none."""
+    seeds = [one for file in stored for one in file.findings if one.rule == BAG_SEEDS]
+    for bags in release.statements.bags:
+        yield Unused(bags.left_out, EVERY_FIGURE, "strip" if seeds and all(one.removable for one in seeds) else "")
 
 
 def of_files(stored: Sequence[Inspection]) -> Iterator[Unused]:

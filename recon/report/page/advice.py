@@ -39,9 +39,9 @@ class Step:
 
 
 def steps(document: Document) -> list[Step]:
-    """Return what to do, the most pressing first; at most `STEPS`."""
-    found = list(every_step(document))
-    return found[:STEPS]
+    """Return what to do, the most pressing first, no command twice; at most `STEPS`."""
+    found = {step.command or step.text: step for step in reversed(list(every_step(document)))}
+    return list(found.values())[::-1][:STEPS]
 
 
 def every_step(document: Document) -> Iterator[Step]:
