@@ -124,8 +124,10 @@ def test_fractions_are_worked_out_as_scikit_learn_does(leaf, split, tried, kind)
 
 def test_a_weighted_tree_says_so():
     weights = np.arange(1, len(X) + 1)
-    model = DecisionTreeClassifier(max_depth=2).fit(X, Y, sample_weight=weights)
+    model = DecisionTreeClassifier(max_depth=2).fit(X, Y, sample_weight=weights / 3)
     assert models_of(model, BITS)[0].origin.learner.weighted
+    model = DecisionTreeClassifier(max_depth=2).fit(X, Y, sample_weight=weights)  # or rows drawn several times
+    assert models_of(model, BITS)[0].origin.learner is None
     signs = DecisionTreeClassifier(max_depth=2, monotonic_cst=[1, 0, 0, 0, 0, 0])
     assert said(signs).monotonic
     assert not said(DecisionTreeClassifier(max_depth=2, monotonic_cst=[0] * 6)).monotonic

@@ -278,8 +278,8 @@ class Limits:
         return tuple(filter(None, self.meter.cut)) or ("the command as a whole",) * len(self.meter.cut)
 
     def cut_short(self) -> tuple[str, ...]:
-        """Return the same, each as a sentence for those who read an answer."""
-        return tuple(f"the clock (--time) cut short: {name}" for name in self.stages_cut())
+        """Return the stages, each as a sentence for who reads an answer; it says itself that the time was up."""
+        return tuple(f"the clock (--time) cut short: {name}" for name in filter(None, self.meter.cut))
 
     def solver_seconds(self) -> float:
         """Return the seconds that a native solver may take: those of the clock, never 0, which some take for no limit.
