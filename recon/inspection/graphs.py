@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from recon.formats.drafts.drafts import CLASSES
 from recon.inspection.documents.documents import document_findings
 from recon.inspection.documents.leftovers import odd_findings
 from recon.inspection.findings.claims import CLAIMS, MIDWAY
@@ -16,7 +15,7 @@ from recon.inspection.findings.severity import GRAVE, about, is_counting, of_obj
 from recon.inspection.ledger.entries import Ledger
 from recon.inspection.ledger.sizes import NUMBER
 from recon.inspection.objects.blobs import DEEPEST, blob_findings, is_rule_list
-from recon.inspection.objects.entries import COLUMNS, LONGEST_NAME, Said, object_entries
+from recon.inspection.objects.entries import LONGEST_NAME, Said, object_entries
 from recon.inspection.objects.generic import examples, lone_tree_rows, rows_known, table_finding
 from recon.inspection.objects.seeding import seed_findings
 from recon.inspection.objects.traversal import Place, described, entries_of, things_of, traverse
@@ -79,8 +78,6 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool 
         for p in held
     }
     columns = stated_places(root, places, depth)
-    classes = {id(p) for p in places if id(p) in columns and p.attribute == CLASSES}
-    told |= dict.fromkeys(columns - classes, ("used", "", COLUMNS))
     counted = [
         replace(one, stated=columns.issuperset(map(id, held))) for (held, _), one in zip(matched, counted, strict=True)
     ]
@@ -93,7 +90,7 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool 
     bounded |= {id(p): LONGEST_NAME for held, one in matched if one.rule == "names" for p in held}
     parts, wrong = tree_parts(outside, whole)
     entries, per_row = object_entries(
-        outside, told, bounded, set(known), is_rule_list(root), parts if whole else None, classes
+        outside, told, bounded, set(known), is_rule_list(root), parts if whole else None, columns
     )
     ledger = Ledger(tuple(entries))
     found = counted + seeds.findings + wrong

@@ -61,6 +61,12 @@ class Held:
         return self.largest or self.first
 
 
+OF_COLUMNS: dict[str, str] = {
+    "": "the labels that occur: the file's reader states them",
+    **dict.fromkeys(("columns", "sizes"), COLUMNS),
+}
+
+
 def object_entries(
     places: Sequence[Place], told: Mapping[int, Said], bounded: Mapping[int, int], rows: set[int],
     read_whole: bool = False, parts: Mapping[int, Sequence[Part]] | None = None, stated: Collection[int] = (),
@@ -83,8 +89,8 @@ def object_entries(
             said = TOO_MUCH
         if said[0] == "unused" and said[1] != "rows" and not _is_grave(told, held) and _has_more(held):
             said = TOO_MUCH
-        if id(held.first) in stated and said[:2] == ("unused", ""):
-            said = ("used", "", "the labels that occur: the file's reader states them")
+        if id(held.first) in stated and said[0] == "unused" and said[1] in OF_COLUMNS:  # and nothing else is in it
+            said = ("used", "", OF_COLUMNS[said[1]])
         if held.extra:
             said = ("unknown", "", "bytes beside what the values are")
         one = row_finding(held.widest, rows) if said[0] == "unknown" or said[1] == "rows" else None
