@@ -339,3 +339,12 @@ def test_rows_that_break_a_count_or_a_figure_are_no_world(tmp_path):
     other[first, 2], other[last, 2] = 1, 0  # the same sums, labels exchanged between leaves
     assert not boxes.is_world(older, Limits())
     assert not boxes.is_world(other, Limits())
+
+
+def test_columns_of_one_attribute_with_equal_figures_are_all_stated(tmp_path):
+    table = pd.DataFrame({"job": ["a", "b", "c", "c"] * 50, "y": [0, 0, 1, 0] * 50})  # a and b: the same mean
+    domain = Domain((Listed("job", ("a", "b", "c")),), Listed("y", (0, 1)))
+    steps = (OneHotEncoder(sparse_output=False), StandardScaler(), DecisionTreeClassifier(max_depth=1))
+    release = load(stored(make_pipeline(*steps).fit(table[["job"]], table["y"]), tmp_path / "m.pkl"), domain=domain)
+    sums = {tuple(one.weights.tolist()): one.low for one in marginals_of(release) if ", sum of job" in one.source}
+    assert {(1, 0, 0): 50, (0, 1, 0): 50, (0, 0, 1): 100}.items() <= sums.items()

@@ -37,18 +37,22 @@ def figures_of(release: EncodedRelease) -> tuple[ColumnFigures, ...]:
 
     A model that counts every class says that no row has a class that others do not name (`without_labels`).
     """
-    found = dict.fromkeys(one for m in release.models if m.origin is not None for one in m.origin.columns)
+    found = [one for m in release.models if m.origin is not None for one in m.origin.columns]
     blocks = release.statements.partitions.values()
     said = any(bool((block.label != ANY_LABEL).all()) for block in blocks)
     return tuple(one for one in found if not (said and one.among is not None and one.values is None))
 
 
 def marginals_of(release: EncodedRelease) -> list[Marginal]:
-    """Return the statements of all figures of single columns.
+    """Return the statements of all figures of single columns, each once.
 
     Raises `Unsupported` naming the figures that cannot be stated. Cost: figures times values of their attribute.
     """
-    return [one for figures in figures_of(release) for one in stated(figures, release.domain, release.rows)]
+    every = [one for figures in figures_of(release) for one in stated(figures, release.domain, release.rows)]
+    found: dict[tuple[int, bytes, int, int], Marginal] = {}
+    for one in every:
+        found.setdefault((one.attribute, one.weights.tobytes(), one.low, one.high), one)
+    return list(found.values())
 
 
 def stated(figures: ColumnFigures, domain: Domain, rows: Rows) -> Iterator[Marginal]:
