@@ -156,14 +156,28 @@ def sums(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: Rows)
     whole = [None if x is None else int(x * scale) for x in numbers]
     greatest = max((abs(x) for x in whole if x is not None), default=0)
     mean = exact(figures.mean or 0) * scale
-    if missing:
-        yield "rows with a number", [int(x is not None) for x in numbers], n, n
-    total = only(mean * n, ERROR * n * greatest, figures)
-    yield "sum", [x or 0 for x in whole], total, total
+    total, squares = only(nearest(mean * n, ERROR * n * greatest), figures), None
     if figures.variance is not None:
-        near, spread = round(mean), exact(figures.variance) * scale * scale * n
-        squares = only(spread + n * (mean - near) ** 2, ERROR * (4 * spread + Fraction(n * greatest, 8)), figures)
+        spread = exact(figures.variance) * scale * scale * n
+        squares = only(squares_about(mean, n, spread, n * greatest), figures)
+    yield from moments(whole, n, total, squares, round(mean))
+
+
+def moments(whole: Sequence[int | None], n: int, total: int, squares: int | None, near: int) -> Iterator[Sum]:
+    """Yield how many rows have a number where some have none, the sum, and that of squares about `near` if known."""
+    if any(x is None for x in whole):
+        yield "rows with a number", [int(x is not None) for x in whole], n, n
+    yield "sum", [x or 0 for x in whole], total, total
+    if squares is not None:
         yield "sum of squares", [0 if x is None else (x - near) ** 2 for x in whole], squares, squares
+
+
+def squares_about(mean: Fraction, n: int, spread: Fraction, size: int) -> tuple[int, int]:
+    """Return the least and the greatest sum of squares about the whole number near a mean, by that about the mean.
+
+    `size`: what the sizes of all numbers can sum to.
+    """
+    return nearest(spread + n * (mean - round(mean)) ** 2, ERROR * (4 * spread + Fraction(size, 8)))
 
 
 def ratio(figures: ColumnFigures, rows: int) -> Fraction:
@@ -193,22 +207,24 @@ def filled(figures: ColumnFigures, numbers: Sequence[Fraction | None], n: int) -
         raise Unsupported(f"{figures.source}: '{figures.column}' has numbers too fine to be summed exactly")
     mean = ratio(replace(figures, mean=float(numbers[-1])), n * scale) * scale
     spread, whole = exact(figures.variance or 0) * scale * scale * n, [int(x * scale) for x in given]
-    greatest, near = max(map(abs, whole), default=0), round(mean)
+    greatest = max(map(abs, whole), default=0)
     for there in range(n - n % mean.denominator, 0, -mean.denominator):
-        squares = spread + there * (mean - near) ** 2
-        error = ERROR * (4 * spread + Fraction(n * greatest, 8))
-        if figures.variance is None or math.ceil(squares - error) == math.floor(squares + error):
-            yield "rows with a number", [1] * len(whole) + [0], there, there
-            yield "sum", [*whole, 0], int(mean * there), int(mean * there)
-            if figures.variance is not None:
-                yield "sum of squares", [(x - near) ** 2 for x in whole] + [0], round(squares), round(squares)
+        low, high = squares_about(mean, there, spread, n * greatest)
+        if figures.variance is None or low == high:
+            squares = None if figures.variance is None else low
+            yield from moments([*whole, None], there, int(mean * there), squares, round(mean))
             return
     raise Unsupported(f"{figures.source}: of how many rows the mean of '{figures.column}' is, is not known")
 
 
-def only(value: Fraction, error: Fraction, figures: ColumnFigures) -> int:
-    """Return the one whole number that is so near; `Unsupported` where there is none, or several."""
-    low, high = math.ceil(value - error), math.floor(value + error)
+def nearest(value: Fraction, error: Fraction) -> tuple[int, int]:
+    """Return the least and the greatest whole number so near; the least is the greater where there is none."""
+    return math.ceil(value - error), math.floor(value + error)
+
+
+def only(ends: tuple[int, int], figures: ColumnFigures) -> int:
+    """Return the one whole number between ends; `Unsupported` where there is none, or several."""
+    low, high = ends
     if low == high:
         return low
     why = "the rows were weighted, or the numbers rounded" if low > high else "it takes more digits than it has"
