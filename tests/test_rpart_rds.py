@@ -284,7 +284,7 @@ def test_what_is_no_single_tree_is_refused(reading):
         (listed("train", finalModel=listed("ranger")), "class 'ranger' in one of class 'train'"),
         (train, r"caret changed the columns before the fit \(m\$preProcess\)"),
         (sampled, "caret sampled the rows"),
-        (listed("classbagg", mtrees=RObject("list", [tree])), r"class 'classbagg' are not read.*print\(m\)"),
+        (listed("classbagg", mtrees=RObject("list", [tree])), r"class 'classbagg' are not read.*recon inspect"),
         (listed("train", finalModel=NULL), "class 'train' are not read"),
         (RObject("integer", np.arange(3)), "no model but R's type 'integer'"),
         (NULL, "no model"),

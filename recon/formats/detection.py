@@ -7,6 +7,7 @@ object then says which reader it is. Text is looked at from its first characters
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 
 HEAD = 4096  # bytes that tell a text format
+COMMENT = re.compile(r"[ \t]*#(?:#|>)? ?")
 
 # Readers of stored objects: each has KINDS, the class names it reads, and read(thing, container).
 OBJECTS = (
@@ -44,6 +46,7 @@ TEXTS = (
     ("printed.graphviz_dot", "looks_like_dot", "read_dot"),
     ("printed.export_text", "looks_like_export_text", "read_export_text"),
     ("printed.rpart_text", "looks_like_rpart", "read_rpart"),
+    ("weka_rules", "looks_like_rules", "read_rules"),
     ("weka_text", "looks_like_weka", "read_weka"),
     ("boosters.lightgbm.model", "looks_like_lightgbm_text", "read_lightgbm_text"),
     ("printed.corels_text", "looks_like_corels_text", "read_corels_text"),
@@ -85,7 +88,7 @@ def draft_of_bytes(data: bytes, memory: int) -> Draft | None:
         return read_cbm(data, None, memory)
     text = uncommented(as_text(data))
     head = text[:HEAD].lstrip("\ufeff \t\r\n")
-    if head.startswith(("{", "[")):
+    if head.startswith(("{", "[")) and not head.startswith("[Text("):
         return draft_of_json(text)
     if head.startswith("booster[0]"):
         advice = "save_model('model.json'), or dump_model(..., with_stats=True, dump_format='json')"
@@ -104,11 +107,11 @@ def draft_of_bytes(data: bytes, memory: int) -> Draft | None:
 
 
 def uncommented(text: str) -> str:
-    """Return a text without the "## " that knitr writes before every line of output."""
+    """Return a text without the "## " that knitr and reprex write before every line of output, indented or not."""
     lines = text.splitlines()
-    if not lines or not all(line.startswith("##") for line in lines if line.strip()):
+    if not lines or not all(COMMENT.match(line) for line in lines if line.strip()):
         return text
-    return "\n".join(line[2:].removeprefix(" ") for line in lines) + "\n"
+    return "\n".join(COMMENT.sub("", line) for line in lines) + "\n"
 
 
 def as_text(data: bytes) -> str:

@@ -4,8 +4,9 @@ r"""Reads the dot files that scikit-learn's `export_graphviz` writes of decision
 Depending on its options lines are missing, bare (label='root' or 'none'), HTML (`age &le; 3.5<br/>`), or shares
 (proportion=True). Every inner node prints its figures, so that a branch that max_depth cut off is a leaf here.
 Against `samples` (rows that differ as rows, whatever their weight) it shows whether `value` counts rows.
+What `plot_tree` returns, a list of `Text(x, y, 'label')`, has the same labels: a node, then all below it, left first.
 
-Source: sklearn/tree/_export.py, versions 0.21 to 1.9.
+Source: sklearn/tree/_export.py, versions 0.11 to 1.9.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number
 
 FORMAT = "scikit-learn, export_graphviz"
-NODE = re.compile(r'(\d{1,9})\s*\[\s*label=(?:"((?:[^"\\]|\\.)*)"|<(.*)>)\s*(?:,\s*fillcolor="[^"]*"\s*)?\]\s*;?')
+PLOTTED = "scikit-learn, plot_tree"
+NODE = re.compile(
+    r'(\d{1,9})\s*\[\s*label=(?:"((?:[^"\\]|\\.)*)"|<(.*)>)\s*(?:,\s*(?:fillcolor|shape)="[^"]*"\s*)*\]\s*;?'
+)
+PLOT = re.compile(r"""\s*Text\([-\d.e]+,\s*[-\d.e]+,\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\)\s*(?:,|\]\s*\Z)""")
 EDGE = re.compile(r'(\d{1,9})\s*->\s*(\d{1,9})\s*(?:\[[^\]]*?(?:headlabel="(\w*)")?\s*\])?\s*;?')
 OTHER = re.compile(
     r"(?:strict )?digraph\b.*\{|\}|(?:node|edge|graph)\s*\[.*\]\s*;?|rankdir=\w+\s*;?|\{rank=same.*\}\s*;?"
@@ -57,6 +62,7 @@ WORDS: tuple[str, ...] = (
     "poisson",
     "mse",
     "mae",
+    "error",
 )
 WORDS += ("impurity", "")
 NUMBERED = re.compile(r"(?:node )?(?:#|&#35;)\d+")
@@ -64,7 +70,9 @@ VALUE = re.compile(r"(?:value = )?\[.*\]")
 SAMPLES = re.compile(r"\d{1,15}|\d{1,3}(?:\.\d{1,20})?%")
 TINY = Fraction(1, 10**12)  # what rounding a double may be off beyond half a digit
 PERCENT = Fraction(6, 100)  # percentages are rounded to one decimal
+OPEN = re.compile(r'\d{1,9}\s*\[\s*label="(?:[^"\\]|\\.)*\Z')
 CUT = "(...)"
+LONGEST = 100_000  # signs of a label: versions before 0.17 break a long list of counts into lines
 RESAMPLED = (
     "'value' does not count the rows of 'samples': the tree was fitted with weights, on a bootstrap sample or with"
     " monotonic constraints; it is only stated that so many different rows, or more, are in every leaf"
@@ -85,16 +93,17 @@ class Box:
 
 
 def looks_like_dot(head: str) -> bool:
-    """Return whether a text starts like a graph in the dot language."""
-    return re.match(r"\s*(?:strict\s+)?digraph\b", head) is not None
+    """Return whether a text starts like a graph in the dot language, or a list that `plot_tree` returns."""
+    return re.match(r"\s*(?:(?:strict\s+)?digraph\b|\[Text\()", head) is not None
 
 
 def read_dot(text: str) -> Draft:
-    """Return what `export_graphviz` wrote. Cost: linear in the text.
+    """Return what `export_graphviz` wrote, or what `plot_tree` returned. Cost: linear in the text.
 
     Raises `ReleaseError` naming the line or node for what is no such tree, `Unsupported` for several outputs.
     """
-    boxes, children = parsed(text)
+    plotted = text.lstrip("\ufeff \t\r\n").startswith("[")
+    boxes, children = plotted_boxes(text.lstrip("\ufeff \t\r\n")) if plotted else parsed(text)
     order = in_order(boxes, children)
     place = {node: i for i, node in enumerate(order)}
     shown = [boxes[i] for i in order]
@@ -110,7 +119,7 @@ def read_dot(text: str) -> Draft:
         then, otherwise = (place[c] for c in children[i])
         nodes.append(Branch(LeafCounts(), box.split[0], Test(high=x), Test(low=x, low_open=True), then, otherwise))
     notes = {"exact": (PLAIN_ROWS,), "size": (PLAIN_ROWS,), "ratio": (RATIO_ROWS,)}.get(kind, ())
-    found = draft_of(nodes, names, Provenance(FORMAT, (kind,), (*notes, MIDPOINTS, NO_MISSING)))
+    found = draft_of(nodes, names, Provenance(PLOTTED if plotted else FORMAT, (kind,), (*notes, MIDPOINTS, NO_MISSING)))
     if None in names:
         remarks.append("the file does not name every class: a domain whose label has as many values names the others")
     if any(box.split is not None and i not in children for i, box in zip(order, shown, strict=True)):
@@ -123,7 +132,7 @@ def read_dot(text: str) -> Draft:
         more=not named,
         single=True,
         slack=slack_of(thresholds),
-        finer="write it with precision=10",
+        finer=f"{'plot' if plotted else 'write'} it with precision=10",
         reader_notes=tuple(remarks),
     )
 
@@ -143,8 +152,10 @@ def parsed(text: str) -> tuple[dict[int, Box], dict[int, list[int]]]:
     boxes: dict[int, Box] = {}
     children: dict[int, list[int]] = {}
     cut: set[int] = set()
+    held = ""
     for line, raw in enumerate(text.splitlines(), 1):
-        content, place = raw.strip(), f"line {line}"
+        content, place = f"{held}{raw.strip()}", f"line {line}"
+        held = ""
         if not content or OTHER.fullmatch(content):
             continue
         if node := NODE.fullmatch(content):
@@ -159,8 +170,43 @@ def parsed(text: str) -> tuple[dict[int, Box], dict[int, list[int]]]:
         elif edge := EDGE.fullmatch(content):
             both = children.setdefault(int(edge[1]), [])
             both.insert(0 if edge[3] == "True" else len(both), int(edge[2]))
+        elif len(content) < LONGEST and OPEN.match(content):
+            held = f"{content} "
         else:
             raise ReleaseError(f"'{content[:60]}' is nothing that export_graphviz writes", place=place)
+    check_links(boxes, children, cut)
+    return boxes, children
+
+
+def plotted_boxes(text: str) -> tuple[dict[int, Box], dict[int, list[int]]]:
+    """Return the boxes of a list of `plot_tree` and their children: a node with a test has the next two below it."""
+    boxes: dict[int, Box] = {}
+    children: dict[int, list[int]] = {}
+    cut: set[int] = set()
+    at, k = 1, 0
+    waiting: list[int] = []
+    while at < len(text):
+        found = PLOT.match(text, at)
+        if found is None:
+            raise ReleaseError(f"'{text[at : at + 60].strip()}' is nothing that plot_tree returns", place=f"node {k}")
+        at = found.end()
+        label = (found[1] if found[1] is not None else found[2]).replace("\\'", "'")
+        if label.strip() in {"True", "False"}:  # on the edges, from 1.5 on
+            continue
+        if k and not waiting:
+            raise ReleaseError("hangs on no node", place=f"node {k}")
+        if waiting:
+            both = children[waiting[-1]]
+            both.append(k)
+            waiting = waiting[:-1] if len(both) == 2 else waiting
+        if label.replace("\\n", " ").strip() == CUT:
+            cut.add(k)
+        else:
+            boxes[k] = box_of(label, False, f"node {k}")
+            if boxes[k].split is not None:
+                children[k] = []
+                waiting.append(k)
+        k += 1
     check_links(boxes, children, cut)
     return boxes, children
 

@@ -405,7 +405,7 @@ def slack_of(thresholds: Iterable[Threshold]) -> Callable[[Value], Fraction]:
     return lambda value: off.get(value, Fraction(0))
 
 
-def settle(draft: PrintedDraft, binder: Binder) -> None:
+def settle(draft: Draft, binder: Binder) -> None:
     """Bind the thresholds that a value of the domain lies on, as far as the digits show; it is read as it is written.
 
     A threshold half-way between two values that far apart has no row on it (`MIDPOINTS`), so either side is right.

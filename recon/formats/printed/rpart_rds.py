@@ -33,7 +33,16 @@ FOREST = (
     "randomForest objects are not read, their trees hold no counts; but the object stores y, votes and oob.times"
     " outright, the label and the votes of every training row: `recon inspect` shows them"
 )
-ADVICE = "only rpart's are: write the tree as text, print(m), or as JSON with the R line in docs/readers.md"
+PRINTED = {  # what R prints of other objects, where that is read
+    "tree": "print(m)",
+    "constparty": "print(m)",
+    "J48": "print(m)",
+    "PART": "print(m)",
+    "C5.0": "cat(m$output)",
+}
+OTHERS = (
+    "and what R prints of them neither: `recon inspect` says what the object stores; counts per leaf are read as CSV"
+)
 SEEN_ROWS = (
     "the object also holds {}, one entry for each training row in file order, which is not used here: `recon inspect`"
     " shows more"
@@ -102,7 +111,9 @@ def the_tree(root: RObject) -> Model:
         raise Unsupported(f"the .rds file holds no model but R's type '{root.kind}': saveRDS the model itself")
     first = models[0]
     held = f" in one of class '{first.holder.classes[0][:60]}'" if first.holder.classes else ""
-    raise Unsupported(f"R objects of class '{first.value.classes[0][:60]}'{held} are not read, {ADVICE}")
+    known = next((PRINTED[c] for c in first.value.classes if c in PRINTED), None)
+    advice = OTHERS if known is None else f"but what they print is: sink('tree.txt'); {known}; sink()"
+    raise Unsupported(f"R objects of class '{first.value.classes[0][:60]}'{held} are not read, {advice}")
 
 
 def models_in(root: RObject) -> list[Model]:

@@ -10,8 +10,10 @@ In R, with the package jsonlite (full digits, all levels, counts whatever the pr
 Printed, node k has the children 2k and 2k+1 and says n, loss, class, shares: `5) Start< 14.5 33 6 absent (0.82 0.18)`.
 Shares times n are counts where the digits leave one whole number and the loss agrees; with priors, a loss matrix or
 weights they do not, and only the sizes are read. Never share the object itself: it holds every row's leaf and class.
+R's package `tree` prints the same table with a deviance for the loss, five digits of the shares, "<" and ">".
 
-Source: rpart 4.1 (print.rpart, labels.rpart, rpart.class) and its vignette "longintro" (Therneau, Atkinson, 2022).
+Source: rpart 4.1 (print.rpart, labels.rpart, rpart.class) and its vignette "longintro" (Therneau, Atkinson, 2022);
+tree 1.0 (print.tree, labels.tree).
 """
 
 from __future__ import annotations
@@ -45,12 +47,14 @@ from solvers.foundation.exact import exact_number
 
 FORMAT = "R rpart, printed text"
 JSON = "R rpart, JSON"
+TREE = "R tree, printed text"
 HEADER = re.compile(r"^node\), split, n, (loss|deviance), yval(, \(yprob\))?\s*$", re.MULTILINE)
 ROWS = re.compile(r"^n= ?(\d{1,16})(?: \((\d{1,16}) observations? deleted due to missing(?:ness)?\))?", re.MULTILINE)
 LINE = re.compile(r"(\d{1,16})\) (.*\S)")
 SHARES = re.compile(r"(.*\S) \(([-+0-9.eE ]+)\)")
-NUMERIC = re.compile(r"(.+)(<|>=) ?(\S+)")
-FACTOR = re.compile(r"([^=]+)=(.*)")
+NUMERIC = re.compile(r"(.+)(<|>=| >) ?(\S+)")
+FACTOR = re.compile(r"([^=:]+)(?:=|: )(.*)")
+TREE_DIGITS = 6  # of thresholds, which tree prints by "%g"
 MANY_CLASSES = 5  # from so many on, print.rpart shows two digits of the shares
 UNWEIGHTED = "every training row had weight 1"
 LEVELS = "where no domain is declared, categorical attributes have the levels that the file names and no others"
@@ -90,8 +94,9 @@ def read_rpart(text: str) -> Draft:
     rows = rows_of(text, header)
     place = {row.node: i for i, row in enumerate(rows)}
     check_shape(rows, place)
-    counts, names = counts_of(rows, place) if header[2] else (None, ())
-    digits = digits_of(rows)
+    form = TREE if header[1] == "deviance" and (header[2] or any(" > " in row.split for row in rows)) else FORMAT
+    counts, names = counts_of(rows, place, form) if header[2] else (None, ())
+    digits = digits_of(rows) if form == FORMAT else TREE_DIGITS
     nodes: list[Branch] = []
     thresholds: list[tuple[str, float, Fraction]] = []
     for i, row in enumerate(rows):
@@ -105,7 +110,7 @@ def read_rpart(text: str) -> Draft:
         for x in (test.low, test.high):
             if isinstance(x, float):
                 thresholds.append((feature, x, last_digit(x, digits)))
-    found = finish(nodes, names, FORMAT, "label", {})
+    found = finish(nodes, names, form, "label", {})
     notes = [SIZES] if header[2] and counts is None else []
     if None in found.names:
         notes.append("the text does not name every class: a domain whose label has one value more names the other")
@@ -130,7 +135,7 @@ def finish(
             seen.setdefault(n.feature, {}).update(dict.fromkeys(str(v) for v in both))
     used = {n.feature for n in nodes}
     hints = {name: Listed(name, tuple(values)) for name, values in seen.items() if values and name in used}
-    notes = (UNWEIGHTED, NO_MISSING, *((MIDPOINTS,) if form == FORMAT else ()), *((LEVELS,) if hints else ()))
+    notes = (UNWEIGHTED, NO_MISSING, *((MIDPOINTS,) if form != JSON else ()), *((LEVELS,) if hints else ()))
     origin = Provenance(form, ("exact",) if names else ("size",), notes)
     return replace(draft_of(nodes, names, origin, label=label, ordered=False), hints=hints)
 
@@ -204,7 +209,7 @@ def check_sum(node: int, n: int, below: int) -> None:
 def split_of(then: Row, otherwise: Row) -> tuple[str, Test, Test]:
     """Return the feature and the tests of two siblings, as their labels say."""
     a, b = NUMERIC.fullmatch(then.split), NUMERIC.fullmatch(otherwise.split)
-    if a and b and (a[1], a[3]) == (b[1], b[3]) and {a[2], b[2]} == {"<", ">="}:
+    if a and b and (a[1].strip(), a[3]) == (b[1].strip(), b[3]) and {a[2], b[2]} in ({"<", ">="}, {"<", " >"}):
         x = number(a[3], then.place)
         below, above = Test(high=x, high_open=True), Test(low=x)
         return (a[1].strip(), below, above) if a[2] == "<" else (a[1].strip(), above, below)
@@ -243,13 +248,16 @@ Between = tuple[int, int]
 
 
 def counts_of(
-    rows: Sequence[Row], place: Mapping[int, int]
+    rows: Sequence[Row], place: Mapping[int, int], form: str
 ) -> tuple[list[tuple[Between, ...]] | None, tuple[Value | None, ...]]:
     """Return between which numbers the rows of each class lie per node, and the classes' names; None: no counts."""
     digits, width = digits_of(rows), len(rows[0].shares)
     found: list[tuple[Between, ...]] = []
     for row in rows:
-        within = [share_interval(s, row.n, width) for s in row.shares]
+        within = [share_interval(s, row.n, width if form == FORMAT else 0) for s in row.shares]
+        if form == TREE:
+            found.append(tuple(within))
+            continue
         top = max(range(width), key=lambda k: exact_number(row.shares[k]))
         loss = loss_interval(row.loss, digits)
         for k in (top, 1 - top) if width == 2 else (top,):

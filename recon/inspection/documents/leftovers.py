@@ -140,9 +140,9 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     if kind not in LINES:
         return []
     known = re.compile("|".join(f"(?:{form})" for form in (*LINES[kind], r"\s*")))
-    lines = text.lstrip("\ufeff").splitlines()
-    if all(line.startswith("##") for line in lines if line.strip()):  # as knitr prints
-        lines = [line[2:].removeprefix(" ") for line in lines]
+    from recon.formats.detection import uncommented
+
+    lines = uncommented(text.lstrip("\ufeff").replace("), Text(", "),\nText(")).splitlines()  # plot_tree: one a line
     features = {w for line in lines if line.startswith("feature_names=") for w in line[14:].split()}
     fits = [known.fullmatch(line) for line in lines]
     lists = {i: len(one["list"].split()) for i, one in enumerate(fits) if one and one.groupdict().get("list")}

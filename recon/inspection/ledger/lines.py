@@ -18,6 +18,16 @@ _COUNT = r"\d{1,12}"
 _AMONG = r"\{[^{}\n]{0,400}\}"  # values in braces
 _LEFT_OUT = rf"\({_COUNT} observations? deleted due to missingness\)"
 _LEAF = rf": {NAME} \({NUMBER}(?:/{NUMBER})?\)"  # of J48 and C5.0
+_TEST = rf"{NAME} (?:<=|>=|!=|>|<|=|in) (?:{NUMBER}|{NAME}|{_AMONG})"
+_C50_HEAD = (
+    r"Call:|C5\.0\.\w{1,20}\([^\n]{0,200}\)|C5\.0 \[Release [^\n\]]{1,40}\][^\n]{0,40}|-+",
+    rf"Class specified by attribute {NAME}|Read {_COUNT} cases \({_COUNT} attributes\) from {NAME}",
+    rf"Evaluation on training data \({_COUNT} cases\):",
+)
+_PLOTTED = (  # the label of a node, with a test or without, and what is put on edges and for what is cut off
+    rf"(?:{NAME} <= {NUMBER}\\n)?(?:[a-z_]{{1,20}} = {NUMBER}\\n)?samples = {NUMBER}%?\\n"
+    rf"value = \[(?P<list>[^\[\]]*)\](?:\\nclass = {NAME})?|(?:\\n)? *\(\.\.\.\) *(?:\\n)? *| *(?:True|False) *"
+)
 _ONE = r"(?:not )?[^\n&]{1,64}"  # a condition of CORELS
 _RULE = rf"{_ONE}(?: && {_ONE}){{0,15}}"
 # Per kind of text, what a line of it is. A group `list` holds numbers that are as many in every line.
@@ -48,12 +58,26 @@ LINES: dict[str, tuple[str, ...]] = {
         rf"J48 (?:un)?pruned tree|-+|Number of Leaves\s*:\s*{_COUNT}\s*|Size of the tree\s*:\s*{_COUNT}\s*",
         rf"(?:\|   )*{NAME} (?:<=|>|<|>=|=) (?:{NUMBER}|{NAME})(?:{_LEAF})?",
     ),
-    "C5.0, printed tree": (
-        r"Call:|C5\.0\.\w{1,20}\([^\n]{0,200}\)|C5\.0 \[Release [^\n\]]{1,40}\][^\n]{0,40}|-+|Decision tree:",
-        rf"Class specified by attribute {NAME}|Read {_COUNT} cases \({_COUNT} attributes\) from {NAME}",
-        rf"Evaluation on training data \({_COUNT} cases\):",
-        rf"(?::   |    |:\.\.\.)*{NAME} (?:<=|>|<|>=|=|in) (?:{NUMBER}|{NAME}|{_AMONG})(?:{_LEAF}|:)",
+    "Weka PART, printed rules": (
+        rf"PART decision list|-+|Number of Rules\s*:\s*{_COUNT}\s*",
+        rf"{_TEST} AND|(?:{_TEST})?{_LEAF}",
     ),
+    "C5.0, printed tree": (
+        *_C50_HEAD,
+        rf"Decision tree:|SubTree \[S{_COUNT}\]",
+        rf"(?::   |    |:\.\.\.)*{_TEST}(?:{_LEAF}|: \[S{_COUNT}\]|:)",
+    ),
+    "C5.0, printed rules": (
+        *_C50_HEAD,
+        rf"Rules:|Rule {_COUNT}: \({NUMBER}(?:/{NUMBER})?, lift {NUMBER}\)|Default class: {NAME}",
+        rf"\s{_TEST}|\s->  class {NAME}  \[{NUMBER}\]",
+    ),
+    "R partykit, printed tree": (
+        r"Model formula:|[\w.]{1,64} ~ [^\n]{0,400}|    [\w.+ -]{1,400}|Fitted party:|\[1\] root",
+        rf"Number of (?:inner|terminal) nodes:\s*{_COUNT}",
+        rf"(?:\|   )+\[{_COUNT}\] {_TEST}(?:: {NAME} \(n = {_COUNT}, err = {NUMBER}%\))?",
+    ),
+    "scikit-learn, plot_tree": (rf"\s*\[?Text\({NUMBER}, {NUMBER}, ['\"](?:{_PLOTTED})['\"]\)[\],]",),
     "LightGBM model as text": (
         rf"tree|end of (trees|parameters)|parameters:|feature[_ ]importances:|Tree={_COUNT}|average_output",
         r"\[[\w ]+: .*\]",
@@ -75,7 +99,11 @@ _ROWS = {
     "XGBoost dump as text": rf"cover={NUMBER}",
     "rule list as text": rf"\[\s*{_COUNT}\s*,\s*{_COUNT}\s*\]",
     "Weka J48, printed tree": rf"\({NUMBER}(?:/{NUMBER})?\)",
+    "Weka PART, printed rules": rf"\({NUMBER}(?:/{NUMBER})?\)",
     "C5.0, printed tree": rf"\({NUMBER}(?:/{NUMBER})?\)|Read {_COUNT} cases|\({_COUNT} cases\)",
+    "C5.0, printed rules": rf"\({NUMBER}(?:/{NUMBER})?, lift|Read {_COUNT} cases|\({_COUNT} cases\)",
+    "R partykit, printed tree": rf"n = {_COUNT}|err = {NUMBER}%",
+    "scikit-learn, plot_tree": rf"samples = {NUMBER}%?|value = \[[^\[\]]*\]",
 }
 _IMPURITY = rf"(?:gini|entropy|log_loss|squared_error|friedman_mse|absolute_error|poisson)\s*=\s*{NUMBER}"
 _SPLITS = rf"(?:<=|>=|<|>|==|&le;|&ge;|&lt;|&gt;|&#8804;)\s*{NUMBER}|gain\s*=\s*{NUMBER}"

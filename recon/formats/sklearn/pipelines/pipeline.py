@@ -35,6 +35,8 @@ THRESHOLDS = ("TunedThresholdClassifierCV", "FixedThresholdClassifier")
 SEVERAL = ("VotingClassifier", "VotingRegressor", "StackingClassifier", "StackingRegressor")
 PIPELINES = ("Pipeline", "PMMLPipeline")  # sklearn2pmml's adds what it writes beside the model
 KINDS = (*PIPELINES, *SEARCHES, *THRESHOLDS, "CalibratedClassifierCV", "FrozenEstimator", *SEVERAL)
+SEEN = ("feature_names_in_", "n_features_in_", "n_features_")  # say how many columns there were
+PER_COLUMN = ("scale_", "mean_", "center_", "data_min_", "statistics_")
 NUMBERING = ("_label_encoder", "le_", "init_")
 MAX_MODELS = 1_000
 COUNTED = ("tree_", "_predictors", "estimators_")
@@ -55,6 +57,9 @@ def read(thing: Thing, form: str, inner: Inner) -> Draft:
     if thing.class_name in SEVERAL:
         return several(thing, form, inner)
     if thing.class_name in PIPELINES:
+        if (lone := alone(thing)) is not None:
+            draft = inner(lone, form)
+            return renamed(draft, f"{draft.origin.format}, in a Pipeline")
         opened = open_pipeline(thing)
         try:
             return behind(inner(opened.final, form), opened)
@@ -229,6 +234,17 @@ def open_pipeline(thing: Thing) -> Opened:
     )
 
 
+def alone(thing: Thing) -> Thing | None:
+    """Return the model of a pipeline whose other steps do nothing, where it does not say how many columns it sees.
+
+    So it is with boosters that were written before scikit-learn 0.24, as they are in no reader but their own.
+    """
+    *others, (_, final) = steps_of(thing, "steps", 2, "Pipeline")
+    idle = all(step is None or (isinstance(step, str) and step == "passthrough") for _, step in others)
+    known = isinstance(final, Thing) and (final.class_name in KINDS or any(map(final.has, SEEN)))
+    return final if idle and isinstance(final, Thing) and not known else None
+
+
 def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
     """Return the names of the raw columns, and whether the file has them: the first step that knows says it."""
     for first in steps:
@@ -238,9 +254,20 @@ def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
                 break
             parts = steps_of(step, "steps" if step.class_name in PIPELINES else "transformer_list", 2, "Pipeline")
             step = next((part for _, part in parts if isinstance(part, Thing)), None)
-        if isinstance(step, Thing) and (step.has("feature_names_in_") or step.has("n_features_in_")):
+        if isinstance(step, Thing) and any(map(step.has, SEEN)):
             return feature_names(step)
-    raise ReleaseError("no step of the pipeline says how many columns it was fitted on: it is not fitted")
+        if isinstance(step, Thing) and (number := array_length(step)):
+            return [f"x{i}" for i in range(number)], False
+    raise ReleaseError(
+        "no step of the pipeline says how many columns it was fitted on: a scikit-learn before 0.24 wrote it, or it is "
+        "not fitted. Store the last step alone: the model is read with the columns that the steps before it make"
+    )
+
+
+def array_length(step: Thing) -> int:
+    """Return how many columns a scaler or imputer of a scikit-learn before 0.24 has figures of, 0 where unknown."""
+    arrays = [a for name in PER_COLUMN if isinstance(a := step.get(name), np.ndarray) and a.ndim == 1]
+    return len(arrays[0]) if arrays else 0
 
 
 def unique(names: Sequence[str]) -> list[str]:

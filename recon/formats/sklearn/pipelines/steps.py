@@ -74,7 +74,7 @@ def steps_of(thing: Thing, name: str, width: int, place: str) -> list[tuple[Any,
     """Return the named parts of a pipeline, a union or a ColumnTransformer."""
     found = thing.get(name)
     if not isinstance(found, list) or not found:
-        raise ReleaseError(f"has no {name}: it is not fitted", place=place)
+        raise ReleaseError(f"has no {name}: it is not fitted, or a version that is not known wrote it", place=place)
     for part in found:
         if not isinstance(part, tuple) or len(part) != width or not isinstance(part[0], str):
             raise ReleaseError(f"has {name} that are no named steps", place=place)

@@ -209,7 +209,7 @@ def constrained(thing: Thing) -> NDArray[np.int64] | None:
 
 def feature_names(thing: Thing) -> tuple[list[str], bool]:
     """Return the name of every feature, and whether the file has names (else x0, x1, ...)."""
-    stored, number = thing.get("feature_names_in_"), thing.get("n_features_in_", thing.get("n_features_"))
+    stored, number = thing.get("feature_names_in_"), feature_number(thing)
     if isinstance(stored, np.ndarray) and stored.ndim == 1 and all(isinstance(n, str) for n in stored.tolist()):
         names = [str(n) for n in stored.tolist()]
         if len(set(names)) < len(names):
@@ -219,8 +219,17 @@ def feature_names(thing: Thing) -> tuple[list[str], bool]:
             raise ReleaseError(f"has {len(names)} feature names for {number} features", place="feature_names_in_")
         return names, True
     if not isinstance(number, int) or not 0 < number <= MAX_FEATURES:
-        raise ReleaseError("is not fitted: it does not say on how many features", place="n_features_in_")
+        raise ReleaseError("does not say on how many features it was fitted, if it was", place="n_features_in_")
     return [f"x{i}" for i in range(number)], False
+
+
+def feature_number(thing: Thing) -> Any:
+    """Return on how many features a model was fitted; before scikit-learn 0.24 some say it by their members alone."""
+    members = thing.get("estimators_")
+    flat = members.ravel().tolist() if isinstance(members, np.ndarray) else members
+    first = flat[0] if isinstance(flat, list) and flat and isinstance(flat[0], Thing) else None
+    inner = None if first is None else first.get("n_features_in_", first.get("n_features_"))
+    return thing.get("n_features_in_", thing.get("n_features_", inner))
 
 
 def class_values(thing: Thing, name: str = "classes_") -> tuple[Value, ...]:
