@@ -1,36 +1,52 @@
-"""Grows numbers in honest model files and watches what commands then take (`make safety`).
+"""Grows numbers in honest files and watches what commands then take (`make safety`).
 
-    python tests/grown.py [--seed 1] [--number 5000] [--minutes 9] [--kinds KIND ...] [--out FILE]
+    python tests/grown.py [--seed 1] [--number 5000] [--minutes 9] [--kinds KIND ...] [--out FILE] [--resume]
+    python tests/grown.py --seed 1 --case 17        the seventeenth again, in a process of its own; its file is kept
 
-Each case is one honest file of tests/golden or examples with one to three numbers made larger (counts, lengths, shapes,
-widths, thresholds; in JSON also lists and texts made longer), and one command under `--time 5 --memory 512M`, in a
-process that is forked from one that has everything loaded. No process takes more than 600 MB or 10 seconds of the
-processor, none ends with exit code 70 or by a signal. The same seed makes the same files. Prints what is wrong (the
-file stays in the folder that is named) and keeps the result in --out, by seed (tests/grown.json). Exit code 1 where
-anything is wrong.
+Each case is one honest file of tests/golden or examples (models of all libraries and forms, release files, published
+tables), or one that stands beside them (domains, rows and profiles as CSV and Parquet, policies, registers, results
+with certificates, stored experiments), with one to three numbers made larger (counts, lengths, shapes, widths,
+thresholds; in JSON also lists and texts made longer), and one command that reads it, under `--time 5 --memory 512M`.
+No command takes more than 600 MB or 10 seconds of the processor, none ends with exit code 70 or by a signal.
+
+A case runs in a process that is forked from one that has loaded what most commands load: a tenth of a second, where a
+process of its own takes a whole one. What comes near to a limit there, or ends in an unknown way, is run again in a
+process of its own, whose figures count. The same seed makes the same files. Prints what is wrong (the file stays in the
+folder that is named) and keeps the result in --out, by seed (tests/grown.json), as it goes; --resume goes on from it.
+Exit code 1 where anything is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import gzip
+import importlib
 import io
 import json
 import os
 import pickletools
 import re
 import resource
+import select
+import shutil
 import signal
 import sys
 import tempfile
 import time
 import traceback
+import zipfile
+import zlib
 from collections import Counter
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import Any, NamedTuple, NoReturn
+
+import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
@@ -39,44 +55,231 @@ RESULT = Path(__file__).with_suffix(".json")
 GOLDEN = ROOT / "tests" / "golden"
 LARGEST = 120_000  # bytes of a file whose numbers are grown
 MEMORY, PROCESSOR, WALL = 600 << 20, 10.0, 60.0
+NEAR = 0.85  # of a limit: beyond it a process of its own decides
+KEPT = 200  # cases between two results on disk
+CODES = {0, 1, 2, 3, 4, 5}
 LIMITS = ["--time", "5", "--memory", "512M"]
-COMMANDS = (["count"], ["audit"], ["inspect"], ["plan"], ["count", "--rows", "300"], ["audit", "--rows", "300"])
 NUMBERS = (2**16, 10**6, 2**31 - 1, 2**31, 2**32 - 1, 4 * 10**9, 10**12, 2**62, 2**63 - 1, 10**18, 10**19, 2**64)
 FLOATS = ("1e18", "4e9", "1e300", "-1e308", "1e400", "9" * 400, "0.1" + "0" * 300 + "1", "-0", "1e-320")
 NUMBER = re.compile(rb"(?<![A-Za-z_\d.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
-KINDS = {
-    "release": ("*.json", "../../examples/releases/*.json"),
+MODELS = {
+    "release": ("*.json", "../../examples/releases/*.json", "../published/*.json.gz"),
     "JSON": ("boosted/**/*.json", "models/**/*.json", "readers/**/*.json"),
     "text": ("models/**/*.txt", "boosted/**/*.txt", "readers/*.txt", "models/**/*.dot"),
-    "table": ("**/*.csv",),
     "PMML": ("**/*.pmml",),
     "pickle": ("models/**/*.pkl", "**/*.joblib", "boosted/**/*.pkl"),
     "UBJSON": ("**/*.ubj",),
     "binary": ("**/*.cbm", "**/*.rds", "models/**/*.skops"),
 }
+# `@` is the file whose numbers are grown, OUT a file to write, DATA rows that fit the model, FOLDER the grown file's.
+READING = ("inspect @", "inspect @ --json", "plan @", "plan @ --domain DATA", "convert @ --out OUT.json",
+           "convert @ --domain DATA --out OUT.json", "domain @ --suggest", "inspect @ --strip OUT")  # fmt: skip
+ASKING = ("count @", "count @ --domain DATA", "count @ --rows 300", "audit @", "audit @ --domain DATA",
+          "audit @ --domain DATA --remedies", "gate @ --policy POLICY", "worlds @ --domain DATA --limit 3",
+          "sample @ -k 2", "reconstruct @ --domain DATA", "table @ --domain DATA", "labels @ --known-columns DATA",
+          "positions @ --domain DATA", "certify @ --domain DATA --profiles DATA", "audit @ --data DATA --truth DATA",
+          "remedy @ --policy POLICY --out OUT.json", "export @ --to opb --out OUT.opb", "count @ --learner auto",
+          "export @ --domain DATA --to mps --out OUT.mps", "count @ @ --domain DATA", "bound @ --where {}",
+          "attack correlation @ --data DATA --domain DATA")  # fmt: skip
+ON_RELEASES = ("worlds @ --limit 3", "reconstruct @", "table @", "labels @", "positions @", "sweep @ --epsilon 1")
+ON_NOISY = ("posterior @", "denoise @", "count @ --confidence 0.5", "sample @ -k 3")
+ON_ROWS = ("domain @", "count MODEL --domain @", "convert MODEL --data @ --out OUT.json", "audit MODEL --data @",
+           "certify MODEL --domain DATA --profiles @", "audit MODEL --domain DATA --profiles @",
+           "audit MODEL --domain DATA --truth @", "labels MODEL --known-columns @", "positions MODEL --domain @",
+           "attribute MODEL --domain DATA --profiles @ --sensitive LABEL", "reconstruct MODEL --domain @",
+           "remedy MODEL --policy POLICY --data @ --domain @ --out OUT.json",
+           "attack correlation MODEL --domain @ --data @")  # fmt: skip
+ON_POLICIES = ("policy @", "gate RELEASE --policy @", "audit RELEASE --policy @ --remedies",
+               "remedy RELEASE --policy @ --out OUT.json")  # fmt: skip
+ON_REGISTERS = ("register FOLDER --check", "audit RELEASE --register FOLDER", "register FOLDER --json")
+RESULTS = (("tree_classes", "audit @ --json"), ("tree_classes", "audit @ --json --remedies"),
+           ("contradiction", "count @ --json"), ("unique", "reconstruct @ --json"), ("tree_plain", "audit @ --json"),
+           ("forest_3", "audit @ --json"))  # fmt: skip
+ON_RESULTS = ("verify @ OF", "verify @ OF --steps", "report @ --to html --out OUT.html", "report @ --to junit",
+              "report @ --to sarif", "report @ --to md --policy POLICY", "report @ --to txt")  # fmt: skip
+STORING = "reproduce correlation --quick --figure model-less --quiet --out FOLDER"
+WEIGHTS = {"store": 0.02, "register": 0.3, "policy": 0.3}  # of kinds; the others: 1
+KINDS = (*MODELS, "table", "rows", "Parquet", "policy", "register", "result", "store")
+PYTHON = (sys.executable, "-m", "recon")
+RELEASE, POLICY = GOLDEN / "tree_classes.json", ROOT / "examples" / "gate" / "policy.toml"
+MODELS_OF = GOLDEN / "models"
+TREE, ROWS = MODELS_OF / "sklearn-1.9.1" / "tree.pkl", MODELS_OF / "data" / "people.csv"
+
+
+class Case(NamedTuple):
+    """What is asked: a kind, the honest file, where its grown copy stands, the command, and a folder copied first."""
+
+    kind: str
+    source: Path
+    place: tuple[str, ...]
+    words: tuple[str, ...]
+    around: Path | None = None
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a command took: its exit code (below 0: a signal), seconds and bytes, and what it complained."""
+
+    code: int
+    seconds: float
+    memory: int
+    said: str
+
+    def wrong(self, part: float = 1.0) -> str:
+        """Return what is beyond so much of the limits ("": nothing)."""
+        found = [] if self.code in CODES else [f"exit code {self.code}: {self.said[-300:]}"]
+        if self.code in CODES and "Traceback (most recent" in self.said:
+            found.append(f"a traceback: {self.said[-300:]}")
+        if self.memory > part * MEMORY:
+            found.append(f"{self.memory >> 20} MB")
+        if self.seconds > part * PROCESSOR:
+            found.append(f"{self.seconds:.1f} s of the processor")
+        return "; ".join(found)
 
 
 @cache
 def honest(kind: str) -> tuple[Path, ...]:
-    """Return the honest files of a kind."""
-    files = {path.resolve() for pattern in KINDS[kind] for path in GOLDEN.glob(pattern)}
-    return tuple(sorted(p for p in files if p.stat().st_size <= LARGEST and p.name != "index.json"))
+    """Return the honest model files of a kind."""
+    files = {path.resolve() for pattern in MODELS[kind] for path in GOLDEN.glob(pattern)}
+    return tuple(
+        sorted(p for p in files if p.stat().st_size <= LARGEST and p.name not in {"index.json", "verdicts.json"})
+    )
+
+
+@cache
+def rows_of() -> dict[Path, Path]:
+    """Return the table of rows beside each model file that has one."""
+    listed = json.loads((MODELS_OF / "index.json").read_text(encoding="utf-8"))
+    return {(MODELS_OF / one["file"]).resolve(): MODELS_OF / one["data"] for one in listed}
+
+
+def made(folder: Path) -> dict[str, list[Case]]:
+    """Return the cases of every kind; what stands beside models is made in `folder` first, by commands."""
+    found: dict[str, list[Case]] = {"table": []}
+    found |= {kind: [case for path in honest(kind) for case in of_model(kind, path, folder)] for kind in MODELS}
+    models = {data: path for path, data in rows_of().items() if path.parent == TREE.parent and path.suffix == ".pkl"}
+    for data in sorted(models):
+        found["table"] += [
+            Case("table", path, *c)
+            for path in counted(data, folder)
+            for c in commands(path, (*READING, *ASKING), DATA=data)
+        ]
+        beside = {
+            "MODEL": models[data],
+            "DATA": data,
+            "LABEL": data.read_text(encoding="utf-8").split("\n")[0].split(",")[-1],
+        }
+        for kind, path in (("rows", data), ("Parquet", as_parquet(data, folder))):
+            found.setdefault(kind, []).extend(Case(kind, path, *c) for c in commands(path, ON_ROWS, **beside))
+    presets = (ROOT / "recon" / "policies" / "presets").glob("*.toml")
+    found["policy"] = [Case("policy", path, *c) for path in (POLICY, *presets) for c in commands(path, ON_POLICIES)]
+    register = folder / "register"
+    for file in (RELEASE, GOLDEN / "unique.json"):
+        ran(["register", str(register), "--add", str(file), "--decision", "release"])
+    names = [register / name for name in ("register.toml", "register.toml", "unique.json")]
+    found["register"] = [Case("register", path, *c, register) for path in names for c in commands(path, ON_REGISTERS)]
+    found["result"] = []
+    for name, words in RESULTS:
+        of, path = GOLDEN / f"{name}.json", folder / f"{name}-{len(found['result'])}.json"
+        ran(words.replace("@", str(of)).split(), output=path)
+        found["result"] += [Case("result", path, *c) for c in commands(path, ON_RESULTS, OF=of)]
+    store = folder / "store"
+    ran(STORING.replace("FOLDER", str(store)).split())
+    runs = sorted((store / "runs").glob("*.parquet"))
+    found["store"] = [Case("store", path, ("runs", path.name), tuple(STORING.split()), store) for path in runs]
+    return found
+
+
+def of_model(kind: str, path: Path, folder: Path) -> list[Case]:
+    """Return the cases of one model file, of those commands that can read it."""
+    data, text = rows_of().get(path), path.read_bytes()
+    if data is None and kind != "release":
+        data = ROWS
+    if data is not None and (kind in {"UBJSON", "JSON"} or path not in rows_of()):
+        data = numbered(data, folder)
+    words = tuple(w for w in (*READING, *READING, *ASKING) if data is not None or "DATA" not in w)
+    words += ON_RELEASES if kind == "release" else ()
+    words += ON_NOISY if kind == "release" and b'"noise"' in text else ()
+    return [Case(kind, path, *c) for c in commands(path, words, DATA=data or ROWS)]
+
+
+def commands(path: Path, words: tuple[str, ...], **beside: object) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return where a file stands, and the words of each command on it, with what stands beside."""
+    named = {"POLICY": POLICY, "RELEASE": RELEASE} | beside
+    return [((path.name,), tuple(str(named.get(word, word)) for word in one.split())) for one in words]
+
+
+def numbered(data: Path, folder: Path) -> Path:
+    """Return a table whose label is numbered, as boosting libraries number it."""
+    path = folder / f"numbered-{data.name}"
+    if not path.exists():
+        frame = pd.read_csv(data)
+        label = frame.columns[-1]
+        frame.assign(**{label: frame[label].astype("category").cat.codes}).to_csv(path, index=False)
+    return path
+
+
+def counted(data: Path, folder: Path) -> list[Path]:
+    """Return tables of counts of some rows, by two columns and by all."""
+    frame, paths = pd.read_csv(data), []
+    for k, columns in enumerate((list(frame.columns[:2]), list(frame.columns))):
+        paths.append(folder / f"counts-{k}-{data.name}")
+        frame.groupby(columns).size().rename("count").reset_index().to_csv(paths[-1], index=False)
+    return paths
+
+
+def as_parquet(data: Path, folder: Path) -> Path:
+    """Return a table written as Parquet, plainly, so that numbers of its pages can be grown as well."""
+    path = folder / f"{data.stem}.parquet"
+    pd.read_csv(data).to_parquet(path, compression=None)
+    return path
 
 
 def grown(kind: str, data: bytes, dice: Random) -> bytes:
-    """Return a file with some of its numbers grown."""
-    packed = data[:2] == b"\x1f\x8b"
-    data = gzip.decompress(data) if packed else data
+    """Return a file with some of its numbers grown, within what it is packed in."""
+    if data[:2] == b"\x1f\x8b":
+        return gzip.compress(grown(kind, gzip.decompress(data), dice), 1)
+    if kind == "pickle" and data[:1] == b"\x78":
+        return zlib.compress(grown(kind, zlib.decompress(data), dice))
+    if data[:4] == b"PK\x03\x04":
+        return in_member(data, dice)
+    if kind == "Parquet" and dice.random() < 0.1:
+        return longer(data, dice.choice((10**5, 10**6, 3 * 10**6)))
     for _ in range(dice.choice((1, 1, 1, 2, 3))):
-        if kind in {"release", "JSON"} and data[:1] in b"{[" and dice.random() < 0.6:
+        if data[:1] in (b"{", b"[") and kind in {"release", "JSON", "result"} and dice.random() < 0.6:
             data = in_tree(data, dice)
         elif kind == "pickle":
             data = in_opcodes(data, dice)
-        elif kind in {"UBJSON", "binary"}:
+        elif kind in {"UBJSON", "binary", "Parquet", "store"}:
             data = in_words(data, dice)
         else:
             data = in_text(data, dice)
-    return gzip.compress(data, 1) if packed else data
+    return data
+
+
+def in_member(data: bytes, dice: Random) -> bytes:
+    """Return a ZIP archive with numbers of one member grown."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    name = dice.choice(sorted(parts))
+    parts[name] = in_tree(parts[name], dice) if name.endswith(".json") else in_words(parts[name], dice)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return packed.getvalue()
+
+
+def longer(data: bytes, rows: int) -> bytes:
+    """Return a Parquet file with the rows of one repeated until there are so many: it packs to little."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(io.BytesIO(data))
+    times = max(1, min(rows, 10**7 // max(1, table.num_columns)) // max(1, len(table)))
+    packed = io.BytesIO()
+    pq.write_table(pa.concat_tables([table] * times).combine_chunks(), packed, compression="zstd")
+    return packed.getvalue()
 
 
 def in_text(data: bytes, dice: Random) -> bytes:
@@ -151,94 +354,168 @@ def in_words(data: bytes, dice: Random) -> bytes:
     return data[:at] + new.to_bytes(width, order) + data[at + width :]
 
 
-def tried(case: int, seed: int, kinds: tuple[str, ...], folder: Path) -> tuple[str, list[str], str]:
-    """Return the kind of a case, its command, and what is wrong with it ("": nothing); the file is in `folder`."""
+def tried(
+    case: int, seed: int, cases: dict[str, list[Case]], folder: Path, alone: bool = False
+) -> tuple[str, Taken, str]:
+    """Return the kind of a case, what it took, and what is wrong with it ("": nothing; else its file is kept).
+
+    `alone`: in a process of its own, whatever it takes.
+    """
     dice = Random(f"{seed} {case}")
-    kind = dice.choice(kinds)
-    source = dice.choice(honest(kind))
-    path = folder / f"{case}{source.suffix}"
-    path.write_bytes(grown(kind, source.read_bytes(), dice))
-    command = dice.choice(COMMANDS)
-    words = [command[0], str(path), *command[1:], *LIMITS]
-    code, taken, most, said = forked(words)
-    wrong = []
-    if code not in {0, 1, 2, 3, 4, 5}:
-        wrong.append(f"exit code {code}: {said[-300:]}")
-    if most > MEMORY:
-        wrong.append(f"{most >> 20} MB")
-    if taken > PROCESSOR:
-        wrong.append(f"{taken:.1f} s of the processor")
-    if not wrong:
-        path.unlink()
-    return kind, words, "; ".join(wrong)
+    kind = dice.choices(sorted(cases), [WEIGHTS.get(kind, 1.0) for kind in sorted(cases)])[0]
+    one = dice.choice(cases[kind])
+    data = grown(kind, one.source.read_bytes(), dice)
+    own = folder / str(case)
+
+    def put() -> list[str]:
+        shutil.rmtree(own, ignore_errors=True)
+        if one.around is not None:
+            shutil.copytree(one.around, own / "in")
+        path = own.joinpath("in", *one.place)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        meant = {"@": str(path), "FOLDER": str(own / "in")}
+        words = [meant.get(word, word.replace("OUT", str(own / "out"))) for word in one.words]
+        return [*words, *LIMITS]
+
+    taken = ran(put(), alone)
+    wrong = taken.wrong(1.0 if alone else NEAR)
+    if wrong and not alone:  # its figures count: it holds nothing that other commands need
+        taken = ran(put(), True)
+        wrong = taken.wrong()
+    if wrong:
+        wrong = f"case {case} ({kind}: {one.source.name}): recon {' '.join(put())}: {wrong}"
+    else:
+        shutil.rmtree(own, ignore_errors=True)
+    return kind, taken, wrong
 
 
-def forked(words: list[str]) -> tuple[int, float, int, str]:
-    """Return the exit code of a command (below 0: a signal), the seconds and bytes it took, and what it complained."""
+def ran(words: list[str], alone: bool = False, output: Path = Path(os.devnull)) -> Taken:
+    """Return what a command took, in a child that has everything loaded, or in a process of its own."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
         os.close(reader)
-        os.setpgid(0, 0)
-        silent = os.open(os.devnull, os.O_RDWR)
-        os.dup2(silent, 0)
-        os.dup2(silent, 1)
-        os.dup2(writer, 2)
-        sys.stdin, sys.stdout, sys.stderr = (io.TextIOWrapper(os.fdopen(os.dup(k), m)) for k, m in
-                                             ((0, "rb"), (1, "wb"), (2, "wb")))  # fmt: skip
-        code = 99
-        try:
-            from recon.cli.app import main
-
-            sys.argv = ["recon", *words]
-            main()
-        except SystemExit as error:
-            code = error.code if isinstance(error.code, int) else 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            with contextlib.suppress(Exception):
-                sys.stderr.flush()
-            os._exit(code)
+        as_command(words, writer, output, alone)
     os.close(writer)
-    said, until = bytearray(), time.monotonic() + WALL
-    os.set_blocking(reader, False)
+    said, until, watch = bytearray(), time.monotonic() + WALL, os.pidfd_open(child)
     while True:
-        with contextlib.suppress(BlockingIOError):
-            said += os.read(reader, 1 << 16)
-        done, status, used = os.wait4(child, os.WNOHANG)
-        if done:
+        ready, _, _ = select.select([reader, watch], [], [], max(0.0, until - time.monotonic()))
+        if reader in ready and (more := os.read(reader, 1 << 16)):
+            said = (said + more)[-10_000:]
+        elif watch in ready:
             break
-        if time.monotonic() > until:
+        elif not ready:
             os.killpg(child, signal.SIGKILL)
-        time.sleep(0.01)
-    with contextlib.suppress(BlockingIOError):
-        said += os.read(reader, 1 << 16)
+            until += WALL
+        else:  # whoever speaks is gone, and the command is about to end
+            time.sleep(0.002)
+    _, status, used = os.wait4(child, 0)
     os.close(reader)
+    os.close(watch)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)
     text = said.decode(errors="replace")
-    return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss << 10, text
+    return Taken(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss << 10, text)
 
 
-def run(seed: int, number: int, kinds: tuple[str, ...], seconds: float, folder: Path) -> tuple[Counter[str], list[str]]:
-    """Return how many cases of each kind were tried, and lines about those that are wrong."""
-    import recon.auditing.gathering
-    import recon.cli.app
-    import recon.report.audit  # noqa: F401 - loaded once, for all
-    import solvers.chain  # noqa: F401
+def as_command(words: list[str], complaints: int, output: Path, alone: bool) -> NoReturn:
+    """Be the command, in a child: standard output goes to a file, standard error to `complaints`."""
+    code = 99
+    try:
+        os.setpgid(0, 0)
+        answers = os.open(output, os.O_RDWR | os.O_CREAT)
+        for taken, stream in ((os.open(os.devnull, os.O_RDWR), 0), (answers, 1), (complaints, 2)):
+            os.dup2(taken, stream)
+        if alone:
+            os.execve(PYTHON[0], [*PYTHON, *words], os.environ | {"PYTHONPATH": str(ROOT)})
+        sys.stdin, sys.stdout, sys.stderr = (io.TextIOWrapper(os.fdopen(os.dup(k), m)) for k, m in
+                                             ((0, "rb"), (1, "wb"), (2, "wb")))  # fmt: skip
+        from recon.cli.app import main
 
-    done: Counter[str] = Counter()
-    wrong, until = [], time.monotonic() + seconds
-    for case in range(number):
+        sys.argv = ["recon", *words]
+        main()
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def loaded(words: list[str]) -> list[str]:
+    """Return the names of the modules that a command loads; asked of a child."""
+    reader, writer = os.pipe()
+    if not (child := os.fork()):
+        with contextlib.suppress(BaseException), open(os.devnull, "w") as silent:
+            sys.stdout = sys.stderr = silent
+            sys.argv = ["recon", *words]
+            from recon.cli import app
+
+            with contextlib.suppress(SystemExit):
+                app.run_app()
+        os.write(writer, " ".join(name for name in sys.modules if "__main__" not in name).encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader) as file:
+        names = file.read().split()
+    os.waitpid(child, 0)
+    return names
+
+
+def load() -> None:
+    """Load what most commands load, once for all, and build the command line once."""
+    import typer.main
+
+    import recon.cli.app as line
+
+    built = typer.main.get_command(line.app)
+    typer.main.get_command = lambda app: built
+    for words in (["audit", RELEASE], ["count", TREE, *LIMITS], ["inspect", TREE], ["domain", ROWS]):
+        for name in loaded([str(word) for word in words]):
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+def run(asked: argparse.Namespace, folder: Path, found: dict[str, Any]) -> None:
+    """Try the cases that are left and keep in `found` how many of each kind were tried, the most, and what is wrong."""
+    load()
+    cases = {kind: some for kind, some in made(folder).items() if kind in asked.kinds}
+    done, until = Counter(found.get("cases", {})), time.monotonic() + 60 * asked.minutes
+    codes = Counter(found.get("codes", {}))
+    found.setdefault("wrong", [])
+    for case in range(sum(done.values()), asked.number):
         if time.monotonic() > until:
             break
-        kind, words, why = tried(case, seed, kinds, folder)
+        kind, taken, wrong = tried(case, asked.seed, cases, folder)
         done[kind] += 1
-        if why:
-            wrong.append(f"case {case} ({kind}): recon {' '.join(words)}: {why}")
-            print(wrong[-1], flush=True)
-    return done, wrong
+        codes[str(taken.code)] += 1
+        found["most_seconds"] = max(found.get("most_seconds", 0.0), round(taken.seconds, 2))
+        found["most_mb"] = max(found.get("most_mb", 0), taken.memory >> 20)
+        if wrong:
+            found["wrong"].append(wrong)
+            print(wrong, flush=True)
+        if case % KEPT == 0:
+            keep(asked, found, done, codes)
+    keep(asked, found, done, codes)
+
+
+def keep(asked: argparse.Namespace, found: dict[str, Any], done: Counter[str], codes: Counter[str]) -> None:
+    """Write what was found so far, whole or not at all."""
+    found |= {
+        "date": date.today().isoformat(),
+        "cases": dict(sorted(done.items())),
+        "codes": dict(sorted(codes.items())),
+    }
+    every = json.loads(asked.out.read_text(encoding="utf-8")) if asked.out.exists() else {}
+    every[str(asked.seed)] = found
+    beside = asked.out.with_suffix(".part")
+    beside.write_text(json.dumps(every, indent=1) + "\n", encoding="utf-8")
+    beside.replace(asked.out)
 
 
 def main() -> int:
@@ -248,17 +525,25 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=5_000)
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--case", type=int)
     parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--resume", action="store_true")
     asked = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder = Path(tempfile.mkdtemp(prefix="grown-"))
-    done, wrong = run(asked.seed, asked.number, tuple(asked.kinds), 60 * asked.minutes, folder)
-    print(f"{sum(done.values()):,} files, {len(wrong)} wrong{f': see {folder}' if wrong else ''}")
-    found = json.loads(asked.out.read_text(encoding="utf-8")) if asked.out.exists() else {}
-    found[str(asked.seed)] = {"date": date.today().isoformat(), "cases": dict(sorted(done.items())), "wrong": wrong}
-    asked.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if asked.case is not None:
+        kind, taken, wrong = tried(asked.case, asked.seed, made(folder), folder, alone=True)
+        print(
+            kind, f"exit code {taken.code}, {taken.seconds:.1f} s, {taken.memory >> 20} MB", taken.said, wrong, sep="\n"
+        )
+        return int(bool(wrong))
+    before = json.loads(asked.out.read_text(encoding="utf-8")) if asked.resume and asked.out.exists() else {}
+    found = before.get(str(asked.seed), {})
+    run(asked, folder, found)
+    wrong = found["wrong"]
+    print(f"{sum(found['cases'].values()):,} files, {len(wrong)} wrong{f': see {folder}' if wrong else ''}")
     if not wrong:
-        folder.rmdir()
+        shutil.rmtree(folder)
     return int(bool(wrong))
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -13,16 +14,18 @@ from pathlib import Path
 
 import hostile
 import numpy as np
+import pandas as pd
 import pytest
 import typer
 
 import recon
 import recon.cli.app
 from encoders.kinds import tree as encoder
+from recon.auditing.matching import grouped
 from recon.files.budget import Budget, current, drawing, within
 from recon.files.opening import read_stream, read_whole
 from recon.formats.release.reading import strict_json
-from recon.frames.selections import read_table
+from recon.frames.selections import raw_indices, read_table
 from recon.loading.loading import read_domain
 from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
@@ -30,6 +33,7 @@ from solvers.statements.boxes import RunMasks, run, spans
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read as Linux gives it")
 
+GOLDEN = Path(__file__).parent / "golden"
 MEMORY = 64 << 20
 ROOM = 48 << 20  # what a command may take beside what it reads
 PEOPLE = "a,b,c\n0,1,0\n"
@@ -336,3 +340,43 @@ def test_thresholds_as_runs_give_the_boxes_that_bits_give(tmp_path, monkeypatch,
     by_bits = recon.load(str(path)).statements.blocks[0].boxes
     assert not isinstance(by_bits.mask, RunMasks)
     assert list(by_runs) == list(by_bits)
+
+
+# ---------------------------------------------------------------- numbers that grew (tests/grown.py found them)
+
+
+def test_more_rows_than_doubles_count_are_refused(tmp_path):
+    path = tmp_path / "rules.pmml"
+    honest = (GOLDEN / "readers" / "rapidminer_ruleset.pmml").read_text(encoding="utf-8")
+    path.write_text(re.sub(r'recordCount="\d+"', 'recordCount="1e300"', honest), encoding="utf-8")
+    with pytest.raises(ReleaseError, match=r"2\^53"):
+        recon.load(str(path))
+
+
+@pytest.mark.parametrize("attribute", ["0,1", "0,1,2"])
+def test_numbers_beyond_all_floats_are_no_values(tmp_path, attribute):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n" + "".join(f"{value},0\n" for value in [*attribute.split(","), "9" * 400]), encoding="utf-8")
+    with pytest.raises(ReleaseError, match="more than 308 digits"):
+        read_domain(str(path))
+
+
+def test_texts_of_a_parquet_file_are_texts(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    buffers = [None, pa.py_buffer(np.array([0, 2, 4], dtype=np.int32)), pa.py_buffer(b"ok\xff\xfe")]
+    pq.write_table(pa.table({"a": pa.Array.from_buffers(pa.string(), 2, buffers)}), tmp_path / "rows.parquet")
+    with pytest.raises(ReleaseError, match=r"is no table: .*UTF8"):
+        read_table(str(tmp_path / "rows.parquet"))
+
+
+def test_millions_of_rows_hear_the_clock():
+    domain = recon.load(str(GOLDEN / "tree_classes.json")).domain
+    frame = pd.DataFrame({a.name: [a.value_at(0)] * 3 for a in domain.all})
+    rows = raw_indices(domain, frame)
+    assert len(grouped(rows, rows)[0]) == 1
+    with drawing(Limits(seconds=0.0, started=-60.0)):
+        for ask in (lambda: raw_indices(domain, frame), lambda: grouped(rows, rows)):
+            with pytest.raises(Inconclusive):
+                ask()

@@ -9,6 +9,7 @@ Where cells may be empty, "missing" is one more position behind all values.
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from solvers.foundation.errors import ReleaseError
 
 Value = int | float | str | bool
 Cell = Value | None  # None: missing
+LARGEST = int(sys.float_info.max)
 MISSING = "missing"  # how profiles ask for a missing value
 Position = Any  # int, or (Fraction, 0 | 1) for continuous attributes; only compared with its own kind
 Ranges = tuple[tuple[Position, Position], ...]
@@ -31,8 +33,13 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def exact(value: Value) -> Fraction:
-    """Return the number as it was written: 0.1 is one tenth, not the nearest binary fraction."""
+    """Return the number as it was written: 0.1 is one tenth, not the nearest binary fraction.
+
+    Raises `ReleaseError` for a whole number that no float is near: models and tables compare with it as one.
+    """
     if not isinstance(value, float):
+        if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
+            raise ReleaseError("a number of more than 308 digits stands there, and no model compares with one")
         return Fraction(value)
     text = repr(float(value))
     before, _, after = text.partition(".")

@@ -25,7 +25,7 @@ from encoders.models.models import AnyModel, Forest, Question
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
-from encoders.parts.supports import MAX_ROWS
+from encoders.parts.supports import MAX_ROWS, count_text
 from solvers.display.displayed import Displayed, Facts
 from solvers.foundation.collector import collector_paused
 from solvers.foundation.derived import Derived
@@ -369,6 +369,8 @@ def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[
     Raises `ReleaseError` when one model's counts do not sum to `rows`, `ContradictionError` when two models do
     not agree.
     """
+    if rows is not None and max(rows.low, rows.high or 0) > MAX_ROWS:
+        raise ReleaseError(f"rows is {count_text(max(rows.low, rows.high or 0))}, more than 2^53")
     encoders = [encoder_of(m) for m in models]
     totals = [encoder.total(model) for model, encoder in zip(models, encoders, strict=True)]
     lower = [encoder.least(model) for model, encoder in zip(models, encoders, strict=True)]

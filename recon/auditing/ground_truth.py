@@ -80,17 +80,20 @@ def guessed(asked: Asked, _: None, limits: Limits) -> Guess:
     real = asked.real
     try:
         guess = reconstruct(asked.release, asked.seed, limits).indices()
+        return Guess(compare(real, guess))
     except ContradictionError as error:
         return Guess(None, f"no reconstruction: {error}")
     except (Inconclusive, Unsupported) as error:
         trail = tuple(str(error).split("; "))
         return Guess(None, no_reconstruction(trail), trail)
-    return Guess(compare(real, guess))
 
 
-def right_by_chance(asked: Asked, draw: int, limits: Limits) -> Match:
-    """Return one draw that needs no release beside the true rows."""
-    return asked.chance.match(draw)
+def right_by_chance(asked: Asked, draw: int, limits: Limits) -> Match | None:
+    """Return one draw that needs no release beside the true rows, None where the time was up."""
+    try:
+        return asked.chance.match(draw)
+    except Inconclusive:
+        return None
 
 
 def no_guess(release: EncodedRelease, measures: Measures) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recon.files.budget import current
 from solvers.foundation.errors import EngineError, ReleaseError
 
 MAX_ASSIGNED = 1_500  # rows on each side for the dense assignment
@@ -64,8 +65,11 @@ def grouped(truth: Rows, guess: Rows) -> tuple[NDArray[np.int64], NDArray[np.int
     both = np.concatenate([truth, guess])
     codes = np.empty(both.shape, dtype=np.int64)
     for k in range(both.shape[1]):
+        current().check()
         codes[:, k] = np.unique(both[:, k], return_inverse=True)[1].reshape(-1)
+    current().check()
     distinct, back = np.unique(codes, axis=0, return_inverse=True)
+    current().check()
     back = back.reshape(-1)
     in_truth = np.bincount(back[: len(truth)], minlength=len(distinct))
     return distinct, in_truth, np.bincount(back[len(truth) :], minlength=len(distinct))

@@ -100,7 +100,15 @@ def read_parquet(path: str) -> pd.DataFrame:
             raise ReleaseError(f"is no table: {found}")
         budget.bytes(budget.left + 1 if kind == "large" else found, "the table")
         with opened(plain) as (file, _):
-            frame: pd.DataFrame = pyarrow.ipc.open_stream(file).read_all().to_pandas()
+            try:
+                frame: pd.DataFrame = pyarrow.ipc.open_stream(file).read_all().to_pandas()
+            except (
+                pyarrow.ArrowException,
+                LookupError,
+                TypeError,
+                AttributeError,
+            ) as error:  # what says how pandas held it may be anything
+                raise ReleaseError(f"is no table: {_first_line(error)}") from None
     return frame
 
 
@@ -121,14 +129,20 @@ def unpacked(asked: dict[str, Any]) -> tuple[str, Any]:
                 total += 2 * batch.nbytes
                 texts = sum(not pa.types.is_primitive(field.type) for field in batch.schema)
                 total += OBJECT * texts * len(batch)
+                batch.validate(full=True)  # texts that are none would fail whoever looks at them
                 if total > asked["most"]:
                     return "large", 0
                 columns.write_batch(batch)
     except (MemoryError, pa.ArrowMemoryError):
         return "large", 0
     except (pa.ArrowException, OSError, ValueError) as error:
-        return "broken", str(error).partition("\n")[0][:200]
+        return "broken", _first_line(error)
     return "bytes", total
+
+
+def _first_line(error: Exception) -> str:
+    """Return the beginning of what an error says."""
+    return str(error).partition("\n")[0][:200]
 
 
 __all__ = ["metered", "read_parquet", "table_text", "unpacked"]

@@ -22,7 +22,7 @@ from encoders.domain.domain import GUESSED, Condition, Domain
 from encoders.domain.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.cut_domain import CutDomain
-from recon.files.budget import within
+from recon.files.budget import current, within
 from recon.files.spreadsheets import read_back
 from recon.files.tables import metered, read_parquet, table_text, without_row_numbers
 from recon.frames.odd import Odd, doubt, refusal
@@ -231,6 +231,7 @@ def attribute_ranges(
     """Return a code per row and the positions of each code, for one attribute; see `frame_ranges`. `odd` grows."""
     text = bool(frame.attrs.get("text"))
     names = [str(frame.columns[i]) for i in columns]
+    current().check()
     if len(columns) == 1 and names[0] in domain.place:
         indices = whole_numbers(frame.iloc[:, columns[0]], domain.all[k], text)
         if indices is not None:
@@ -397,6 +398,7 @@ def raw_indices(domain: Domain, frame: pd.DataFrame) -> NDArray[Any]:
         if k not in found:
             raise ReleaseError(f"the data say nothing about the attribute '{attribute.name}'", file=file)
         back, every = found[k]
+        current().check()
         for code, ranges in enumerate(every):
             if len(ranges) != 1 or ranges[0][1] - ranges[0][0] != 1:
                 row = int(np.flatnonzero(back == code)[0]) + 1
