@@ -116,7 +116,7 @@ def names_of(draw: Random) -> bytes:
     return b"]" + b"".join(b"cshop\n" + word.encode() + b"\na" for word in words_of(draw))
 
 
-def _steps(data: bytes) -> list[tuple[str, Any, int, int]] | None:
+def opcodes_of(data: bytes) -> list[tuple[str, Any, int, int]] | None:
     """Return name, argument, begin and end of each opcode of a pickle; None for what is none."""
     try:
         found = [(op.name, arg, at) for op, arg, at in pickletools.genops(data)]
@@ -127,7 +127,7 @@ def _steps(data: bytes) -> list[tuple[str, Any, int, int]] | None:
 
 
 def _unframed(data: bytes) -> bytes:
-    return b"".join(data[at:end] for name, _, at, end in _steps(data) or [] if name != "FRAME")
+    return b"".join(data[at:end] for name, _, at, end in opcodes_of(data) or [] if name != "FRAME")
 
 
 PUTS = frozenset({"BINPUT", "LONG_BINPUT", "MEMOIZE"})
@@ -136,11 +136,11 @@ HIDDEN: dict[int, list[tuple[int, int]]] = {}  # by a file's hash: where in it h
 
 def in_opcodes(draw: Random, data: bytes) -> bytes | None:
     """Hide a holder in a pickle: an attribute, an item, a key, a value taken off the stack, or one that is replaced."""
-    if _steps(data) is None:
+    if opcodes_of(data) is None:
         return None
     data = data if hash(data) in HIDDEN else _unframed(data)
     ranges = HIDDEN.get(hash(data), [])
-    steps = [one for one in _steps(data) or [] if not any(a < one[3] <= b for a, b in ranges)]
+    steps = [one for one in opcodes_of(data) or [] if not any(a < one[3] <= b for a, b in ranges)]
     held = names_of(draw) if draw.random() < 0.1 else opcodes(object_of(draw))
     key = opcodes(draw.choice(["note_", "_cache", "x_", "data_"]) + str(draw.randint(0, 999)))
     after = {
@@ -345,6 +345,16 @@ def in_zip(draw: Random, data: bytes) -> bytes | None:
             new.writestr(f"{draw.randint(10**9, 10**10)}.npy", held)
         new.comment = held if kind == "comment" else old.comment
     return (held if kind == "before" else b"") + out.getvalue()
+
+
+def packed(data: bytes) -> bytes:
+    """Return a zip archive written again, with the same members."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for info in old.infolist():
+            new.writestr(info, old.read(info.filename))
+        new.comment = old.comment
+    return out.getvalue()
 
 
 def in_gzip(draw: Random, data: bytes) -> bytes | None:

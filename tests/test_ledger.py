@@ -9,13 +9,14 @@ import pickle
 import re
 import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from extras import extra
-from holder_cases import to_rds
+from holder_cases import opcodes, opcodes_of, to_rds
 from holders import KINDS, failures
 
 import recon
@@ -24,7 +25,7 @@ from recon.formats.release.writing import domain_json
 from recon.inspection.documents.leftovers import own_texts
 from recon.inspection.findings.severity import about
 from recon.inspection.inspecting import inspect, inspect_bytes
-from recon.inspection.ledger.forms import HERE, more_than_settings
+from recon.inspection.ledger.forms import HERE, is_name, more_than_settings
 from recon.inspection.ledgers import ledger_of
 from recon.inspection.searching import searched
 from recon.loading.uses import uses_of
@@ -99,6 +100,57 @@ def test_classes_of_a_booster_hold_no_lists():
     assert changed.count(key) == 1
     changed = changed.replace(key, b"uX\x05\x00\x00\x00x_735" + bits + b"s" + key[1:])
     assert {f.path for f in inspect_bytes(changed).findings if f.level == "unknown"} - before == {"_class_map"}
+
+
+def pushed(data, attribute, value):
+    """Return a pickle without frames with one more key in the state of its root."""
+    raw = re.sub(rb"\x95.{8}", b"", data, count=1, flags=re.DOTALL)
+    at = [end for (name, _, _, end), after in pairwise(opcodes_of(raw)) if name == "SETITEMS" and after[0] == "BUILD"][
+        -1
+    ]
+    return raw[:at] + opcodes(attribute) + opcodes(value) + b"s" + raw[at:]
+
+
+@pytest.mark.parametrize(("file", "attribute", "value"), [
+    ("catboost-1.2.10/binary.pkl", "_prediction_values_change", [[31.0, 1.0], [44.0, 0.0]]),
+    ("catboost-1.2.10/binary.pkl", "_prediction_values_change", [float(i) for i in range(40)]),
+    ("lightgbm-4.7.0/binary.pkl", "_class_map", {"no": 0, "yes": 1, "x": np.arange(20)}),
+    ("lightgbm-4.7.0/binary.pkl", "_other_params", {"verbose": -1, "x": np.arange(90) % 2 == 0}),
+    ("sklearn-1.9.1/tree.pkl", "n_classes_", {i: i for i in range(20)}),
+])  # fmt: skip
+def test_attributes_hold_values_of_the_kinds_that_fits_have(file, attribute, value):
+    raw = (GOLDEN / "models" / file).read_bytes()
+    assert attribute in {f.path for f in inspect_bytes(pushed(raw, attribute, value)).findings if f.level == "unknown"}
+
+
+def test_figures_of_columns_that_are_stated_have_the_kinds_that_fits_have():
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    x = np.random.default_rng(0).integers(0, 3, (60, 3)).astype(float)
+    scaler, encoder = StandardScaler().fit(x), OneHotEncoder().fit(x)
+    search = GridSearchCV(fitted(), {"max_depth": [1, 2]}, cv=3).fit(x, x[:, 0] > 0)
+    scaler.n_samples_seen_ = encoder.drop_idx_ = {i: 12 * i for i in range(60)}
+    search.best_params_ = x[:, 0] > 0
+    for model, path in ((scaler, "n_samples_seen_"), (encoder, "drop_idx_"), (search, "best_params_")):
+        grave = {f.path for f in inspect_bytes(pickle.dumps(model)).findings if f.level in {"unknown", "high"}}
+        assert path in grave
+
+
+def test_categories_of_a_booster_are_those_of_its_text():
+    raw = (GOLDEN / "models" / "lightgbm-4.7.0" / "categories.pkl").read_bytes()
+    at = raw.index(b"\x8c\x12pandas_categorical\x94]\x94(") + 24
+    changed = raw[:at] + opcodes(["alice", "bob"]) + raw[at:]
+    found = {f.path for f in inspect_bytes(changed).findings if f.level == "unknown"}
+    assert "_Booster.pandas_categorical" in found
+
+
+def test_types_of_numbers_in_lists_hold_nothing():
+    raw = (GOLDEN / "models" / "catboost-1.2.10" / "categories.pkl").read_bytes()
+    at = next(end for (name, _, _, end), after in pairwise(opcodes_of(raw)) if name == "BUILD" and after[1] is not None)
+    changed = raw[:at] + b"}" + opcodes("data") + opcodes("31;1,44;0,52;1" * 9) + b"sb" + raw[at:]
+    found = {f.path for f in inspect_bytes(changed).findings if f.level == "unknown"}
+    assert "_prediction_values_change" in found
 
 
 @pytest.mark.parametrize(("rows", "told"), [(5, False), (30, True)])
@@ -190,17 +242,27 @@ def test_what_only_a_reader_passes_over_is_not_understood(kind, before, after):
 
 WEKA = "J48 pruned tree\n------\n\na <= 0.6: no (50.0)\na > 0.6\n|   b = x: yes (48.0/1.0)\n|   b = y: no (2.0)\n"
 XGB = "booster[0]:\n0:[a<48] yes=1,no=2,missing=1,gain=1.5,cover=8.5\n\t1:leaf=0.5,cover=4\n\t2:leaf=-0.5,cover=4.5\n"
+RPART = (
+    "n= 80 \n\nnode), split, n, loss, yval, (yprob)\n      * denotes terminal node\n\n1) root 80 37 no (0.5 0.5) *\n"
+)
 CORELS = "RULELIST:\nif [a && not b]:\n  y = No [27, 7]\nelse \n  y = Yes [10, 43]\n"
 
 
 @pytest.mark.parametrize(("text", "line"), [
     (WEKA, "note: 31 yes 44 no 52 yes"), (WEKA, "Size of the tree : 31 44 52 19 27"),
     (CORELS, "if [31, 1; 44, 0; 52, 1; 19, 0; 27, 1]:"), (CORELS, "else 31 44 52 19 27 no yes no"),
-    (XGB, "3:leaf=0.3104405211900027011310440521190"),
+    (XGB, "3:leaf=0.3104405211900027011310440521190"), (RPART, "2) x24|1,53|0,58|0,35|1< 3 80 37 no (0.5 0.5) *"),
 ])  # fmt: skip
 def test_lines_that_no_printed_tree_has_are_not_understood(text, line):
     assert "unknown" not in {f.level for f in inspect_bytes(text.encode()).findings}
     assert "unknown" in {f.level for f in inspect_bytes((text + line + "\n").encode()).findings}
+
+
+def test_names_are_no_numbers_one_behind_the_other():
+    for name in ("at 2020-01-01 00:00:00", "income_10_000_to_20_000_", "0.5 < x <= 1.5"):
+        assert is_name(name)
+    for name in ("24 226564 1 53 191304 0 58 221900 0", "24_226564_1_53_191304_0_58_221900_0", "x 1:2:3:4:5:6:7:8"):
+        assert not is_name(name)
 
 
 def test_rows_are_searched_value_by_value():
@@ -282,6 +344,38 @@ def test_rows_hidden_in_honest_files_are_told(kind):
         ways, wrong = failures(kind, seed)
         assert wrong == [], seed
         assert ways["files"] == 1
+
+
+LONGER = {  # what follows a text in a model -> path that is told
+    ("models/lightgbm-4.7.0/binary.txt", "left_child=[^\n]*", " 31 45 1"): "trees.*.left_child",
+    ("models/lightgbm-4.7.0/categories.txt", "cat_threshold=[^\n]*", " 31 45 1"): "trees.*.cat_threshold",
+    ("models/lightgbm-4.7.0/binary.txt", "\nnum_cat=0", "\nnum_cat=31 45 1 27 20"): "trees.*.num_cat (again)",
+    ("models/xgboost-3.2.0/half.json", '"categories_nodes": ?\\[', "31, 45"): "trees.*.categories_nodes",
+    ("models/xgboost-3.2.0/half.json", '"categories_segments": ?\\[', "31, 45"): "trees.*.categories_segments",
+    ("models/catboost-1.2.10/binary.json", '"borders": ?\\[\\n? *43.5', ", 44, 45"): "float_features.*.borders",
+    ("models/rpart-4.1.19/plants.json", '"ylevels": ?\\[', '"31", "45",'): "ylevels",
+}
+
+
+@pytest.mark.parametrize("place", LONGER, ids=str)
+def test_lists_are_as_long_as_the_figures_that_fix_them(place):
+    file, text, more = place
+    raw = (GOLDEN / file).read_bytes()
+    found = re.search(text.encode(), raw)
+    changed = raw[: found.end()] + more.encode() + raw[found.end() :]
+    before, after = ({f.path for f in inspect_bytes(one).findings if f.level == "unknown"} for one in (raw, changed))
+    assert [one for one in after - before if one.endswith(LONGER[place])]
+
+
+def test_nodes_that_no_node_leads_to_are_not_understood():
+    content = json.loads((GOLDEN / "models" / "xgboost-3.2.0" / "half.json").read_bytes())
+    tree = content["learner"]["gradient_booster"]["model"]["trees"][0]
+    for key, value in tree.items():
+        if isinstance(value, list) and value:
+            value.extend([-1, -1] if "children" in key else [0, 0])
+    tree["tree_param"]["num_nodes"] = str(len(tree["parents"]))
+    found = {f.path for f in inspect_bytes(json.dumps(content).encode()).findings if f.level == "unknown"}
+    assert [one for one in found if one.endswith("left_children")]
 
 
 def test_documents_have_a_status_for_every_value():

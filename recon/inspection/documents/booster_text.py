@@ -13,6 +13,7 @@ from recon.inspection.findings.findings import EXAMPLES, Finding
 _NAMES = "feature_infos"
 _PARAMETER = re.compile(r"\[([\w ]+): (.*)\]")
 _CODES = re.compile(r"-?\d+(:-?\d+)+")  # all values of a category, which a finding tells
+_AGAIN = " (again)"
 _ONE = frozenset(
     [
         "version",
@@ -51,7 +52,17 @@ def lightgbm_text_findings(text: str, path: str) -> list[Finding]:
 
 
 def lightgbm_as_json(text: str) -> dict[str, Any]:
-    """Return the lines of LightGBM's model text as values: of the model, of its trees, of parameters."""
+    """Return the lines of LightGBM's model text as values: of the model, of its trees, of parameters.
+
+    A line whose key stood before has no key of the form.
+    """
+
+    def put(held: dict[str, Any], key: str, value: Any) -> None:
+        if key in held:
+            held.setdefault(key + _AGAIN, []).append(value)
+        else:
+            held[key] = value
+
     found: dict[str, Any] = {"trees": [], "parameters": {}, "feature_importances": {}}
     at, after = found, False
     for line in text.splitlines():
@@ -63,18 +74,25 @@ def lightgbm_as_json(text: str) -> dict[str, Any]:
             at = {}
             found["trees"].append(at)
         elif parameter is not None:
-            found["parameters"][parameter.group(1)] = parameter.group(2).replace(",", " ")
+            name = parameter.group(1)
+            put(found["parameters"] if name not in found["parameters"] else at, name,
+                parameter.group(2).replace(",", " "))  # fmt: skip
         elif line.startswith("pandas_categorical:"):
-            found["pandas_categorical"] = line  # what is no JSON is no list
+            listed: Any = line  # what is no JSON is no list
             with contextlib.suppress(ValueError, RecursionError):
-                found["pandas_categorical"] = json.loads(line.partition(":")[2])
+                listed = json.loads(line.partition(":")[2])
+            put(found, "pandas_categorical", listed)
         elif after and mark and not line.startswith("["):
-            found["feature_importances"][line.rpartition("=")[0]] = value
-        elif mark and key in _ONE:
-            at[key] = value
+            importances, name = found["feature_importances"], line.rpartition("=")[0]
+            put(importances if name not in importances else found, name, value)
         elif mark:
-            at[key] = ["values" if _CODES.fullmatch(v) else v for v in value.split()]
+            put(at, key, value if key in _ONE else ["values" if _is_codes(v) else v for v in value.split()])
     return found
+
+
+def _is_codes(text: str) -> bool:
+    """Return whether a text lists codes of categories, each once."""
+    return _CODES.fullmatch(text) is not None and len(set(codes := text.split(":"))) == len(codes)
 
 
 def counts_finding(path: str) -> Finding:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from recon.inspection.findings.findings import Finding, not_understood
-from recon.inspection.ledger.forms import LISTED, is_name, sentences, size_of_json
+from recon.inspection.ledger.forms import LISTED, is_listing, is_name, sentences, size_of_json
 from recon.inspection.ledger.lines import LINES, NAME, NUMBER, PRINTED
 
 _VALUE = r'(?:"(?:[^"\\]|\\.)*"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
@@ -114,7 +114,7 @@ def free_texts(content: Any, most: int = LONGEST) -> list[str]:
     while stack:
         one = stack.pop()
         if isinstance(one, str):
-            if len(one) > most or len(LISTED.findall(one)) >= _MANY:
+            if len(one) > most or is_listing(one):
                 found.append(one)
         elif isinstance(one, dict):
             stack += [*one, *one.values()]
@@ -147,8 +147,8 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     fits = [known.fullmatch(line) for line in lines]
     lists = {i: len(one["list"].split()) for i, one in enumerate(fits) if one and one.groupdict().get("list")}
     odd = [i for i, one in enumerate(fits) if one is None or lists.get(i, 0) > most_common(lists.values())]
-    odd += [i for i, one in enumerate(fits) if one is not None and len(LISTED.findall(lines[i])) >= _MANY
-            and i not in lists and kind in PRINTED]  # fmt: skip
+    odd += [i for i, one in enumerate(fits) if one is not None and kind in PRINTED
+            and len(LISTED.findall(_outside(one, lines[i]))) >= _MANY]  # fmt: skip
     odd = sorted(set(odd))
     if kind.startswith("LightGBM"):
         odd = [i for i in odd if not (_IMPORTANCE.fullmatch(lines[i]) and lines[i].rpartition("=")[0] in features)]
@@ -158,6 +158,12 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     size = sum(len(lines[i].encode("utf-8", "replace")) for i in odd)
     lines_of = "1 line" if len(odd) == 1 else f"{len(odd):,} lines"
     return [not_understood(f"line {odd[0] + 1}", size, f"{lines_of} of text"), *found]
+
+
+def _outside(found: re.Match[str], line: str) -> str:
+    """Return a line without the list that belongs into it."""
+    begin, end = found.span("list") if found.groupdict().get("list") else (0, 0)
+    return line[:begin] + line[end:]
 
 
 def most_common(sizes: Iterable[int]) -> int:

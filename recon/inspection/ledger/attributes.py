@@ -8,7 +8,7 @@ about, the classes, the attributes, the most bytes per number of it that is harm
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,20 +25,23 @@ STATE = frozenset([
     "bit_generator", "state", "key", "pos", "has_gauss", "gauss", "inc", "has_uint32", "uinteger", "entropy",
     "spawn_key", "pool_size", "pool", "counter", "n_children_spawned", "buffer", "buffer_pos", "seed_seq",
 ])  # fmt: skip
+_ALIKE = str.maketrans("atu", "lll")  # letters of forms: arrays of numbers, texts and objects may be lists, too
 EVERY = "*"  # classes of a decision: all that have the attribute in the table
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the fits of the table had at an attribute: the same bytes or not, how many at most, shapes, texts.
+    """What the fits of the table had at an attribute: the same bytes or not, how many at most, shapes, texts, forms.
 
-    `same` is None where files were looked at one by one: then numbers and short texts are all that is known.
+    `same` is None where files were looked at one by one: then numbers and short texts are all that is known. `forms`:
+    letters of the kinds of values on the way to each value in it (`sizes.letter_of`), "." left out.
     """
 
     same: bool | None
     size: int
     shapes: tuple[tuple[int | str, ...], ...]
     texts: frozenset[str]
+    forms: frozenset[str]
 
     def per_row(self) -> bool:
         """Return whether it had one entry per training row."""
@@ -48,6 +51,11 @@ class Known:
         """Return whether every list or array that it had has one entry per column."""
         flat = [shape[0] for shape in self.shapes if len(shape) == 1]
         return bool(flat) and set(flat) == {"d"}
+
+    def has_form(self, forms: Collection[str]) -> bool:
+        """Return whether fits had values of all these kinds inside each other; lists and arrays are alike."""
+        mine = {one.translate(_ALIKE) for one in self.forms}
+        return all(one.translate(_ALIKE) in mine for one in forms)
 
     def bound(self, columns: int, classes: int, members: int) -> int:
         """Return the most bytes that are harmless for so many columns and classes: those of the fits, in proportion."""
@@ -90,8 +98,8 @@ def known(kind: str, attribute: str) -> Known | None:
     entry = _table()["classes"].get(kind, {}).get(attribute)
     if entry is None:
         return None
-    same, size, shapes, texts = entry
-    return Known({0: False, 1: True}.get(same), size, tuple(map(tuple, shapes)), frozenset(texts))
+    same, size, shapes, texts, forms = entry
+    return Known({0: False, 1: True}.get(same), size, tuple(map(tuple, shapes)), frozenset(texts), frozenset(forms))
 
 
 def decided(kind: str, attribute: str) -> Decision | None:

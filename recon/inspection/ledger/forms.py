@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from recon.inspection.ledger.entries import Entry, Ledger, Status
 from recon.inspection.ledger.implied import CONTRADICTION, of_document
+from recon.inspection.ledger.lists import longer
 
 HERE = Path(__file__).parent
 NAME = 64  # characters of the name of a column, class or parameter
@@ -58,6 +59,8 @@ SCORES = frozenset(["learn_best_error", "learn_metrics_history", "test_best_erro
 _SCORE = "scores of the labels of all rows: what they say of single ones is not worked out"
 LISTED = re.compile(r"-?(?<!\d)\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
 _MANY = 4
+# More numbers one behind the other than a date with its time has, by whatever they are parted.
+IN_A_ROW = re.compile(r"(?:(?<![\d.])-?\d+(?:\.\d+)?[^\w.]|(?<![\d.])\d+_){7}")
 _WORDS = re.compile(r"[a-z_]{1,40}")  # a key that holds no number
 
 
@@ -116,7 +119,7 @@ def lengths(held: Mapping[str, Any]) -> dict[str, int]:
     inner = [("", held), *((f"{key}.", one) for key, one in held.items() if isinstance(one, dict) and key not in NAMED)]
     for before, one in inner:
         for key, value in one.items():
-            if before.rstrip(".") in INNER or key in INNER:
+            if before.rstrip(".") in INNER or (key in INNER and not is_flat(value)):
                 continue
             whole = number_of(value) if isinstance(value, str) else value
             if isinstance(value, list) or (isinstance(value, dict) and key in NAMED):
@@ -126,6 +129,11 @@ def lengths(held: Mapping[str, Any]) -> dict[str, int]:
             ):
                 found[before + key] = int(whole)
     return found
+
+
+def is_flat(value: Any) -> bool:
+    """Return whether a value is a list in which no dict stands."""
+    return isinstance(value, list) and not any(isinstance(one, dict) for one in value)
 
 
 def size_of_json(value: Any) -> int:
@@ -169,7 +177,12 @@ def more_than_settings(content: Any) -> bool:
 
 def is_name(text: str, most: int = 0) -> bool:
     """Return whether a text is no longer than names, or than those of the form, and no list of numbers."""
-    return len(text) <= max(NAME, most) and (len(LISTED.findall(text)) < _MANY or len(text) <= most)
+    return len(text) <= max(NAME, most) and (not is_listing(text) or len(text) <= most)
+
+
+def is_listing(text: str) -> bool:
+    """Return whether a text is a list of numbers: rows may stand in it."""
+    return len(LISTED.findall(text)) >= _MANY or IN_A_ROW.search(text) is not None
 
 
 def document_ledger(kind: str, content: Any, whole: bool = False) -> Ledger:
@@ -206,6 +219,7 @@ def document_ledger(kind: str, content: Any, whole: bool = False) -> Ledger:
                 )
                 if last in NAMED:
                     odd[path] += sum(len(key) for key in value if not is_name(str(key)))
+    odd += Counter({path: NUMBER * more for path, more in longer(kind, content).items() if not odd[path]})
     made = of_document(kind, content, whole)
     entries = [_implied(_entry(path, size), made) for path, size in known.items() if path not in odd]
     entries += [Entry(path[1:], "unknown", "values", size, small=True) for path, size in small.items()]

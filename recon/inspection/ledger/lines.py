@@ -13,7 +13,7 @@ from recon.inspection.ledger.entries import Entry, Ledger
 from recon.inspection.ledger.implied import IMPURITY, impurity
 
 NUMBER = r"-?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:e[+-]?\d{1,3})?"
-NAME = r"[^\n]{1,64}?"
+NAME = r"[^\n\t]{1,64}?"
 _COUNT = r"\d{1,12}"
 _AMONG = r"\{[^{}\n]{0,400}\}"  # values in braces
 _LEFT_OUT = rf"\({_COUNT} observations? deleted due to missingness\)"

@@ -111,6 +111,28 @@ def is_small(value: Any) -> bool:
     return isinstance(value, int) and value.bit_length() <= 8 * NUMBER
 
 
+def letter_of(value: Any) -> str:
+    """Return of which kind a value is: "." what holds no other value (or nothing), a letter of all others.
+
+    l lists, d dicts, s sets, b bytes, o objects; arrays: a of numbers, t of texts, r of records, u of objects.
+    """
+    if isinstance(value, np.ndarray):
+        kind = value.dtype.kind
+        return "r" if value.dtype.names else {"O": "u", "U": "t", "S": "t", "V": "r"}.get(kind, "a")
+    if isinstance(value, (bytes, bytearray)):
+        return "b"
+    if isinstance(value, Thing):
+        return "." if is_scalar(value) else "o"
+    if not isinstance(value, _PARTS) or not value:
+        return "."
+    return "l" if isinstance(value, (list, tuple)) else "d" if isinstance(value, dict) else "s"
+
+
+def entries_in(value: Any) -> int:
+    """Return how many entries a list, dict, set or array has, 0 of all others."""
+    return value.size if isinstance(value, np.ndarray) else len(value) if isinstance(value, _PARTS) else 0
+
+
 def shape_of_parts(value: Any) -> tuple[int, ...] | None:
     """Return the shape of an array or the length of a list, dict or set; None of a plain value."""
     if isinstance(value, np.ndarray):

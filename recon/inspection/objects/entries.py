@@ -12,11 +12,21 @@ from recon.inspection.findings.findings import Finding, Level, without_numbers
 from recon.inspection.findings.severity import About
 from recon.inspection.ledger.attributes import STATE, Decision, class_key, decided, is_known_class, known, names
 from recon.inspection.ledger.entries import Entry, Status
-from recon.inspection.ledger.sizes import NUMBER, has_parts, is_small, parts_of, size_in_list, size_of, texts_of
-from recon.inspection.objects.generic import MIN_ROWS, row_finding
-from recon.inspection.objects.traversal import Place, described, is_sparse, shape_of
+from recon.inspection.ledger.sizes import (
+    NUMBER,
+    entries_in,
+    has_parts,
+    is_small,
+    letter_of,
+    parts_of,
+    size_in_list,
+    size_of,
+    texts_of,
+)
+from recon.inspection.objects.generic import MIN_ROWS, columns_of, is_unlike_model, row_finding, sizes_of
+from recon.inspection.objects.traversal import Place, described, is_sparse
 from recon.inspection.objects.tree_fields import Part
-from recon.stored.objects.arrays import is_scalar, padding_bytes
+from recon.stored.objects.arrays import extra_bytes, is_scalar, padding_bytes
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
 
@@ -28,8 +38,8 @@ _GENERATOR = 160
 LONGEST = 40  # characters of a text that is an option or a name
 COLUMN_NAMES = "feature_names_in_"  # told by itself, with a bound of its own: elsewhere the same names say nothing more
 LONGEST_NAME = 64  # characters of the name of a column or class
-_COLUMNS = ("n_features_in_", "_n_features", "n_features_")
-MOST_SIZE = 1_000_000  # columns, classes and members that a bound grows with
+FEW = 8  # entries of a list that a parameter may be given
+DEEPEST_FORM = 6  # values inside values that a form tells apart
 MOST_TEXTS = 16  # different texts and names that no fit shows, in all of a file; and long numbers of parameters
 DIGITS, SEED = 8, 33  # digits of a float and bits of a whole number that are given as parameters
 COLUMNS = "figures of single columns that the file's reader states"
@@ -54,6 +64,9 @@ class Held:
     lists: bool = False  # a list, a text or a long number stands inside of a list or dict of it
     beside: bool = False  # a value of a kind stands in it that no attribute about columns, labels or sizes has
     keys: set[str] = field(default_factory=set)  # of dicts inside of it
+    forms: set[str] = field(default_factory=set)  # letters of the values on the way to each value in it
+    longest: int = 0  # entries of the longest list or array in it
+    entries: int = 0  # of all of them that hold no others, texts left out
 
     @property
     def widest(self) -> Place:
@@ -89,6 +102,8 @@ def object_entries(
             said = TOO_MUCH
         if said[0] == "unused" and said[1] != "rows" and not _is_grave(told, held) and _has_more(held):
             said = TOO_MUCH
+        if said[0] in {"harmless", "used"} and not _has_form(held, few=said[0] == "harmless"):
+            said = TOO_MUCH
         if id(held.first) in stated and said[0] == "unused" and said[1] in OF_COLUMNS:  # and nothing else is in it
             said = ("used", "", OF_COLUMNS[said[1]])
         if held.extra:
@@ -114,18 +129,26 @@ def held_attributes(places: Sequence[Place]) -> Iterable[Held]:
     """Return what every attribute of every object holds, shared values once, in the order of the walk."""
     found: dict[tuple[int, str], Held] = {}
     met: set[int] = set()
+    forms: dict[int, str] = {}  # of places that others stand in
     for place in places:
         key = (id(place.owner), place.attribute)
         one = found.get(key)
         if one is None:
             one = found[key] = Held(place)
         value = place.value
+        form = (forms.get(id(place.above), "") if place.nested and place is not one.first else "") + letter_of(value)
+        if form[-1] != ".":
+            forms[id(place)] = form = form[:DEEPEST_FORM]
+            one.forms.add(form)
+            one.longest = max(one.longest, entries_in(value))
         if isinstance(value, (Thing, np.ndarray, dict, list, tuple, set, frozenset, str, bytes)):
             if id(value) in met:
                 continue
             met.add(id(value))
         extra = place.extra + (padding_bytes(value) if isinstance(value, np.ndarray) else 0)
+        extra += sum(extra_bytes(p) for p in parts_of(value) if isinstance(p, Thing) and is_scalar(p))
         size = own_size(value, place)
+        one.entries += _plain_entries(value)
         if one.largest is None or (size and size > one.most):
             one.largest, one.most = place, size
         one.bytes += size
@@ -139,6 +162,14 @@ def held_attributes(places: Sequence[Place]) -> Iterable[Held]:
         one.small = one.small and (isinstance(value, Thing) or is_small(value)) and not extra
         one.texts.update(_own_texts(value))
     return found.values()
+
+
+def _plain_entries(value: Any) -> int:
+    """Return how many numbers and truth values stand right in a list, dict or array that holds no others."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return 0 if value.dtype.kind in "US" else value.size
+    parts = list(value.values()) if isinstance(value, dict) else parts_of(value)
+    return sum(not isinstance(p, (str, bytes, Name)) for p in parts) if all(map(_is_plain, parts)) else 0
 
 
 def own_size(value: Any, place: Place | None = None) -> int:
@@ -232,7 +263,7 @@ def _status(held: Held, free: set[Any], read_whole: bool, columns: frozenset[str
         return NOT_KNOWN
     if decision is None and fits is not None and fits.same is False:
         return "unused", "rows", PER_ROW
-    sizes = _sizes_of(held.first)
+    sizes = sizes_of(held.first)
     most = decision.bound(*sizes) if decision is not None else fits.bound(*sizes) if fits is not None else 0
     numbers = held.bytes - sum(map(_length, held.texts))
     if decision is not None and decision.about == "listed":
@@ -240,16 +271,13 @@ def _status(held: Held, free: set[Any], read_whole: bool, columns: frozenset[str
             return ("unused", "", decision.why) if _is_generator(held) else TOO_MUCH
         fitting = held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
         return ("unused", "", decision.why) if fitting else TOO_MUCH
+    if decision is not None:  # a list of truth values has as many entries as one of numbers
+        numbers = max(numbers, NUMBER * held.entries)
     if numbers > most or not _texts_fit(held, (fits.texts if fits else frozenset()) | columns, free):
         return TOO_MUCH
     if fits is not None and fits.same and not _numbers_fit(held, free):
         return TOO_MUCH
     return "harmless", "", decision.why if decision is not None else "the same whatever the rows are"
-
-
-def _columns(place: Place) -> int:
-    """Return the number of columns of the model that a place belongs to; what no model has where it is not known."""
-    return _stated_sizes(place)[0] or MOST_SIZE
 
 
 def _is_beside(place: Place, size: int) -> bool:
@@ -284,11 +312,25 @@ def _has_more(held: Held) -> bool:
     each = (decision is not None and decision.most == "d") or (fits is not None and fits.per_column())
     return (
         held.beside
+        or not _has_form(held)
+        or is_unlike_model(held.first)
         or (held.lists and not _may_have_lists(held, decision))
-        or (each and entries > _columns(held.first))
+        or (each and entries > columns_of(held.first))
         or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME and not (decision and decision.most))
         or bool(fits is not None and fits.same is None and held.keys - fits.texts)
     )
+
+
+def _has_form(held: Held, few: bool = False) -> bool:
+    """Return whether values of such kinds stand in an attribute as in fits, where fits tell.
+
+    `few`: parameters may have others, of as many entries as people write.
+    """
+    owner = held.first.owner
+    fits = None if owner is None else known(class_key(owner), held.first.attribute)
+    if fits is None or fits.has_form(held.forms):
+        return True
+    return few and held.longest <= max(FEW, *sizes_of(held.first))
 
 
 def _may_have_lists(held: Held, decision: Decision | None) -> bool:
@@ -317,7 +359,7 @@ def _is_generator(held: Held) -> bool:
 
 def _is_bounded(held: Held, each: int) -> bool:
     """Return whether names and seeds are no more and no longer than those of honest models: `each` bytes at most."""
-    columns, classes, members = _sizes_of(held.first)
+    columns, classes, members = sizes_of(held.first)
     most = each * max(1 if each == NUMBER else MOST_TEXTS, columns, classes, members)
     return held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
 
@@ -348,34 +390,6 @@ def _texts_fit(held: Held, options: frozenset[str], free: set[Any]) -> bool:
     return not mine or (
         sum(isinstance(one, str) for one in free) <= MOST_TEXTS and all(len(t) <= LONGEST for t in mine)
     )
-
-
-def _sizes_of(place: Place) -> tuple[int, int, int]:
-    """Return the numbers of columns, classes and members of the model that a place belongs to; 1 where not known."""
-    columns, classes, members = _stated_sizes(place)
-    return columns or 1, classes or 1, members or 1
-
-
-def _stated_sizes(place: Place) -> tuple[int, int, int]:
-    """Return the same, 0 for what is not known."""
-    at: Place | None = place
-    columns = classes = members = 0
-    while at is not None and not (columns and classes and members):
-        owner = at.owner
-        if owner is not None:
-            given = next((owner.get(name) for name in _COLUMNS if owner.has(name)), 0)
-            columns = columns or (given if isinstance(given, int) and 0 < given < MOST_SIZE else 0)
-            classes = classes or _length_of(owner, "classes_")
-            members = members or _length_of(owner, "estimators_")
-        at = at.above
-    return columns, classes, members
-
-
-def _length_of(owner: Thing, attribute: str) -> int:
-    """Return how many parts a list or array of an object has, 0 where it has none."""
-    held = owner.fields().get(attribute)
-    shape = shape_of(held if isinstance(held, (list, tuple)) else owner.get(attribute)) if held is not None else ()
-    return min(shape[0], MOST_SIZE) if shape else 0
 
 
 def _entry(held: Held, said: Said, told: bool) -> Entry:

@@ -1,19 +1,22 @@
-"""What no rule names: the number of training rows, and arrays that have one entry for each of them."""
+"""What no rule names: the sizes of models, and arrays that have one entry for each of the training rows."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from recon.formats.boosters.catboost.file import cbm_booster
 from recon.inspection.findings.findings import EXAMPLES, Finding, Level
 from recon.inspection.findings.rules import rules_of
 from recon.inspection.ledger.attributes import class_key, decided, is_known_class
 from recon.inspection.objects.traversal import Place, described, entries_of, shape_of
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReconError
 
 MIN_ROWS = 4  # rows from which on a length says anything
 _FRAMES = ("pandas.", "polars.", "pyarrow.")
@@ -31,6 +34,10 @@ _ON_ALL_ROWS = frozenset(
         "BoostedRulesRegressor",
     ]
 )
+MOST_SIZE = 1_000_000  # columns, classes and members that a bound grows with
+_COLUMNS = ("n_features_in_", "_n_features", "n_features_")
+_CLASSES = ("n_classes_", "_n_classes")
+_CATEGORIES = "pandas_categorical:"
 _COUNTERS = ("_n_samples", "n_samples_fit_", "n_samples_seen_", "n_samples_", "n_train_", "_n_train")
 
 
@@ -104,6 +111,66 @@ def lone_tree_rows(things: list[Thing]) -> list[int]:
             inside.update(id(m) for m in members)
             inside.update(id(m.get("estimator")) for m in members if isinstance(m, Thing))
     return [n for t in things if id(t) not in inside for n in _root(t)]
+
+
+def columns_of(place: Place) -> int:
+    """Return the number of columns of the model that a place belongs to; what no model has where it is not known."""
+    return _stated_sizes(place)[0] or MOST_SIZE
+
+
+def sizes_of(place: Place) -> tuple[int, int, int]:
+    """Return the numbers of columns, classes and members of the model that a place belongs to; 1 where not known."""
+    columns, classes, members = _stated_sizes(place)
+    return columns or 1, classes or 1, members or 1
+
+
+def _stated_sizes(place: Place) -> tuple[int, int, int]:
+    """Return the same, 0 for what is not known."""
+    at: Place | None = place
+    columns = classes = members = 0
+    while at is not None and not (columns and classes and members):
+        owner = at.owner
+        if owner is not None:
+            columns = columns or _number(owner, _COLUMNS) or _columns_of_catboost(owner)
+            classes = classes or _length_of(owner, "classes_") or _number(owner, _CLASSES)
+            members = members or _length_of(owner, "estimators_")
+        at = at.above
+    return columns, classes, members
+
+
+def _number(owner: Thing, attributes: Iterable[str]) -> int:
+    """Return the first of some attributes that an object has, where it is a number of columns or classes; else 0."""
+    given = next((owner.get(name) for name in attributes if owner.has(name)), 0)
+    return given if isinstance(given, int) and 0 < given < MOST_SIZE else 0
+
+
+def _length_of(owner: Thing, attribute: str) -> int:
+    """Return how many parts a list or array of an object has, 0 where it has none."""
+    held = owner.fields().get(attribute)
+    shape = shape_of(held if isinstance(held, (list, tuple)) else owner.get(attribute)) if held is not None else ()
+    return min(shape[0], MOST_SIZE) if shape else 0
+
+
+def _columns_of_catboost(owner: Thing) -> int:
+    """Return the number of columns that the model inside of an object of CatBoost names, 0 where there is none."""
+    model = owner.fields().get("__model") if owner.kind.startswith("catboost.") else None
+    try:
+        return len(cbm_booster(bytes(model)).names) if isinstance(model, (bytes, bytearray)) else 0
+    except ReconError:
+        return 0
+
+
+def is_unlike_model(place: Place) -> bool:
+    """Return whether lists of categories of a LightGBM object are not those that its model text has."""
+    owner, value = place.owner, place.value
+    if owner is None or place.attribute != "pandas_categorical" or not owner.kind.startswith("lightgbm.") or not value:
+        return False
+    text = next((owner.get(k) for k in ("_handle", "handle") if isinstance(owner.get(k), str)), "")
+    rows = [line for line in text.rpartition("end of parameters")[2].splitlines() if line.startswith(_CATEGORIES)]
+    try:
+        return len(rows) != 1 or json.loads(rows[0][len(_CATEGORIES) :]) != value
+    except (ValueError, RecursionError):
+        return True
 
 
 def _members(value: Any) -> list[Any]:

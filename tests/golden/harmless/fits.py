@@ -49,11 +49,20 @@ def data(seed):
         "frame, target": (pd.DataFrame(x, columns=columns), target),
         "kernel": (x @ x.T, y),
         "missing": (np.where(draw.random((ROWS, COLUMNS)) < 0.1, np.nan, x), y),
+        "above 0": (x, np.exp(target - target.mean())),
     }  # fmt: skip
 
 
 def made(name, kind):
     """Yield one estimator of a class in each way that it can be made."""
+    if name in {"GaussianRandomProjection", "SparseRandomProjection"}:
+        yield kind(n_components=3)
+    if name == "FrozenEstimator":
+        from sklearn.linear_model import LogisticRegression
+
+        x, y = data(1)["classes"]
+        yield kind(LogisticRegression().fit(x, y))
+        return
     try:
         from sklearn.utils._test_common.instance_generator import _construct_instances
 
@@ -121,7 +130,9 @@ def fitted(model, x, y):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return pickle.dumps(clone(model).fit(x, y), 4)
+            one = clone(model)
+            alone = list(inspect.signature(one.fit).parameters) == ["y"]  # of labels, which have no columns
+            return pickle.dumps(one.fit(y) if alone else one.fit(x, y), 4)
     except TimeoutError:
         return None
     except Exception:

@@ -5,7 +5,8 @@
 `grow`: what is in the table stays, and the fits of other versions are added to it.
 
 Per class and attribute: whether both fits of every variant have the same bytes there ("same"), the most bytes it had,
-the shapes it had in terms of rows n, columns d and classes k, and the texts that stood there where they were the same.
+the shapes it had in terms of rows n, columns d and classes k, the texts that stood there where they were the same, and
+of which kinds the values in it were (`recon.inspection.ledger.sizes.letter_of`).
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ class Table:
         self.found = defaultdict(dict)
         self.names = set(known["names"]) if known else set()
         for kind, held in known["classes"].items() if known else ():
-            for name, (same, size, shapes, texts) in held.items():
+            for name, (same, size, shapes, texts, forms) in held.items():
                 self.found[kind][name] = {"same": same, "size": size, "shapes": set(map(json.dumps, shapes)),
-                                          "texts": set(texts)}  # fmt: skip
+                                          "texts": set(texts), "forms": set(forms)}  # fmt: skip
 
     def add(self, a, b=None):
         """Add two fits on different rows, or a file by itself."""
@@ -81,7 +82,8 @@ class Table:
         for kind, attributes_of in one.items():
             for name, values in attributes_of.items():
                 others = other.get(kind, {}).get(name, [])
-                new = {"same": 2 if b is None else 1, "size": 0, "shapes": set(), "texts": set()}
+                new = {"same": 2 if b is None else 1, "size": 0, "shapes": set(), "texts": set(),
+                       "forms": set()}  # fmt: skip
                 entry = self.found[kind].setdefault(name, new)
                 same = {repr([form(v) for v in vs]) for _, vs in values} == {
                     repr([form(v) for v in vs]) for _, vs in others
@@ -90,12 +92,20 @@ class Table:
                     entry["same"] = int(same and entry["same"] > 0)
                 for held, parts in [*values, *others]:
                     entry["size"] = max(entry["size"], held.bytes)
+                    entry["forms"] |= held.forms
                     shapes = [s for s in map(shape_of_parts, parts) if s is not None]
                     entry["shapes"] |= {json.dumps(symbols(s)) for s in shapes}
                     if same:
                         entry["texts"] |= {t for t in held.texts if len(t) <= LONGEST}
                     for value in parts:
                         self.names |= {str(p) for p in [value, *parts_of(value)] if isinstance(p, Name)}
+
+    def add_forms(self, data):
+        """Add of which kinds values are in a model that was fitted otherwise than all of those fits."""
+        for kind, held_in in attributes(data).items():
+            for name, values in held_in.items():
+                if name in self.found.get(kind, {}):
+                    self.found[kind][name]["forms"].update(*(held.forms for held, _ in values))
 
 
 def pairs(file):
@@ -115,9 +125,12 @@ def main():
         for a, b in pairs(file):
             table.add(a, b)
         print(file, len(table.found), flush=True)
+    golden = OUT.parents[3] / "tests" / "golden" / "models"
     for library in () if known else OTHERS:
-        for file in sorted((OUT.parents[3] / "tests" / "golden" / "models").glob(f"{library}*/*.pkl")):
+        for file in sorted(golden.glob(f"{library}*/*.pkl")):
             table.add(file.read_bytes())
+    for file in sorted(golden.glob("sklearn-*/*.pkl")):
+        table.add_forms(file.read_bytes())
     out = {
         kind: {
             name: [
@@ -125,6 +138,7 @@ def main():
                 e["size"],
                 sorted(map(json.loads, e["shapes"]), key=str)[:12],
                 sorted(e["texts"])[:40],
+                sorted(e["forms"]),
             ]
             for name, e in sorted(held.items())
         }
