@@ -30,7 +30,7 @@ ROWS, TREES = 40, 25
 KEYS = {
     "status", "complete", "rows", "labels", "labels_known", "share_labels_known", "rows_known", "share_rows_known",
     "share_values_known", "share_leaves_known", "mean_width", "mean_width_domain", "width_of", "learner", "steps",
-    "assumptions", "notes", "engine", "seconds", "trail", "certificate",
+    "assumptions", "notes", "engine", "seconds", "trail", "certificate", "classes",
 }  # fmt: skip
 
 
@@ -168,6 +168,46 @@ def test_the_command(files, capsys, tmp_path):
     parquet = tmp_path / "rows.parquet"
     assert run(capsys, "positions", files["forest"], "--out", str(parquet))[0] == 0
     assert len(pd.read_parquet(parquet)) == ROWS * 6
+
+
+def imbalanced(folder):
+    """Return a forest of 30 trees on 12 rare rows among 150, in a file, its rows, and which are rare."""
+    rng = np.random.default_rng(5)
+    x = pd.DataFrame(rng.normal(size=(150, 6)).round(3), columns=list("abcdef"))
+    rare = np.zeros(150, dtype=int)
+    rare[np.argsort(x["a"] + x["b"] - 0.5 * x["c"])[-12:]] = 1
+    path = str(folder / "rare.joblib")
+    joblib.dump(RandomForestClassifier(30, random_state=0).fit(x, rare), path)
+    x.assign(label=rare).to_csv(folder / "rare.csv", index=False)
+    return path, x, rare
+
+
+def test_the_worst_off_class_stands_first(tmp_path, capsys):
+    path, x, rare = imbalanced(tmp_path)
+    found = recon.positions(recon.load(path), truth=x.assign(label=rare))
+    first, second = found.attrs["classes"]
+    assert (first["class"], first["rows"], second["rows"]) == (1, [12, 12], [138, 138])
+    assert first["share_leaves_known"] > 0.8 > 10 * second["share_leaves_known"]
+    assert first["mean_width"] < second["mean_width"]
+    beside = {one["class"]: one for one in found.attrs["truth"]["classes"]}
+    assert beside[1]["rows"] == beside[1]["labels_right"] == 12
+    assert found.attrs["truth"]["classes"][0]["class"] == 1
+    assert beside[1]["mean_width_true_leaves"] <= beside[1]["mean_width"] < beside[0]["mean_width"]
+    assert first["boxes_whole"] <= beside[1]["boxes_as_tight"] <= 12
+    every = sum(one["share_leaves_known"] * n for one, n in ((first, 12), (second, 138))) / 150
+    assert every == pytest.approx(found.attrs["share_leaves_known"], abs=0.01)  # rows are drawn about equally often
+    code, out, _ = run(capsys, "positions", path)
+    assert code == 0
+    assert "; worst off is class 1: 12 of 12 labels" in out.splitlines()[0]
+    policy = tmp_path / "policy.toml"
+    policy.write_text('name = "p"\nmost_labels_by_position = 100\nmost_pinned = 0\n')
+    code, out, _ = run(capsys, "audit", path, "--policy", str(policy), "--json")
+    assert code == 1
+    told = json.loads(out)
+    assert told["facts"]["classes_by_position"][0]["name"] == "class 1"
+    by_rule = {one["rule"]: one for one in told["assessment"]["checks"]}
+    assert by_rule["most_labels_by_position"]["places"][0]["name"] == "class 1"
+    assert "worst off is class 1" in by_rule["most_pinned"]["sentence"]
 
 
 def test_json_has_the_same_keys(files, capsys, tmp_path):

@@ -27,6 +27,7 @@ from recon.inspection.findings.findings import Finding
 from recon.inspection.findings.severity import ROWS, About, about, is_counting
 from recon.inspection.inspecting import Inspection
 from recon.loading.settled import as_released
+from recon.located.wording import class_text
 from recon.measures.figures import Measures
 from recon.measures.revealed.known import interval_left, least_bits, pinned, system_of
 from recon.measures.revealed.together import Together, with_together
@@ -89,6 +90,7 @@ def facts_of(found: Findings) -> Facts:
         },
         {"groups": groups, "cells": cells, "pure": pure},
         {
+            "classes_by_position": classes_at_positions(found),
             "kinds_of_counts": counted_kinds(release),
             "no_merging": no_merging(release),
             "profiles": None if found.profiles is None else asked(found.profiles),
@@ -220,6 +222,9 @@ def known_wholly(found: Findings) -> Figure:
         return Known(least, found.release.rows.high, unknown.why, unknown.help)
     free = interval_left(found.release)
     assumed = f"{named(free, 80)} can have several values between any two thresholds that the models have"
+    worst = None if found.positions is None else next((one for one in found.positions.classes if one.boxes_whole), None)
+    if worst is not None:
+        assumed += f"; by position the leaves of rows are known all the same, worst off is {class_text(worst)}"
     return Known(0, 0, assumes=assumed) if free else unknown
 
 
@@ -359,6 +364,20 @@ def by_position(found: Findings) -> dict[str, Figure]:
         "labels_by_position": labels if labelled else none,
         "values_by_position": Known(values, placed.rows * len(placed.data), BY_POSITION, help),
     }
+
+
+def classes_at_positions(found: Findings) -> list[dict[str, Any]] | None:
+    """Return what is proved by position of the rows of every class, the worst-off class first; None without positions.
+
+    A threshold on all rows says nothing of a class with few: these stand beside it.
+    """
+    if found.positions is None:
+        return None
+    classes = found.positions.classes
+    return [
+        {"name": f"class {one.value}", "where": class_text(one), "rows": [one.labels_known, one.rows_most]}
+        for one in (classes if len(classes) > 1 else ())
+    ]
 
 
 def asked(profiles: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from solvers.questions.answers import LocatedAnswer
 from solvers.statements.row_problem import runs_of
 
 NEAR = 0.01  # of the column's range: a guess of a number so near counts as right
+TIGHT = 1e-12  # by which two widths may differ that are the same
 DRAWS = 20  # of rows from the marginals, whose mean is the baseline
 
 
@@ -33,7 +34,9 @@ def compared(found: PlacedRows, truth: pd.DataFrame) -> dict[str, Any]:
     what is proved, `mean_width_true_leaves` of what would be if the leaf of every row in every tree that drew it were
     known, `mean_width_marginals` 1. `values_right`: the share of values that the middle of what is left meets (a number
     within 1 % of the column's range), `mean_error`: how far it is off, as a share of the range; the same of rows drawn
-    from the true marginals, which an adversary would have to know. Raises `ReleaseError` for another number of rows.
+    from the true marginals, which an adversary would have to know. `classes`: per true class, that with most boxes as
+    tight as the truth allows first: rows, labels_right, mean_width, mean_width_true_leaves, boxes_as_tight (of how many
+    rows the true leaves leave no column narrower). Raises `ReleaseError` for another number of rows.
     """
     release = found.release
     truth = true_table(release, truth, found.rows)
@@ -48,14 +51,17 @@ def compared(found: PlacedRows, truth: pd.DataFrame) -> dict[str, Any]:
     }
     label = found.label
     sure = np.zeros(found.rows, dtype=bool) if label is None else found.columns[label].exact
+    own, true = widths(found, ends), widths(by_true_leaves(found, rows, ends), ends)
+    right = sure & ~out[:, label] if label is not None else sure
     return {
         "inside": not out.any(),
         "outside": int(out.sum()),
         "first_outside": first_outside(found, truth, out),
-        "labels_right": None if label is None else int((sure & ~out[:, label]).sum()),
-        "mean_width": mean_width(found, ends),
-        "mean_width_true_leaves": true_leaves(found, rows, ends),
+        "labels_right": None if label is None else int(right.sum()),
+        "mean_width": float(own.mean()),
+        "mean_width_true_leaves": float(true.mean()),
         "mean_width_marginals": 1.0,
+        "classes": [] if label is None else by_class(found, real[:, label], right, own, true),
         **guesses(found, real, np.array(spans)),
     }
 
@@ -148,22 +154,43 @@ def first_outside(found: PlacedRows, truth: pd.DataFrame, out: NDArray[np.bool_]
     }
 
 
-def mean_width(found: PlacedRows, ends: dict[str, tuple[float, float]]) -> float:
-    """Return the mean width of what is proved, of numbers as shares of the true columns' ranges; 0: known missing."""
-    widths = []
+def by_class(
+    found: PlacedRows, label: Floats, right: NDArray[np.bool_], own: Floats, true: Floats
+) -> list[dict[str, Any]]:
+    """Return the figures of every true class, that with the greatest share of boxes as tight as the truth's first."""
+    attribute, out = found.release.domain.all[-1], []
+    tight = np.asarray((own <= true + TIGHT).all(axis=1))
+    for k in np.unique(label[np.isfinite(label)]).astype(np.int64).tolist():
+        rows = label == k
+        out.append(
+            {
+                "class": attribute.value_at(k),
+                "rows": int(rows.sum()),
+                "labels_right": int(right[rows].sum()),
+                "mean_width": float(own[rows].mean()),
+                "mean_width_true_leaves": float(true[rows].mean()),
+                "boxes_as_tight": int(tight[rows].sum()),
+            }
+        )
+    return sorted(out, key=lambda one: (-one["boxes_as_tight"] / one["rows"], one["mean_width"]))
+
+
+def widths(found: PlacedRows, ends: dict[str, tuple[float, float]]) -> Floats:
+    """Return (rows, attributes) how wide what is left is, of numbers as shares of the true ranges; 0: missing."""
+    out = []
     for attribute, column in zip(found.release.domain.attributes, found.data, strict=True):
         if attribute.name in ends:
             low, high = ends[attribute.name]
             left = np.minimum(column.high, high) - np.maximum(column.low, low)
             shares = np.clip(left / (high - low), 0.0, 1.0)
-            widths.append(float(np.where(np.isnan(left), column.width, shares).mean()))
+            out.append(np.where(np.isnan(left), column.width, shares))
         else:
-            widths.append(float(column.width.mean()))
-    return float(np.mean(widths))
+            out.append(column.width)
+    return np.stack(out, axis=1)
 
 
-def true_leaves(found: PlacedRows, rows: TrueRows, ends: dict[str, tuple[float, float]]) -> float:
-    """Return the mean width if the leaf of every row in every tree that drew it were known. Linear in rows x trees."""
+def by_true_leaves(found: PlacedRows, rows: TrueRows, ends: dict[str, tuple[float, float]]) -> PlacedRows:
+    """Return what would be left if the leaf of every row in every tree that drew it were known: rows x trees."""
     release = found.release
     parts = np.array([len(cuts.inner) + 1 for cuts in release.cut.cuts])
     start, end = np.zeros((found.rows, len(parts)), dtype=np.int64), np.tile(parts, (found.rows, 1))
@@ -180,7 +207,7 @@ def true_leaves(found: PlacedRows, rows: TrueRows, ends: dict[str, tuple[float, 
         np.minimum.at(end, (row, tree.boxes.attribute[at]), behind[at])
     answer = LocatedAnswer("bounds", start=start, end=end)
     columns = tuple(columns_of(release, answer, KnownRanges(ends)))
-    return mean_width(replace(found, columns=columns, answer=answer), ends)
+    return replace(found, columns=columns, answer=answer)
 
 
 def guesses(found: PlacedRows, real: Floats, spans: Floats) -> dict[str, Any]:

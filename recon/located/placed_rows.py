@@ -10,12 +10,49 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.domain.values import Continuous
+from encoders.domain.values import Continuous, Value
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
 from recon.located.columns import Column
 from recon.located.known_ranges import KnownRanges
+from solvers.foundation.array_types import Bits
 from solvers.questions.answers import LocatedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFigures:
+    """What is proved of the rows of one class: those that are proved to have it, of at most `rows_most` that can.
+
+    `share_leaves_known`: of the trees that drew any row which can be in the class, at least. `mean_width`: of the boxes
+    of the proved rows, None without one. `boxes_whole`: of how many the leaf is known in every tree that drew them, so
+    that the file says no more; `rows_known`: how many are known wholly.
+    """
+
+    value: Value
+    labels_known: int
+    rows_most: int
+    share_leaves_known: float
+    mean_width: float | None
+    boxes_whole: int
+    rows_known: int
+
+    @property
+    def share_labels_known(self) -> float:
+        """Return the share of labels that are proved, at least."""
+        return self.labels_known / self.rows_most
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as an object ready for JSON."""
+        return {
+            "class": self.value,
+            "rows": [self.labels_known, self.rows_most],
+            "labels_known": self.labels_known,
+            "share_labels_known": self.share_labels_known,
+            "share_leaves_known": self.share_leaves_known,
+            "mean_width": self.mean_width,
+            "boxes_whole": self.boxes_whole,
+            "rows_known": self.rows_known,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +96,48 @@ class PlacedRows:
     def rows_known(self) -> int:
         """Return how many rows are known wholly: every value, the label among them."""
         return int(np.logical_and.reduce([c.exact for c in self.columns]).sum())
+
+    @cached_property
+    def labels_left(self) -> Bits:
+        """Return (rows, labels): the labels that are left at every position; (rows, 0) without a label."""
+        if self.label is None:
+            return np.zeros((self.rows, 0), dtype=bool)
+        place = np.arange(len(self.release.cut.cuts[self.label].inner) + 1)
+        start, end = self.answer.start[:, self.label, None], self.answer.end[:, self.label, None]
+        allowed: Bits = (place >= start) & (place < end)
+        return allowed & self.answer.sets[self.label] if self.label in self.answer.sets else allowed
+
+    @cached_property
+    def classes(self) -> tuple[ClassFigures, ...]:
+        """Return the figures of every class that a row can have, the worst-off class first; () without a label.
+
+        Worst off is that of which most leaves are proved; among equals, most labels, then the narrowest boxes.
+        """
+        if self.label is None:
+            return ()
+        left, label = self.labels_left, self.release.domain.all[self.label]
+        known = left.sum(axis=1) == 1
+        wide = np.mean([c.width for c in self.data], axis=0) if self.data else np.zeros(self.rows)
+        wholly = np.logical_and.reduce([c.exact for c in self.columns])
+        drawn, leaves = self.answer.drawn, self.answer.leaves
+        if not len(drawn):
+            drawn = leaves = np.zeros(self.rows, dtype=np.int64)
+        found = []
+        for j in np.flatnonzero(left.any(axis=0)).tolist():
+            able = left[:, j]
+            own, trees = able & known, int(drawn[able].sum())
+            found.append(
+                ClassFigures(
+                    label.value_at(j),
+                    int(own.sum()),
+                    int(able.sum()),
+                    float(leaves[own].sum() / trees) if trees else 0.0,
+                    float(wide[own].mean()) if own.any() else None,
+                    int((own & (leaves == drawn) & (drawn > 0)).sum()),
+                    int((own & wholly).sum()),
+                )
+            )
+        return tuple(sorted(found, key=exposure))
 
     @cached_property
     def values_known(self) -> float:
@@ -114,6 +193,7 @@ class PlacedRows:
             "width_of": self.width_of,
             "learner": self.learner,
             "steps": self.answer.steps,
+            "classes": [one.to_dict() for one in self.classes],
         }
 
     def assumed(self, lines: Sequence[str]) -> list[str]:
@@ -144,6 +224,12 @@ class PlacedRows:
         if any(a.missing for a in self.release.domain.all):
             found["missing"] = np.stack([c.missing for c in self.columns], axis=1).reshape(-1)
         return pd.DataFrame(found)
+
+
+def exposure(one: ClassFigures) -> tuple[float, ...]:
+    """Return a key by which the worst-off class comes first."""
+    width = 1.0 if one.mean_width is None else one.mean_width
+    return -one.share_leaves_known, -one.share_labels_known, width, one.rows_most
 
 
 def attributes(found: PlacedRows) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import pandas as pd
 
 from encoders.domain.values import cell_text
 from recon.console.suggesting import stripped_name, suggestion
-from recon.located.placed_rows import PlacedRows
+from recon.located.placed_rows import ClassFigures, PlacedRows
 
 SHOWN_ROWS = 3
+SHOWN_CLASSES = 5
 SHOWN_VALUES = 4  # of a row that is shown: those that are known, then the narrowest
 LISTED_VALUES = 4  # values of one attribute written out
 ORDER = "positions count from 0, in the order in which fit got the rows"
@@ -38,12 +39,42 @@ def gives_back(found: PlacedRows) -> str:
     boxes = f"boxes of mean width {rounded(found.width)}"
     if found.status == "unknown":
         return f"nothing is proved by position about the {found.rows:,} training rows"
-    if found.rows_known:
-        rows = f"{found.rows_known:,} of {found.rows:,} rows whole"
-        return f"this file gives back {rows}{labels_text(found, ', ')} by position, and {boxes}"
-    if found.label is None:
+    if found.label is None and not found.rows_known:
         return f"this file gives back by position {boxes}, for each of {found.rows:,} training rows"
-    return f"this file gives back{labels_text(found, ' ')} by position, and {boxes}"
+    rows = f" {found.rows_known:,} of {found.rows:,} rows whole" if found.rows_known else ""
+    labels = labels_text(found, ", " if rows else " ")
+    return f"this file gives back{rows}{labels} by position, and {boxes}{worst_off(found)}"
+
+
+def worst_off(found: PlacedRows) -> str:
+    """Return which class is worst off, and what is proved of its rows; "" where no row has a proved label."""
+    told = [one for one in found.classes if one.labels_known]
+    if len(found.classes) < 2 or not told:
+        return ""
+    return f"; worst off is {class_text(told[0])}"
+
+
+def class_text(one: ClassFigures) -> str:
+    """Return what is proved of the rows of one class, in words."""
+    most = f"{one.rows_most:,}" if one.labels_known == one.rows_most else f"at most {one.rows_most:,}"
+    width = "" if one.mean_width is None else f", boxes of mean width {rounded(one.mean_width)}"
+    whole = f", {one.boxes_whole:,} of them whole" if one.mean_width is not None else ""
+    leaves = f"{percent(one.share_leaves_known)} of leaves"
+    return f"class {cell_text(one.value)}: {one.labels_known:,} of {most} labels, {leaves}{width}{whole}"
+
+
+def class_lines(found: PlacedRows) -> list[str]:
+    """Return one line per class, the worst-off class first; none where the rows have one class at most."""
+    if len(found.classes) < 2 or found.status == "unknown":
+        return []
+    shown = [f"  {class_text(one)}" for one in found.classes[:SHOWN_CLASSES]]
+    more = len(found.classes) - len(shown)
+    rest = [f"  and {more:,} more classes"] if more else []
+    return [
+        "by class, the worst-off first (a box is whole where its row's leaf in every tree is known):",
+        *shown,
+        *rest,
+    ]
 
 
 def labels_text(found: PlacedRows, before: str) -> str:
@@ -106,7 +137,8 @@ def cell(found: PlacedRows, k: int, i: int) -> str:
 def position_lines(found: PlacedRows) -> list[str]:
     """Return everything that a report says first: what is given back, the figures, the first positions."""
     rows = [f"  {line}" for line in first_rows(found)] if found.status != "unknown" else []
-    return [gives_back(found), *figure_lines(found), *([f"the first positions ({ORDER}):"] if rows else []), *rows]
+    figures = [*class_lines(found), *figure_lines(found)]
+    return [gives_back(found), *figures, *([f"the first positions ({ORDER}):"] if rows else []), *rows]
 
 
 def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
@@ -123,6 +155,12 @@ def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
         ]
     if truth["labels_right"] is not None:
         lines.append(f"of the labels proved, right: {truth['labels_right']:,}")
+    for one in truth["classes"][:SHOWN_CLASSES]:
+        beside = f"{rounded(one['mean_width'])} (true leaves {rounded(one['mean_width_true_leaves'])})"
+        lines.append(
+            f"  class {cell_text(one['class'])}, {one['rows']:,} rows: {one['labels_right']:,} labels, "
+            f"mean width {beside}, boxes as tight as the truth allows: {one['boxes_as_tight']:,}"
+        )
     lines.append(
         f"mean width, of the true columns' ranges: {rounded(truth['mean_width'])} proved, "
         f"{rounded(truth['mean_width_true_leaves'])} if every true leaf were known, 1 from the marginals alone"

@@ -28,6 +28,7 @@ from solvers.foundation.escaping import named
 KINDS = {str(kind): words for kind, words in MEANING.items()}
 NOTHING: tuple[str, Help] = ("", "")  # no reason is needed
 PLACES = 20  # shown of a check
+BY_CLASS = ("pinned", "labels_by_position", "values_by_position")  # figures whose worst-off class is named
 LEVELS = {"none": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}  # of findings, as a policy names them
 FOUND = {"info": 1, "medium": 2, "high": 3, "critical": 4}  # the same of `recon inspect`; "unknown" may be any of them
 SETTLED = ("certain", "possible", "impossible")  # one of these is true of a profile whose verdict is unknown
@@ -140,7 +141,9 @@ def of_interval(facts: Facts, rule: Rule, threshold: float) -> Said:
         digits = next((d for d in range(4, 17) if figure(bound, d) != figure(threshold, d)), 17)
     why, help = reason(found) if outcome == "inconclusive" else NOTHING
     text = interval_text(interval, rule.unit, digits)
-    return Said(outcome, text, asked, why=why, help=help, assumes=named(found.assumes, 400))
+    classes = [] if outcome == "met" or rule.fact not in BY_CLASS else facts.others.get("classes_by_position") or []
+    shown = tuple({"name": one["name"], "where": one["where"], "rows": one["rows"]} for one in classes[:PLACES])
+    return Said(outcome, text, asked, shown, len(classes), why, help=help, assumes=named(found.assumes, 400))
 
 
 def disclosed(facts: Facts, rule: Rule, threshold: str | int) -> Said:

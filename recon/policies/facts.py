@@ -95,6 +95,7 @@ FIGURES: dict[str, Shape] = {
 }  # fmt: skip
 TOLD = ("not_known", "not_applicable", "not_listed", "why_open", "would_help", "assumed")  # texts by the figure's key
 OTHERS = (
+    "classes_by_position",
     "kinds_of_counts",
     "no_merging",
     "profiles",

@@ -185,7 +185,9 @@ def one_world(release: Release, state: Assigned, query: MostLikely, limits: Limi
 def located(state: Assigned) -> LocatedAnswer:
     """Return what is left for the row at every position."""
     places = state.places
-    share = proved(state)
+    seen = state.problem.times.T > 0
+    known = seen & (state.domains.sizes() == 1)
+    share = float(known.sum() / seen.sum()) if seen.any() else 1.0
     sets = dict(places.sets)
     if (label := state.problem.release.domain.label) is not None:
         sets[label] = labels_left(state, label)
@@ -198,13 +200,9 @@ def located(state: Assigned) -> LocatedAnswer:
         complete=state.complete,
         trail=(state.note,) if state.note else (),
         steps=len(state.steps),
+        drawn=seen.sum(axis=1),
+        leaves=known.sum(axis=1),
     )
-
-
-def proved(state: Assigned) -> float:
-    """Return the share of (row, tree that drew it) with one leaf left; 1.0 where no tree drew any row."""
-    seen = state.problem.times.T > 0
-    return float((state.domains.sizes()[seen] == 1).mean()) if seen.any() else 1.0
 
 
 def labels_left(state: Assigned, label: int) -> Bits:

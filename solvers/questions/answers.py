@@ -246,7 +246,8 @@ class LocatedAnswer(Answer):
     `start`, `end` (rows, attributes) int64: the first part of an attribute that is left and the one behind the last,
     label included; `sets[attribute]` (rows, parts): the parts left where that says more. `leaves_proved`: the share of
     (row, tree that drew it) whose leaf is known. `complete`: nothing more follows by propagation (else time was up).
-    `steps`: how many removals prove it.
+    `steps`: how many removals prove it. `drawn`, `leaves` (rows,): how many trees drew a row, and of how many of them
+    its leaf is known; empty where nobody counted.
     """
 
     start: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
@@ -255,6 +256,8 @@ class LocatedAnswer(Answer):
     leaves_proved: float = 0.0
     complete: bool = False
     steps: int = 0
+    drawn: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    leaves: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,7 @@ def groups_at_positions(found: PlacedRows) -> PositionGroups:
     parts = np.array([len(found.release.cut.cuts[k].inner) + 1 for k in data], dtype=np.int64)
     sets = {i: answer.sets[k] for i, k in enumerate(data) if k in answer.sets}
     boxes = Boxed(answer.start[:, data].astype(np.int64), answer.end[:, data].astype(np.int64), parts, sets)
-    left = labels_left(found)
+    left = found.labels_left
     rows, cells, disclosed = boxes.counted(left)
     names = () if label is None else [str(found.release.domain.all[label].value(j)) for j in range(left.shape[1])]
 
@@ -60,16 +60,6 @@ def groups_at_positions(found: PlacedRows) -> PositionGroups:
         tuple(group(i, ends) | {"class": names[int(np.argmax(left[i]))]} for i, ends in classes),
         disclosed,
     )
-
-
-def labels_left(found: PlacedRows) -> Bits:
-    """Return (rows, labels): the labels that are left at every position; (rows, 0) without a label."""
-    if found.label is None:
-        return np.zeros((found.rows, 0), dtype=bool)
-    answer, k = found.answer, found.label
-    place = np.arange(len(found.release.cut.cuts[k].inner) + 1)
-    allowed: Bits = (place >= answer.start[:, k, None]) & (place < answer.end[:, k, None])
-    return allowed & answer.sets[k] if k in answer.sets else allowed
 
 
 @dataclass(frozen=True, eq=False)

@@ -155,6 +155,9 @@ class Facts(Figures, Part):
     groups_in_all: Whole = 0
     cells: Annotated[list[ClassGroup], Meta(description="Rows of one class in a group, the fewest first.")] = []
     cells_in_all: Whole = 0
+    classes_by_position: Annotated[
+        list[Group] | None, Meta(description="What is proved by position, per class, the worst-off first.")
+    ] = None
     kinds_of_counts: list[str] | None = None
     no_merging: Annotated[str | None, Meta(description="Why recon remedy cannot merge its groups; empty: it may.")] = (
         None

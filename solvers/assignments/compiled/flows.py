@@ -19,6 +19,22 @@ def has(words: Words, v: int) -> bool:
 
 
 @compiled
+def roomiest(held: Words, r: int, taken: Ints, low: Ints, high: Ints) -> int:
+    """Return a value of row r that needs a row, else one that has room for it, -1 for none."""
+    found = -1
+    for w in range(held.shape[1]):
+        bits = held[r, w]
+        while bits != NONE:
+            v = w * 64 + lowest(bits)
+            bits &= bits - ONE
+            if taken[v] < low[v]:
+                return v
+            if found < 0 and taken[v] < high[v]:
+                found = v
+    return found
+
+
+@compiled
 def place(held: Words, r: int, match: Ints, taken: Ints, high: Ints, came: Ints, queue: Ints) -> int:
     """Give row r a value, others moving on; return 0, or the length of the set in `queue` that is all full."""
     came[:] = -1
@@ -204,6 +220,11 @@ def assign(held: Words, match: Ints, taken: Ints, low: Ints, high: Ints, queue: 
         if v >= 0 and has(held[r], v) and taken[v] < high[v]:
             match[r] = v
             taken[v] += 1
+    for r in range(len(match)):
+        if match[r] < 0:
+            match[r] = roomiest(held, r, taken, low, high)
+            if match[r] >= 0:
+                taken[match[r]] += 1
     for r in range(len(match)):
         end = place(held, r, match, taken, high, came, queue) if match[r] < 0 else 0
         if end > 0:
