@@ -124,6 +124,8 @@ __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names above
 
 
 def __getattr__(name: str) -> Any:
+    if name == "models":
+        return importlib.import_module("recon.models")
     if name not in _HOME:
         raise AttributeError(f"module 'recon' has no attribute '{name}'")
     found = getattr(importlib.import_module(_HOME[name]), name)

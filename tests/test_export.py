@@ -27,7 +27,7 @@ from ortools.sat.python import cp_model
 from test_against_oracle import random_profile
 
 import recon
-from recon.exporting.exporting import FORMATS, back, export
+from recon.exporting.exporting import FORMATS, export, restored
 from recon.frames.true_rows import violations
 from solvers.cells.system import system_of
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported
@@ -345,9 +345,7 @@ def test_models_of_the_clauses_are_the_ordered_worlds(tmp_path):
         assert len(models) == number, release
         worlds = set()
         for model in models[:2]:
-            restored = back(f"{path}.map.json", {abs(x): x > 0 for x in model})
-            assert restored.met, release
-            rows = [tuple(map(oracle.canonical, row)) for row in restored.rows.itertuples(index=False)]
+            rows = [tuple(map(oracle.canonical, row)) for row in back(got, path, model).itertuples(index=False)]
             worlds.add(tuple(rows))
             assert tuple(sorted(rows, key=repr)) in {tuple(sorted(d, key=repr)) for d in oracle.datasets(release)}
         assert len(worlds) == min(2, number)
@@ -371,30 +369,36 @@ def test_contradictory_clauses_have_no_model(tmp_path):
 # ---------------------------------------------------------------- back
 
 
+def back(got, path, solution):
+    """Return the rows of a solution of an exported file, written down as JSON."""
+    Path(f"{path}.solution").write_text(json.dumps(solution))
+    return restored(got, f"{path}.map.json", f"{path}.solution").to_frame()
+
+
 def test_solutions_come_back_as_worlds_and_wrong_ones_are_told(tmp_path):
     wrong = 0
-    for rng, release, _, got in releases("back", 75):
+    for rng, _, _, got in releases("back", 75):
         to = rng.choice(OVER_CELLS)
         path, found = exported(got, to, tmp_path)
         solution = rng.choice(read(to, path))
-        restored = back(f"{path}.map.json", {x: float(v) + 1e-9 for x, v in solution.items()})
-        assert restored.met
-        assert tuple(restored.histogram.values()) == histogram(found, solution)
-        assert violations(got, restored.rows) == []
-        names = [a["name"] for a in found["attributes"]]
-        assert list(restored.rows.columns) == names
-        rows = [tuple(map(oracle.canonical, row)) for row in restored.rows.itertuples(index=False)]
-        held = Counter(found["cells"][cell_of(found, row)]["variable"] for row in rows)
-        assert held == Counter({c: n for c, n in restored.histogram.items() if n})
+        frame = back(got, path, solution if to == "opb" else {x: float(v) + 1e-9 for x, v in solution.items()})
+        assert violations(got, frame) == []
+        assert list(frame.columns) == [a["name"] for a in found["attributes"]]
+        rows = [tuple(map(oracle.canonical, row)) for row in frame.itertuples(index=False)]
+        held = Counter(cell_of(found, row) for row in rows)
+        assert tuple(held[i] for i in range(len(found["cells"]))) == histogram(found, solution)
         if to == "opb" or not found["cells"]:
             continue
         other = {c["variable"]: 0 for c in found["cells"]}
-        for _ in range(sum(restored.histogram.values())):
+        for _ in range(len(rows)):
             other[rng.choice(list(other))] += 1
-        changed = back(f"{path}.map.json", other)
-        assert changed.met == (violations(got, changed.rows) == []), release
-        assert changed.met == changed.statements["met"].all()
-        wrong += not changed.met
+        right = any(histogram(found, one) == tuple(other.values()) for one in read(to, path))
+        if right:
+            assert len(back(got, path, other)) == len(rows)
+        else:
+            with pytest.raises(ReleaseError, match="the solution is none of this model"):
+                back(got, path, other)
+        wrong += not right
     assert wrong > 20
 
 
@@ -404,42 +408,74 @@ def test_back_says_which_statement_is_broken_and_refuses_nonsense(tmp_path):
     path, found = exported(got, "mps", tmp_path)
     one = next(c["variable"] for c in found["cells"] if c["boxes"] == [{"x": [1]}])
     zero = next(c["variable"] for c in found["cells"] if c["variable"] != one)
-    where = f"{path}.map.json"
-    broken = back(where, {one: 3}).statements.set_index("name")
-    assert broken["met"].to_dict() == {"rows": True, "s0": False}
-    assert broken.loc["s0", ["at_least", "at_most", "found"]].tolist() == [2, 2, 3]
-    assert "x" in broken.loc["s0", "source"]
-    assert back(where, {one: 2, zero: 1}).rows["x"].value_counts().to_dict() == {1: 2, 0: 1}
-    assert not back(where, {}).met
-    for solution, said in (({"c9": 1}, "no variable"), ({one: 1.5}, "whole"), ({one: -1}, "0 to 3"), ({one: 4}, "3")):
+    assert back(got, path, {one: 2, zero: 1})["x"].value_counts().to_dict() == {1: 2, 0: 1}
+    for solution, said in (
+        ({"c9": 1}, "no variable"), ({one: 1.5}, "whole"), ({one: -1}, "no whole number"), ({one: 4}, "none of this"),
+        ({one: 3}, "1.: 2 as released, 3 in"), ({}, "none of this"), ([1, 2], "no literal"), ({one: "2"}, "no number"),
+    ):  # fmt: skip
         with pytest.raises(ReleaseError, match=said):
-            back(where, solution)
+            back(got, path, solution)
+    where, nothing = f"{path}.map.json", str(tmp_path / "nothing")
     with pytest.raises(ReleaseError, match="cannot be read"):
-        back(str(tmp_path / "nothing"), {})
+        restored(got, nothing, f"{path}.solution")
+    with pytest.raises(ReleaseError, match="cannot be read"):
+        restored(got, where, nothing)
     with pytest.raises(ReleaseError, match="no map"):
-        back(path, {})
+        restored(got, path, f"{path}.solution")
+    other = encoded(table_release({"name": "x", "values": [0, 1]}, 3, {"where": {"x": 1}, "count": 1}))
+    with pytest.raises(ReleaseError, match="the map of another release"):
+        back(other, path, {one: 2, zero: 1})
     path, found = exported(got, "dimacs", tmp_path)
-    where = f"{path}.map.json"
     ones = {b["variable"]: 1 for b in found["bits"] if b.get("values") == [1]}
-    told = back(where, ones).statements
-    assert told["met"].tolist() == [True, False]
-    with pytest.raises(ReleaseError, match="no model"):
-        back(where, {})
+    with pytest.raises(ReleaseError, match=r"x = 1.*: 2 rows released, 3 in the"):
+        back(got, path, ones)
+    with pytest.raises(ReleaseError, match="no part of some attribute"):
+        back(got, path, {})
     with pytest.raises(ReleaseError, match="no variable"):
-        back(where, {"9999999": 1})
+        back(got, path, {"9999999": 1})
 
 
-def test_back_counts_the_alternatives_that_hold(tmp_path):
+def test_solutions_are_read_as_solvers_print_them(tmp_path):
+    """HiGHS's own file; lines of SAT and pseudo-Boolean solvers, and what is none of these."""
+    got = encoded(table_release({"name": "x", "values": [0, 1]}, 3, {"where": {"x": 1}, "count": 2}))
+    for to in FORMATS:
+        path, _ = exported(got, to, tmp_path)
+        where, out = f"{path}.map.json", tmp_path / "printed"
+        if to == "mps":
+            solver = highs_of(path)
+            solver.run()
+            solver.writeSolution(str(out), 0)
+        elif to == "cpsat":
+            out.write_text("".join(f"{x} {v}\n" for x, v in read(to, path)[0].items()))
+        elif to == "opb":
+            words = (x if v else f"-{x}" for x, v in read(to, path)[0].items())
+            out.write_text(f"c by a solver\ns SATISFIABLE\nv {' '.join(words)} \n")
+        else:
+            _, clauses, _ = read_dimacs(Path(path).read_text())
+            with extra("pysat.solvers").Solver("cadical153", bootstrap_with=clauses) as solver:
+                assert solver.solve()
+                out.write_text(f"s SATISFIABLE\nv {' '.join(map(str, solver.get_model()))} 0\n")
+        assert sorted(restored(got, where, str(out)).to_frame()["x"]) == [0, 1, 1], to
+        for text in ("", "nothing at all\n", "[1, true]", "{", "v 1 y 0", "c0 many"):
+            out.write_text(text)
+            with pytest.raises(ReleaseError):
+                restored(got, where, str(out))
+
+
+def test_alternatives_follow_from_the_cells(tmp_path):
     """The median of four values 0, 1, 2 is 1: both middle ones are 1, or they are 0 and 2."""
     got = encoded(table_release({"name": "x", "values": [0, 1, 2]}, 4, {"median": {"of": "x", "value": 1}}))
     path, found = exported(got, "mps", tmp_path)
     names = {c["boxes"][0]["x"][0]: c["variable"] for c in found["cells"]}
     for values, held in (((0, 1, 1, 2), 1), ((0, 0, 2, 2), 1), ((0, 0, 1, 2), 0), ((1, 2, 2, 2), 0)):
-        restored = back(f"{path}.map.json", Counter(names[v] for v in values))
-        told = restored.statements.set_index("name")
-        assert told.loc["choice0", "found"] == held
-        assert told.loc["choice0", "met"] == restored.met == bool(held)
-        assert told.drop("choice0")["met"].all()
+        solution = Counter(names[v] for v in values)
+        if held:
+            assert sorted(back(got, path, solution)["x"]) == list(values)
+            with pytest.raises(ReleaseError, match="alternatives"):
+                back(got, path, {**solution, "y0_0": 1, "y0_1": 1})
+        else:
+            with pytest.raises(ReleaseError, match="exactly one alternative"):
+                back(got, path, solution)
 
 
 # ---------------------------------------------------------------- files
@@ -544,9 +580,8 @@ def test_a_continuous_attribute_is_exported_over_cells_only(tmp_path):
         boxes = [c["boxes"] for c in found["cells"]]
         assert [{"x": [{"above": 2.5, "at_most": 7}]}] in boxes
         (solution,) = read(to, path)
-        restored = back(f"{path}.map.json", solution)
-        assert restored.met
-        assert sorted((restored.rows["x"] > 2.5) * 1 + (restored.rows["x"] > 7)) == [0, 0, 1, 2]
+        x = back(got, path, solution)["x"]
+        assert sorted((x > 2.5) * 1 + (x > 7)) == [0, 0, 1, 2]
     with pytest.raises(Unsupported, match="resolution"):
         exported(got, "dimacs", tmp_path)
 
@@ -569,9 +604,7 @@ def test_large_numbers_are_written_in_full(tmp_path):
     for to in OVER_CELLS:
         path, found = exported(got, to, tmp_path)
         (solution,) = read(to, path)
-        restored = back(f"{path}.map.json", solution)
-        assert restored.met
-        assert sorted(restored.rows["x"]) == [1, 3 * 10**16, 3 * 10**16]
+        assert sorted(back(got, path, solution)["x"]) == [1, 3 * 10**16, 3 * 10**16]
         assert str(6 * 10**16 + 1) in [c.get("at_most") for c in found["constraints"]]
     assert "beyond 2^53" in (tmp_path / "release.mps").read_text()
     most = encoded(table_release({"name": "x", "values": [0, 1]}, 1 << 53, {"where": {"x": 1}, "count": (1 << 53) - 7}))
@@ -590,7 +623,7 @@ def test_names_with_line_ends_stay_in_their_comment(tmp_path):
     for to in OVER_CELLS:
         path, _ = exported(got, to, tmp_path)
         (solution,) = read(to, path)
-        assert set(back(f"{path}.map.json", solution).rows[x["name"]]) == set(x["values"])
+        assert set(back(got, path, solution)[x["name"]]) == set(x["values"])
     path, _ = exported(got, "dimacs", tmp_path)
     assert len(read_dimacs(Path(path).read_text())[1]) > 3
 
@@ -650,11 +683,11 @@ def test_a_forest_of_2000_rows_and_20_trees(tmp_path):
     assert (activity >= np.array(lp.row_lower_)).all()
     assert (activity <= np.array(lp.row_upper_)).all()
     assert lp.num_row_ == sizes["mps"]
-    restored = back(str(tmp_path / "release.mps.map.json"), {f"c{c}": int(n) for c, n in enumerate(z)})
-    assert restored.met
+    assert len(back(got, tmp_path / "release.mps", {f"c{c}": int(n) for c, n in enumerate(z)})) == 2_000
     model, variables = read_cpsat(tmp_path / "release.pb")
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     assert solver.solve(model) in (cp_model.OPTIMAL, cp_model.FEASIBLE)
-    assert back(str(tmp_path / "release.pb.map.json"), {n: solver.value(x) for n, x in variables.items()}).met
+    values = {name: solver.value(x) for name, x in variables.items()}
+    assert violations(got, back(got, tmp_path / "release.pb", values)) == []
     assert len(read_opb((tmp_path / "release.opb").read_text())[1]) == sizes["opb"] + len(found["cells"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recon.certificates.verifying import read_result
-from recon.exporting.exporting import back
+from recon.exporting.maps import read_map
 from recon.files.locating import model_file
 from recon.files.named_files import read_regular
 from recon.formats.drafts.binding import single_limits
@@ -157,4 +157,4 @@ def test_pipes_are_not_waited_for(tmp_path):
     with pytest.raises(CertificateError, match="no regular file"):
         read_regular(str(tmp_path / "pipe"), 1 << 20)
     with pytest.raises(ReleaseError, match="no regular file"):
-        back(str(tmp_path / "pipe"), {})
+        read_map(str(tmp_path / "pipe"))

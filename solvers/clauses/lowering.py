@@ -122,8 +122,9 @@ class Lowered:
 def lower(release: Release, limits: Limits, *, raw: bool = True, sorted_rows: bool = False) -> Lowered:
     """Return the clauses of a release.
 
-    `sorted_rows` adds that the parts of the rows are in lexicographic order: some world meets that if any exists, so
-    refutations stay right and get shorter; models then are no longer counted right. Raises `Unsupported` where rows
+    `sorted_rows` adds that the rows are in lexicographic order, of their parts or, with `raw`, of their values: some
+    world meets that if any exists, so refutations stay right and get shorter; with `raw`, models then are datasets
+    without an order. Raises `Unsupported` where rows
     cannot be written out, `TooLarge` and `Inconclusive` when the limits are met. Cost: rows times boxes, and per
     statement at most about 60,000 steps of a unary counter.
     """
@@ -165,6 +166,7 @@ class Lowering:
             self.out.add((-self.present[i], self.present[i - 1]))
         self._part: dict[tuple[int, int], dict[int, int]] = {}
         self._upto: dict[tuple[int, int], list[int]] = {}
+        self._places: dict[tuple[int, int], list[int]] = {}
         self._inside: dict[tuple[int, int, int], int] = {}
         self._regions: dict[tuple[int, Region], int] = {}
         for i in range(self.maximum):
@@ -199,7 +201,7 @@ class Lowering:
                 self._upto[i, k] = upto
         self._part[i, k] = bits
         width = max((attribute.sizes[p] - 1).bit_length() for p in parts) if self.raw and parts else 0
-        places = [self._bit(i, k, offset=j) for j in range(width)]
+        places = self._places[i, k] = [self._bit(i, k, offset=j) for j in range(width)]
         for place in places:
             self.out.add((here, -place))
         for p, bit in bits.items():
@@ -210,7 +212,7 @@ class Lowering:
                     self.out.add((-bit, -place, *above))
 
     def sort(self) -> None:
-        """State that the rows that exist are in lexicographic order of their parts."""
+        """State that the rows that exist are in lexicographic order of their parts and their places in these."""
         for i in range(1, self.maximum):
             alike = self.present[i]
             for k in self.named:
@@ -221,6 +223,9 @@ class Lowering:
                     self.out.add((-alike, -a[p], self.inside(i, k, later)))
                 same = [self.out.both((a[p], b[p])) for p in parts]
                 alike = self.out.both((alike, self.out.either(same)))
+                for x, y in zip(reversed(self._places[i - 1, k]), reversed(self._places[i, k]), strict=True):
+                    self.out.add((-alike, -x, y))
+                    alike = self.out.both((alike, self.out.either((self.out.both((x, y)), self.out.both((-x, -y))))))
 
     # ------------------------------------------------------------ one row
 

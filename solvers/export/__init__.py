@@ -1,1 +1,1 @@
-"""A release in files that other solvers read."""
+"""A release as models and files that other solvers read: cells, rows, clauses, graphs."""

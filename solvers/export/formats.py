@@ -26,7 +26,10 @@ from solvers.foundation.escaping import shown
 from solvers.foundation.numeric_limits import DOUBLE
 
 if TYPE_CHECKING:
+    import highspy
     from ortools.sat.python import cp_model
+
+    from solvers.statements.observations import Observation
 
 SHOWN = 10  # variables on a line of projection
 CHUNK = 1 << 16  # entries looked at together
@@ -180,11 +183,56 @@ def cpsat_bytes(program: IntegerProgram, about: Sequence[str], *, text: bool) ->
         yield path.read_bytes()
 
 
+# ---------------------------------------------------------------- HiGHS
+
+
+def highs_model(program: IntegerProgram, about: Sequence[str], seen: Sequence[Observation] = ()) -> highspy.Highs:
+    """Return the linear relaxation as a HiGHS model: no variable is whole, alternatives are stated by big-M.
+
+    `seen`: noisy figures, each with two columns, n<statement>_over and _under, for what was published above and below
+    the count; least is the sum of both over the scale of the noise, 0 cost otherwise.
+    """
+    import highspy
+
+    lines = list(program.linear())
+    rows: list[tuple[str, float | None, float | None, list[int], list[int]]] = [
+        (one.name, one.low, one.high, list(one.columns), list(one.coefs)) for one in lines
+    ]
+    names, upper = list(program.names), [float(program.upper(i)) for i in range(len(program.names))]
+    cost = [0.0] * len(names)
+    linear = program.system.linear
+    for o in seen:
+        span = slice(int(linear.start[o.statement]), int(linear.start[o.statement + 1]))
+        columns, at = linear.col[span].tolist(), len(names)
+        names += [f"n{o.statement}_over", f"n{o.statement}_under"]
+        upper += [highspy.kHighsInf] * 2
+        cost += [1.0 / float(o.law.scale)] * 2
+        published = float(o.published)
+        coefs = [*linear.coef[span].tolist(), 1, -1]
+        rows.append((f"n{o.statement}", published, published, [*columns, at, at + 1], coefs))
+    lp = highspy.HighsLp()
+    lp.model_name_ = "; ".join(map(one_line, about))
+    lp.num_col_, lp.num_row_ = len(names), len(rows)
+    lp.col_names_, lp.row_names_ = names, [row[0] for row in rows]
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.array(cost), np.zeros(len(names)), np.array(upper)
+    lp.row_lower_ = np.array([-highspy.kHighsInf if low is None else float(low) for _, low, _, _, _ in rows])
+    lp.row_upper_ = np.array([highspy.kHighsInf if high is None else float(high) for _, _, high, _, _ in rows])
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.cumsum([0, *(len(row[3]) for row in rows)]).astype(np.int32)
+    lp.a_matrix_.index_ = np.array([c for row in rows for c in row[3]], dtype=np.int32)
+    lp.a_matrix_.value_ = np.array([a for row in rows for a in row[4]], dtype=np.float64)
+    model = highspy.Highs()
+    model.silent()
+    if model.passModel(lp) == highspy.HighsStatus.kError:
+        raise Unsupported("HiGHS refuses the model")
+    return model
+
+
 # ---------------------------------------------------------------- DIMACS
 
 
-def dimacs_lines(lowered: Lowered, about: Sequence[str]) -> Iterator[str]:
-    """Yield DIMACS for model counters, projections in both spellings, then what each variable means, then clauses."""
+def clause_comments(lowered: Lowered, about: Sequence[str]) -> Iterator[str]:
+    """Yield comments for model counters: projections in both spellings, then what each variable means."""
     yield from (f"c {one_line(line)}\n" for line in about)
     shown = lowered.projection()
     yield "c t mc\n"
@@ -192,6 +240,11 @@ def dimacs_lines(lowered: Lowered, about: Sequence[str]) -> Iterator[str]:
     for i in range(0, len(shown), SHOWN):
         yield "c ind " + "".join(f"{x} " for x in shown[i : i + SHOWN]) + "0\n"
     yield from (f"c map {one_line(line)}\n" for line in lowered.comments())
+
+
+def dimacs_lines(lowered: Lowered, about: Sequence[str]) -> Iterator[str]:
+    """Yield DIMACS: comments for model counters, then clauses."""
+    yield from clause_comments(lowered, about)
     yield f"p cnf {lowered.variables} {len(lowered.clauses)}\n"
     for clause in lowered.clauses:
         yield " ".join(map(str, clause)) + " 0\n"

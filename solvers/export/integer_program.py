@@ -11,21 +11,27 @@ Mathematical Programming", section 9.2.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.system import System, system_of
 from solvers.foundation.array_types import Ints
-from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import Release
+from solvers.positions.worlds import part_of
+from solvers.programs.enumeration import histogram_of
+from solvers.statements.release import Release, World
+from solvers.worlds.worlds import filled_cells, list_worlds
 
 STEP = 4_096  # constraints between two looks at the clock
 ROWS = "rows"  # the name of the constraint on the number of rows
+ENTRY_BYTES = 60  # what an entry of the program costs a solver and the text of a file; measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,11 @@ class IntegerProgram:
         """
         if release.rows.high is None:
             raise Unsupported("the number of rows is unbounded, so variables have no upper end: give 'rows'")
-        return cls(system_of(release, limits), limits)
+        made = cls(system_of(release, limits), limits)
+        if (needed := (len(made.system.linear.col) + made.cells) * ENTRY_BYTES) > limits.memory:
+            size = f"{len(made.system.linear.col):,} entries over {made.cells:,} cells, {needed / (1 << 30):.2f} GB"
+            raise TooLarge(f"the integer program has {size} (--memory)")
+        return made
 
     @property
     def cells(self) -> int:
@@ -78,6 +88,11 @@ class IntegerProgram:
     def maximum(self) -> int:
         """Return the greatest number of rows, the upper end of every cell."""
         return int(self.system.release.rows.high or 0)
+
+    @property
+    def unstated(self) -> tuple[str, ...]:
+        """Return what was published and is not in the program: with it, fewer histograms are those of worlds."""
+        return self.system.release.unstated
 
     @cached_property
     def selectors(self) -> tuple[tuple[int, ...], ...]:
@@ -198,3 +213,58 @@ class IntegerProgram:
             if one.high is not None and one.high < bounds[1]:
                 coefs = [*one.coefs, bounds[1] - one.high]
                 yield replace(free, name=f"{one.name}_high", coefs=coefs, low=None, high=bounds[1])
+
+    # ------------------------------------------------------------ solutions and worlds
+
+    @property
+    def projection(self) -> tuple[str, ...]:
+        """Return the names of the variables that a solution is determined by: the cells."""
+        return self.names[: self.cells]
+
+    def histogram(self, values: Sequence[int]) -> Ints:
+        """Return the rows per cell of a solution, `values` of all variables; `EngineError` where it is none."""
+        z = np.array(values[: self.cells], dtype=np.int64)
+        if not self.system.satisfied(z):
+            broken = [s for s in self.system.linear.broken(z).tolist() if self.system.always[s]]
+            if not broken:
+                raise EngineError("no solution: of some choice not exactly one alternative holds")
+            found = int(self.system.linear.sums(z)[broken[0]])
+            raise EngineError(f"no solution: {self.system.figure(broken[0])} as released, {found} in the solution")
+        if list(values[self.cells :]) != self.chosen(z):
+            raise EngineError("no solution: the alternatives chosen are not those that the cells meet")
+        return z
+
+    def chosen(self, z: Ints) -> list[int]:
+        """Return the selectors of a histogram: 1 for every alternative that holds."""
+        wrong = set(self.system.linear.broken(z).tolist())
+        return [int(not wrong & set(alternative)) for choice in self.system.choices for alternative in choice]
+
+    def world(self, values: Sequence[int]) -> World:
+        """Return one of the worlds that a solution stands for: the first raw row of every cell, as often as it says."""
+        z = self.histogram(values)
+        return next(list_worlds(self.system.release.domain, filled_cells(self.system, z)))
+
+    def values(self, rows: NDArray[Any]) -> dict[str, int]:
+        """Return the solution of rows given by their raw values; `EngineError` where they are no world."""
+        domain, named = self.system.release.domain, self.system.release.mentioned()
+        parts = np.full((len(rows), len(domain.attributes)), -1, dtype=np.int64)
+        for k in named:
+            parts[:, k] = [part_of(domain.attributes[k], int(v)) for v in rows[:, k].tolist()]
+        try:
+            z = histogram_of(self.system, parts)
+        except EngineError:
+            raise EngineError("no solution: the rows break a statement") from None
+        return dict(zip(self.names, [*z.tolist(), *self.chosen(z)], strict=True))
+
+    def weights(self, values: Sequence[int]) -> dict[str, int]:
+        """Return for how many worlds a solution stands, in each convention that is defined."""
+        release, z = self.system.release, self.histogram(values).tolist()
+        if release.domain.relative:
+            raise Unsupported("a continuous attribute has no 'resolution': there is no number of worlds")
+        filled = [(size, count) for size, count in zip(self.system.sizes, z, strict=True) if count]
+        inside = math.prod(size**count for size, count in filled)
+        orders = math.factorial(sum(z)) // math.prod(math.factorial(count) for _, count in filled)
+        several = math.prod(math.comb(size + count - 1, count) for size, count in filled)
+        out = {"ordered": orders * inside, "multiset": several}
+        single = release.single is not None and release.single.open_counts <= 1 and not release.observed
+        return {"assigned": inside, **out} if single else out

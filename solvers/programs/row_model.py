@@ -30,17 +30,31 @@ LITERAL_BYTES = 6_000  # what a Boolean with its clauses costs CP-SAT, measured 
 class RowLiterals:
     """What a row may be asked in a CP-SAT model: one integer per attribute, its part, and literals about them."""
 
-    def __init__(self, model: cp_model.CpModel, domain: Domain, attributes: Sequence[int]) -> None:
-        """Make the integers of some attributes."""
-        self.model, self.domain = model, domain
-        self.parts = {k: model.new_int_var(0, len(domain.attributes[k].sizes) - 1, "") for k in attributes}
+    def __init__(
+        self, model: cp_model.CpModel, domain: Domain, attributes: Sequence[int], here: tuple[Any, ...] = ()
+    ) -> None:
+        """Make the integers of some attributes; `here`: the literal that the row exists, where that is open."""
+        self.model, self.domain, self.here = model, domain, here
+        self.parts = {k: self._variable(k) for k in attributes}
         self._inside: dict[tuple[int, int], Any] = {}
         self._boxes: dict[Box, Any] = {}
         self._regions: dict[Region, Any] = {}
 
+    def _variable(self, k: int) -> Any:
+        """Return a new integer for attribute k."""
+        return self.model.new_int_var(0, len(self.domain.attributes[k].sizes) - 1, "")
+
+    def _full(self, k: int) -> int:
+        """Return the parts that attribute k can have."""
+        return self.domain.attributes[k].full
+
+    def _values(self, k: int, mask: int) -> cp_model.Domain:
+        """Return what the integer of attribute k is for the parts in `mask`."""
+        return cp_model.Domain.from_values([p for p in range(mask.bit_length()) if mask >> p & 1])
+
     def inside(self, k: int, mask: int) -> Any:
         """Return the literal that the row has one of the parts in `mask` of attribute k."""
-        full = self.domain.attributes[k].full
+        full = self._full(k)
         mask &= full
         if mask in (0, full):
             return self.model.new_constant(int(mask == full))
@@ -49,8 +63,7 @@ class RowLiterals:
         if (k, mask) not in self._inside:
             literal = self.model.new_bool_var("")
             for held, when in ((mask, literal), (full & ~mask, ~literal)):
-                values = cp_model.Domain.from_values([p for p in range(full.bit_length()) if held >> p & 1])
-                self.model.add_linear_expression_in_domain(self.parts[k], values).only_enforce_if(when)
+                self.model.add_linear_expression_in_domain(self.parts[k], self._values(k, held)).only_enforce_if(when)
             self._inside[k, mask] = literal
         return self._inside[k, mask]
 
@@ -81,9 +94,10 @@ class RowLiterals:
         return out
 
     def box(self, box: Box) -> Any:
-        """Return the literal that the row is in a box."""
+        """Return the literal that the row exists and is in a box."""
         if box not in self._boxes:
-            self._boxes[box] = self.every(self.whole(box)) if box.literals else self.model.new_constant(1)
+            literals = [*self.here, *self.whole(box)]
+            self._boxes[box] = self.every(literals) if literals else self.model.new_constant(1)
         return self._boxes[box]
 
     def region(self, region: Region) -> Any:
@@ -96,12 +110,12 @@ class RowLiterals:
 class RowModel:
     """The CP-SAT model of a release with a known number of rows, row by row."""
 
+    by_parts = True  # the integer of an attribute is the number of its part
+
     def __init__(self, release: Release, limits: Limits) -> None:
-        if not release.rows.exact:
-            raise Unsupported("the number of rows is open: no model row by row")
-        self.release, self.n, self.limits = release, release.rows.low, limits
+        self.release, self.n, self.limits = release, self._number(release), limits
         self.model = cp_model.CpModel()
-        named = sorted(release.mentioned())
+        named = self._named(release)
         partitions = release.partitions.values()
         regions = sum(len(b.boxes) for b in partitions) + len(release.blocks) - len(partitions)
         needed = (regions + sum(len(release.domain.attributes[k].sizes) for k in named)) * self.n
@@ -109,17 +123,31 @@ class RowModel:
             size = needed * LITERAL_BYTES / (1 << 30)
             raise TooLarge(f"a model row by row needs about {needed:,} Booleans, {size:.1f} GB (--memory)")
         self.named = named
-        self.each = [RowLiterals(self.model, release.domain, named) for _ in range(self.n)]
+        self.each = [self._literals(i) for i in range(self.n)]
         self._below: dict[tuple[Region, int, int], Any] = {}
         self._scaled: dict[tuple[Region, int], Any] = {}
         self._sort()
         for box in release.impossible:
             for row in self.each:
-                self.model.add_bool_or([~x for x in row.whole(box)])
+                self.model.add_bool_or([~x for x in (*row.here, *row.whole(box))])
         for block in release.blocks:
             if limits.expired():
                 raise Inconclusive("the time was up while the model row by row was built")
             self._block(block)
+
+    def _number(self, release: Release) -> int:
+        """Return the number of rows; `Unsupported` where it is open."""
+        if not release.rows.exact:
+            raise Unsupported("the number of rows is open: no model row by row")
+        return release.rows.low
+
+    def _named(self, release: Release) -> list[int]:
+        """Return the attributes that rows have integers for."""
+        return sorted(release.mentioned())
+
+    def _literals(self, i: int) -> RowLiterals:
+        """Return what row i may be asked."""
+        return RowLiterals(self.model, self.release.domain, self.named)
 
     def _sort(self) -> None:
         """Sort the rows by the number that their parts make, attribute by attribute."""
@@ -165,8 +193,8 @@ class RowModel:
                     earlier[i].append(hit)
                 found.append(here)
             members.append(found)
-        for i in range(self.n):
-            self.model.add_exactly_one([found[i] for found in members])
+        for i, row in enumerate(self.each):  # an absent row is in none
+            self.model.add_exactly_one([*(found[i] for found in members), *(~x for x in row.here)])
         k = self.release.domain.label
         for s in range(len(block)):
             found, label = members[int(block.region[s])], int(block.label[s])
@@ -187,7 +215,7 @@ class RowModel:
             self._linear(self.count(s.region), s.low, s.high, literal)
             return
         steps = np.diff(s.coefs)
-        if len(steps) > 1 and (steps == steps[0]).all() and steps[0]:
+        if self.by_parts and len(steps) > 1 and (steps == steps[0]).all() and steps[0]:
             total = s.coefs[0] * self.count(s.region) + int(steps[0]) * self.sum_of_parts(s.region, s.of)
         else:
             total = s.coefs[-1] * self.count(s.region)

@@ -140,24 +140,53 @@ def cut(text: str) -> str:
 
 def export(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")],
-    to: Annotated[str, typer.Option("--to", help="dimacs, opb, mps, cpsat, or graphml (the interaction graph).")],
-    out: Annotated[str, typer.Option("--out", help="File to write; the map back is written beside it.")],
+    to: Annotated[
+        str | None, typer.Option("--to", help="dimacs, opb, mps, cpsat, or graphml (the interaction graph).")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", help="File to write; the map back is written beside it. Of --solution: its rows."),
+    ] = None,
     nodes: Annotated[
         str | None, typer.Option("--nodes", help="Of graphml: attributes (default), or cells and their statements.")
     ] = None,
+    convention: Annotated[
+        str | None, typer.Option("--convention", help="Of dimacs: ordered (default), multiset or assigned.")
+    ] = None,
+    solution: Annotated[
+        str | None, typer.Option("--solution", help="What a solver printed for an exported file: give back its rows.")
+    ] = None,
+    map_file: Annotated[str | None, typer.Option("--map", help="Of --solution: the map that stands beside it.")] = None,
     domain: DomainFile = None, independent: Independent = False, seconds: Seconds = None, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
-    """Write the release for other solvers and counters, with the map back to rows and statements, or as a graph."""
-    if to not in ("dimacs", "opb", "mps", "cpsat", "graphml"):
+    """Write the release for other solvers and counters, with the map back, or turn their solution into rows."""
+    if (solution is None) != (map_file is None):
+        raise typer.BadParameter(
+            "--solution and --map belong together: a solution, and the map beside the exported file"
+        )
+    if solution is not None and (to, nodes, convention) != (None, None, None):
+        raise typer.BadParameter("--to, --nodes and --convention are not used with --solution: the map says them")
+    if solution is None and out is None:
+        raise typer.BadParameter("--out is missing: the file to write")
+    if solution is None and to not in ("dimacs", "opb", "mps", "cpsat", "graphml"):
         raise typer.BadParameter(f"--to is dimacs, opb, mps, cpsat or graphml, not '{to}'")
     if nodes is not None and (to != "graphml" or nodes not in ("attributes", "cells")):
         raise typer.BadParameter(f"--nodes is attributes or cells, of --to graphml, not '{nodes}' of --to {to}")
+    if convention is not None and (to != "dimacs" or convention not in ("assigned", "ordered", "multiset")):
+        text = "--convention is assigned, ordered or multiset, of --to dimacs"
+        raise typer.BadParameter(f"{text}, not '{convention}' of --to {to}")
     from recon.exporting.exporting import export as run
+    from recon.exporting.exporting import restored
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, settle=False)
-        found = run(release, to, out, limits, nodes or "attributes")
+        if solution is not None and map_file is not None:
+            from recon.cli.output.streaming import write_worlds
+
+            write_worlds(iter([restored(release, map_file, solution, limits)]), False, out, False)
+            return
+        found = run(release, str(to), str(out), limits, nodes or "attributes", convention)
     if out != "-":
         names = ("variables", "constraints") if found.map else ("nodes", "edges")
         size = f"{found.variables:,} {names[0]}, {found.constraints:,} {names[1]}"

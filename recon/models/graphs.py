@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from encoders.encode.encoder import EncodedRelease
-from recon.exporting.boxes import boxes_json, dumped
+from recon.models.boxes import boxes_json, dumped
 from solvers.export.interaction import attribute_graph, cell_graph, components
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import json_shown, shown

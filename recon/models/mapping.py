@@ -1,0 +1,212 @@
+"""What the variables of a model mean: solutions become worlds, worlds solutions, and each solution has a weight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping as ByName
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from encoders.domain.values import Continuous
+from encoders.encode.encoder import EncodedRelease
+from recon.frames.selections import frame_ranges, whole_rows
+from recon.frames.true_rows import demand_attributes, violations
+from recon.frames.world import World, wrap
+from solvers.display.displayed import Displayed, Facts, many
+from solvers.export.clauses import ClauseForm
+from solvers.export.integer_program import IntegerProgram
+from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
+from solvers.foundation.escaping import named
+from solvers.statements.release import World as SolverWorld
+
+WHOLE = 1e-5  # a value so near a whole number is that number: solvers in floating point are not nearer
+Number = int | float | bool
+Solution = ByName[Any, Number] | Sequence[Number]
+
+
+class Form(Protocol):
+    """A model of a release, as a mapping needs it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the variables, in the model's order ("": an auxiliary one)."""
+
+    @property
+    def projection(self) -> tuple[str, ...]:
+        """Return the names of the variables that a solution is determined by."""
+
+    def world(self, values: Sequence[int]) -> SolverWorld:
+        """Return a world of a solution."""
+
+    def values(self, rows: NDArray[Any]) -> dict[str, int]:
+        """Return the solution of rows."""
+
+    def weights(self, values: Sequence[int]) -> dict[str, int]:
+        """Return for how many worlds a solution stands, by convention."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mapping(Displayed):
+    """The meaning of a model's variables: between solutions and worlds.
+
+    `release` is what was modelled (with what leaf values prove), `about` what the model is, line by line, the first of
+    its file too. A solution is a mapping of names to values, the sequence of all values in the model's order, or, of
+    clauses, the sequence of true and false literals. `further` are variables beside those of the worlds.
+    """
+
+    release: EncodedRelease
+    form: Form
+    about: tuple[str, ...]
+    relaxed: bool = False
+    further: tuple[str, ...] = ()
+
+    @property
+    def outer(self) -> tuple[str, ...]:
+        """Return what the model leaves out; where that is anything, every world is a solution, not conversely."""
+        left = self.form.unstated if isinstance(self.form, IntegerProgram) else self._rows.unstated
+        coarse = self.release.statements.coarse
+        return (
+            *(["that rows are whole numbers"] if self.relaxed else []),
+            *(["statements on sums are loosened: an attribute has too many values"] if coarse else []),
+            *left,
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Return whether the solutions are the possible worlds, counted by `weight`."""
+        return not self.outer
+
+    @property
+    def projection(self) -> tuple[str, ...]:
+        """Return the names of the variables that settle all others: the projection set of a count."""
+        return self.form.projection
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Return the names of all variables in the model's order ("": an auxiliary one)."""
+        return (*self.form.names, *self.further)
+
+    @property
+    def _rows(self) -> Any:
+        """Return how worlds are written row by row."""
+        form: Any = self.form
+        return form.rows if isinstance(form, ClauseForm) else form.worlds
+
+    def _facts(self) -> Facts:
+        claim = "solutions are the possible worlds" if self.exact else "every world is a solution, not conversely"
+        pairs = [("variables that settle the others", len(self.projection))]
+        line, more = f"{many(len(self.variables), 'variable')}, {claim}", "world(), solution(), weight()"
+        return Facts(line, pairs, list(self.projection[:8]), notes=self.about, more=more)
+
+    def world(self, solution: Solution) -> World:
+        """Return a world that a solution stands for; by cells the one of the first raw rows, others do as well.
+
+        Raises `ReleaseError` for unknown names, values that are no whole numbers in range, and what is no solution.
+        """
+        return self._checked(self._values(solution))
+
+    def weight(self, solution: Solution) -> dict[str, int]:
+        """Return for how many worlds a solution stands, by convention; over all solutions they add up to the count.
+
+        Raises `ReleaseError` for what is no solution, `Unsupported` where not every solution is a world.
+        """
+        values = self._values(solution)
+        self._checked(values)
+        if not self.exact:
+            raise Unsupported(f"a solution need not be a world, it has no weight; left out: {'; '.join(self.outer)}")
+        return self.form.weights(values)
+
+    def solution(self, world: World | pd.DataFrame) -> dict[str, int]:
+        """Return the solution of a world or of a table with its rows: the value of every variable of `projection`.
+
+        By cells, of alternatives too. Raises `ReleaseError` where the rows are no possible world, or leave a value
+        open.
+        """
+        rows = world.indices() if isinstance(world, World) else self._indices(world)
+        try:
+            found = self.form.values(rows)
+        except EngineError as error:
+            raise ReleaseError(f"the rows are no possible world: {_reason(error)}") from None
+        self.world(found)
+        return found
+
+    def _checked(self, values: list[int]) -> World:
+        try:
+            found = wrap(self.release, self.form.world(values))
+        except EngineError as error:
+            raise ReleaseError(f"the solution is none of this model: {_reason(error)}") from None
+        if not isinstance(self.form, IntegerProgram) and (broken := violations(self.release, found.to_frame())):
+            raise ReleaseError(f"the solution is none of this model: {broken[0]}")
+        return found
+
+    def _values(self, solution: Solution) -> list[int]:
+        """Return the value of every variable, in the model's order; what is not named is 0."""
+        if isinstance(solution, ByName):
+            return self._filled(solution, self._places())
+        if isinstance(self.form, ClauseForm):
+            return self._filled({abs(int(x)): int(x) > 0 for x in solution}, self._places())
+        if len(solution) != len(self.variables):
+            expected = f"the model {len(self.variables):,} variables"
+            raise ReleaseError(f"the solution has {len(solution):,} values, {expected}")
+        values = {i: x for i, x in enumerate(solution) if self.variables[i]}
+        return self._filled(values, {i: i for i in values})
+
+    def _places(self) -> dict[Any, int]:
+        """Return where the variables stand, by name; clauses by number too."""
+        place: dict[Any, int] = {name: i for i, name in enumerate(self.variables) if name}
+        if isinstance(self.form, ClauseForm):
+            place |= {key: i for i in range(len(self.form.names)) for key in (i + 1, str(i + 1))}
+        return place
+
+    def _filled(self, solution: ByName[Any, Number], place: dict[Any, int]) -> list[int]:
+        out, given = [0] * len(self.form.names), set[int]()
+        for name, value in solution.items():
+            at = place.get(name)
+            if at is None:
+                raise ReleaseError(f"the solution names '{named(str(name))}', which is no variable of the model")
+            if at < len(out):
+                out[at] = _whole(self.variables[at] or name, value)
+                given.add(at)
+        if isinstance(self.form, IntegerProgram):
+            if not given >= set(range(self.form.cells, len(out))):
+                out[self.form.cells :] = self.form.chosen(np.array(out[: self.form.cells], dtype=np.int64))
+        elif not isinstance(self.form, ClauseForm):
+            names = self.form.names
+            left = [name for i, name in enumerate(names) if name and i not in given]
+            if left:
+                raise ReleaseError(f"the solution does not say '{named(left[0])}'")
+        return out
+
+    def _indices(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """Return the raw values of a table's rows."""
+        demand_attributes(self.release, frame)
+        found, domain = frame_ranges(whole_rows(frame, self.release.domain), self.release.domain), self.release.domain
+        columns = []
+        for k, attribute in enumerate(domain.all):
+            codes, ranges = found[k]
+            if isinstance(attribute, Continuous) or any(len(r) != 1 or r[0][1] - r[0][0] != 1 for r in ranges):
+                raise ReleaseError(f"the rows leave '{named(attribute.name)}' open: give every value")
+            columns.append([ranges[c][0][0] for c in codes.tolist()])
+        big = any(abs(v) >= 1 << 62 for column in columns for v in column)
+        return np.array(columns, dtype=object if big else np.int64).T.reshape(len(frame), len(domain.all))
+
+
+def _whole(name: object, value: Number) -> int:
+    """Return a value as a whole number from 0 on."""
+    if isinstance(value, int):
+        rounded = int(value)
+    else:
+        rounded = round(value) if math.isfinite(value) and abs(value - round(value)) <= WHOLE else -1
+    if rounded < 0 or rounded >= 1 << 62:
+        raise ReleaseError(f"the solution gives {named(str(name))} the value {value}, no whole number from 0 on")
+    return rounded
+
+
+def _reason(error: EngineError) -> str:
+    """Return what an error says, without that there is no solution."""
+    return str(error).removeprefix("no solution: ").removeprefix("no model: ")

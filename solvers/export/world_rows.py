@@ -1,0 +1,150 @@
+"""How the worlds of a convention are written row by row: which rows stand for a world, and what each row must be.
+
+`ordered`: every sequence of rows. `multiset`: rows in lexicographic order of their values, so that each dataset stands
+for itself once. `assigned`: row i is in a leaf or rule of its own, known beforehand, as in the papers. Where the bags
+of trees are known, rows stand in the order of the training file, and multiplicities are constants of theirs.
+
+Source: Ferry et al., SaTML 2024, section III (leaves of rows known); Ferry et al., ICML 2024 (rows and bags).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.foundation.errors import EngineError, Unsupported
+from solvers.positions.worlds import part_of
+from solvers.questions.query import Convention
+from solvers.statements.bags import UNPUBLISHED, Bags
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import ANY_LABEL, Release
+from solvers.statements.row_problem import bags_with_most
+
+POSITIONS = "the bags are known (multiplicities), so that rows stand by position: choose the convention 'ordered'"
+
+
+@dataclass(frozen=True, slots=True)
+class BagStatement:
+    """The weights of the rows in a region add up to `total`; `rows` are (row, weight) of those that weigh anything."""
+
+    region: Region
+    rows: tuple[tuple[int, int], ...]
+    total: int
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class WorldRows:
+    """The rows of a release's worlds in a convention; `bags` are stated position by position (None: none are known)."""
+
+    release: Release
+    convention: Convention
+    bags: Bags | None
+
+    @classmethod
+    def of(cls, release: Release, convention: Convention) -> WorldRows:
+        """Return the rows; raises `Unsupported` where the release does not define the convention."""
+        known = bags_with_most(release.bags) if release.bags else None
+        if known is not None and (not release.rows.exact or release.rows.low != known.rows):
+            known = None
+        if known is not None and convention != "ordered":
+            raise Unsupported(POSITIONS)
+        if convention == "assigned" and (release.single is None or release.single.open_counts > 1 or release.observed):
+            raise Unsupported("the convention 'assigned' needs exactly one tree or rule list with exact counts")
+        return cls(release, convention, known)
+
+    @property
+    def unstated(self) -> tuple[str, ...]:
+        """Return what was published and is stated nowhere, so that not every solution is a world."""
+        left = [bags.left_out for bags in self.release.bags if bags is not self.bags]
+        return (*self.release.loosened, *(model.left_out for model in self.release.boosted), *left)
+
+    @cached_property
+    def rest(self) -> Release:
+        """Return the release without the blocks that the stated bags imply."""
+        implied = () if self.bags is None else self.bags.blocks
+        kept = [b for b in range(len(self.release.blocks)) if b not in implied]
+        observed = tuple(self.release.observed[b] for b in kept) if self.release.observed else ()
+        return replace(self.release, blocks=tuple(self.release.blocks[b] for b in kept), observed=observed)
+
+    @cached_property
+    def of_bags(self) -> tuple[BagStatement, ...]:
+        """Return what the trees on known bags count, position by position."""
+        out, label = [], self.release.domain.label
+        for t, tree in enumerate(() if self.bags is None else self.bags.trees):
+            assert self.bags is not None
+            drawn = tuple((i, n) for i, n in enumerate(self.bags.times[t].tolist()) if n)
+            for j, k, count in zip(tree.region.tolist(), tree.label.tolist(), tree.count.tolist(), strict=True):
+                box = tree.boxes[j]
+                if k != ANY_LABEL and label is not None:
+                    box = box & Box(((label, 1 << k),))
+                out.append(BagStatement(Region(box), drawn, count, f"{tree.kind}, {tree.names[j]}"))
+            once = tuple((i, 1) for i, _ in drawn)
+            for j, count in enumerate(tree.distinct.tolist()):
+                if count != UNPUBLISHED:
+                    name = f"{tree.kind}, {tree.names[j]}, distinct rows"
+                    out.append(BagStatement(Region(tree.boxes[j]), once, count, name))
+        return tuple(out)
+
+    @cached_property
+    def leaves(self) -> tuple[int, ...]:
+        """Return the statement that every row is fixed to, as far as there are counts; () but for `assigned`."""
+        block = self.release.single
+        if self.convention != "assigned" or block is None:
+            return ()
+        low, high = block.low.tolist(), block.high.tolist()
+        fixed = [s for s in range(len(block)) if low[s] == high[s] for _ in range(low[s])]
+        most = self.release.rows.high or 0
+        rest = [s for s in range(len(block)) if low[s] != high[s] for _ in range(most - len(fixed))]
+        return tuple([*fixed, *rest][:most])
+
+    def region(self, s: int) -> Region:
+        """Return the region of a statement of the single partition, its label folded in."""
+        assert self.release.single is not None
+        return self.release.single.statement(s, self.release.domain).region
+
+    def arranged(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows (raw values) in the order that stands for their world; `EngineError` where no order does."""
+        if self.convention == "multiset":
+            return rows[np.array(sorted(range(len(rows)), key=lambda i: tuple(rows[i].tolist())), dtype=np.int64)]
+        if self.convention == "ordered":
+            return rows
+        waiting: dict[int, list[int]] = {}
+        for i, s in enumerate(self.leaves_of(rows)):
+            waiting.setdefault(s, []).append(i)
+        order = []
+        for s in self.leaves[: len(rows)]:
+            if not waiting.get(s):
+                raise EngineError("no solution: the rows are not in the leaves that the counts say")
+            order.append(waiting[s].pop(0))
+        return rows[np.array(order, dtype=np.int64)]
+
+    def leaves_of(self, rows: NDArray[Any]) -> list[int]:
+        """Return the statement of the single partition that counts each row (-1: none)."""
+        regions = [self.region(s) for s in range(len(self.release.single or ()))]
+        parts = self.parts_of(rows)
+        return [next((s for s, one in enumerate(regions) if one.holds(row)), -1) for row in parts]
+
+    def parts_of(self, rows: NDArray[Any]) -> list[list[int]]:
+        """Return the part of every value of rows given by their raw values."""
+        attributes = self.release.domain.attributes
+        return [[part_of(a, int(v)) for a, v in zip(attributes, row, strict=True)] for row in rows.tolist()]
+
+    def broken(self, rows: NDArray[Any]) -> str:
+        """Return why rows are no solution for reasons of their order or their bags; "" where they may be one."""
+        if self.bags is not None and len(rows) != self.bags.rows:
+            return f"it has {len(rows)} rows, the bags are of {self.bags.rows}"
+        parts = self.parts_of(rows) if self.bags is not None else []
+        for one in self.of_bags:
+            found = sum(weight for i, weight in one.rows if one.region.holds(parts[i]))
+            if found != one.total:
+                return f"{one.source}: {one.total} drawn rows released, {found} in the solution"
+        try:
+            same = np.array_equal(self.arranged(rows), rows)
+        except EngineError:
+            same = False
+        return "" if same else f"its rows are not in the order of the convention '{self.convention}'"
