@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from recon.questions.questions import worlds as worlds
     from recon.report.audit import audit as audit
     from recon.report.report import Report as Report
+    from recon.tables.tables import Tables as Tables
     from solvers.foundation.errors import ContradictionError as ContradictionError
     from solvers.foundation.errors import Inconclusive as Inconclusive
     from solvers.foundation.errors import ReconError as ReconError
@@ -108,6 +109,7 @@ _HOME = {
     "sample": "recon.questions.questions",
     "worlds": "recon.questions.questions",
     "Report": "recon.report.report",
+    "Tables": "recon.tables.tables",
     "SampledPosterior": "recon.noisy.likely_worlds",
     "sampled": "recon.noisy.likely_worlds",
     "sweep": "recon.measures.sweeping",

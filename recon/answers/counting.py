@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import overload
 
 from encoders.encode.encoder import EncodedRelease
 from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
+from recon.tables.answering import TablesAnswer, counted
+from recon.tables.tables import Tables
 from solvers.chain import ask
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import level_text
@@ -29,11 +32,20 @@ def convention_of(release: EncodedRelease, convention: str | None) -> Convention
     return convention
 
 
-def count(release: Released, convention: str | None = None, limits: Limits | None = None) -> CountAnswer:
+@overload
+def count(release: Released, convention: str | None = None, limits: Limits | None = None) -> CountAnswer: ...
+@overload
+def count(release: Tables, convention: str | None = None, limits: Limits | None = None) -> TablesAnswer: ...
+def count(
+    release: Released | Tables, convention: str | None = None, limits: Limits | None = None
+) -> CountAnswer | TablesAnswer:
     """Return how many worlds there are: `.value`, `.factors`, `.log2`, `.bounds` (log2), `.status`.
 
+    Of tables of areas: what is proved of every area, data sets in both conventions (`recon.tables.answering`).
     Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
     """
+    if isinstance(release, Tables):
+        return counted(release, limits)
     release = settled_release(release_of(release, limits), limits)
     found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
     return (

@@ -15,6 +15,7 @@ from recon.cli.commands.plan import engines, plan, schema
 from recon.cli.commands.positions import positions
 from recon.cli.commands.proof import export, verify
 from recon.cli.commands.reading import convert, domain
+from recon.cli.output.of_tables import with_tables
 from recon.cli.output.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
 from recon.cli.output.proofs import estimate_lines, estimates_json, stored_certificates
 from recon.cli.releasing.auditing import audit
@@ -103,6 +104,7 @@ for learner in learn_app.registered_commands:
 
 
 @app.command()
+@with_tables
 def count(
     files: Files, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None,
@@ -240,6 +242,7 @@ def reconstruct(
 
 
 @app.command()
+@with_tables
 def certify(
     files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None,

@@ -25,6 +25,8 @@ from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
 from recon.located.boxes import with_boxes
 from recon.located.positions import unlocated
+from recon.tables.answering import certified
+from recon.tables.tables import Tables
 from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
@@ -202,7 +204,7 @@ def reconstruct_continuous(release: EncodedRelease, seed: int, limits: Limits | 
 
 
 def certify(
-    release: Released,
+    release: Released | Tables,
     profiles: Profiles,
     convention: str | None = None,
     limits: Limits | None = None,
@@ -225,7 +227,10 @@ def certify(
     not raised, but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's label; names that differ in
     signs only are matched.
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
+    Of tables of areas: verdict, min_count and max_count (`recon.tables.answering.certified`), no certificates.
     """
+    if isinstance(release, Tables):
+        return certified(release, as_frame(profiles), limits)
     release = settled_release(release_of(release, limits), limits)
     frame, notes = named_like(as_frame(profiles), release.domain, label)
     chosen = convention_of(release, convention)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recon.cli.output.of_tables import with_tables
 from recon.cli.session import open_release
 from recon.console.exit_codes import DONE, INCONCLUSIVE, VIOLATED
 from recon.console.options import (
@@ -47,6 +48,7 @@ ReleaseFiles = Annotated[
 ]
 
 
+@with_tables
 def verify(
     result: ResultFile, files: ReleaseFiles = None, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, known: KnownColumns = None,

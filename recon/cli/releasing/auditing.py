@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recon.cli.output.of_tables import with_tables
 from recon.cli.output.other_answers import with_other_answers
 from recon.cli.releasing.ending import ended, ending, policy_of
 from recon.cli.session import open_release
@@ -64,6 +65,7 @@ Protected = Annotated[
 ShowRows = Annotated[bool, typer.Option("--show-rows", help="Values of single people in the report.")]
 
 
+@with_tables
 @with_other_answers
 def audit(
     files: Files, policy: PolicyFile = None, register: Register = None, profiles: Profiles = None, data: Data = None,

@@ -49,16 +49,18 @@ from recon.formats.release.schema import (
     StatementPart,
     StatisticPart,
     SupportPart,
+    TablesPart,
     TestPart,
     TreePart,
 )
-from solvers.foundation.errors import ReleaseError
+from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Rows
 
 NOT_SAID = Unused(
     "figures of the model that it was converted from",
     "a release file without 'unused' does not say which were left out: convert the model again (recon convert)",
 )
+OF_TABLES = ("recon audit", "recon certify", "recon count", "recon variability", "recon verify")
 SINGLE = ("scikit-learn", "XGBoost")  # formats of models that compare 32-bit numbers
 
 
@@ -311,6 +313,8 @@ def to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number."""
     if part.dataset is not None:
         raise ReleaseError("models of several datasets are not read by this version", place=f"{place}.dataset")
+    if isinstance(part, TablesPart):
+        raise Unsupported(f"{place}: tables of areas are asked about by {', '.join(OF_TABLES)} (recon.Tables)")
     name = part.name or part.kind.replace("_", " ") + number
     noise: Noise | None = None
     read: Read = to_count

@@ -142,7 +142,7 @@ def explain(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseErro
         return ReleaseError("unknown key", place=joined(place, named[1]), file=file)
     if named := LACKING.fullmatch(text):
         if named[1] == "kind":
-            message = "has no 'kind': give tree, rule_list, rule_set, forest, boosting or table"
+            message = "has no 'kind': give tree, rule_list, rule_set, forest, boosting, table or tables"
             return ReleaseError(message, place=place, file=file)
         return ReleaseError("is missing", place=joined(place, named[1]), file=file)
     shown = repr(value)

@@ -289,6 +289,45 @@ class TablePart(ModelPart, kw_only=True, tag_field="kind", tag="table"):
     complete: bool = False
 
 
+class FilePart(Part, kw_only=True):
+    """A table in a file beside this one: its name, without folders."""
+
+    file: str
+
+
+class CellPart(Part, kw_only=True):
+    """A published cell: who it counts, by one condition (`where`) or by several of which one must hold (`any`).
+
+    `table`: the table that it stands in; `level`: the kind of areas that the table is published for.
+    """
+
+    name: str
+    table: str = ""
+    level: str = ""
+    where: ConditionPart | None = None
+    any: Annotated[list[ConditionPart], Meta(min_length=1)] | None = None
+
+
+class AreaPart(Part, kw_only=True):
+    """An area, and the one that it lies in."""
+
+    name: str
+    parent: str | None = None
+
+
+class TablesPart(ModelPart, kw_only=True, tag_field="kind", tag="tables"):
+    """Counts of people by cell and area: `values` are [area, cell, value]. Tables in `complete` are 0 where not listed.
+
+    `area`: what profiles call the column with the area that a person lives in.
+    """
+
+    cells: list[CellPart] | FilePart
+    values: list[tuple[str, str, Number]] | FilePart
+    areas: list[AreaPart] = []
+    complete: list[str] | bool = False
+    area: str = "area"
+
+
 class GradientsPart(Part, kw_only=True):
     """How the library computes a row's gradient g and hessian h from its raw scores F and label y.
 
@@ -358,7 +397,7 @@ class BoostingPart(ModelPart, kw_only=True, tag_field="kind", tag="boosting"):
     trees: Annotated[list[BoostedTreePart], Meta(min_length=1)]
 
 
-AnyModelPart = TreePart | RuleListPart | RuleSetPart | ForestPart | BoostingPart | TablePart
+AnyModelPart = TreePart | RuleListPart | RuleSetPart | ForestPart | BoostingPart | TablePart | TablesPart
 
 
 class ReleasePart(Part):

@@ -1,0 +1,1 @@
+"""Published counts of a hierarchy of areas: each top area by itself, over the coarsest cells that lose nothing."""

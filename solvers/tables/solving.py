@@ -1,0 +1,228 @@
+"""A top area solved: bounds of every count, what is open, how many data sets there are, who is certain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import comb, factorial, prod
+
+import numpy as np
+
+from solvers.foundation.errors import ContradictionError, Inconclusive
+from solvers.tables import counting, two_way
+from solvers.tables.sums.areas import Live, Top, described, live
+from solvers.tables.sums.atoms import Cells, Ints
+from solvers.tables.sums.design import Design
+from solvers.tables.sums.propagation import ClashError, merged, propagated
+
+ANY = 1 << 36  # people: more than any area has
+MAX_NESTED, MAX_LISTED, MAX_BEGUN = 8, 64, 20_000  # rounds; counts of a component, solutions begun
+MAX_COMPONENT = 400  # counts of a component whose solutions are counted
+Range = tuple[int, int]  # a number between two, both exact
+
+
+@dataclass(frozen=True, eq=False)
+class TwoWay:
+    """The two-way table of a group: its live counts (`rows`) and classes V (`columns`), with the sums of the latter."""
+
+    rows: Ints
+    columns: Ints
+    sums: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What is proved of a top area: bounds of every live count by its leaf's tables alone, and by all tables."""
+
+    cells: Cells
+    live: Live
+    alone_low: Ints
+    alone_high: Ints
+    low: Ints
+    high: Ints
+
+    @cached_property
+    def open(self) -> Ints:
+        """Return the counts that propagation leaves open."""
+        return np.flatnonzero(self.low < self.high)
+
+    @property
+    def people(self) -> Range:
+        """Return the number of people, or what it lies between."""
+        return int(self.low.sum()), int(self.high.sum())
+
+    @cached_property
+    def solutions(self) -> Range:
+        """Return how many data sets there are over the cells of `live`, or numbers that they lie between.
+
+        `ContradictionError` where there is none.
+        """
+        least, most = 1, 1
+        for matrix, left, at in counting.components(self.live.rows, self.low, self.high):
+            low, high = self.low[at], self.high[at]
+            n = counting.number(matrix, left, low, high) if len(at) <= MAX_COMPONENT else None
+            if n == 0:
+                raise _no_whole_numbers(self.live)
+            least, most = least * (n or 0), most * (n or prod((high - low + 1).tolist()))
+        return least, most
+
+    @cached_property
+    def unique(self) -> bool | None:
+        """Return whether one data set fits over the cells of `live`; None where that is not decided."""
+        least, most = self.solutions
+        return True if most == 1 else False if least > 1 else None
+
+    def two_ways(self) -> Iterator[TwoWay]:
+        """Yield the two-way table of every split group that has people."""
+        system = self.live
+        design = system.design
+        group = system.atom_group[system.atom]
+        inside = np.flatnonzero((system.atom_pair[system.atom] < 0) & (self.high > 0))
+        inside = inside[np.argsort(group[inside], kind="stable")]
+        seen, first = np.unique(design.pair_v, return_index=True)
+        chosen = np.flatnonzero((system.v_count[seen] > 0) & system.split[design.group[first]])
+        columns, of = seen[chosen], design.group[first[chosen]]
+        order = np.argsort(of, kind="stable")
+        columns, of = columns[order], of[order]
+        for g in np.unique(of).tolist():
+            at = columns[slice(*np.searchsorted(of, [g, g + 1]))]
+            yield TwoWay(inside[slice(*np.searchsorted(group[inside], [g, g + 1]))], at, system.v_count[at])
+
+    @cached_property
+    def extensions(self) -> Range:
+        """Return how many ways the split tables can be filled, at least and at most, whatever the open counts are."""
+        least, most = 1, 1
+        for table in self.two_ways():
+            low, high = self.low[table.rows], self.high[table.rows]
+            settled = np.array_equal(low, high)
+            n = two_way.number(low.tolist(), table.sums.tolist()) if settled else None
+            least *= n or 1
+            most *= n or two_way.most([] if not settled else low.tolist(), table.sums.tolist(), len(table.rows))
+        return least, most
+
+    @cached_property
+    def multiset(self) -> Range:
+        """Return the number of unordered data sets, or what it lies between (0: that there is one is not proved)."""
+        least, most = (a * b for a, b in zip(self.solutions, self.extensions, strict=True))
+        size, low, high = self._outside()
+        for s, a, b in zip(size, low, high, strict=True):
+            least, most = least * comb(s + a - 1, a), most * comb(s + b - 1, b)
+        return least, most
+
+    @cached_property
+    def ordered(self) -> Range:
+        """Return the number of sequences of people, or what it lies between."""
+        people = self.people
+        if len(self.open):
+            return self.multiset[0], self.multiset[1] * factorial(people[1])
+        top = factorial(people[0])
+        bottom = 1
+        for table in self.two_ways():
+            top *= factorial(int(table.sums.sum()))
+            bottom *= prod(factorial(x) for x in [*self.low[table.rows].tolist(), *table.sums.tolist()])
+        size, low, _ = self._outside()
+        for s, z in zip(size, low, strict=True):
+            top, bottom = top * s**z, bottom * factorial(z)
+        return top // bottom, top // bottom
+
+    def _outside(self) -> tuple[list[int], list[int], list[int]]:
+        pair = self.live.atom_pair[self.live.atom]
+        at = np.flatnonzero((pair >= 0) & (self.high > 0))
+        return self.live.design.size[pair[at]].tolist(), self.low[at].tolist(), self.high[at].tolist()
+
+    @cached_property
+    def certain(self) -> int:
+        """Return how many people are the same in every data set: sums of least counts over all that tables tell apart.
+
+        Exact where the counts over the cells of `live` are the only ones, else a lower bound.
+        """
+        total = 0
+        for table in self.two_ways():
+            total += int(two_way.least(self.low[table.rows], table.sums).sum())
+        size, low, _ = self._outside()
+        return total + sum(z for s, z in zip(size, low, strict=True) if s == 1)
+
+    @cached_property
+    def settled_leaves(self) -> tuple[Ints, Ints]:
+        """Return the leaves whose counts are fixed by their own tables alone, and by all tables."""
+        leaves, leaf = self.live.top.leaves, self.live.leaf
+        alone = np.setdiff1d(leaves, leaf[self.alone_low < self.alone_high])
+        return alone, np.setdiff1d(leaves, leaf[self.open])
+
+
+@dataclass
+class Designs:
+    """Designs by the pattern of what is known: areas with the same tables share one."""
+
+    cells: Cells
+    known: dict[tuple[bytes, bytes], Design] = field(default_factory=dict)
+
+    def of(self, top: Top) -> Design:
+        """Return the design of a top area's tables."""
+        lower, upper = top.pattern
+        key = lower.tobytes(), upper.tobytes()
+        if key not in self.known:
+            self.known[key] = Design.of(self.cells, lower, upper)
+        return self.known[key]
+
+
+def solved(designs: Designs, top: Top) -> Solved:
+    """Return the bounds of a top area's counts; `ContradictionError` naming areas and cells where none fit."""
+    system = live(designs.cells, top, designs.of(top))
+    n = len(system.leaf)
+    if (loose := np.flatnonzero(np.bincount(system.rows.columns, minlength=n) == 0)).size:
+        name = top.names[int(system.leaf[loose[0]])]
+        raise Inconclusive(f"no published count bounds how many people area '{name}' has: list the count of everybody")
+    low, high = np.zeros(n, np.int64), np.full(n, ANY, np.int64)
+    own = np.flatnonzero(system.own)
+    try:
+        low, high = alone = propagated(system.rows.chosen(own), low, high)
+    except ClashError as clash:
+        raise _contradiction(designs.cells, system, own[clash.rows]) from None
+    try:
+        low, high = propagated(system.rows, low, np.minimum(high, int(system.rows.value.max(initial=0))))
+    except ClashError as clash:
+        raise _contradiction(designs.cells, system, np.array(clash.rows)) from None
+    low, high = _narrowed(designs.cells, system, low, high)
+    return Solved(designs.cells, system, *alone, low, high)
+
+
+def _narrowed(cells: Cells, system: Live, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """Return bounds that statements prove two at a time, and all at once where a component has few solutions."""
+    rows = system.rows
+    for _ in range(MAX_NESTED):
+        more = counting.differences(rows, low, high)
+        if more is None:
+            break
+        known = len(rows)
+        try:
+            rows, _ = merged(rows.plus(more), len(low))
+            low, high = propagated(rows, low, high)
+        except ClashError:
+            name = system.top.names[0]
+            raise ContradictionError(
+                f"the counts of area '{name}' contradict each other: differences of them", ()
+            ) from None
+        if len(rows) == known:
+            break
+    low, high = low.copy(), high.copy()
+    for matrix, left, at in counting.components(system.rows, low, high):
+        if len(at) > MAX_LISTED:
+            continue
+        found = counting.listed(matrix, left, low[at], high[at], MAX_BEGUN)
+        if found is not None and not len(found):
+            raise _no_whole_numbers(system)
+        if found is not None:
+            low[at], high[at] = found.min(axis=0), found.max(axis=0)
+    return low, high
+
+
+def _no_whole_numbers(system: Live) -> ContradictionError:
+    name = system.top.names[0]
+    return ContradictionError(f"the counts of area '{name}' contradict each other: no whole numbers fit", ())
+
+
+def _contradiction(cells: Cells, system: Live, rows: Ints) -> ContradictionError:
+    lines = tuple(described(cells, system, int(r)) for r in rows[:20])
+    return ContradictionError(f"the counts of area '{system.top.names[0]}' contradict each other", lines)

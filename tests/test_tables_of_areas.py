@@ -1,0 +1,278 @@
+"""Tables of areas against brute force written apart, forged certificates, and bad input."""
+
+import copy
+import gzip
+import itertools
+import json
+import random
+from math import factorial
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from encoders.domain.domain import Domain
+from encoders.domain.values import Listed, Test
+from recon.cli.app import app
+from recon.tables.answering import certified, counted, solutions
+from recon.tables.definitions import Cell
+from recon.tables.proving import KEY, counted_with_proofs, verified
+from recon.tables.tables import Tables
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
+from solvers.foundation.limits import Limits
+from solvers.tables import two_way
+
+A, B = ("x", "y"), (1, 2, 3)
+TUPLES = list(itertools.product(A, B))
+DOMAIN = Domain((Listed("a", A), Listed("b", B)), None, {}, (), "declared")
+
+
+def drawn(rng):
+    """Return areas (name -> parent), people (area, tuple), cells (name -> tuples, conditions) and what is listed."""
+    leaves = rng.randint(1, 3)
+    areas = {"t": None} | {f"t:{i}": "t" for i in range(leaves)}
+    if rng.random() < 0.3:  # three levels
+        areas = {"t": None, "t:m": "t"} | {f"t:m:{i}": "t:m" for i in range(leaves)} | {"t:z": "t"}
+    smallest = [a for a in areas if a not in areas.values()]
+    people = [(rng.choice(smallest), rng.choice(TUPLES)) for _ in range(rng.randint(1, 4))]
+    cells = {"all": (TUPLES, ((),))}
+    for k in range(rng.randint(1, 7)):
+        boxes = [(rng.sample(A, rng.randint(1, 2)), rng.sample(B, rng.randint(1, 3))) for _ in range(rng.randint(1, 2))]
+        conditions = tuple((("a", Test(values=tuple(x))), ("b", Test(values=tuple(y)))) for x, y in boxes)
+        cells[f"c{k}"] = [t for t in TUPLES if any(t[0] in x and t[1] in y for x, y in boxes)], conditions
+    for t in TUPLES if rng.random() < 0.5 else []:  # tables that tell every tuple apart
+        cells[f"{t}"] = [t], ((("a", Test(values=(t[0],))), ("b", Test(values=(t[1],)))),)
+    listed = {}
+    for area in areas:
+        everything = area == "t" and rng.random() < 0.6
+        for name, (held, _) in cells.items():
+            if name == "all" or everything or rng.random() < 0.5:
+                listed[area, name] = sum(within(a, area, areas) and t in held for a, t in people)
+    return areas, smallest, people, cells, listed
+
+
+def within(area, other, areas):
+    return area == other or (areas[area] is not None and within(areas[area], other, areas))
+
+
+def every_world(areas, smallest, people, cells, listed):
+    places = [(a, t) for a in smallest for t in TUPLES]
+    chosen = np.array(list(itertools.combinations_with_replacement(range(len(places)), len(people))))
+    ok = np.ones(len(chosen), bool)
+    for (area, name), value in listed.items():
+        hit = np.array([within(a, area, areas) and t in cells[name][0] for a, t in places])
+        ok &= hit[chosen].sum(1) == value
+    return places, [np.bincount(w, minlength=len(places)) for w in chosen[ok]]
+
+
+def table(areas, cells, listed):
+    made = [Cell(name, conditions, name) for name, (_, conditions) in cells.items()]
+    return Tables([(a, c, v) for (a, c), v in listed.items()], made, areas, domain=DOMAIN)
+
+
+def test_brute_force_over_tiny_areas():
+    """Two and three levels, unions of boxes, partly listed: numbers, bounds and verdicts against all data sets."""
+    exact = split = 0
+    for seed in range(250):
+        rng = random.Random(seed)
+        areas, smallest, people, cells, listed = drawn(rng)
+        if not all(f"{t}" in cells for t in TUPLES):  # else parts may be wider than values: every value in a cell
+            cells |= {f"{k}{v}": ([t for t in TUPLES if t[k == "b"] == v], (((k, Test(values=(v,))),),))
+                      for k, values in (("a", A), ("b", B)) for v in values}  # fmt: skip
+        places, worlds = every_world(areas, smallest, people, cells, listed)
+        tables = table(areas, cells, listed)
+        found = counted(tables)
+        low, high = found.multiset
+        assert low <= len(worlds) <= high, seed
+        sequences = sum(factorial(len(people)) // np.prod([factorial(x) for x in w.tolist()]) for w in worlds)
+        assert found.ordered[0] <= sequences <= found.ordered[1], seed
+        least = np.min(worlds, axis=0)
+        assert found.certain <= least.sum(), seed
+        (one,) = solutions(tables, Limits())
+        split += bool(one.live.split.any())
+        if found.status == "exact":
+            exact += 1
+            assert (low, found.ordered[0], found.certain) == (len(worlds), sequences, least.sum()), seed
+        profiles = pd.DataFrame(
+            [{"area": a, "a": t[0], "b": t[1]} for a, t in places] + [{"area": "t", "a": "x", "b": None}]
+        )
+        sums = [
+            *np.transpose(worlds),
+            np.sum([[n for n, (_, t) in zip(w, places, strict=True) if t[0] == "x"] for w in worlds], axis=1),
+        ]
+        for line, count in zip(certified(tables, profiles).itertuples(), sums, strict=True):
+            assert line.min_count <= count.min() <= count.max() <= line.max_count, seed
+            told = {"certain": count.min() > 0, "impossible": count.max() == 0,
+                    "possible": count.min() == 0 < count.max(), "unknown": True}  # fmt: skip
+            assert told[line.verdict], seed
+            assert line.verdict != "unknown" or found.areas[0].unique is not True, seed
+    assert exact > 60
+    assert split > 60
+
+
+def test_one_table_more_never_adds_a_data_set():
+    for seed in range(60):
+        rng = random.Random(1000 + seed)
+        areas, _, _, cells, listed = drawn(rng)
+        kept = {k: v for k, v in listed.items() if k[1] == "all" or rng.random() < 0.6}
+        less, more = counted(table(areas, cells, kept)), counted(table(areas, cells, listed))
+        if less.status == more.status == "exact":
+            assert more.multiset[0] <= less.multiset[0]
+            assert more.certain >= less.certain
+        assert more.multiset[0] <= less.multiset[1]
+
+
+def test_two_way_tables_against_all_of_them():
+    rng = random.Random(0)
+    for _ in range(60):
+        wanted = [[rng.choice((0, 0, 1, 2)) for _ in range(rng.randint(3, 3))] for _ in range(rng.randint(1, 3))]
+        rows, columns = [sum(r) for r in wanted], [sum(c) for c in zip(*wanted, strict=True)]
+        every = [
+            t for t in itertools.product(*(compositions(r, len(columns)) for r in rows))
+            if [sum(c) for c in zip(*t, strict=True)] == columns
+        ]  # fmt: skip
+        assert two_way.number(rows, columns) == len(every) <= two_way.most(rows, columns)
+        assert np.array_equal(two_way.least(np.array(rows), np.array(columns)), np.min(every, axis=0))
+
+
+def compositions(total, parts):
+    if parts == 1:
+        return [(total,)]
+    return [(k, *rest) for k in range(total + 1) for rest in compositions(total - k, parts - 1)]
+
+
+SMALL = {
+    "recon": 1,
+    "domain": {"attributes": [{"name": "a", "values": ["x", "y"]}, {"name": "b", "values": [1, 2, 3]}]},
+    "models": [{
+        "kind": "tables",
+        "cells": [
+            {"name": "all", "table": "N", "where": {}},
+            {"name": "x", "table": "A", "where": {"a": "x"}},
+            {"name": "y", "table": "A", "where": {"a": "y"}},
+            {"name": "ends", "table": "B", "any": [{"b": 1}, {"b": 3}]},
+            {"name": "one", "table": "B", "where": {"b": 1}},
+            {"name": "x1", "table": "B", "where": {"a": "x", "b": 1}},
+        ],
+        "areas": [{"name": "town"}, {"name": "street", "parent": "town"}, {"name": "lane", "parent": "town"}],
+        "values": [["street", "all", 2], ["street", "x", 2], ["street", "ends", 2], ["street", "one", 1],
+                   ["lane", "all", 1], ["street", "y", 0], ["town", "x", 2], ["town", "one", 2]],
+    }],
+}  # fmt: skip
+
+
+def small_tables():
+    """Return SMALL as it is given in Python."""
+    model = SMALL["models"][0]
+    cells = [Cell(c["name"], tuple(conditions(c)), c["table"]) for c in model["cells"]]
+    return Tables(model["values"], cells, {"town": None, "street": "town", "lane": "town"}, domain=DOMAIN)
+
+
+def run(tmp_path, release, *options, command="count"):
+    path = tmp_path / "tables.json"
+    path.write_text(json.dumps(release))
+    return CliRunner().invoke(app, [command, *options[:1], str(path), *options[1:]] if command == "verify" else
+                              [command, str(path), *options])  # fmt: skip
+
+
+def test_commands_answer_and_forged_certificates_are_refused(tmp_path):
+    result = run(tmp_path, SMALL, "--json")
+    found = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert (found["people"], found["people_certain"], found["multiset"]["value"]) == ([3, 3], 3, "1")
+    out = tmp_path / "out.json"
+    out.write_text(result.stdout)
+    assert run(tmp_path, SMALL, str(out), command="verify").exit_code == 0
+    tables = small_tables()
+    _, proofs = counted_with_proofs(tables, Limits())
+    good = proofs["town"]
+    assert [c.error for c in verified(good, tables, Limits())] == [""]
+    forged = [{"people": 4}, {"cells": 1}, {"area": "street"}, {"steps": good["steps"][:-4]}, {KEY: True}, {"more": 1},
+              {"claim": "nobody is safe"}, {"steps": "AAAA"}, {"steps": 3}, {"release": ["0"]}]  # fmt: skip
+    for change in forged:
+        assert verified(copy.deepcopy(good) | change, tables, Limits())[0].error, change
+    with_less = run(tmp_path, SMALL | {"about": "another file"}, str(out), command="verify")
+    assert with_less.exit_code == 1
+    assert "another release" in with_less.stdout
+    people = tmp_path / "people.csv"
+    people.write_text("area,a,b\nlane,y,1\nstreet,x,2\nstreet,x,\n,y,1\n")
+    verdicts = run(tmp_path, SMALL, "--profiles", str(people), "--json", command="certify")
+    assert [line["verdict"] for line in json.loads(verdicts.stdout)] == ["certain", "impossible", "certain", "certain"]
+    assert "3 of 3 people are given back" in run(tmp_path, SMALL, command="audit").stdout
+
+
+def conditions(cell):
+    for one in cell.get("any", [cell.get("where")]):
+        yield tuple((name, Test(values=(value,))) for name, value in one.items())
+
+
+def test_every_missing_step_is_seen():
+    """Steps that are left out, or are no statements, prove nothing."""
+    from solvers.tables.replay import replayed
+    from solvers.tables.steps import steps_for
+
+    tables = small_tables()
+    (one,) = solutions(tables, Limits())
+    steps = steps_for(one.live)
+    assert np.array_equal(replayed(one.live, steps), one.low)
+    for wrong in ([], steps[:-1], [len(one.live.rows)], [-1]):
+        with pytest.raises(Exception, match=r"statement|fixed"):
+            replayed(one.live, wrong)
+
+
+BAD = [
+    ({"values": [["street", "all", 2], ["lane", "all", 1], ["street", "x", 3]]}, 5, "contradict"),
+    ({"values": [["street", "all", 2], ["lane", "all", 1], ["town", "all", 4]]}, 5, "contradict"),
+    ({"values": [["street", "all", 2], ["street", "all", 3]]}, 5, "twice"),
+    ({"values": [["street", "all", 2], ["nowhere", "all", 1]]}, 3, "nowhere"),
+    ({"values": [["street", "every", 2]]}, 3, "'every' is no published cell"),
+    ({"values": [["street", "all", -1]]}, 3, "negative"),
+    ({"values": [["street", "all", 1.5]]}, 3, "no whole number"),
+    ({"values": []}, 3, "no count"),
+    ({"areas": [{"name": "a", "parent": "b"}, {"name": "b", "parent": "a"}], "values": [["a", "all", 1]]}, 3, "circle"),
+    (
+        {"areas": [{"name": "a"}, {"name": "b"}, {"name": "c", "parent": "a"}, {"name": "c", "parent": "b"}]},
+        3,
+        "lies in",
+    ),
+    ({"areas": [{"name": "a", "parent": "q"}], "values": [["a", "all", 1]]}, 3, "which is no area"),
+    ({"complete": ["Q"]}, 3, "'Q' is the table of no cell"),
+    ({"values": {"file": "../elsewhere.csv"}}, 3, "no name of a file beside"),
+    ({"values": {"file": "none.csv"}}, 3, "cannot be read"),
+    ({"values": [["street", "x", 1]]}, 4, "no published count bounds"),
+    ({"cells": [{"name": "all"}]}, 3, "give one of 'where'"),
+    ({"noise": {"law": "laplace", "scale": 1}}, 3, "no such key"),
+]
+
+
+@pytest.mark.parametrize(("change", "code", "text"), BAD, ids=lambda x: str(x)[:40])
+def test_bad_input_is_one_sentence(tmp_path, change, code, text):
+    release = copy.deepcopy(SMALL)
+    release["models"][0] |= change
+    result = run(tmp_path, release)
+    assert result.exit_code == code or isinstance(result.exception, (ReleaseError, ContradictionError, Inconclusive))
+    assert text in f"{result.exception} {getattr(result.exception, 'conflict', '')}"
+
+
+def test_files_beside_definitions_and_a_file_cut_off(tmp_path):
+    (tmp_path / "cells.csv").write_text(
+        "cell,table,level,r,s,two,sex,start_age,end_age\nall,P,,,,,,0,9\nmany,P,,,,two,,0,9\nr,P,,Y,N,,,0,9\n"
+        "m,P,,,,,m,0,9\nf,P,,,,,f,0,9\nyoung,P,,,,,,0,4\n"
+    )
+    values = b"area,cell,value\nz:1,all,2\nz:1,many,2\nz:1,m,1\nz:1,f,1\nz:1,young,2\n"
+    with gzip.open(tmp_path / "values.csv.gz", "wb") as file:
+        file.write(values)
+    tables = Tables(tmp_path / "values.csv.gz", tmp_path / "cells.csv", complete=True)
+    assert [n.name for n in tables.domain.attributes] == ["r", "s", "sex", "age"]
+    assert counted(tables).certain == 2
+    cut = (tmp_path / "values.csv.gz").read_bytes()
+    (tmp_path / "values.csv.gz").write_bytes(cut[:-12])
+    with pytest.raises(ReleaseError, match="cut off"):
+        Tables(tmp_path / "values.csv.gz", tmp_path / "cells.csv")
+
+
+def test_other_commands_and_options_say_who_answers(tmp_path):
+    result = run(tmp_path, SMALL, command="worlds")
+    assert "recon count" in str(result.exception)
+    assert run(tmp_path, SMALL, "--learner", "optimal").exit_code == 2
