@@ -32,13 +32,13 @@ bench-all: .venv/dev
 bench-check: .venv/dev
 	@status=0; for name in $(BENCHES); do $(BIN)/python tests/bench/$$name.py --quick --check || status=1; done; exit $$status
 
-# Random fits over the settings of five libraries, in an environment of their own, held against their training rows.
+# Random fits over the settings of five libraries, in an environment of their own, held against their training rows;
+# resumable, the last summary is tests/fits/results.json.
 FITS ?= 5000
 fits: .venv/dev
 	@test -x .venv/fits/bin/python || $(PYTHON) -m venv .venv/fits
 	@.venv/fits/bin/python -m pip install --quiet --disable-pip-version-check -r tests/fits/requirements.txt
-	@rm -rf .venv/fitted && .venv/fits/bin/python tests/fits/making.py .venv/fitted $(FITS)
-	@$(BIN)/python tests/fits/checking.py .venv/fitted
+	@$(BIN)/python tests/fits/checking.py --number $(FITS)
 
 # Changes the kernel and the guards in small ways, one at a time; some test must notice each (docs/measured.md).
 mutants: .venv/dev

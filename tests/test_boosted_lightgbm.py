@@ -61,6 +61,20 @@ def labelled(file):
     return frame.assign(label=frame["label"].map(order.index))
 
 
+@pytest.mark.parametrize("how", ["dart", "linear"])
+def test_json_of_dart_and_of_linear_trees_gives_no_sums_of_gradients(how):
+    found = json.loads(text_of("ridge.json"))
+    assert isinstance(read_lightgbm(found).models[0], Boosting)
+    found["tree_info"][3]["shrinkage"] *= 0.8 if how == "dart" else 1
+    text = json.dumps(found)
+    if how == "linear":
+        text = text.replace('"leaf_weight":', '"leaf_const": 0, "leaf_features": [], "leaf_coeff": [], "leaf_weight":')
+    draft = read_lightgbm(json.loads(text))
+    assert not any(isinstance(m, Boosting) for m in draft.models)
+    assert any("dart" in u.why if how == "dart" else u.what == "its leaf values" for u in draft.origin.unused)
+    assert draft.rows.low == len(ROWS)
+
+
 def draft_of(file, change=lambda text: text):
     if file.endswith(".pkl"):
         return read_saved(open_stored((HERE / file).read_bytes()).root, "pickle")

@@ -302,26 +302,32 @@ def test_regressions_of_other_losses_are_read_as_sizes(loss):
     assert any(f"its loss is '{loss}'" in line for line in release.reader_notes)
 
 
-def test_rows_held_out_do_not_matter():
-    frame = rows(200)
-    model = fit_gb(frame, n_iter_no_change=3, n_estimators=30)
+@pytest.mark.parametrize(
+    ("fit", "share", "low"), [(fit_gb, 0.1, 123), (fit_gb, 0.5, 122), (fit_hist, 0.25, 92), (fit_hist, 7, 116)]
+)
+def test_rows_held_out_are_training_rows_too(fit, share, low):
+    frame = rows(123)
+    stops = {"n_estimators": 30} if fit is fit_gb else {"max_iter": 9, "early_stopping": True}
+    model = fit(frame, n_iter_no_change=3, validation_fraction=share, **stops)
     release = released_from(model, frame)
-    assert isinstance(release.models[0], Boosting)
-    assert release.rows.low == 180
-    x, y, *_ = held_out(model, frame)
-    boosted, leaves, times = true_points(release, x.assign(y=y))
-    assert exact_parts(model, boosted, leaves, times).max() <= 1
+    assert isinstance(release.models[0], Forest)
+    assert (release.rows.low, release.rows.high) == (low, 123)
+    assert not violations(release, frame)
+    assert any("least number of training rows" in line for line in release.assumptions)
+    assert any("held out" in line for line in release.reader_notes)
 
 
-def held_out(model, frame: pd.DataFrame):
-    """Return the rows that training saw: `BaseGradientBoosting.fit` splits them off by its own seed."""
-    from sklearn.model_selection import train_test_split
-
-    x, y = frame.drop(columns="y"), frame["y"]
-    a, _, b, _ = train_test_split(
-        x, y, random_state=model.random_state, test_size=model.validation_fraction, stratify=y
-    )
-    return a, b
+def test_continued_training_on_as_many_rows_is_an_assumption_that_is_named():
+    frame = rows(100)
+    other = frame.assign(a=frame["b"], b=frame["c"], c=frame["d"], d=frame["a"])
+    for fit in (fit_gb, fit_hist):
+        model = fit(frame, warm_start=True)
+        assert any("not continued on other rows" in line for line in released_from(model, frame).assumptions)
+        size = "n_estimators" if fit is fit_gb else "max_iter"
+        model.set_params(**{size: getattr(model, size) + 2}).fit(other.drop(columns="y"), other["y"])
+        release = released_from(model, frame)
+        assert any("not continued on other rows" in line for line in release.assumptions)
+        assert violations(release, frame)  # what the assumption is for
 
 
 def test_training_continued_on_other_rows_is_not_used():

@@ -69,6 +69,24 @@ def test_catboost_files_say_what_the_training_data_says(file):
     assert ("exact" in draft.origin.counts) == (not any(w in file for w in ("classes", "regression")))
 
 
+def test_rows_held_out_by_a_fraction_are_training_rows_too():
+    file = "catboost-1.2.10/binary.json"
+    found = json.loads((GOLDEN / file).read_text(encoding="utf-8"))
+    assert broken(read_catboost(found), file) == []
+    settings = found["model_info"]["params"]
+    settings = settings if isinstance(settings, dict) else json.loads(settings)
+    settings["data_processing_options"]["eval_fraction"] = 0.25
+    found["model_info"]["params"] = settings
+    draft = read_catboost(found)
+    frame = pd.read_csv(GOLDEN / INDEX[file]["data"])
+    label, n = frame.columns[-1], len(frame)
+    domain = Domain.from_frame(frame, label=label)
+    held_out = pd.concat([frame, frame.iloc[: n // 3]])
+    assert (draft.rows.low, draft.rows.high) == (n, None)
+    assert violations(encode(domain, draft.bound(Binder(draft, domain)), draft.rows), held_out) == []
+    assert any("eval_fraction" in note and "least number" in note for note in draft.origin.notes)
+
+
 def test_categories_are_left_out_and_said():
     assert TOGETHER in draft_of("catboost-1.2.10/categories.cbm").reader_notes
 

@@ -1,15 +1,23 @@
-"""Random fits held against the rows they were trained on: no true row impossible, no false "exactly".
+"""Random fits held against the rows they were trained on: no true row impossible, no false "exactly", no false bound.
 
-`python checking.py FOLDER` reads what `making.py` wrote: every file that recon reads must have statements that the
-training rows satisfy, all of them, and no number of rows that is not theirs. Exit code 1 where one is broken.
+`python checking.py [--number 5000] [--seed 0] [--making PYTHON] [--out RESULTS]` lets the Python that has the libraries
+(requirements.txt) write fits in batches (`making.py`) and reads every file: all statements about it must hold of the
+training rows, and no number of rows be another than theirs, but where the answer names the assumption that the fit
+breaks. One line per fit is added to RESULTS; seeds that stand there are not made again; folders of false fits are kept
+beside it. Ends with the summary (`results.json` where RESULTS is complete) and exit code 1 where a statement is false.
 """
 
 from __future__ import annotations
 
+import argparse
 import collections
 import json
+import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,58 +27,146 @@ from recon.loading.settled import settled_release
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
 
-ASSUMED = {"whole": "weight", "zeros": "weight", "real": "weight", "continued": "continued", "stopping": "held out"}
+HERE = Path(__file__).parent
+BATCH = 100
+FORMS = {"rows.csv", "settings.json"}
+WEIGHTED, CONTINUED, SCALED = ("weight",), ("continued", "all calls of fit"), ("dart",)
+KINDS = (
+    "weights", "subsample", "colsample", "early stopping", "missing", "categorical", "sparse", "class weights", "DART",
+    "GOSS", "base score", "continued", "multi class",
+)  # fmt: skip
 
 
-def assumed_away(said: dict, notes: str) -> bool:
-    """Return whether the fit breaks an assumption that the answer names: weights, other rows, rows held out."""
-    kinds = {said.get("weights", "none"), *(["continued"] if said.get("continued") else [])}
-    kinds |= {"stopping"} if "early_stopping=True" in said.get("settings", "") else set()
-    return any(ASSUMED[kind] in notes for kind in kinds & set(ASSUMED))
+def assumed_away(said: dict[str, Any], notes: str) -> bool:
+    """Return whether the fit breaks an assumption that the answer names: weights, other rows, later scaling."""
+    kinds = said["kinds"]
+    broken = [WEIGHTED] if "class weights" in kinds or said.get("weights", "none") != "none" else []
+    broken += [CONTINUED] if "continued" in kinds else []
+    broken += [SCALED] if "DART" in kinds else []
+    return any(word in notes for words in broken for word in words)
 
 
-def outcome(file: Path, frame: pd.DataFrame, said: dict) -> tuple[str, str]:
+def outcome(file: Path, frame: pd.DataFrame, said: dict[str, Any], settle: bool) -> tuple[str, str]:
     """Return what became of a file, in a word, and why."""
     try:
-        domain = recon.Domain.from_frame(frame, label="y")
-        release = recon.load(file, domain=domain)
+        release = recon.load(file, domain=recon.Domain.from_frame(frame, label="y"))
     except ReconError as error:
-        return "refused", str(error)
-    release, rows = settled_release(release, Limits(20)), release.rows
-    named = assumed_away(said, " ".join(release.assumptions))
-    if not rows.low <= len(frame) or (rows.high is not None and rows.high < len(frame)):
-        return "assumed" if named else "FALSE", f"{rows.low} to {rows.high} rows of {len(frame)}"
-    broken = list(violations(release, frame))
-    if broken:
-        return "assumed" if named else "FALSE", str(broken[0])[:300]
-    return "+".join(release.models[0].origin.counts) if hasattr(release, "models") else "read", ""
+        return "refused", str(error).partition(": ")[2]
+    kinds = "+".join(release.models[0].origin.counts)
+    for found in (release, settled_release(release, Limits(3)) if settle else release):
+        named = assumed_away(said, " ".join(found.assumptions))
+        if broken := false_rows(found.rows, len(frame)) or next(iter(violations(found, frame)), ""):
+            return "assumed" if named else "FALSE", broken[:300]
+    return kinds, ""
 
 
-def main(folder: str) -> int:
-    """Return 1 where a statement is false; prints a table of what was read and refused."""
-    counts: collections.Counter[tuple[str, str, str]] = collections.Counter()
-    reasons: collections.Counter[str] = collections.Counter()
-    false = 0
-    for here in sorted(Path(folder).iterdir()):
-        said = json.loads((here / "settings.json").read_text(encoding="utf-8"))
-        if "failed" in said:
-            counts[said["library"], "", "not fitted"] += 1
+def false_rows(rows: Any, n: int) -> str:
+    """Return what is false about a number of rows, "" where nothing is."""
+    low, high = rows.low, rows.high
+    return "" if low <= n and (high is None or n <= high) else f"{low} to {high} rows of {n}"
+
+
+def without_missing(file: Path, frame: pd.DataFrame) -> str:
+    """Return what is said with a domain in which no value is missing, of a fit on missing values: "silent", or how."""
+    whole = frame.apply(lambda column: column.fillna(column.dropna().iloc[0]))
+    try:
+        release = recon.load(file, domain=recon.Domain.from_frame(whole, label="y"))
+    except ReconError:
+        return "refused"
+    return "said" if "missing" in " ".join((*release.assumptions, *release.reader_notes)) else "silent"
+
+
+def checked(here: Path) -> dict[str, Any]:
+    """Return the line of one fit."""
+    started = time.process_time()
+    said = json.loads((here / "settings.json").read_text(encoding="utf-8"))
+    line = {key: said[key] for key in ("library", "seed", "kinds", "failed") if key in said} | {"files": {}}
+    if "failed" in said:
+        return line
+    frame = pd.read_csv(here / "rows.csv")
+    files = sorted(p for p in here.iterdir() if p.name not in FORMS)
+    for k, file in enumerate(files):
+        settle = len(frame) <= 100 and k == said["seed"] % len(files)
+        line["files"][file.name] = outcome(file, frame, said, settle)
+        if frame.drop(columns="y").isna().any(axis=None):
+            line.setdefault("without", {})[file.name] = without_missing(file, frame)
+    return line | {"settings": said, "rows": len(frame), "seconds": round(time.process_time() - started, 2)}
+
+
+def make(python: str, folder: Path, seed: int, number: int) -> None:
+    """Write a batch of fits; one that ends the process of its library is left out and the others go on."""
+    while number > 0:
+        subprocess.run(
+            [python, str(HERE / "making.py"), str(folder), str(number), str(seed)], check=False, capture_output=True
+        )
+        reached = max((int(p.parent.name) for p in folder.glob("*/settings.json")), default=seed - 1)
+        if reached >= seed + number - 1:
+            return
+        (folder / f"{reached + 1:05d}").mkdir(parents=True, exist_ok=True)
+        died = {"library": "", "seed": reached + 1, "failed": "the library ended its process"}
+        (folder / f"{reached + 1:05d}" / "settings.json").write_text(json.dumps(died), encoding="utf-8")
+        number, seed = seed + number - reached - 2, reached + 2
+
+
+def run(out: Path, python: str, first: int, number: int) -> list[dict[str, Any]]:
+    """Make and check all fits that the results do not have yet; return the lines of all."""
+    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()] if out.exists() else []
+    done = {line["seed"] for line in lines}
+    for start in range(first, first + number, BATCH):
+        end = min(start + BATCH, first + number)
+        if done.issuperset(range(start, end)):
             continue
-        frame = pd.read_csv(here / "rows.csv")
-        for file in sorted(p for p in here.iterdir() if p.name not in ("rows.csv", "settings.json")):
-            word, why = outcome(file, frame, said)
-            counts[said["library"], file.name, word] += 1
-            if word == "FALSE":
-                false += 1
-                print(file, why, said, sep="\n  ")
-            elif word == "refused":
-                reasons[f"{said['library']} {file.name}: " + why.partition(": ")[2][:110]] += 1
-    for key, n in sorted(counts.items()):
-        print(*key, n)
-    for why, n in reasons.most_common(40):
-        print(f"{n:5d} {why}")
-    return int(false > 0)
+        folder = out.with_suffix(".batch")
+        shutil.rmtree(folder, ignore_errors=True)
+        make(python, folder, start, end - start)
+        for here in sorted(p for p in folder.iterdir() if int(p.name) not in done):
+            lines.append(checked(here))
+            with out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(lines[-1], default=str) + "\n")
+            if any(word == "FALSE" for word, _ in lines[-1]["files"].values()):
+                shutil.copytree(here, out.with_suffix(".false") / here.name, dirs_exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+    return [line for line in lines if first <= line["seed"] < first + number]
+
+
+def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the figures of a run: fits, settings, what became of files, and what is false."""
+    fits = [line for line in lines if "failed" not in line]
+    libraries = sorted({line["library"] for line in fits})
+    return {
+        "fits": len(fits),
+        "seeds": [min(line["seed"] for line in lines), max(line["seed"] for line in lines)],
+        "not fitted": len(lines) - len(fits),
+        "files": sum(len(line["files"]) for line in fits),
+        "false": [[line["seed"], name, *found] for line in fits for name, found in line["files"].items()
+                  if found[0] == "FALSE"],
+        "silent about missing values": sum("silent" in line.get("without", {}).values() for line in fits),
+        "settings": {name: {kind: n for kind in KINDS if (n := sum(kind in line["kinds"] for line in fits
+                                                                   if line["library"] == name))}
+                     for name in libraries},
+        "outcomes": {name: dict(sorted(collections.Counter(
+            f"{file}: {found[0]}" for line in fits if line["library"] == name for file, found in line["files"].items()
+        ).items())) for name in libraries},
+        "refused because": dict(collections.Counter(
+            f"{line['library']}: {found[1][:110]}" for line in fits for found in line["files"].values()
+            if found[0] == "refused").most_common(40)),
+    }  # fmt: skip
+
+
+def main() -> int:
+    """Return 1 where a statement is false."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--number", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--making", default=str(HERE.parents[1] / ".venv/fits/bin/python"))
+    parser.add_argument("--out", type=Path, default=HERE.parents[1] / ".venv/fits.jsonl")
+    given = parser.parse_args()
+    found = summary(run(given.out, given.making, given.seed, given.number))
+    text = json.dumps(found, indent=1)
+    given.out.with_suffix(".summary.json").write_text(text + "\n", encoding="utf-8")
+    print(text)
+    return int(bool(found["false"]))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main())

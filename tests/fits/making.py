@@ -1,7 +1,8 @@
 """Random fits over the settings of five libraries: model files and the rows they were trained on.
 
-`python making.py FOLDER NUMBER [SEED] [LIBRARY]` writes FOLDER/K/ with one or more model files and `rows.csv`. It needs
-the packages of requirements.txt and nothing of recon; `checking.py` reads what it wrote.
+`python making.py FOLDER NUMBER [SEED] [LIBRARY]` writes FOLDER/K/ with one or more model files, the table that a user
+trained from (`rows.csv`, rows that the library held out included) and its settings. It needs the packages of
+requirements.txt and nothing of recon; `checking.py` calls it and reads what it wrote.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Drawn:
 
     def data(self, classes: int, missing: bool, rows: int | None = None) -> pd.DataFrame:
         rng = self.rng
-        n = rows or int(rng.integers(20, 400))
+        n = rows or int(rng.integers(20, 80 if self.maybe(0.7) else 400))
         columns = int(rng.integers(2, 6))
         width = self.one(2, 4, 8)
         x = rng.integers(-2 if self.maybe(0.3) else 0, width, (n, columns)).astype(float)
@@ -52,13 +53,7 @@ class Drawn:
         return frame.assign(y=y)
 
     def weights(self, n: int):
-        kind = (
-            self.one(
-                "none",
-            )
-            if not self.maybe(0.15)
-            else self.one("twos", "whole", "real", "zeros")
-        )
+        kind = self.one("twos", "whole", "real", "zeros") if self.maybe(0.15) else "none"
         if kind == "twos":
             return kind, np.full(n, 2.0)
         if kind == "whole":
@@ -67,6 +62,19 @@ class Drawn:
             return kind, self.rng.integers(0, 2, n).astype(float)
         return kind, None if kind == "none" else self.rng.random(n) + 0.5
 
+    def codes(self, frame: pd.DataFrame) -> str | None:
+        """Turn one column into codes of categories, in place; return its name, None where no column is one."""
+        if not self.maybe(0.15):
+            return None
+        name = self.one(*frame.columns.drop("y"))
+        frame[name] = (frame[name] - frame[name].min()).round() % 7
+        return None if frame[name].isna().any() else name
+
+    def other(self, frame: pd.DataFrame, classes: int) -> pd.DataFrame:
+        """Return other rows with the columns of a frame, without missing values."""
+        other = self.data(classes, False, len(frame))
+        return other.reindex(columns=frame.columns, fill_value=0.0).assign(y=other["y"])
+
 
 def sparse(x: pd.DataFrame):
     import scipy.sparse
@@ -74,63 +82,118 @@ def sparse(x: pd.DataFrame):
     return scipy.sparse.csr_matrix(x.to_numpy())
 
 
+def kinds_of(**kinds: object) -> list[str]:
+    """Return the names of the settings that a fit has."""
+    return [name.replace("_", " ") for name, has in kinds.items() if has]
+
+
 def xgboost(d: Drawn, folder: Path) -> dict:
     import xgboost as xgb
 
     classes = d.one(2, 2, 2, 3, 0)
-    how = d.one("dense", "dense", "dense", "nan", "sparse", "marker")
+    how = d.one("dense", "dense", "dense", "nan", "nan", "sparse", "marker")
     frame = d.data(classes, how == "nan")
+    category = d.codes(frame) if how in ("dense", "nan") else None
     x, y = frame.drop(columns="y"), frame["y"]
     marker = {"marker": d.one(0.0, -1.0)}.get(how, np.nan)
     kind, weight = d.weights(len(frame))
     params = {
         "max_depth": d.one(1, 2, 3, 6),
-        "tree_method": d.one("hist", "hist", "exact", "approx"),
+        "tree_method": d.one("hist", "hist", "approx") if category else d.one("hist", "hist", "exact", "approx"),
         "seed": d.seed,
-        "subsample": d.one(1, 1, 0.5, 0.8),
-        "colsample_bytree": d.one(1, 0.7),
+        "subsample": d.one(1, 1, 1, 0.5, 0.8),
+        d.one("colsample_bytree", "colsample_bylevel", "colsample_bynode"): d.one(1, 1, 0.7),
         "eta": d.one(0.3, 0.1),
         "lambda": d.one(1, 0, 2),
         "nthread": 1,
     }
     params["objective"] = {
-        0: d.one("reg:squarederror", "reg:absoluteerror", "reg:quantileerror"),
+        0: d.one("reg:squarederror", "reg:absoluteerror", "reg:quantileerror", "count:poisson"),
         2: d.one("binary:logistic", "binary:logistic", "binary:logitraw", "reg:logistic"),
     }.get(classes, "multi:softprob")
+    if params["objective"] == "count:poisson":
+        y = (y - y.min()).round()
+        frame = frame.assign(y=y)
     if params["objective"] == "reg:quantileerror":
         params["quantile_alpha"] = 0.4
     if classes > 2:
         params["num_class"] = classes
     if d.maybe(0.4) and classes:
-        params["base_score"] = 0.5
+        params["base_score"] = d.one(0.5, 0.5, 0.3)
+    if classes == 2 and d.maybe(0.1):
+        params["scale_pos_weight"] = d.one(2, 3.5)
     if d.maybe(0.1):
         params["booster"], params["rate_drop"] = "dart", 0.3
-    data = xgb.DMatrix(sparse(x) if how == "sparse" else x, y, weight=weight, missing=marker)
-    rounds = d.one(1, 1, 2, 5, 20)
-    model = xgb.train(params, data, rounds)
-    more = d.maybe(0.1)
-    if more:
-        other = d.data(classes, False, len(frame))
-        other = other.reindex(columns=frame.columns, fill_value=0.0).assign(y=other["y"])
-        model = xgb.train(params, xgb.DMatrix(other.drop(columns="y"), other["y"]), 2, xgb_model=model)
+    if d.maybe(0.05):
+        params["num_parallel_tree"] = 2
+    given = (
+        sparse(x)
+        if how == "sparse"
+        else x.assign(**{category: x[category].astype(int).astype("category")})
+        if category
+        else x
+    )
+    rounds, wrapped = d.one(1, 1, 2, 5, 20), d.maybe(0.3)
+    stopping, more = d.maybe(0.15), d.maybe(0.1) and not category
+    other = d.other(frame, classes)
+    if (classes and set(other["y"]) != set(y)) or category:
+        other = frame
+    if wrapped:
+        names = {"nthread": "n_jobs", "seed": "random_state", "lambda": "reg_lambda", "eta": "learning_rate"}
+        own = {names.get(key, key): value for key, value in params.items() if key != "num_class"}
+        made = (xgb.XGBClassifier if classes else xgb.XGBRegressor)(
+            n_estimators=rounds,
+            missing=marker,
+            enable_categorical=True,
+            **own,
+            **({"early_stopping_rounds": 2} if stopping else {}),
+        )
+        held = [(given, y)] if stopping and (category or how == "sparse") else [(other.drop(columns="y"), other["y"])]
+        made.fit(given, y, sample_weight=weight, verbose=False, **({"eval_set": held} if stopping else {}))
+        model, more = made.get_booster(), False
+        (folder / "wrapped.pkl").write_bytes(pickle.dumps(made))
+    else:
+        data = xgb.DMatrix(given, y, weight=weight, missing=marker, enable_categorical=True)
+        more_data = data if other is frame else xgb.DMatrix(other.drop(columns="y"), other["y"])
+        how_long = {"evals": [(more_data, "held")], "early_stopping_rounds": 2, "verbose_eval": False}
+        model = xgb.train(params, data, rounds, **(how_long if stopping else {}))
+        if more:
+            model = xgb.train(params, more_data, 2, xgb_model=model)
+        (folder / "model.pkl").write_bytes(pickle.dumps(model))
     model.save_model(folder / "model.json")
     model.save_model(folder / "model.ubj")
-    (folder / "model.pkl").write_bytes(pickle.dumps(model))
     model.dump_model(folder / "dump.json", with_stats=True, dump_format="json")
     frame.to_csv(folder / "rows.csv", index=False)
-    return {**params, "how": how, "rounds": rounds, "weights": kind, "continued": more, "marker": str(marker)}
+    kinds = kinds_of(
+        weights=kind != "none",
+        subsample=params["subsample"] < 1,
+        colsample=any(params.get(k) == 0.7 for k in params),
+        early_stopping=stopping,
+        missing=how in ("nan", "marker"),
+        categorical=category,
+        sparse=how == "sparse",
+        class_weights="scale_pos_weight" in params,
+        DART="booster" in params,
+        base_score="base_score" in params,
+        continued=more,
+        multi_class=classes > 2,
+    )
+    return {**params, "how": how, "rounds": rounds, "weights": kind, "marker": str(marker), "kinds": kinds}
 
 
 def lightgbm(d: Drawn, folder: Path) -> dict:
     import lightgbm as lgb
 
     classes = d.one(2, 2, 2, 3, 0)
-    how = d.one("dense", "dense", "nan", "sparse", "zero")
-    frame = d.data(classes, how == "nan")
+    how = d.one("dense", "dense", "nan", "nan", "sparse", "zero", "unused")
+    frame = d.data(classes, how in ("nan", "unused") or (how == "zero" and d.maybe(0.3)))
+    category = d.codes(frame) if how != "sparse" else None
     x, y = frame.drop(columns="y"), frame["y"]
     kind, weight = d.weights(len(frame))
     params = {
-        "objective": {0: d.one("regression", "regression_l1", "poisson"), 2: "binary"}.get(classes, "multiclass"),
+        "objective": {0: d.one("regression", "regression_l1", "poisson", "huber", "quantile"), 2: "binary"}.get(
+            classes, d.one("multiclass", "multiclassova")
+        ),
         "num_leaves": d.one(2, 4, 31),
         "min_data_in_leaf": d.one(1, 5, 20),
         "verbose": -1,
@@ -138,54 +201,107 @@ def lightgbm(d: Drawn, folder: Path) -> dict:
         "num_threads": 1,
         "learning_rate": d.one(0.1, 0.3),
         "lambda_l2": d.one(0, 0, 1),
-        "boosting": d.one("gbdt", "gbdt", "gbdt", "goss", "dart", "rf"),
+        "boosting": d.one("gbdt", "gbdt", "gbdt", "gbdt", "goss", "dart", "rf"),
         "min_sum_hessian_in_leaf": d.one(1e-3, 0),
+        "feature_fraction": d.one(1, 1, 1, 0.6),
     }
     if params["objective"] == "poisson":
         y = y - y.min()
         frame = frame.assign(y=y)
     if classes > 2:
         params["num_class"] = classes
-    if d.maybe(0.4) or params["boosting"] == "rf":
+    if d.maybe(0.3) or params["boosting"] == "rf":
         params |= {"bagging_fraction": d.one(0.5, 0.8), "bagging_freq": d.one(1, 1, 5)}
     if params["boosting"] == "goss":
         params = {k: v for k, v in params.items() if not k.startswith("bagging")}
     if how == "zero":
         params["zero_as_missing"] = True
+    if how == "unused":
+        params["use_missing"] = False
     if d.maybe(0.2):
         params["boost_from_average"] = False
+    if classes == 2 and d.maybe(0.1):
+        params |= d.one({"scale_pos_weight": 2.0}, {"is_unbalance": True})
     if d.maybe(0.1):
         params["linear_tree"] = params["boosting"] == "gbdt" and classes != 3 and how != "sparse"
-    data = lgb.Dataset(
-        sparse(x) if how == "sparse" else x,
-        y,
-        weight=weight,
-        feature_name=list(x.columns),
-        params={"verbose": -1, "min_data_in_bin": 1},
-        free_raw_data=False,
+    rounds, wrapped = d.one(1, 2, 5, 20), d.maybe(0.3) and how != "sparse" and params["objective"] != "multiclassova"
+    more = (
+        d.maybe(0.1) and not params.get("linear_tree") and params["boosting"] != "rf" and not category and not wrapped
     )
-    rounds = d.one(1, 2, 5, 20)
-    model = lgb.train(params, data, rounds)
-    more = d.maybe(0.1) and not params.get("linear_tree")
-    if more:
-        other = d.data(classes, False, len(frame))
-        other = other.reindex(columns=frame.columns, fill_value=0.0).assign(y=other["y"])
-        if params["objective"] == "poisson":
-            other["y"] -= other["y"].min()
-        model = lgb.train(
-            params, lgb.Dataset(other.drop(columns="y"), other["y"], free_raw_data=False), 2, init_model=model
+    stopping = d.maybe(0.15) and params["boosting"] != "dart"
+    init = d.maybe(0.05) and classes != 3 and params["boosting"] != "rf" and not more
+    given = x.assign(**{category: x[category].astype(int).astype("category")}) if category else x
+    other = d.other(frame, classes)
+    if params["objective"] == "poisson":
+        other["y"] -= other["y"].min()
+    if (classes and set(other["y"]) != set(y)) or category:
+        other = frame
+    after = given if other is frame else other.drop(columns="y")
+    calls = [lgb.early_stopping(2, verbose=False)] if stopping else []
+    if wrapped:
+        own = {k: v for k, v in params.items() if k not in ("objective", "num_class", "num_threads", "boosting")}
+        names = {0: lgb.LGBMRegressor}.get(classes, lgb.LGBMClassifier)
+        made = names(
+            n_estimators=rounds,
+            n_jobs=1,
+            objective=params["objective"],
+            boosting_type=params["boosting"],
+            **own,
+            **({"class_weight": "balanced"} if classes and d.maybe(0.1) else {}),
         )
+        params["class_weight"] = str(made.class_weight)
+        made.fit(
+            given, y, sample_weight=weight, **({"eval_set": [(after, other["y"])], "callbacks": calls} if calls else {})
+        )
+        model = made.booster_
+        (folder / "wrapped.pkl").write_bytes(pickle.dumps(made))
+    else:
+        of = {"params": {"verbose": -1, "min_data_in_bin": 1}, "free_raw_data": False}
+        data = lgb.Dataset(
+            sparse(x) if how == "sparse" else given,
+            y,
+            weight=weight,
+            feature_name=list(x.columns),
+            init_score=d.rng.normal(size=len(y)).round(1) if init else None,
+            **of,
+        )
+        held = [lgb.Dataset(after, other["y"], reference=data)] if stopping and how != "sparse" else []
+        model = lgb.train(params, data, rounds, valid_sets=held, callbacks=calls if held else [])
+        stopping = bool(held)
+        if more:
+            model = lgb.train(
+                params, lgb.Dataset(other.drop(columns="y"), other["y"], free_raw_data=False), 2, init_model=model
+            )
+        (folder / "model.pkl").write_bytes(pickle.dumps(model))
     model.save_model(folder / "model.txt")
     (folder / "dump.json").write_text(json.dumps(model.dump_model()), encoding="utf-8")
     frame.to_csv(folder / "rows.csv", index=False)
-    return {**params, "how": how, "rounds": rounds, "weights": kind, "continued": more}
+    kinds = kinds_of(
+        weights=kind != "none",
+        subsample="bagging_fraction" in params,
+        colsample=params["feature_fraction"] < 1,
+        early_stopping=stopping,
+        missing=how in ("nan", "unused", "zero"),
+        categorical=category,
+        sparse=how == "sparse",
+        class_weights={"scale_pos_weight", "is_unbalance"} & set(params)
+        or params.get("class_weight", "None") != "None",
+        DART=params["boosting"] == "dart",
+        GOSS=params["boosting"] == "goss",
+        base_score=init or "boost_from_average" in params,
+        continued=more,
+        multi_class=classes > 2,
+    )
+    return {**params, "how": how, "rounds": rounds, "weights": kind, "init": init, "kinds": kinds}
 
 
 def catboost(d: Drawn, folder: Path) -> dict:
     import catboost as cat
 
     classes = d.one(2, 2, 3, 0)
-    frame = d.data(classes, d.maybe(0.3))
+    missing = d.maybe(0.35)
+    frame = d.data(classes, missing)
+    category = d.codes(frame)
     x, y = frame.drop(columns="y"), frame["y"]
     kind, weight = d.weights(len(frame))
     params = {
@@ -197,24 +313,75 @@ def catboost(d: Drawn, folder: Path) -> dict:
         "thread_count": 1,
         "bootstrap_type": d.one("MVS", "Bayesian", "No", "Bernoulli"),
         "boosting_type": d.one("Plain", "Ordered"),
-        "grow_policy": d.one("SymmetricTree", "SymmetricTree", "Depthwise"),
-        "loss_function": {0: "RMSE", 2: "Logloss"}.get(classes, "MultiClass"),
+        "grow_policy": d.one("SymmetricTree", "SymmetricTree", "Depthwise", "Lossguide"),
+        "loss_function": {0: d.one("RMSE", "MAE", "Quantile"), 2: d.one("Logloss", "CrossEntropy")}.get(
+            classes, d.one("MultiClass", "MultiClassOneVsAll")
+        ),
+        "nan_mode": d.one("Min", "Max") if missing else d.one("Min", "Max", "Forbidden"),
+        "rsm": d.one(1, 1, 0.6),
     }
-    if params["grow_policy"] == "Depthwise":
+    if params["bootstrap_type"] in ("MVS", "Bernoulli"):
+        params["subsample"] = d.one(0.5, 0.8)
+    if params["grow_policy"] != "SymmetricTree":
         params["boosting_type"] = "Plain"
     if d.maybe(0.1) and classes == 2:
-        params["class_weights"] = d.one([1, 2], [2, 3], [2, 2])
-    model = cat.CatBoost(params).fit(x, y, sample_weight=weight)
-    more = d.maybe(0.1)
+        params |= d.one({"class_weights": d.one([1, 2], [2, 3], [2, 2])}, {"auto_class_weights": "Balanced"})
+    if d.maybe(0.1) and classes == 2:
+        params["boost_from_average"] = False
+    given = x.assign(**{category: x[category].astype(int)}) if category else x
+    how = "sparse" if not category and not missing and d.maybe(0.15) else "dense"
+    given = sparse(x) if how == "sparse" else given
+    stopping = d.one("", "", "", "", "eval_set", "eval_fraction")
+    if stopping and how == "sparse":
+        stopping = ""
+    other = d.other(frame, classes)
+    if category or (classes and set(other["y"]) != set(y)):
+        other = frame
+    if stopping == "eval_fraction":
+        params |= {"eval_fraction": 0.3, "od_type": "Iter", "od_wait": 2}
+    pool = cat.Pool(
+        given,
+        y,
+        weight=weight,
+        cat_features=[category] if category else None,
+        feature_names=list(x.columns) if how == "sparse" else None,
+    )
+    held = {}
+    if stopping == "eval_set":
+        after = given if other is frame else other.drop(columns="y")
+        held = {
+            "eval_set": cat.Pool(after, other["y"], cat_features=[category] if category else None),
+            "early_stopping_rounds": 2,
+        }
+    wrapped = d.maybe(0.3)
+    name = ("CatBoostClassifier" if classes else "CatBoostRegressor") if wrapped else "CatBoost"
+    model = getattr(cat, name)(**params) if wrapped else cat.CatBoost(params)
+    model.fit(pool, **held)
+    more = d.maybe(0.1) and not category and not stopping and how == "dense"
     if more:
-        other = d.data(classes, False, len(frame))
-        other = other.reindex(columns=frame.columns, fill_value=0.0).assign(y=other["y"])
         again = cat.CatBoost({**params, "iterations": 2, "boosting_type": "Plain"})
         model = again.fit(other.drop(columns="y"), other["y"], init_model=model)
     model.save_model(str(folder / "model.cbm"))
-    model.save_model(str(folder / "model.json"), format="json")
+    if not category:
+        model.save_model(str(folder / "model.json"), format="json")
+    else:
+        model.save_model(str(folder / "model.json"), format="json", pool=pool)
+    (folder / "model.pkl").write_bytes(pickle.dumps(model))
     frame.to_csv(folder / "rows.csv", index=False)
-    return {**params, "weights": kind, "continued": more}
+    kinds = kinds_of(
+        weights=kind != "none",
+        subsample=params["bootstrap_type"] != "No",
+        colsample=params["rsm"] < 1,
+        early_stopping=stopping,
+        missing=missing,
+        categorical=category,
+        sparse=how == "sparse",
+        class_weights={"class_weights", "auto_class_weights"} & set(params),
+        base_score="boost_from_average" in params,
+        continued=more,
+        multi_class=classes > 2,
+    )
+    return {**params, "weights": kind, "stopping": stopping, "how": how, "kinds": kinds}
 
 
 def sklearn(d: Drawn, folder: Path) -> dict:
@@ -223,39 +390,55 @@ def sklearn(d: Drawn, folder: Path) -> dict:
 
     classes = d.one(2, 2, 3, 0)
     kind, weight = d.weights(400)
-    model = d.one("tree", "tree", "forest", "extra", "bagging", "boosting", "ada")
-    frame = d.data(classes, model in ("tree", "forest") and d.maybe(0.2))
+    model = d.one("tree", "tree", "forest", "extra", "bagging", "boosting", "boosting", "ada")
+    missing = model in ("tree", "forest", "extra") and d.maybe(0.4)
+    frame = d.data(classes, missing)
     x, y = frame.drop(columns="y"), frame["y"]
     weight = None if weight is None else weight[: len(frame)]
     if weight is not None and (not weight.any() or (classes and len(set(y[weight > 0])) < classes)):
         kind, weight = "none", None
     shape = {"max_depth": d.one(None, 2, 4), "min_samples_leaf": d.one(1, 5), "random_state": d.seed}
+    shape["max_features"] = d.one(None, None, "sqrt", 0.6)
     if classes and d.maybe(0.2) and model != "boosting":
         shape["class_weight"] = d.one("balanced", {0: 2, 1: 3, 2: 1} if classes == 3 else {0: 2, 1: 3})
+    stopping = more = False
     if model == "tree":
         made = (tree.DecisionTreeClassifier if classes else tree.DecisionTreeRegressor)(**shape)
     elif model in ("forest", "extra"):
         name = {"forest": "RandomForest", "extra": "ExtraTrees"}[model] + ("Classifier" if classes else "Regressor")
-        made = getattr(ensemble, name)(n_estimators=5, bootstrap=d.maybe(0.7), **shape)
+        more = d.maybe(0.15) and shape.get("class_weight") != "balanced"
+        shape |= {"bootstrap": d.maybe(0.7), "warm_start": more}
+        if shape["bootstrap"] and d.maybe(0.3):
+            shape["max_samples"] = 0.6
+        made = getattr(ensemble, name)(n_estimators=5, **shape)
     elif model == "bagging":
         base = (tree.DecisionTreeClassifier if classes else tree.DecisionTreeRegressor)(**shape)
         name = "BaggingClassifier" if classes else "BaggingRegressor"
-        made = getattr(ensemble, name)(
-            base, n_estimators=4, max_samples=d.one(1.0, 0.6), bootstrap=d.maybe(0.7), random_state=d.seed
-        )
+        shape = {"max_samples": d.one(1.0, 0.6), "bootstrap": d.maybe(0.7), "random_state": d.seed, **shape}
+        own = {k: shape[k] for k in ("max_samples", "bootstrap", "random_state")}
+        made = getattr(ensemble, name)(base, n_estimators=4, **own)
     elif model == "ada" and classes:
-        made = ensemble.AdaBoostClassifier(
-            tree.DecisionTreeClassifier(max_depth=2), n_estimators=4, random_state=d.seed
-        )
+        base = tree.DecisionTreeClassifier(**{**shape, "max_depth": 2})
+        made = ensemble.AdaBoostClassifier(base, n_estimators=4, random_state=d.seed)
     else:
         model, shape = "boosting", {k: v for k, v in shape.items() if k != "class_weight"}
+        stopping, more = d.maybe(0.25), d.maybe(0.15)
+        shape |= {"subsample": d.one(1.0, 1.0, 0.6), "warm_start": more, "n_iter_no_change": 2 if stopping else None}
         made = (ensemble.GradientBoostingClassifier if classes else ensemble.GradientBoostingRegressor)(
-            n_estimators=d.one(1, 5, 20), subsample=d.one(1.0, 0.6), **shape
+            n_estimators=d.one(1, 5, 20), **shape
         )
+    how = "sparse" if not missing and d.maybe(0.15) else "dense"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made.fit(x, y, **({} if weight is None else {"sample_weight": weight}))
+        given = sparse(x) if how == "sparse" else x
+        made.fit(given, y, **({} if weight is None else {"sample_weight": weight}))
+        if more:
+            other = frame if d.maybe(0.5) else d.other(frame, classes)
+            other = frame if classes and set(other["y"]) != set(y) else other
+            made.n_estimators += 3
+            made.fit(sparse(other.drop(columns="y")) if how == "sparse" else other.drop(columns="y"), other["y"])
     joblib.dump(made, folder / "model.joblib")
+    (folder / "model.pkl").write_bytes(pickle.dumps(made))
     if model == "tree" and classes:
         text = tree.export_text(made, feature_names=list(x.columns), show_weights=True, decimals=10, max_depth=50)
         (folder / "tree.txt").write_text(text, encoding="utf-8")
@@ -264,7 +447,26 @@ def sklearn(d: Drawn, folder: Path) -> dict:
         )
         (folder / "tree.dot").write_text(dot, encoding="utf-8")
     frame.to_csv(folder / "rows.csv", index=False)
-    return {"model": model, "weights": kind, "classes": classes, **{k: str(v) for k, v in shape.items()}}
+    drawn = shape.get("bootstrap") or shape.get("max_samples", 1.0) != 1.0 or shape.get("subsample", 1.0) < 1
+    kinds = kinds_of(
+        weights=kind != "none",
+        subsample=drawn,
+        colsample=shape["max_features"],
+        early_stopping=stopping,
+        missing=missing,
+        sparse=how == "sparse",
+        class_weights=shape.get("class_weight"),
+        continued=more,
+        multi_class=classes > 2,
+    )
+    return {
+        "model": model,
+        "weights": kind,
+        "classes": classes,
+        "how": how,
+        **{k: str(v) for k, v in shape.items()},
+        "kinds": kinds,
+    }
 
 
 def hist(d: Drawn, folder: Path) -> dict:
@@ -272,21 +474,52 @@ def hist(d: Drawn, folder: Path) -> dict:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     classes = d.one(2, 2, 3, 0)
-    frame = d.data(classes, d.maybe(0.3))
+    missing = d.maybe(0.35)
+    frame = d.data(classes, missing)
+    category = d.codes(frame)
     x, y = frame.drop(columns="y"), frame["y"]
     kind, weight = d.weights(len(frame))
-    made = (HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor)(
-        max_iter=d.one(1, 3, 20),
-        min_samples_leaf=d.one(1, 5, 20),
-        random_state=d.seed,
-        early_stopping=d.maybe(0.2),
-        warm_start=False,
-        **({"class_weight": "balanced"} if classes and d.maybe(0.1) else {}),
-    )
+    stopping, more = d.maybe(0.25), d.maybe(0.1)
+    shape = {
+        "max_iter": d.one(1, 3, 20),
+        "min_samples_leaf": d.one(1, 5, 20),
+        "learning_rate": d.one(0.1, 0.3),
+        "l2_regularization": d.one(0, 0, 1.0),
+        "max_features": d.one(1.0, 1.0, 0.6),
+        "max_bins": d.one(255, 255, 4),
+        "random_state": d.seed,
+        "early_stopping": stopping,
+        "warm_start": more,
+        "categorical_features": [category] if category else None,
+    }
+    if stopping:
+        shape |= {"validation_fraction": d.one(0.1, 0.3, None), "n_iter_no_change": d.one(2, 10)}
+    if classes and d.maybe(0.1):
+        shape["class_weight"] = "balanced"
+    if not classes:
+        shape["loss"] = d.one("squared_error", "absolute_error", "quantile")
+        shape |= {"quantile": 0.4} if shape["loss"] == "quantile" else {}
+    made = (HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor)(**shape)
     made.fit(x, y, sample_weight=weight)
+    if more:
+        other = d.other(frame, classes)
+        other = frame if category or (classes and set(other["y"]) != set(y)) else other
+        made.max_iter += 2
+        made.fit(other.drop(columns="y"), other["y"])
     joblib.dump(made, folder / "model.joblib")
+    (folder / "model.pkl").write_bytes(pickle.dumps(made))
     frame.to_csv(folder / "rows.csv", index=False)
-    return {"weights": kind, "classes": classes, "settings": str(made)}
+    kinds = kinds_of(
+        weights=kind != "none",
+        colsample=shape["max_features"] < 1,
+        early_stopping=stopping,
+        missing=missing,
+        categorical=category,
+        class_weights="class_weight" in shape,
+        continued=more,
+        multi_class=classes > 2,
+    )
+    return {"weights": kind, "classes": classes, **shape, "kinds": kinds}
 
 
 def main(folder: str, number: str, seed: str = "0", library: str = "") -> None:

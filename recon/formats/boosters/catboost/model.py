@@ -35,7 +35,8 @@ NOT_WEIGHTED = (
     "is a number of rows"
 )
 SAME_ROWS = "all trees were fitted on the same rows (no continued training, no sum of models)"
-HELD_OUT = "rows held out (eval_set, eval_fraction) are not among the training rows counted here"
+HELD_OUT = "rows held out in a table of their own (eval_set) are not among the training rows counted here"
+LEAST = "a part of the rows was held out (eval_fraction): a leaf's weight is a least number of training rows"
 WEIGHTS = "its leaf weights"
 TOGETHER = "splits on categories or texts are left out: leaves that differ only there are taken together"
 SIZES = "counts per class are not proved by the leaf values: only sizes are stated"
@@ -79,8 +80,9 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     if ones is not None and kept[0][0] == 0:
         told = [[kept[0][2][i] - ones[i], ones[i]] for i in kept[0][1].leaves]
     divisors, _ = divided(told, CHANCE)
-    if max(divisors) > 1:
-        return of_copies(booster, kept, max(divisors), copies_note(divisors, values if len(divisors) == 2 else ()))
+    note = copies_note(divisors, values if len(divisors) == 2 else ()) if max(divisors) > 1 else NOT_WEIGHTED
+    if max(divisors) > 1 or eval_fraction(booster):
+        return of_bounds(booster, kept, max(divisors), note)
     kinds: tuple[CountKind, ...] = ("size",) if ones is None else ("exact",) if len(trees) == 1 else ("exact", "size")
     models: tuple[AnyModel, ...] = (Tree(trees[0].nodes, "tree"),) if len(trees) == 1 else (Forest(tuple(trees)),)
     why = unusable(booster)
@@ -116,20 +118,28 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     )
 
 
-def of_copies(booster: Booster, kept: Sequence[tuple[int, Grown, list[int]]], divisor: int, note: str) -> Draft:
-    """Return bounds on the rows per leaf, where leaf weights have a common divisor: rows weigh more, or are copies."""
+def eval_fraction(booster: Booster) -> bool:
+    """Return whether the file says that a part of the rows was held out."""
+    return group(booster.params, "data_processing_options").get("eval_fraction", 0) != 0
+
+
+def of_bounds(booster: Booster, kept: Sequence[tuple[int, Grown, list[int]]], divisor: int, note: str) -> Draft:
+    """Return bounds on the rows per leaf, where leaf weights have a divisor (weights, copies) or count not all rows."""
+    out = eval_fraction(booster)
     figures = [
         figure
         for t, grown, counts in kept
-        for figure in grown.at_least([-(-n // divisor) for n in counts], f"tree {t}", counts)
+        for figure in grown.at_least([-(-n // divisor) for n in counts], f"tree {t}", None if out else counts)
     ]
     rows = kept[0][2][0]
     return Draft(
-        Provenance(booster.form, ("size",), (note, HELD_OUT, SAME_ROWS), unused=(Unused(VALUES, SIZES),)),
+        Provenance(
+            booster.form, ("size",), (note, LEAST if out else HELD_OUT, SAME_ROWS), unused=(Unused(VALUES, SIZES),)
+        ),
         tuple(Feature(name, name) for name in booster.names),
         (Table(tuple(figures), "leaves"),),
         label=label_name(booster.names),
-        rows=Rows(-(-rows // divisor), rows),
+        rows=Rows(-(-rows // divisor), None if out else rows),
         named=booster.named,
         single=True,
         reader_notes=(SIZES,),

@@ -254,7 +254,8 @@ def json_tree(found: dict[str, Any], place: str) -> Stored:
         if "split_feature" not in node:
             links[at] = -1 - len(out.value)
             out.value.append(real(node.get("leaf_value"), f"{here}.leaf_value"))
-            out.weight.append(real(node.get("leaf_weight"), f"{here}.leaf_weight"))
+            plain = "leaf_const" not in node  # leaves of linear trees have no one value
+            out.weight.append(real(node.get("leaf_weight"), f"{here}.leaf_weight") if plain else 0.0)
             out.count.append(integer(node.get("leaf_count"), f"{here}.leaf_count"))
             continue
         i = len(out.feature)

@@ -45,8 +45,8 @@ MAX_RATES = 8  # different learning rates of later trees that the first round ma
 ENDLESS = 1e300  # how infinite thresholds are written
 SAMPLED_FOR_BINS = 200_000  # ranges and categories are those of so many rows at most
 NOT_CUT = (
-    "leaf values were neither cut off nor smoothed (lambda_l1, max_delta_step, path_smooth, quantized gradients): the "
-    "JSON form does not say so, use save_model"
+    "leaf values were neither cut off nor smoothed nor scaled later (lambda_l1, max_delta_step, path_smooth, quantized "
+    "gradients, dart): the JSON form does not say so, use save_model"
 )
 CONFLICTS = 10_000  # rows from which on bundles may hold conflicts (Dataset, FindGroups)
 SAME_ROWS = "all trees were fitted on the same rows (no continued training)"

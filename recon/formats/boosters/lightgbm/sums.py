@@ -39,6 +39,9 @@ def odd_parameter(booster: Booster) -> str | None:
         return f"the objective is '{kind or 'a function of its own'}'"
     if booster.average or params.get("boosting", "gbdt") not in ("gbdt", "gbrt", "goss"):
         return f"boosting is '{params.get('boosting', 'rf')}'"
+    later = {tree.rate for tree in booster.trees[booster.per_round :]}
+    if booster.params is None and len(later) > 1:
+        return "learning rates differ from tree to tree, as dart leaves them, which JSON does not say: use save_model"
     if params.get("device_type", "cpu") != "cpu":
         return f"sums of '{params['device_type']}' are not those of a processor"
     keys = ("lambda_l1", "max_delta_step", "path_smooth", "linear_tree", "use_quantized_grad", "is_unbalance")

@@ -136,7 +136,7 @@ def to_draft(
     if len(booster.trees) > len(first) and shares and not booster.dump:
         found = "the trees may have seen samples of the rows" if minimum else later(booster, covers[0])
         if isinstance(found, Rates):
-            models, notes = (boosting(booster, models[0], found, rows),), (*notes, MADE, found.note)
+            models, notes = (boosting(booster, models[0], found, rows),), (*notes, MADE, found.note, SAME_ROWS)
         else:
             remarks += [LATER, found]
     return DirectedDraft(

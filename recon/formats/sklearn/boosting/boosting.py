@@ -61,7 +61,9 @@ VALUES = "every leaf value is a statement on sums of gradients over the rows of 
 REGRESSED = "a regression model: how many rows are in each leaf, and their mean residual, is read"
 BOUNDED = ", the latter with a domain whose label has a least and a greatest value"
 OTHER_ROWS = "its trees count different rows, training was continued"
-HELD_OUT = "training rows are those that the trees were fitted on: rows held out for early stopping are not counted"
+HELD_OUT = "rows were held out for early stopping"
+LEAST = "rows held out for early stopping may be in any leaf: a leaf's count is a least number of training rows"
+CONTINUED = "warm_start is set: training was not continued on other rows"
 
 
 def read(thing: Thing, form: str) -> Draft:
@@ -84,11 +86,13 @@ def read(thing: Thing, form: str) -> Draft:
     counts = [only_sizes(a.rows, 1 if classes is None else len(classes), "") for a in arrays]
     first = None if classes is None else first_counts(thing, arrays[0], len(classes))
     counts[0] = counts[0] if first is None else first
-    part = subsampled(thing)
+    out = held_out(thing)
+    part = out or subsampled(thing)
     same = [i for i, a in enumerate(arrays) if part or a.rows[0] == arrays[0].rows[0]]
     values = leaf_values(thing, arrays, classes) if len(same) == len(arrays) else OTHER_ROWS
-    notes = [HELD_OUT] if held_out(thing) else []
-    notes += ["every tree was fitted on a part of the rows"] if part else []
+    notes = [LEAST] if out else []
+    notes += ["every tree was fitted on a part of the rows"] if subsampled(thing) else []
+    notes += [CONTINUED] if thing.get("warm_start") and len(arrays) > 1 else []
     lines = (*counting_notes([counts[0]]), *([LATER] if len(same) > 1 else []))
     if first is None:
         lines = (REGRESSION if classes is None else HIDDEN,)
@@ -106,7 +110,7 @@ def read(thing: Thing, form: str) -> Draft:
         replace(origin, counts=("distinct",)) if part else origin,  # rows that were left out may be in any leaf
         tuple(Feature(x, x) for x in names),
         classes=classes,
-        rows=Rows(n) if part else Rows(n, n),
+        rows=Rows(n) if subsampled(thing) else with_held_out(thing, n) if out else Rows(n, n),
         named=named,
         single=not histogram,
         occurring="" if classes is None else classes_said(thing, arrays, first),
@@ -122,8 +126,28 @@ def read(thing: Thing, form: str) -> Draft:
 def held_out(thing: Thing) -> bool:
     """Return whether a part of the rows was held out for early stopping, as far as the file says so."""
     if thing.class_name.startswith("Hist"):
-        return bool(thing.get("do_early_stopping_", True)) and thing.get("validation_fraction", 0.1) is not None
+        kept = thing.get("_use_validation_data", thing.get("validation_fraction", 0.1) is not None)
+        return bool(thing.get("do_early_stopping_", True) and kept)
     return not thing.class_name.startswith("Ada") and thing.get("n_iter_no_change") is not None
+
+
+def with_held_out(thing: Thing, seen: int) -> Rows:
+    """Return how many rows there were where trees saw these: of n rows ceil(share * n) were held out, or n - share.
+
+    sklearn/model_selection/_split.py, `_validate_shuffle_split`. Histogram boosting may have been given a table of its
+    own instead (X_val), which no file tells: then the rows are those that the trees saw.
+    """
+    share = thing.get("validation_fraction", 0.1)
+    if isinstance(share, int) and not isinstance(share, bool) and 0 < share < MOST_ROWS:
+        totals = [seen + share]
+    elif isinstance(share, float) and 0 < share < 1 and seen < MOST_ROWS:
+        near = round(seen / (1 - share))
+        totals = [n for n in range(near - 3, near + 4) if n - math.ceil(share * n) == seen]
+    else:
+        totals = []
+    if not totals:
+        return Rows(seen)
+    return Rows(seen if thing.class_name.startswith("Hist") else totals[0], totals[-1])
 
 
 def classes_said(thing: Thing, trees: Sequence[TreeArrays], first: NodeCounts | None) -> Literal["each", "only"]:
@@ -180,6 +204,8 @@ def unusual(thing: Thing, trees: list[TreeArrays]) -> str:
     """Return why training was not that of all rows alike from the start, "" where it may have been."""
     if subsampled(thing):
         return "every tree was fitted on a part of the rows"
+    if held_out(thing):
+        return HELD_OUT
     if thing.get("class_weight") is not None:
         return "classes were weighted (class_weight)"
     if any((t.rows != t.weighted).any() for t in trees):
