@@ -120,7 +120,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
 
 def eval_fraction(booster: Booster) -> bool:
     """Return whether the file says that a part of the rows was held out."""
-    return group(booster.params, "data_processing_options").get("eval_fraction", 0) != 0
+    return bool(group(booster.params, "data_processing_options").get("eval_fraction"))
 
 
 def of_bounds(booster: Booster, kept: Sequence[tuple[int, Grown, list[int]]], divisor: int, note: str) -> Draft:
