@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,12 +72,24 @@ def within(numbers: NDArray[np.float64], attribute: Continuous, ranges: Ranges) 
 class World(Displayed):
     """One possible world. `unique` is True when no other world exists, False when others do, None if not asked.
 
-    `cut`: the parts of continuous attributes, whose raw indices only say in which part a number is.
+    `cut`: the parts of continuous attributes, whose raw indices only say in which part a number is. `convention`: the
+    one that worlds were listed in, `weigh` what works out `weight`.
     """
 
     domain: Domain
     inner: SolverWorld
     cut: CutDomain | None = None
+    convention: str | None = None
+    weigh: Callable[[SolverWorld], int | None] | None = field(default=None, repr=False)
+
+    @cached_property
+    def weight(self) -> int | None:
+        """Return for how many worlds of its convention a listed world stands; over all listed, the number of worlds.
+
+        `multiset`: 1; `ordered`: the orders of its rows; `assigned`: those leaf by leaf. None where the world was not
+        listed, or rows told apart by position share too many values. Cost: linear in rows, for `assigned` times leaves.
+        """
+        return None if self.weigh is None else self.weigh(self.inner)
 
     @property
     def unique(self) -> bool | None:

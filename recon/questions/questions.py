@@ -28,6 +28,7 @@ from recon.located.positions import unlocated
 from recon.tables.answering import certified
 from recon.tables.tables import Tables
 from solvers.chain import ask
+from solvers.export.world_rows import weight_in
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits, ended
@@ -49,17 +50,19 @@ def worlds(
 ) -> Iterator[World]:
     """Yield worlds, each dataset once up to row order, at most `limit` (None: all); nothing is built ahead.
 
-    Raises `Inconclusive` between two worlds when time is up.
-    The worlds are the same in every convention; `convention` is checked and otherwise ignored.
+    `World.weight` says for how many worlds of the convention (by default that of `recon.count`) each stands; over all
+    they add up to the number that `count` says. Raises `Inconclusive` between two worlds when time is up.
     """
     release = settled_release(release_of(release, limits), limits)
-    convention_of(release, convention)
+    chosen = convention_of(release, convention)
     refuse_continuous(release)
     if limit is not None and limit < 0:
         raise ReleaseError(f"cannot list {limit} worlds")
     one_fits(release, limits)
     found = ask(release.statements, Enumerate(), WorldsAnswer, limits).worlds
-    yield from heard(release, found, limit, limits)
+    weigh = weight_in(release.statements, chosen)
+    for world in heard(release, found, limit, limits):
+        yield replace(world, convention=chosen, weigh=weigh)
 
 
 def heard(

@@ -9,6 +9,8 @@ Source: Ferry et al., SaTML 2024, section III (leaves of rows known); Ferry et a
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.errors import EngineError, Unsupported
+from solvers.foundation.exact import multinomial_factors, product
 from solvers.positions.worlds import part_of
 from solvers.questions.query import Convention
 from solvers.statements.bags import UNPUBLISHED, Bags
 from solvers.statements.boxes import Box, Region
-from solvers.statements.release import ANY_LABEL, Release
+from solvers.statements.release import ANY_LABEL, Release, World
 from solvers.statements.row_problem import bags_with_most
 
 POSITIONS = "the bags are known (multiplicities), so that rows stand by position: choose the convention 'ordered'"
@@ -125,9 +128,35 @@ class WorldRows:
 
     def leaves_of(self, rows: NDArray[Any]) -> list[int]:
         """Return the statement of the single partition that counts each row (-1: none)."""
-        regions = [self.region(s) for s in range(len(self.release.single or ()))]
-        parts = self.parts_of(rows)
-        return [next((s for s, one in enumerate(regions) if one.holds(row)), -1) for row in parts]
+        block, label = self.release.single, self.release.domain.label
+        if block is None:
+            return [-1] * len(rows)
+        parts = np.array(self.parts_of(rows), dtype=np.int64).reshape(rows.shape)
+        region = np.full(len(rows), -1, dtype=np.int64)
+        for j, box in enumerate(block.boxes):
+            hit = region < 0
+            for k, mask in box.literals:
+                hit &= np.array([bool(mask >> p & 1) for p in range(len(self.release.domain.attributes[k].sizes))])[
+                    parts[:, k]
+                ]
+            region[hit] = j
+        labels = 1 if label is None else len(self.release.domain.attributes[label].sizes)
+        value = np.zeros(len(rows), dtype=np.int64) if label is None else parts[:, label]
+        return [int(s) for s in np.where(region < 0, -1, block.by_label(labels)[region, value])]
+
+    def weight(self, world: World) -> int:
+        """Return for how many worlds of the convention a dataset without an order stands.
+
+        `ordered`: its orders, n! over those of equal rows. `assigned`: the same leaf by leaf. `multiset`: 1. Where bags
+        are known, orders are not all worlds (`solvers.positions.worlds.list_placed` says how many are).
+        """
+        if self.convention == "multiset":
+            return 1
+        leaf = self.leaves_of(world.values) if self.convention == "assigned" else [0] * len(world.values)
+        times: dict[int, Counter[tuple[int, ...]]] = {}
+        for row, s, n in zip(map(tuple, world.values.tolist()), leaf, world.times.tolist(), strict=True):
+            times.setdefault(s, Counter())[row] += n
+        return product(f for found in times.values() for f in multinomial_factors(list(found.values())))
 
     def parts_of(self, rows: NDArray[Any]) -> list[list[int]]:
         """Return the part of every value of rows given by their raw values."""
@@ -148,3 +177,11 @@ class WorldRows:
         except EngineError:
             same = False
         return "" if same else f"its rows are not in the order of the convention '{self.convention}'"
+
+
+def weight_in(release: Release, convention: Convention) -> Callable[[World], int | None]:
+    """Return what says for how many worlds of a convention a listed dataset stands (None: not worked out)."""
+    if release.bags and convention == "ordered":
+        return lambda world: world.figures.get("orders")
+    rows = WorldRows(release, convention, None)
+    return rows.weight

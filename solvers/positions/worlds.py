@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,8 @@ from solvers.statements.boxes import Attribute, Box
 from solvers.statements.release import Release, World
 from solvers.worlds.row_lists import RandomSource, draw_box, index_type
 
+Row = tuple[int, ...]
+MOST_STATES = 20_000  # ways to go on that are kept together while orders are counted
 TRIES = 10_000  # draws of a row before it is given up that one avoids the impossible boxes
 
 
@@ -90,7 +94,52 @@ def list_placed(release: Release, rows: Boxed, limits: Limits) -> Iterator[World
         if (key := tuple(sorted(found))) in known:
             continue
         known.add(key)
-        yield World(np.array(found, dtype=index_type(release.domain)), np.ones(len(found), dtype=np.int64))
+        orders = {} if (number := orders_of(key, every)) is None else {"orders": number}
+        values: NDArray[np.int64] = np.array(found, dtype=index_type(release.domain)).reshape(
+            len(found), len(release.domain.attributes)
+        )
+        yield World(values, np.ones(len(found), dtype=np.int64), figures=orders)
+
+
+def orders_of(rows: Sequence[Row], every: Sequence[Sequence[Row]]) -> int | None:
+    """Return in how many orders rows have one of the values `every[i]` at each position i; None where that is long.
+
+    Positions with the same values are one group, filled after the other; rows that no later group can take have to be
+    used up, so that what is left to choose stays small where few values are shared.
+    """
+    groups = Counter(frozenset(values) for values in every)
+    ordered = sorted(groups, key=len)
+    last = {row: g for g, members in enumerate(ordered) for row in members}
+    kinds = Counter(rows)
+    at = list(kinds)
+    states = {tuple(kinds.values()): 1}
+    for g, members in enumerate(ordered):
+        found: dict[tuple[int, ...], int] = {}
+        inside = [k for k, row in enumerate(at) if row in members]
+        for left, ways in states.items():
+            for taken in _shares([(left[k], last[at[k]] == g) for k in inside], groups[members]):
+                rest = list(left)
+                for k, n in zip(inside, taken, strict=True):
+                    rest[k] -= n
+                number = math.factorial(groups[members]) // math.prod(map(math.factorial, taken))
+                found[tuple(rest)] = found.get(tuple(rest), 0) + ways * number
+                if len(found) > MOST_STATES:
+                    return None
+        states = found
+    return states.get((0,) * len(at), 0)
+
+
+def _shares(left: Sequence[tuple[int, bool]], total: int) -> Iterator[tuple[int, ...]]:
+    """Yield how many of each kind are taken, `total` in all: at most those left, all of them where it says so."""
+    if not left:
+        if not total:
+            yield ()
+        return
+    (most, whole), *others = left
+    needed = sum(n for n, all_of in others if all_of)
+    room = sum(n for n, _ in others)
+    for n in range(most if whole else max(0, total - room), min(most, total - needed) + 1):
+        yield from ((n, *rest) for rest in _shares(others, total - n))
 
 
 def values_of(release: Release, places: Places, i: int) -> Iterator[tuple[int, ...]]:

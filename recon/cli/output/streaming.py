@@ -73,6 +73,8 @@ def write_worlds(found: Iterator[World], views: bool, out: str | None, as_json: 
 def flushed(sink: Sink, written: int, batch: list[World], views: bool) -> int:
     """Write the worlds of a batch, empty it, and return how many are written in all."""
     if batch:
+        if isinstance(sink, Records):
+            sink.weights = [world.weight for world in batch] if not sink.flat else []
         sink.add(written, [world.rows for world in batch], together(batch).to_frame(views))
     written += len(batch)
     batch.clear()
@@ -126,10 +128,13 @@ def numbered(frame: pd.DataFrame, name: str, first: int, rows: Sequence[int]) ->
 
 
 class Records:
-    """JSON: an array with one object per world, or (`flat`) one per row."""
+    """JSON: an array with one object per world, or (`flat`) one per row.
+
+    `weights`: of the worlds written next, for how many worlds of its convention each stands (None: not known).
+    """
 
     def __init__(self, file: IO[str], flat: bool = False) -> None:
-        self.file, self.flat, self.begun = file, flat, False
+        self.file, self.flat, self.begun, self.weights = file, flat, False, list[int | None]()
 
     def add(self, first: int, rows: Sequence[int], frame: pd.DataFrame) -> None:
         """Write some worlds."""
@@ -138,7 +143,11 @@ class Records:
             return
         ends = np.cumsum(rows).tolist()
         pairs = enumerate(zip([0, *ends], ends, strict=False), start=first)
-        self.put([{"world": i, "rows": records(frame.iloc[start:end])} for i, (start, end) in pairs])
+        found = [{"world": i, "rows": records(frame.iloc[start:end])} for i, (start, end) in pairs]
+        for one, weight in zip(found, self.weights, strict=False):
+            if weight is not None:
+                one["weight"] = weight if weight <= 1 << 53 else str(weight)
+        self.put(found)
 
     def put(self, found: list[dict[str, Any]]) -> None:
         """Write some objects."""
