@@ -19,7 +19,7 @@ from encoders.domain.values import Position
 from encoders.encode.assumed import assumptions, level_lines, privacy_lines
 from encoders.encode.recutting import label_excluded, recut, without_labels
 from encoders.encode.shown import groups_plot, models_frame, release_facts
-from encoders.models.known_rows import KnownRows
+from encoders.models.known_rows import KnownPositions, KnownRows
 from encoders.models.learner_facts import LearnerFacts
 from encoders.models.models import AnyModel, Forest, Question
 from encoders.parts.base import Encoder
@@ -47,8 +47,9 @@ CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
 class EncodedRelease(Displayed):
     """A release as users hold it: the declared domain, the published models and the statements.
 
-    `known`, and `facts` of a known learner: what the adversary knows beside them, which is in the statements and not
-    in the models. `hashes` are the SHA-256 of `files`, one each; `sha256` is that of the one file, or of all hashes.
+    `known`, `facts` of a known learner, and `beside` (by position): what the adversary knows beside the models, which
+    is in the statements alone. `hashes` are the SHA-256 of `files`, one each; `sha256` is that of the one file, or of
+    all hashes.
     """
 
     domain: Domain
@@ -63,6 +64,7 @@ class EncodedRelease(Displayed):
     reader_notes: tuple[str, ...] = ()
     known: KnownRows | None = None
     facts: LearnerFacts | None = None
+    beside: KnownPositions | None = None
     derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     @property

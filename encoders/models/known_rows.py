@@ -1,8 +1,9 @@
-"""What an adversary knows of everybody: the features of all rows, and of some of them the label."""
+"""What an adversary knows: of everybody the features, of some the label; or of rows by position some values."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -44,3 +45,37 @@ class KnownRows:
     def by_column(self) -> list[tuple[tuple[Cell, ...], list[int]]]:
         """Return per column its values and the rows' codes."""
         return [(v, self.codes[:, j].tolist()) for j, v in enumerate(self.values)]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPositions:
+    """What an adversary knows of rows by their position: a table, the attributes that it has, and which values.
+
+    `given` (rows, attributes) bool: the value is known. `sha256`: of the table. `cells`: in words, by position.
+    """
+
+    file: str
+    sha256: str
+    names: tuple[str, ...]
+    given: NDArray[np.bool_]
+    cells: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def values(self) -> int:
+        """Return how many values are known."""
+        return int(self.given.sum())
+
+    @property
+    def positions(self) -> int:
+        """Return of how many positions some value is known."""
+        return int(self.given.any(axis=1).sum())
+
+    def to_dict(self) -> dict[str, object]:
+        """Return what a certificate says of the table."""
+        return {
+            "file": self.file,
+            "sha256": self.sha256,
+            "positions": self.positions,
+            "values": self.values,
+            "attributes": list(self.names),
+        }

@@ -66,6 +66,7 @@ def certificate_json(
         "release_sha256": release.sha256 or None,
         "statements_sha256": fingerprint,
         "claim": claim,
+        **({} if release.beside is None else {"known": release.beside.to_dict()}),
         "assumptions": list(as_released(release).assumptions),
         "proof": data,
     }

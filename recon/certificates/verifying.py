@@ -39,6 +39,8 @@ from recon.files.named_files import MAX_FILES, located, read_regular
 from recon.files.opening import read_whole
 from recon.formats.release.reading import strict_json
 from recon.loading.asking import Released, release_of
+from recon.loading.known_columns import Table
+from recon.loading.known_positions import with_known_positions
 from solvers.display.displayed import LINES, Displayed, Facts
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits
@@ -188,22 +190,25 @@ def verify(
     limits: Limits | None = None,
     folder: str = ".",
     certificates: str | None = None,
+    known: Table | None = None,
 ) -> Verification:
     """Return what became of every certificate in a result about a release.
 
     Raises nothing for a certificate that does not hold: its `error` says why. Files that certificates name are
-    opened in `folder` and `certificates`, nowhere else. Cost: the cells of the release are walked once; then linear in
-    the length of the proofs.
+    opened in `folder` and `certificates`, nowhere else. `known`: the table of `recon.positions`. Cost: the cells of the
+    release are walked once; then linear in the length of the proofs.
     """
     release = release_of(release, limits)
+    if known is not None:
+        release = with_known_positions(release, known)
     limits = limits or Limits()
     readings, checked = Readings(release, limits), []
     release, levels = readings.at(Fraction(1))[0], set()
     folders = chosen(folder, certificates)
     found = [(place, one, *opened_or_not(one, folders, limits.memory)) for place, one in certificates_in(data)]
     readings.steps = shared_steps(whole for _, _, whole, _ in found)
-    known = profile_boxes([whole for _, _, whole, _ in found], release)
-    for (place, one, whole, error), boxes in zip(found, known, strict=True):
+    places = profile_boxes([whole for _, _, whole, _ in found], release)
+    for (place, one, whole, error), boxes in zip(found, places, strict=True):
         limits.report(f"verifying {place}")
         claim, level = ((one if whole is None else whole).get(key, 1) for key in ("claim", "confidence"))
         reason, limit = (error, False) if whole is None else refusal(whole, readings, boxes)
@@ -355,7 +360,7 @@ def opened(found: Json, folders: Sequence[str], memory: int) -> Json:
             f"it is written in format {printable(version)}, this version of recon reads up to {VERSION}"
         )
     if "file" not in found:
-        keys(found, CONTENT | LEVEL[version], "the certificate")
+        keys(found, CONTENT | LEVEL[version] | ({"known"} & set(found)), "the certificate")
         return found
     keys(found, NAMED | LEVEL[version], "the certificate")
     data, name = read_regular(located(found["file"], folders), memory), quoted(found["file"])
@@ -363,7 +368,7 @@ def opened(found: Json, folders: Sequence[str], memory: int) -> Json:
         raise CertificateError(f"the file {name} is not the one that was written with the result")
     try:
         whole = json_of(data, memory)
-        keys(whole, CONTENT | LEVEL[version], "the certificate")
+        keys(whole, CONTENT | LEVEL[version] | ({"known"} & set(whole)), "the certificate")
     except (CertificateError, ReleaseError):
         raise CertificateError(f"the file {name} holds no certificate") from None
     same = ("recon_certificate", *LEVEL[version], "release_sha256", "statements_sha256")
@@ -385,6 +390,17 @@ def check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
     if release.sha256 and found["release_sha256"] is not None and found["release_sha256"] != release.sha256:
         other = f"SHA-256 {quoted(found['release_sha256'])}, several files in the order in which they were given"
         raise CertificateError(f"it is about another release ({other})")
+    known, given = found.get("known"), None if release.beside is None else release.beside.to_dict()
+    if known is not None and given is None:
+        wanted = known.get("sha256") if isinstance(known, dict) else None
+        raise CertificateError(
+            f"it rests on what is known of rows by position: give verify that table, SHA-256 {quoted(wanted)} (--known)"
+        )
+    if {**(given or {}), "file": ""} != {**(known or {}), "file": ""}:
+        raise CertificateError(
+            "it does not rest on the table of --known: leave that out" if known is None else
+            f"it rests on another table of what is known, SHA-256 {quoted(known.get('sha256'))} (--known)"
+        )  # fmt: skip
     if found["statements_sha256"] != verifier.facts.fingerprint:
         how = (
             "give verify the same files, --domain, --rows and --known-columns"

@@ -151,6 +151,10 @@ KnownColumns = Annotated[
     str | None,
     typer.Option("--known-columns", help="Everybody's features (.csv, .parquet); labels left out or empty."),
 ]
+KnownByPosition = Annotated[
+    str | None,
+    typer.Option("--known", help="What is known by position: a table of position, any attributes; empty: not known."),
+]
 # Eager: read before --out, whose check looks at it.
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", is_eager=True)]
 DomainFile = Annotated[

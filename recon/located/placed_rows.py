@@ -13,7 +13,7 @@ import pandas as pd
 from encoders.domain.values import Continuous, Value
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
-from recon.located.columns import Column
+from recon.located.columns import Column, Floats
 from recon.located.known_ranges import KnownRanges
 from solvers.foundation.array_types import Bits
 from solvers.questions.answers import LocatedAnswer
@@ -87,6 +87,21 @@ class PlacedRows:
         """Return the columns without the label."""
         return self.columns if self.label is None else self.columns[:-1]
 
+    @cached_property
+    def given(self) -> Bits:
+        """Return (rows, attributes): which values were known beside the release."""
+        beside = self.release.beside
+        return np.zeros((self.rows, len(self.columns)), dtype=bool) if beside is None else beside.given
+
+    @cached_property
+    def wide(self) -> Floats:
+        """Return (rows,) the mean width of what is left of a row's attributes, those given left out; 0 without any."""
+        if not self.data:
+            return np.zeros(self.rows)
+        own = ~self.given[:, : len(self.data)]
+        total = np.sum([c.width * own[:, k] for k, c in enumerate(self.data)], axis=0)
+        return np.asarray(total / np.maximum(own.sum(axis=1), 1))
+
     @property
     def labels_known(self) -> int | None:
         """Return how many labels are proved; None without a label."""
@@ -117,7 +132,6 @@ class PlacedRows:
             return ()
         left, label = self.labels_left, self.release.domain.all[self.label]
         known = left.sum(axis=1) == 1
-        wide = np.mean([c.width for c in self.data], axis=0) if self.data else np.zeros(self.rows)
         wholly = np.logical_and.reduce([c.exact for c in self.columns])
         drawn, leaves = self.answer.drawn, self.answer.leaves
         if not len(drawn):
@@ -132,7 +146,7 @@ class PlacedRows:
                     int(own.sum()),
                     int(able.sum()),
                     float(leaves[own].sum() / trees) if trees else 0.0,
-                    float(wide[own].mean()) if own.any() else None,
+                    float(self.wide[own].mean()) if own.any() else None,
                     int((own & (leaves == drawn) & (drawn > 0)).sum()),
                     int((own & wholly).sum()),
                 )
@@ -142,12 +156,16 @@ class PlacedRows:
     @cached_property
     def values_known(self) -> float:
         """Return the share of values that are known, the label left out."""
-        return float(np.mean([c.exact.mean() for c in self.data])) if self.rows else 0.0
+        own = ~self.given[:, : len(self.data)]
+        known = sum(int((c.exact & own[:, k]).sum()) for k, c in enumerate(self.data))
+        return known / int(own.sum()) if own.any() else 0.0
 
     @cached_property
     def width(self) -> float:
         """Return the mean width of what is left, of every column its share: 0 is known, 1 says nothing."""
-        return float(np.mean([c.width.mean() for c in self.data])) if self.rows else 1.0
+        own = ~self.given[:, : len(self.data)]
+        total = sum(float(c.width[own[:, k]].sum()) for k, c in enumerate(self.data))
+        return total / int(own.sum()) if own.any() else 0.0 if self.rows else 1.0
 
     @cached_property
     def narrowed(self) -> bool:
@@ -194,6 +212,7 @@ class PlacedRows:
             "learner": self.learner,
             "steps": self.answer.steps,
             "classes": [one.to_dict() for one in self.classes],
+            **({} if self.release.beside is None else {"known": self.release.beside.to_dict()}),
         }
 
     def assumed(self, lines: Sequence[str]) -> list[str]:
@@ -221,6 +240,8 @@ class PlacedRows:
             "exact": np.stack(exact, axis=1).reshape(-1),
             "values": np.stack(values, axis=1).reshape(-1),
         }
+        if self.release.beside is not None:
+            found["given"] = self.given.reshape(-1)
         if any(a.missing for a in self.release.domain.all):
             found["missing"] = np.stack([c.missing for c in self.columns], axis=1).reshape(-1)
         return pd.DataFrame(found)

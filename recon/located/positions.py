@@ -12,13 +12,15 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest
 from recon.certificates.issuing import position_certificate
 from recon.loading.asking import Released, release_of
+from recon.loading.known_columns import Table
+from recon.loading.known_positions import contradicting, with_known_positions
 from recon.located.against_truth import compared
 from recon.located.columns import Column, columns_of
 from recon.located.known_ranges import Ranges, known_ranges
 from recon.located.learning import with_midpoints
 from recon.located.placed_rows import PlacedRows, attributes
 from solvers.chain import ask
-from solvers.foundation.errors import Inconclusive, ReleaseError
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import LocatedAnswer
 from solvers.questions.query import Locate
@@ -68,6 +70,7 @@ def positions(
     truth: pd.DataFrame | None = None,
     limits: Limits | None = None,
     certificates: bool = False,
+    known: Table | None = None,
 ) -> pd.DataFrame:
     """Return what is proved about the row at every position of the training file, a line per attribute and label.
 
@@ -81,14 +84,19 @@ def positions(
     `learner`: "midpoints" also uses that scikit-learn's best splitter puts thresholds halfway between two training
     values; an assumption that every figure names. `ranges`: attribute -> (least, greatest value of the training rows),
     a file of them (attribute, min, max), or "attained": the ends of the domain are values of training rows. `truth`:
-    the true rows in the same order, to compare with (`attrs["truth"]`).
+    the true rows in the same order, to compare with (`attrs["truth"]`). `known`: what is known of rows by position
+    beside the file, a table (or its path) of `position`, any attributes and the label, empty cells not known; the frame
+    then has a column `given`, and figures leave these values out.
 
     `attrs`: status ("exact", "bounds", "unknown": nothing is proved), complete (nothing more follows; else a limit was
     met), the figures of `PlacedRows.figures`, assumptions, notes, engine, seconds, and with `certificates` a
     certificate of all that rests on the statements alone (`recon.verify` accepts it; a replay of the proof). Raises
-    `Inconclusive` where rows have no position, which says why, `ContradictionError` where there is no world.
+    `Inconclusive` where rows have no position, which says why, `ContradictionError` where there is no world, naming the
+    values known that leave none.
     """
     release = release_of(release, limits)
+    if known is not None:
+        release = with_known_positions(release, known)
     found = placed(release, learner, ranges, limits)
     frame = found.to_frame()
     frame.attrs.update(attributes(found))
@@ -107,7 +115,12 @@ def placed(
         raise ReleaseError(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
     limits = limits or Limits()
     known = known_ranges(release.domain, ranges)
-    answer = located(release, limits)
+    try:
+        answer = located(release, limits)
+    except ContradictionError:
+        if release.beside is None:
+            raise
+        raise contradicting(release, limits) from None
     columns = tuple(columns_of(release, answer, known))
     refuse_empty(release, columns)
     assumed = [f"the least and the greatest value of {name} are known" for name in list(known.given)[:1]]

@@ -79,7 +79,11 @@ def class_lines(found: PlacedRows) -> list[str]:
 
 def labels_text(found: PlacedRows, before: str) -> str:
     """Return how many labels are proved, "" without a label."""
-    return "" if found.label is None else f"{before}{found.labels_known:,} of {found.rows:,} labels"
+    if found.label is None:
+        return ""
+    given = int(found.given[:, found.label].sum())
+    told = f" ({given:,} of them known before)" if given else ""
+    return f"{before}{found.labels_known:,} of {found.rows:,} labels{told}"
 
 
 def rounded(width: float) -> str:

@@ -41,6 +41,8 @@ class Domains:
             if problem.slot is not None:
                 own = (problem.slot >= problem.first[t]) & (problem.slot < problem.first[t + 1])
                 allowed[own] &= problem.slot[own][:, None] == values[None, :]
+            if problem.known.attributes:
+                allowed &= problem.agreeing(values)
             self.set_tree(t, allowed)
 
     def copy(self) -> Domains:
@@ -84,7 +86,7 @@ class Domains:
     def labels(self) -> Bits:
         """Return (rows, labels): the labels that the values of all trees leave every row."""
         problem = self.problem
-        out = np.ones((problem.rows, problem.release.domain.labels), dtype=bool)
+        out = problem.labels()
         for t in range(problem.trees):
             values = np.array(problem.values(t), dtype=np.int64)
             held, label = self.of_tree(t), problem.label[values]
@@ -101,9 +103,8 @@ class Domains:
         Cost: values left times attributes, tree by tree.
         """
         problem = self.problem
-        n, parts = problem.rows, np.array(problem.parts, dtype=np.int64)
-        start, end = np.zeros((n, len(parts)), dtype=np.int64), np.tile(parts, (n, 1))
-        sets = {k: np.ones((n, problem.parts[k]), dtype=bool) for k in problem.sets}
+        parts = np.array(problem.parts, dtype=np.int64)
+        start, end, sets = problem.ends()
         for t in range(problem.trees):
             seen = np.flatnonzero(problem.times[t] > 0)
             if not len(seen) or not len(problem.values(t)):

@@ -95,6 +95,10 @@ class Facts(StatementIndex):
                 for numbers in (boxes.start, boxes.attribute, tree.region, tree.label, tree.count, tree.distinct):
                     yield np.ascontiguousarray(numbers, dtype="<i8").tobytes()
                 yield repr(boxes.mask.tolist()).encode()
+            if (known := bags.known).attributes:
+                yield repr(("KnownValues", known.attributes, [each.shape for each in known.allowed])).encode()
+                yield np.ascontiguousarray(known.codes, dtype="<i8").tobytes()
+                yield from (np.packbits(each).tobytes() for each in known.allowed)
         for model in release.boosted:
             yield repr((model.name, model.gradients, model.start, model.base, model.labels)).encode()
             for leaves in model.trees:

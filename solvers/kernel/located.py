@@ -76,8 +76,7 @@ class Settled:
     def hulls(self) -> tuple[Ints, Ints]:
         """Return (rows, attributes) the first part where a row can be, and the one behind the last."""
         problem = self.problem
-        start = np.zeros((problem.rows, len(problem.parts)), dtype=np.int64)
-        end = np.tile(np.array(problem.parts, dtype=np.int64), (problem.rows, 1))
+        start, end, _ = problem.ends()
         for t in range(problem.trees):
             row, value = np.nonzero(self.meetings.unpacked_tree(self.left.words, t))
             if len(row):
@@ -91,7 +90,7 @@ class Settled:
     def sets(self) -> dict[int, Bits]:
         """Return (rows, parts) where a row can be: the label, and attributes whose allowed parts need not be a run."""
         problem, words = self.problem, self.left.words
-        out = {k: np.ones((problem.rows, problem.parts[k]), dtype=bool) for k in problem.sets}
+        out = problem.ends()[2]
         for t in range(problem.trees):
             held = self.meetings.unpacked_tree(words, t)
             seen = held.any(axis=1)

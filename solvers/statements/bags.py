@@ -16,9 +16,33 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.array_types import Bits, Ints
 from solvers.statements.boxes import Boxes
 
 UNPUBLISHED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class KnownValues:
+    """What is known of rows by position beside the release: row i has attribute `attributes[j]` in one of some parts.
+
+    These are `allowed[j][codes[j, i]]`: (patterns, parts) each, codes (attributes, rows). Of an attribute of which
+    nothing is known of a row, all parts.
+    """
+
+    attributes: tuple[int, ...]
+    codes: Ints
+    allowed: tuple[Bits, ...]
+
+    def of(self, k: int | None) -> Bits | None:
+        """Return (rows, parts): which parts rows can have of attribute k by what is known; None where nothing is."""
+        if k not in self.attributes:
+            return None
+        j = self.attributes.index(k)
+        return np.asarray(self.allowed[j][self.codes[j]])
+
+
+NOTHING = KnownValues((), np.zeros((0, 0), dtype=np.int64), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +67,14 @@ class BagCounts:
 class Bags:
     """Trees over one training file: `times` (trees, rows) int32, and what each tree counts.
 
-    `blocks`: the numbers of the release's blocks that follow from the bags.
+    `blocks`: the numbers of the release's blocks that follow from the bags. `known`: of these rows beside the release.
     """
 
     name: str
     times: NDArray[np.int32]
     trees: tuple[BagCounts, ...]
     blocks: tuple[int, ...] = ()
+    known: KnownValues = NOTHING
 
     @property
     def left_out(self) -> str:

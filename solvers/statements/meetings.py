@@ -129,7 +129,7 @@ class Meetings:
 
     @cached_property
     def start(self) -> Words:
-        """Return (rows, words): the values that a row can have by how often it is counted, and by its slot.
+        """Return (rows, words): the values that a row can have by how often it is counted, its slot and what is known.
 
         The other different rows of a value, at least `low` - 1, count once each.
         """
@@ -145,6 +145,11 @@ class Meetings:
             for i, v in enumerate(problem.slot.tolist()):
                 t = int(problem.tree[v])
                 out[i, self.span(t)] &= self.mask(t, [v])
+        for t in range(problem.trees) if problem.known.attributes else ():
+            held = np.zeros((problem.rows, int(self.first[t + 1] - self.first[t]) * WORD), dtype=bool)
+            values = np.array(problem.values(t), dtype=np.int64)
+            held[:, self.bit[values] - self.first[t] * WORD] = problem.agreeing(values)
+            out[:, self.span(t)] &= np.packbits(held, axis=1, bitorder="little").view(np.uint64)
         return out
 
     @cached_property
@@ -227,7 +232,7 @@ class Meetings:
     def labels(self, words: Words) -> Bits:
         """Return (rows, labels): the labels that the values of all trees leave every row."""
         problem = self.problem
-        out = np.ones((problem.rows, problem.release.domain.labels), dtype=bool)
+        out = problem.labels()
         for t in range(problem.trees):
             label = problem.label[int(problem.first[t]) : int(problem.first[t + 1])]
             if (label == ANY_LABEL).any():

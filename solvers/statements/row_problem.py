@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
-from solvers.statements.bags import UNPUBLISHED, BagCounts, Bags
+from solvers.statements.bags import NOTHING, UNPUBLISHED, BagCounts, Bags, KnownValues
 from solvers.statements.boxes import Boxes, RunMasks, spans
 from solvers.statements.cross_tables import exact_partitions
 from solvers.statements.release import ANY_LABEL, Partition, Release
@@ -40,6 +40,7 @@ class RowProblem:
     `sets`: (V, parts), and start, end are the hull. The label is an attribute too (number `release.domain.label`), its
     own class cut in.
     `positions`: rows are positions of the training file; else slots, row i being in value `slot[i]`.
+    `known`: what is known of rows beside the release.
     `exhaustive`: no statement of the release is left out. `distinct` (per tree, per leaf; UNPUBLISHED) as published.
     """
 
@@ -60,6 +61,7 @@ class RowProblem:
     positions: bool
     exhaustive: bool
     slot: Ints | None = field(default=None)
+    known: KnownValues = NOTHING
 
     @property
     def rows(self) -> int:
@@ -80,6 +82,37 @@ class RowProblem:
         """Return the values of a tree."""
         return range(int(self.first[t]), int(self.first[t + 1]))
 
+    def agreeing(self, values: Ints) -> Bits:
+        """Return (rows, values): whether a value's box meets what is known of a row, in every attribute by itself."""
+        out = np.ones((self.rows, len(values)), dtype=bool)
+        for j, k in enumerate(self.known.attributes):
+            allowed = self.known.allowed[j]
+            if k in self.sets:
+                met = allowed @ self.sets[k][values].T
+            else:
+                before = np.pad(np.cumsum(allowed, axis=1), ((0, 0), (1, 0)))
+                met = before[:, self.end[values, k]] > before[:, self.start[values, k]]
+            out &= met[self.known.codes[j]]
+        return out
+
+    def ends(self) -> tuple[Ints, Ints, dict[int, Bits]]:
+        """Return where rows can be before any tree is looked at: the first part, the one behind the last, and sets."""
+        start = np.zeros((self.rows, len(self.parts)), dtype=np.int64)
+        end = np.tile(np.array(self.parts, dtype=np.int64), (self.rows, 1))
+        sets = {k: np.ones((self.rows, self.parts[k]), dtype=bool) for k in self.sets}
+        for k in self.known.attributes:
+            held = self.known.of(k)
+            if held is not None:
+                start[:, k], end[:, k] = held.argmax(axis=1), self.parts[k] - held[:, ::-1].argmax(axis=1)
+                if k in sets:
+                    sets[k] = held
+        return start, end, sets
+
+    def labels(self) -> Bits:
+        """Return (rows, labels): the labels that rows can have before any tree is looked at."""
+        held = self.known.of(self.release.domain.label)
+        return np.ones((self.rows, self.release.domain.labels), dtype=bool) if held is None else held
+
 
 def problem_of(release: Release) -> RowProblem | None:
     """Return a release as a problem on rows, None where it has no bags and no exact partition by boxes.
@@ -93,7 +126,8 @@ def problem_of(release: Release) -> RowProblem | None:
         trees = [*bags.trees, *(as_counts(p) for p in exact.values())]
         times = np.concatenate([bags.times, np.ones((len(exact), bags.rows), dtype=np.int32)])
         implied = {*bags.blocks, *exact}
-        return assembled(release, times, trees, True, len(implied) == len(release.blocks) and len(release.bags) == 1)
+        whole = len(implied) == len(release.blocks) and len(release.bags) == 1
+        return replace(assembled(release, times, trees, True, whole), known=bags.known)
     slots = slot_trees(release)
     if not slots:
         return None

@@ -14,6 +14,7 @@ from recon.console.options import (
     DomainFile,
     Independent,
     Json,
+    KnownByPosition,
     KnownRows,
     LabelName,
     LogJson,
@@ -49,16 +50,17 @@ TrueRows = Annotated[
 
 def positions(
     files: Files, learner: Learner = "none", ranges: RangesFile = None, truth: TrueRows = None,
-    domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, label: LabelName = None,
-    out: Out = None, certificates: Certificates = None, seconds: Seconds = BUDGET, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False,
-    log_json: LogJson = False,
+    known: KnownByPosition = None, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
+    label: LabelName = None, out: Out = None, certificates: Certificates = None, seconds: Seconds = BUDGET,
+    memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Give back, row by row of the training file, what is proved: label, values, intervals."""
     from recon.certificates.certificate_format import certified_lines
     from recon.certificates.issuing import position_certificate
     from recon.cli.output.proofs import stored_certificates
     from recon.frames.naming import table_like
+    from recon.loading.known_positions import with_known_positions
     from recon.located.against_truth import compared
     from recon.located.placed_rows import attributes
     from recon.located.positions import LEARNERS, placed
@@ -68,6 +70,7 @@ def positions(
         raise typer.BadParameter(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label)
+        release = release if known is None else with_known_positions(release, known, label)
         real = table_like(release, truth, label)
         found = placed(release, learner, ranges, limits)
         beside = None if real is None else compared(found, real)

@@ -15,6 +15,7 @@ from recon.console.options import (
     DomainFile,
     Independent,
     Json,
+    KnownByPosition,
     KnownColumns,
     KnownRows,
     LearnerRule,
@@ -51,7 +52,7 @@ ReleaseFiles = Annotated[
 @with_tables
 def verify(
     result: ResultFile, files: ReleaseFiles = None, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None,
+    rows: KnownRows = None, known: KnownColumns = None, beside: KnownByPosition = None,
     certificates: Annotated[
         str | None, typer.Option("--certificates", help="Folder that certificates and releases named may stand in.")
     ] = None,
@@ -74,6 +75,10 @@ def verify(
             release = open_release(files, *options, rows=rows, settle=False, known=known)
         else:
             release = open_named(data, result, folders, options, rows, known)
+        if beside is not None:
+            from recon.loading.known_positions import with_known_positions
+
+            release = with_known_positions(release, beside)
         if learner != "none":
             from recon.learner_rule.counting import asked_learner
             from recon.learner_rule.facts import with_facts

@@ -1,0 +1,170 @@
+"""What an attacker knows by position beside a forest: the truth is never excluded, and certificates want the table."""
+
+from __future__ import annotations
+
+import json
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from extras import run
+
+import recon
+
+sklearn = pytest.importorskip("sklearn")
+from sklearn.datasets import load_breast_cancer  # noqa: E402
+from sklearn.ensemble import RandomForestClassifier  # noqa: E402
+
+
+def fitted(seed):
+    """Return a random small forest, its true rows in order, and a random table of what is known of them."""
+    rng = np.random.default_rng(seed)
+    n, width, classes = int(rng.integers(20, 90)), int(rng.integers(2, 7)), int(rng.choice([2, 2, 3]))
+    x = pd.DataFrame({f"c{j}": column(rng, n) for j in range(width)})
+    score = x.to_numpy(dtype=float) @ rng.normal(size=width) + rng.normal(size=n) * rng.choice([0.0, 1.0])
+    y = np.digitize(score, np.quantile(score, rng.choice([[0.5], [0.9], [0.1]][: classes + 1], axis=0)))
+    if classes == 3:
+        y = np.digitize(score, np.quantile(score, [0.3, 0.85]))
+    if len(np.unique(y)) < 2:
+        y[0], y[1] = 0, 1
+    leaves = int(rng.choice([1, 1, 3]))
+    forest = RandomForestClassifier(
+        int(rng.integers(5, 40)), min_samples_leaf=leaves, random_state=None if seed % 5 == 0 else int(seed)
+    ).fit(x, y)
+    truth = x.assign(label=y)
+    known = truth.astype(object)
+    known = known.where(rng.random(known.shape) < rng.choice([0.05, 0.3, 0.8]), None)
+    for name in known.columns:
+        if rng.random() < 0.4:
+            known[name] = None
+    rows = np.sort(rng.permutation(n)[: int(rng.integers(1, n + 1))])
+    table = known.iloc[rows].assign(position=rows)
+    return forest, truth, table
+
+
+def column(rng, n):
+    """Return a random column: floats, few decimals, integers or bits."""
+    kind = rng.integers(4)
+    values = rng.normal(size=n) * 10
+    return [values, values.round(1), values.round(), (values > 3).astype(int)][kind]
+
+
+def assert_sound(seed):
+    """Assert that no true value is excluded beside random true knowledge, and that knowing more excludes more."""
+    forest, truth, table = fitted(seed)
+    if not table.drop(columns="position").notna().any(axis=None):
+        table["label"] = truth["label"].iloc[table["position"]].to_numpy()
+    release = recon.encode(forest, recon.Domain.from_frame(truth, label="label")) if seed % 2 else loaded(forest)
+    limits = recon.Limits(seconds=60)
+    plain = recon.positions(release, truth=truth, limits=limits)
+    found = recon.positions(release, truth=truth, known=table, limits=limits, certificates=seed % 4 == 0)
+    assert plain.attrs["truth"]["inside"], seed
+    assert found.attrs["truth"]["inside"], (seed, found.attrs["truth"]["first_outside"])
+    assert found.attrs["truth"]["labels_right"] == found.attrs["labels_known"] >= plain.attrs["labels_known"], seed
+    if plain.attrs["complete"] and found.attrs["complete"]:
+        assert found.attrs["share_leaves_known"] >= plain.attrs["share_leaves_known"], seed
+    if proof := found.attrs["certificate"]:
+        assert recon.verify(proof, release, known=table).verified, seed
+        assert not recon.verify(proof, release).verified, seed
+
+
+def loaded(forest):
+    """Return the release of a forest without a declared domain."""
+    from recon.loading.asking import release_of
+
+    return release_of(forest)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_truth_is_never_excluded(seed):
+    assert_sound(seed)
+
+
+@pytest.fixture(scope="module")
+def cancer(tmp_path_factory):
+    """A forest of 25 trees on 80 rows and 10 columns, its rows, and a table of 20 labels and one column."""
+    place = tmp_path_factory.mktemp("known")
+    data = load_breast_cancer(as_frame=True)
+    x, y = data.data.iloc[:80, :10], data.target.iloc[:80]
+    joblib.dump(RandomForestClassifier(25, random_state=0).fit(x, y), place / "forest.joblib")
+    truth = x.assign(label=y)
+    truth.to_csv(place / "rows.csv", index=False)
+    known = pd.DataFrame({"position": range(80), "mean radius": x["mean radius"], "label": y.astype(object)})
+    known.loc[20:, "label"] = None
+    known.to_csv(place / "known.csv", index=False)
+    return place
+
+
+def test_certificates_with_knowledge_want_the_table(cancer, capsys):
+    file, table = str(cancer / "forest.joblib"), str(cancer / "known.csv")
+    code, out, _ = run(capsys, "positions", file, "--truth", str(cancer / "rows.csv"), "--known", table, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["truth"]["inside"]
+    assert found["known"] == found["certificate"]["known"]
+    assert (found["known"]["positions"], found["known"]["values"]) == (80, 100)
+    assert any(found["known"]["sha256"] in line for line in found["assumptions"])
+    given = [line for line in found["positions"] if line["given"]]
+    assert {line["attribute"] for line in given} == {"mean radius", "label"}
+    assert len(given) == 100
+    result = cancer / "result.json"
+    result.write_text(out)
+    assert run(capsys, "verify", str(result), file, "--known", table)[0] == 0
+    code, out, err = run(capsys, "verify", str(result), file)
+    assert code == 1
+    assert "give verify that table" in out + err
+    other = cancer / "other.csv"
+    changed = pd.read_csv(table)
+    changed.loc[3, "label"] = np.nan
+    changed.to_csv(other, index=False)
+    code, out, err = run(capsys, "verify", str(result), file, "--known", str(other))
+    assert code == 1
+    assert "another table" in out + err
+    forged = json.loads(result.read_text())
+    del forged["certificate"]["known"]
+    result.write_text(json.dumps(forged))
+    assert run(capsys, "verify", str(result), file)[0] == 1
+
+
+def test_knowledge_that_contradicts_is_named(cancer, capsys, tmp_path):
+    file, table = str(cancer / "forest.joblib"), pd.read_csv(cancer / "known.csv")
+    wrong = tmp_path / "wrong.csv"
+    table.loc[7, "label"] = 1 - table.loc[7, "label"]
+    table.to_csv(wrong, index=False)
+    code, out, err = run(capsys, "positions", file, "--known", str(wrong))
+    assert code == 5
+    assert "what is known" in out + err
+    assert "position" in out + err
+    alone = tmp_path / "alone.csv"
+    row = (
+        pd.read_csv(cancer / "rows.csv")
+        .iloc[[3]]
+        .assign(position=3, label=1 - pd.read_csv(cancer / "rows.csv")["label"][3])
+    )
+    row.to_csv(alone, index=False)
+    code, out, err = run(capsys, "positions", file, "--known", str(alone))
+    assert code == 5
+    assert "position 3" in out + err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mean radius\n1\n", "has no column 'position'"),
+        ("position,mean radius\n-1,3\n", "'-1' is no position"),
+        ("position,mean radius\n1.5,3\n", "'1.5' is no position"),
+        ("position,mean radius\n80,3\n", "whole numbers from 0 to 79"),
+        ("position,mean radius\n1,3\n1,4\n", "position 1 stands twice"),
+        ("position,weight\n1,3\n", "weight"),
+        ("position,mean radius\n1,\n", "says nothing"),
+        ("position,label\n1,7\n", "label"),
+    ],
+)
+def test_tables_that_cannot_be(cancer, capsys, tmp_path, text, said):
+    table = tmp_path / "t.csv"
+    table.write_text(text)
+    code, _, err = run(capsys, "positions", str(cancer / "forest.joblib"), "--known", str(table))
+    assert code == 3
+    assert said in err
+    assert "t.csv" in err
