@@ -156,3 +156,9 @@ def test_one_place_opens_files():
                 found.add(str(path.relative_to(ROOT)))
     assert found - OPENING == set()
     assert {"recon/files/opening.py", "recon/files/writing.py"} <= found
+
+
+def test_every_public_name_has_an_example_that_runs():
+    """`test_module_style` runs them; a text such as the version has no docstring, the package's own stands for it."""
+    named = {name: getattr(recon, name) for name in recon.__all__ if name != "__version__"}
+    assert [name for name, value in named.items() if ">>> import recon" not in (value.__doc__ or "")] == []

@@ -40,6 +40,11 @@ class Domain(Displayed):
     """What rows can exist, as declared or as read off data (`source`); `notes` says what was assumed.
 
     `order`: attributes and columns (no label) as the data's columns stand, for models that only number theirs.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> recon.Domain.from_frame(pd.DataFrame({"smoker": [0, 1, 1], "ill": [0, 0, 1]}), label="ill")
+    <Domain: 1 attribute, label 'ill' (values 0, 1), from training data>
     """
 
     attributes: tuple[AnyAttribute, ...]

@@ -50,6 +50,16 @@ class EncodedRelease(Displayed):
     `known`, `facts` of a known learner, and `beside` (by position): what the adversary knows beside the models, which
     is in the statements alone. `hashes` are the SHA-256 of `files`, one each; `sha256` is that of the one file, or of
     all hashes.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> release
+    <EncodedRelease: rule list of 2 rules, 4 rows, 2 attributes, label 'ill'>
+    >>> release.rows, release.certain
+    (Rows(low=4, high=4), True)
     """
 
     domain: Domain

@@ -43,6 +43,14 @@ def count(
 
     Of tables of areas: what is proved of every area, data sets in both conventions (`recon.tables.answering`).
     Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.count(release).value
+    16
     """
     if isinstance(release, Tables):
         return counted(release, limits)

@@ -273,6 +273,17 @@ def attack_correlation(
 
     Of a release see `recon.attacking.correlations.correlations`: `data` are its training rows, `epsilons` of noise on
     its counts drawn with `seed`. Of a linear model see `linear_correlations`. Raises what these raise.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.attack_correlation(release, rows, epsilons=()).frame[["attacker", "low", "high"]].round(2)
+                attacker   low  high
+    0  positive definite -0.33   1.0
+    1     exact discrete  0.00   1.0
+    2             worlds  0.00   0.0
     """
     if isinstance(model, (str, os.PathLike)):
         model = read_linear(os.fspath(model), limits) or model

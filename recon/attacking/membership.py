@@ -164,6 +164,16 @@ def attack_membership(
     An attack that does not apply is refused by name and not run. Limits end the work with what is there (`not_run`).
     Raises `ReleaseError` for rows that do not fit, `Unsupported` for a release without predictions, or where none of
     the attacks applies.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> others = pd.DataFrame({"smoker": [0, 1] * 4, "old": [0, 0, 1, 1] * 2, "ill": [1, 1, 0, 0] * 2})
+    >>> found = recon.attack_membership(release, rows, others, attacks=["label-only"], shadow=["random"])
+    >>> found.members, found.others
+    (4, 8)
     """
     release = release_of(release, limits)
     limits = limits or Limits()

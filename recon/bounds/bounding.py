@@ -92,6 +92,14 @@ def bound(
     a binary column: a share); two of them: the Pearson correlation. The expectation is over worlds that have the
     statistic, equally likely in the convention. Where time or size limits end the search, the bounds known by then, at
     worst the ends of what the attribute can be; `trail` says why.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.bound(release, {"old": 1})
+    <BoundAnswer: 0 to 4, 2 expected, exact (assigned)>
     """
     release = settled_release(release_of(release, limits), limits)
     condition = as_condition(where)

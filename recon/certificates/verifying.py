@@ -197,6 +197,15 @@ def verify(
     Raises nothing for a certificate that does not hold: its `error` says why. Files that certificates name are
     opened in `folder` and `certificates`, nowhere else. `known`: the table of `recon.positions`. Cost: the cells of the
     release are walked once; then linear in the length of the proofs.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> line = recon.certify(release, [{"smoker": 0, "ill": 1}]).iloc[0]
+    >>> recon.verify(line["certificate"], release)
+    <Verification: 1 verified, 0 rejected, 0 unsettled>
     """
     release = release_of(release, limits)
     if known is not None:

@@ -63,6 +63,17 @@ def export(
     prove is stated too. The same release gives the same bytes. Raises `ReleaseError` for an unknown format or an
     unwritable path, `Unsupported` where the format cannot hold the release (`TooLarge`: --max-cells, --memory),
     `Inconclusive` when time is up; then nothing is written. Cost: linear in the entries.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = recon.export(release, "mps", f"{folder}/release.mps")
+    >>> found.variables, found.constraints
+    (3, 4)
     """
     limits = limits or Limits()
     release = release_of(release, limits)

@@ -74,6 +74,18 @@ class World(Displayed):
 
     `cut`: the parts of continuous attributes, whose raw indices only say in which part a number is. `convention`: the
     one that worlds were listed in, `weigh` what works out `weight`.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> next(recon.worlds(release)).to_frame()
+       smoker  old  ill
+    0       0    0    0
+    1       0    0    0
+    2       1    1    1
+    3       1    0    0
     """
 
     domain: Domain

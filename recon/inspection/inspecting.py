@@ -37,7 +37,22 @@ TREES = frozenset(["tree", "histogram-tree"])  # rules of what boosted models ar
 
 @dataclass(frozen=True, repr=False)
 class Inspection(Displayed):
-    """What a file gives away: its findings, the worst first, and the number of training rows where it says so."""
+    """What a file gives away: its findings, the worst first, and the number of training rows where it says so.
+
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import recon
+    >>> domain = {"attributes": [{"name": "old", "values": [0, 1]}], "label": {"name": "ill", "values": [0, 1]}}
+    >>> nodes = [{"if": {"old": 0}, "then": 1, "else": 2}, {"counts": [2, 0]}, {"counts": [0, 1]}]
+    >>> models = [{"kind": "tree", "nodes": nodes}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tree.json")
+    ...     size = path.write_text(json.dumps({"recon": 1, "domain": domain, "models": models}))
+    ...     found = recon.inspect(path)
+    >>> found.format
+    'release file'
+    """
 
     file: str
     format: str
@@ -105,6 +120,20 @@ def inspect(path: str | os.PathLike[str], memory: int = 1 << 30, limits: Limits 
     Reads pickle, joblib and skops files, and whatever text, JSON, PMML and R's formats publish, also behind gzip.
     `memory`: bytes its content may take, `limits`: the same, and time. Raises `ReleaseError` for unreadable files and
     where no path is given, `Unsupported` for unknown ones, `Inconclusive` where the time is up.
+
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import recon
+    >>> domain = {"attributes": [{"name": "old", "values": [0, 1]}], "label": {"name": "ill", "values": [0, 1]}}
+    >>> nodes = [{"if": {"old": 0}, "then": 1, "else": 2}, {"counts": [2, 0]}, {"counts": [0, 1]}]
+    >>> models = [{"kind": "tree", "nodes": nodes}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tree.json")
+    ...     size = path.write_text(json.dumps({"recon": 1, "domain": domain, "models": models}))
+    ...     found = recon.inspect(path)
+    >>> found.rows, [finding.level for finding in found.findings]
+    (None, ['high'])
     """
     with within(memory if limits is None else min(memory, limits.memory), limits):
         file, data = read_file(path)

@@ -46,6 +46,15 @@ def determined(release: Released, limits: Limits | None = None) -> tuple[Determi
     """Return what every boosted model with classes determines; () where none says anything of classes.
 
     Cost: that of `settled_release`, once per release.
+
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = GradientBoostingClassifier(n_estimators=2, max_depth=1).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> [(one.rows, one.known) for one in recon.determined(release)]
+    [(4, 4)]
     """
     release = release_of(release, limits)
     found = settled_release(release, limits)

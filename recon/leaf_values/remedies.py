@@ -45,6 +45,15 @@ def rounded(release: Released, decimals: int) -> EncodedRelease:
 
     Raises `Unsupported` where no boosted model with leaf values is in it, `ReleaseError` for decimals outside 0..17.
     Cost: that of encoding.
+
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = GradientBoostingClassifier(n_estimators=2, max_depth=1).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.rounded(release, decimals=3)
+    <EncodedRelease: boosting of 2 trees, 4 rows, 2 attributes, label 'ill'>
     """
     release = release_of(release)
     if not isinstance(decimals, int) or not 0 <= decimals <= 17:
@@ -56,6 +65,15 @@ def first_trees(release: Released, rounds: int) -> EncodedRelease:
     """Return the release as it would be with the trees of the first rounds only (one tree each of two classes).
 
     Raises as `rounded`; `ReleaseError` for less than one round. Cost: that of encoding.
+
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = GradientBoostingClassifier(n_estimators=2, max_depth=1).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.first_trees(release, 1)
+    <EncodedRelease: boosting of 1 tree, 4 rows, 2 attributes, label 'ill'>
     """
     release = release_of(release)
     if not isinstance(rounds, int) or rounds < 1:
@@ -268,6 +286,18 @@ def remedies(
     Columns: remedy (in words), decimals, trees (rounds; None: as published), rows, rows_known, labels_known (both
     proved; of several models the most), status (of the model that gives back most), seconds. The first line is the
     release as it is. Each line may take `seconds`, all together the limits. Raises as `rounded`.
+
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = GradientBoostingClassifier(n_estimators=2, max_depth=1).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.remedies(release, decimals=(3, 1))[["remedy", "rows_known"]]
+                            remedy  rows_known
+    0                 as published           4
+    1  leaf values with 3 decimals           4
+    2  leaf values with 1 decimals           2
     """
     release = release_of(release, limits)
     limits = limits or Limits()

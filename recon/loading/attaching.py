@@ -46,6 +46,14 @@ def attach_counts(model: Any, X: Any, y: Any, domain: Domain | None = None) -> E
     and y, so that every answer says so. Where the model can predict, rows that it tells apart must be in different
     leaves or rules. Raises `ReleaseError` for rows that do not fit model or domain, or contradict its predictions,
     `Unsupported` for what is not read. Cost: that of encoding, and one look at every row per attribute.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> model = DecisionTreeClassifier(max_depth=1, random_state=0).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> recon.attach_counts(model, rows[["smoker", "old"]], rows["ill"])
+    <EncodedRelease: tree of 3 nodes, 4 rows, 2 attributes, label 'ill'>
     """
     draft = source_of(model)
     frame, label = table_of(X, y, draft, domain)

@@ -60,6 +60,20 @@ def load(
     of a bootstrap forest. Raises `ReleaseError` for malformed files, naming
     file, place and value, and for too large ones, `Unsupported` for models that are not read, `ContradictionError`
     where no number of rows fits all of them, `Inconclusive` where the time is up.
+
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import recon
+    >>> domain = {"attributes": [{"name": "old", "values": [0, 1]}], "label": {"name": "ill", "values": [0, 1]}}
+    >>> nodes = [{"if": {"old": 0}, "then": 1, "else": 2}, {"counts": [2, 0]}, {"counts": [0, 1]}]
+    >>> models = [{"kind": "tree", "nodes": nodes}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tree.json")
+    ...     size = path.write_text(json.dumps({"recon": 1, "domain": domain, "models": models}))
+    ...     release = recon.load(path)
+    >>> release
+    <EncodedRelease: tree of 3 nodes, 3 rows, 1 attribute, label 'ill'>
     """
     with within(memory, limits):
         release = _loaded(paths, domain, confidence, from_forest)
@@ -242,6 +256,14 @@ def encode(model: Any, domain: Domain) -> EncodedRelease:
 
     `domain` says which rows can exist; with a domain read off the training data every figure says so. The model is
     pickled and read like a file, so that both are one path.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> release
+    <EncodedRelease: rule list of 2 rules, 4 rows, 2 attributes, label 'ill'>
     """
     if not isinstance(domain, Domain):
         raise ReleaseError(f"domain is a Domain, not a {type(domain).__name__}: see Domain.from_frame")

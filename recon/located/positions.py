@@ -93,6 +93,20 @@ def positions(
     certificate of all that rests on the statements alone (`recon.verify` accepts it; a replay of the proof). Raises
     `Inconclusive` where rows have no position, which says why, `ContradictionError` where there is no world, naming the
     values known that leave none.
+
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> forest = RandomForestClassifier(2, max_depth=1, random_state=0).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(forest, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.positions(release).query("exact and position > 1")[["position", "attribute", "values"]]
+        position attribute values
+    6          2    smoker    [1]
+    8          2       ill    [0]
+    9          3    smoker    [1]
+    10         3       old    [1]
+    11         3       ill    [1]
     """
     release = release_of(release, limits)
     if known is not None:

@@ -71,6 +71,15 @@ class Measures(Displayed):
     an order of rows (None: not asked, of continuous attributes), unordered_before the bits before the release without
     it; see `recon.measures.unordered`. cells_exact: whether the least rows of every cell, on which determined_rows and
     smallest_region rest, are exact.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> found = recon.measure(release)
+    >>> round(found.entropy_bits, 2), round(found.dist_g, 2)
+    (4.0, 0.5)
     """
 
     convention: Convention

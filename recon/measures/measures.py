@@ -39,6 +39,14 @@ def measure(
     """Return the measures of a release; a count already at hand may be given.
 
     Cost: that of `count`, and linear in leaves, rules or cells. Raises what `count` raises.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.measure(release)
+    <Measures: Dist_G 0.25, 4 worlds, exact (assigned), 4 rows>
     """
     release = settled_release(release_of(release, limits), limits)
     chosen = convention_of(release, convention)

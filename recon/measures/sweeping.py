@@ -56,6 +56,16 @@ def sweep(
     Where time is up or somebody stops, the lines found so far are returned, the last ε over the draws it had: `attrs`
     "stopped" then says where. Raises `Unsupported` unless the release is one tree or rule list with exact counts,
     `Inconclusive` where not one draw was done.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.sweep(release, [1.0])[["epsilon", "draws"]]
+       epsilon  draws
+    0      1.0     20
+    1      inf      1
     """
     release = release_of(release, limits)
     limits = limits or Limits()

@@ -60,6 +60,20 @@ def denoise(release: Released, limits: Limits | None = None) -> Denoised:
 
     They are post-processing: the noisy counts' privacy holds for them too, their law of noise does not. Raises
     `Unsupported` for exact releases and too many cells, `ContradictionError` where exact statements clash.
+
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import recon
+    >>> domain = {"attributes": [{"name": "old", "values": [0, 1]}], "label": {"name": "ill", "values": [0, 1]}}
+    >>> nodes = [{"if": {"old": 0}, "then": 1, "else": 2}, {"counts": [3, -1]}, {"counts": [0, 1]}]
+    >>> models = [{"kind": "tree", "nodes": nodes, "noise": {"law": "discrete_laplace", "scale": 1}}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tree.json")
+    ...     size = path.write_text(json.dumps({"recon": 1, "rows": 3, "domain": domain, "models": models}))
+    ...     release = recon.load(path)
+    >>> recon.denoise(release)
+    <Denoised: moved 2, rows 3>
     """
     release = release_of(release, limits)
     if not release.noisy:

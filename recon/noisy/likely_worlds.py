@@ -35,6 +35,21 @@ class SampledPosterior(Displayed):
 
     counts: one line per noisy count: source, published, mean, low and high (95 % credible). rhat: the worst
     split R-hat, ess: the least effective sample size; `trusted` False says that chains disagree or draws are few.
+
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import recon
+    >>> domain = {"attributes": [{"name": "old", "values": [0, 1]}], "label": {"name": "ill", "values": [0, 1]}}
+    >>> nodes = [{"if": {"old": 0}, "then": 1, "else": 2}, {"counts": [3, -1]}, {"counts": [0, 1]}]
+    >>> models = [{"kind": "tree", "nodes": nodes, "noise": {"law": "discrete_laplace", "scale": 1}}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tree.json")
+    ...     size = path.write_text(json.dumps({"recon": 1, "rows": 3, "domain": domain, "models": models}))
+    ...     release = recon.load(path)
+    >>> posterior = recon.sampled(release, draws=20)
+    >>> sorted(posterior.counts)
+    ['high', 'low', 'mean', 'published', 'source']
     """
 
     counts: pd.DataFrame
@@ -73,6 +88,24 @@ def sampled(release: Released, draws: int = 2_000, seed: int = 0, limits: Limits
     Raises `Unsupported` for exact releases, too many cells and medians, `Inconclusive` where nothing bounds the number
     of rows or time was up before the first draw. Cost: about a million moves per 10 s; where all noise is unbounded a
     draw moves 2,000 rows, or each once where they are more.
+
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import recon
+    >>> domain = {"attributes": [{"name": "old", "values": [0, 1]}], "label": {"name": "ill", "values": [0, 1]}}
+    >>> nodes = [{"if": {"old": 0}, "then": 1, "else": 2}, {"counts": [3, -1]}, {"counts": [0, 1]}]
+    >>> models = [{"kind": "tree", "nodes": nodes, "noise": {"law": "discrete_laplace", "scale": 1}}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tree.json")
+    ...     size = path.write_text(json.dumps({"recon": 1, "rows": 3, "domain": domain, "models": models}))
+    ...     release = recon.load(path)
+    >>> recon.sampled(release, draws=20).counts[["source", "published"]]
+                      source  published
+    0  tree, leaf 1, class 0        3.0
+    1  tree, leaf 1, class 1       -1.0
+    2  tree, leaf 2, class 0        0.0
+    3  tree, leaf 2, class 1        1.0
     """
     release = release_of(release, limits)
     if not release.noisy:

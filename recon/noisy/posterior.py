@@ -42,6 +42,20 @@ class Posterior(Displayed):
     prior; bits_removed their difference. remainder: a bound on the probability that the computation left out.
     odds_factor: how much the odds of a named row being x against y can move from the prior's at most when rows are
     independent a priori (e^{2/b}, Laplace noise of scale b; None: no finite factor).
+
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import recon
+    >>> domain = {"attributes": [{"name": "old", "values": [0, 1]}], "label": {"name": "ill", "values": [0, 1]}}
+    >>> nodes = [{"if": {"old": 0}, "then": 1, "else": 2}, {"counts": [3, -1]}, {"counts": [0, 1]}]
+    >>> models = [{"kind": "tree", "nodes": nodes, "noise": {"law": "discrete_laplace", "scale": 1}}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tree.json")
+    ...     size = path.write_text(json.dumps({"recon": 1, "rows": 3, "domain": domain, "models": models}))
+    ...     found = recon.posterior(recon.load(path))
+    >>> found.prior, round(found.bits_removed, 2)
+    ('counts', 2.11)
     """
 
     prior: str
@@ -118,6 +132,24 @@ def posterior(release: Released, prior: Prior = "counts", limits: Limits | None 
     `prior` "counts" (default) is uniform over count vectors that sum to the number of rows, "worlds" uniform over
     sequences of rows. Raises `Unsupported` for other releases and where the number of rows is neither known nor in
     an interval, `Inconclusive` when time is up. Cost: one convolution per count over windows around it.
+
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import recon
+    >>> domain = {"attributes": [{"name": "old", "values": [0, 1]}], "label": {"name": "ill", "values": [0, 1]}}
+    >>> nodes = [{"if": {"old": 0}, "then": 1, "else": 2}, {"counts": [3, -1]}, {"counts": [0, 1]}]
+    >>> models = [{"kind": "tree", "nodes": nodes, "noise": {"law": "discrete_laplace", "scale": 1}}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tree.json")
+    ...     size = path.write_text(json.dumps({"recon": 1, "rows": 3, "domain": domain, "models": models}))
+    ...     found = recon.posterior(recon.load(path))
+    >>> found.counts[["published", "likely"]]
+       published  likely
+    0        3.0       2
+    1       -1.0       0
+    2        0.0       0
+    3        1.0       1
     """
     release = release_of(release, limits)
     if prior not in PRIORS:

@@ -67,6 +67,24 @@ def labels(release: Released, limits: Limits | None = None) -> pd.DataFrame:
     more follows; "bounds": time or engines left something open), assumptions, notes, label (its name) and how many
     rows are given, certain and open. Cost: a verdict per distinct row and label. Raises `Unsupported` without rows
     that are known, or without a label.
+
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import recon
+    >>> domain = {"attributes": [{"name": "old", "values": [0, 1]}], "label": {"name": "ill", "values": [0, 1]}}
+    >>> nodes = [{"if": {"old": 0}, "then": 1, "else": 2}, {"counts": [2, 0]}, {"counts": [0, 1]}]
+    >>> models = [{"kind": "tree", "nodes": nodes}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tree.json")
+    ...     size = path.write_text(json.dumps({"recon": 1, "domain": domain, "models": models}))
+    ...     release = recon.load(path, known_columns=pd.DataFrame({"old": [0, 1, 0]}))
+    >>> recon.labels(release)[["row", "label", "how"]]
+       row label      how
+    0    0     0  certain
+    1    1     1  certain
+    2    2     0  certain
     """
     release = settled_release(release_of(release, limits), limits)
     known, label = release.known, release.domain.label
@@ -201,6 +219,21 @@ def targets(release: Released, within: tuple[float, float] | None = None, limits
     where it is open), value (the middle), error (half the width), shared (how many rows have these features). `within`:
     what is known of all targets. `attrs` as `labels`, with bounded (rows) and widest (the largest error among them).
     Raises `Unsupported` without known rows or such a model.
+
+    >>> import pickle
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> import recon
+    >>> rows = pd.DataFrame({"old": [0, 1, 0], "pay": [1.0, 2.5, 1.0]})
+    >>> model = GradientBoostingRegressor(n_estimators=1, max_depth=1).fit(rows[["old"]], rows["pay"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "model.pkl")
+    ...     size = path.write_bytes(pickle.dumps(model))
+    ...     release = recon.load(path, known_columns=rows[["old"]])
+    >>> recon.targets(release)["value"].round(3).tolist()
+    [1.0, 2.5, 1.0]
     """
     release = release_of(release, limits)
     known = release.known

@@ -79,7 +79,17 @@ class Interaction:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Displayed):
-    """What `recon plan` found: what the presolve leaves, interaction, and per question the engines in their order."""
+    """What `recon plan` found: what the presolve leaves, interaction, and per question the engines in their order.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> found = recon.plan(release, "count")
+    >>> found.convention, sorted(found.steps)
+    ('assigned', ['count'])
+    """
 
     release: EncodedRelease
     convention: Convention
@@ -266,6 +276,14 @@ def plan(
 
     `question`: one of `QUESTIONS`, by default all. Raises `ReleaseError` for an unknown question, `Unsupported` for a
     convention that the release does not have. Limits end in reasons inside the plan, not in an exception.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.plan(release, "count")
+    <Plan: 1 question, 0 statements left, 0 components, exact (assigned)>
     """
     release = release_of(release, limits)
     limits = limits or Limits()

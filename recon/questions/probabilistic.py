@@ -43,6 +43,18 @@ def table(release: Released, limits: Limits | None = None) -> pd.DataFrame:
     With more than one partition, a row whose cell differs between worlds has the region "not settled" and the union of
     what the cells leave it. Where bags are known, line i is the row at position i of the training file, as far as it is
     proved (region "position"), and `joint` says whether its leaves are.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.table(release)[["smoker", "old", "ill"]]
+      smoker  old  ill
+    0    {0}  any  {0}
+    1    {0}  any  {0}
+    2    {1}  any  {0}
+    3    {1}  any  {1}
     """
     release = settled_release(release_of(release, limits), limits)
     if release.statements.bags and (located := places(release, limits)) is not None:

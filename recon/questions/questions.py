@@ -52,6 +52,14 @@ def worlds(
 
     `World.weight` says for how many worlds of the convention (by default that of `recon.count`) each stands; over all
     they add up to the number that `count` says. Raises `Inconclusive` between two worlds when time is up.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> sum(1 for _ in recon.worlds(release, limit=None))
+    12
     """
     release = settled_release(release_of(release, limits), limits)
     chosen = convention_of(release, convention)
@@ -99,6 +107,14 @@ def sample(
     With the number of rows in an interval, it is drawn uniformly first. Of noisy counts: over the worlds inside the
     joint intervals, which their note says; `recon.sampled` weighs worlds by the noise. Raises `Inconclusive` when time
     is up; `drawn` yields worlds one by one and keeps none.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> len(recon.sample(release, k=3, seed=1))
+    3
     """
     return list(drawn(release, k, seed, convention, limits))
 
@@ -142,6 +158,21 @@ def reconstruct(release: Released, seed: int = 0, limits: Limits | None = None) 
     confidence. Inside a cell rows are spread evenly and drawn with `seed`. A number of a continuous attribute is the
     middle of the gap between the thresholds around it, exact in single precision: every other number of the gap fits
     as well, which the note says.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> world = recon.reconstruct(release)
+    >>> world.unique
+    False
+    >>> world.to_frame()
+       smoker  old  ill
+    0       0    0    0
+    1       0    1    0
+    2       1    1    1
+    3       1    0    0
     """
     release = settled_release(release_of(release, limits), limits)
     if not unlocated(release):
@@ -231,6 +262,14 @@ def certify(
     signs only are matched.
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     Of tables of areas: verdict, min_count and max_count (`recon.tables.answering.certified`), no certificates.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.certify(release, [{"smoker": 0, "ill": 0}, {"smoker": 0, "ill": 1}])["verdict"].tolist()
+    ['certain', 'impossible']
     """
     if isinstance(release, Tables):
         return certified(release, as_frame(profiles), limits)
@@ -267,6 +306,16 @@ def attribute(
     without one row that is (q,v) would say: what the person's own presence does not add; NaN where nothing else
     remains). Undefined shares are NaN. A profile that no row of the domain can be has one line, without a value or
     figures, and `reason` says why. `label`: the profiles' name for the domain's label.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.attribute(release, [{"smoker": 0}], "ill")[["value", "probability", "certain"]]
+       value  probability  certain
+    0      0          1.0     True
+    1      1          0.0    False
     """
     release = settled_release(release_of(release, limits), limits)
     domain = release.domain

@@ -58,6 +58,17 @@ def audit(
     together (read over `domain`, by default the register's), and the report says what the new one adds. `learner`: what
     knowing the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). Raises what
     `count` raises, `PolicyError` for a policy that is none, `ReleaseError` for data that do not fit.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> report = recon.audit(release, "preset:minimum-cell-10")
+    >>> report
+    <Report: audit of a release: Dist_G 0.25, 4 worlds, exact (assigned), 4 rows>
+    >>> report.assessment.outcome
+    'violated'
     """
     begun = time.monotonic()
     release = release_of(release, limits)

@@ -45,6 +45,17 @@ class Report(Displayed, Audited):
     """A finished audit; `to_json`, `to_markdown`, `to_html` and `to_text` show the same figures.
 
     `context`: when and how it was made, and what a policy says.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> report = recon.audit(release)
+    >>> print(report.to_text().splitlines()[0])
+    Audit of a release
+    >>> report.to_markdown().splitlines()[0]
+    '# Audit of a release'
     """
 
     findings: Findings

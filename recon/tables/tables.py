@@ -73,6 +73,15 @@ class Tables:
     in "a". `complete`: the tables whose cells are 0 where an area that publishes tables of their level does not list
     them (True: all). Raises `ReleaseError` naming file, line and value, `ContradictionError` where a count is given
     twice and differs.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> cells = pd.DataFrame({"cell": ["men", "women", "old"], "sex": ["M", "F", ""], "age": ["", "", "old"]})
+    >>> values = pd.DataFrame({"area": "here", "cell": ["men", "women", "old"], "value": [3, 1, 4]})
+    >>> tables = recon.Tables(values, cells)
+    >>> found = recon.count(tables)
+    >>> found.people, found.certain, found.multiset
+    ((4, 4), 4, (1, 1))
     """
 
     cells: tuple[Cell, ...]

@@ -12,14 +12,30 @@ def installing(extra: str = "") -> str:
 
 
 class ReconError(Exception):
-    """Base class of every refusal; one travels between processes with all that it says."""
+    """Base class of every refusal; one travels between processes with all that it says.
+
+    >>> import recon
+    >>> try:
+    ...     recon.load("nowhere.json")
+    ... except recon.ReconError as refused:
+    ...     print(refused)
+    nowhere.json: cannot be read: No such file or directory
+    """
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args, self.__dict__)
 
 
 class ReleaseError(ReconError, ValueError):
-    """Malformed input; the message names the file, the place and the value."""
+    """Malformed input; the message names the file, the place and the value.
+
+    >>> import recon
+    >>> try:
+    ...     recon.load("nowhere.json")
+    ... except recon.ReleaseError as refused:
+    ...     print(refused.file)
+    nowhere.json
+    """
 
     def __init__(self, message: str, *, place: str = "", file: str = "") -> None:
         self.message, self.place, self.file = message, place, file
@@ -35,7 +51,26 @@ class PolicyError(ReconError, ValueError):
 
 
 class ContradictionError(ReconError):
-    """No possible world: the statements contradict each other; `conflict` lists their sources."""
+    """No possible world: the statements contradict each other; `conflict` lists their sources.
+
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import recon
+    >>> domain = {"attributes": [{"name": "old", "values": [0, 1]}], "label": {"name": "ill", "values": [0, 1]}}
+    >>> nodes = [{"if": {"old": 0}, "then": 1, "else": 2}, {"counts": [2, 0]}, {"counts": [0, 1]}]
+    >>> models = [{"kind": "tree", "nodes": nodes}]
+    >>> models += [{"kind": "rule_set", "rules": [{"if": {"old": 0}, "counts": [3, 0]}]}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tree.json")
+    ...     size = path.write_text(json.dumps({"recon": 1, "domain": domain, "models": models}))
+    ...     release = recon.load(path)
+    >>> try:
+    ...     recon.reconstruct(release)
+    ... except recon.ContradictionError as refused:
+    ...     print(refused.conflict)
+    ('tree 0, leaf 1, class 0: at most 2 rows', 'rule set 1, rule 0, class 0: at least 3 rows')
+    """
 
     def __init__(self, message: str, conflict: tuple[str, ...]) -> None:
         self.conflict = conflict
@@ -43,7 +78,15 @@ class ContradictionError(ReconError):
 
 
 class Unsupported(ReconError):  # noqa: N818 - the contract fixes the name
-    """No engine accepts the question; `reasons` has one sentence per engine that was asked."""
+    """No engine accepts the question; `reasons` has one sentence per engine that was asked.
+
+    >>> import recon
+    >>> try:
+    ...     recon.count(3)
+    ... except recon.Unsupported as refused:
+    ...     print(refused)
+    an int is no release: give a release (recon.load, recon.encode), the path of a file or a fitted model
+    """
 
     def __init__(self, message: str, reasons: tuple[str, ...] = ()) -> None:
         self.reasons = reasons
@@ -55,7 +98,19 @@ class TooLarge(Unsupported):
 
 
 class Inconclusive(ReconError):  # noqa: N818 - a limit was met, nothing is wrong
-    """A limit (time, memory, unbounded rows) leaves the question open."""
+    """A limit (time, memory, unbounded rows) leaves the question open.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> try:
+    ...     recon.positions(release)
+    ... except recon.Inconclusive as refused:
+    ...     print(str(refused)[:33])
+    nothing is proved by position: no
+    """
 
 
 class EmptyConfidenceSet(Inconclusive):

@@ -172,6 +172,14 @@ class Limits:
     reading of the `meter` at which these limits end. `name`: the stage they are of. `workers`: local processes that
     independent pieces may be spread over, `cluster`: the address of a Dask scheduler that takes them instead
     (`solvers.parallel`).
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.count(release, limits=recon.Limits(seconds=5)).value
+    4
     """
 
     seconds: float | None = None

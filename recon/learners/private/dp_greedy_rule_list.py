@@ -179,6 +179,13 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
     After `fit`: `rules_` with the published noisy counts, `ledger_`, `noise_` (law of the counts), `candidates_`
     (number of rules to choose from). Cost: rules x distinct rows per node, vectorised; "noisy_counts" also draws
     four exact noises per candidate.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.DPGreedyRuleListClassifier(epsilon=1, classes=[0, 1]).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> model.ledger_.epsilon, model.ledger_.standing
+    (1.0, 'guaranteed')
     """
 
     def __init__(

@@ -179,6 +179,12 @@ class BayesianRuleListClassifier(BayesianLists):
     `choice`: Letham et al.'s `point` list (most probable among those of about mean length and width), the most
     probable of all (`map`), or one `sample` of the posterior. Spaces of at most `enumerate_up_to` lists are enumerated,
     exactly; larger ones are sampled by `chains` Metropolis-Hastings chains of `steps` steps.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> recon.BayesianRuleListClassifier(random_state=0).fit(rows[["smoker", "old"]], rows["ill"]).rules_
+    [((('smoker', 1), ('old', 1)), (0, 1)), ((), (3, 0))]
     """
 
     choice: Choice = "point"
@@ -239,6 +245,15 @@ class DPBayesianRuleListClassifier(BayesianLists):
     After `fit`: `ledger_` (its `standing` is "guaranteed" only where the list was drawn perfectly, from an enumerated
     space), `noise_`, the law of the counts in `rules_`; `supports_` of privately mined antecedents. `diagnostics_`
     and the time that `fit` takes depend on the rows and are not covered: do not publish them.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> public = [[("smoker", 1)], [("old", 1)]]
+    >>> model = recon.DPBayesianRuleListClassifier(epsilon=1, antecedents=public, classes=[0, 1])
+    >>> ledger = model.fit(rows[["smoker", "old"]], rows["ill"]).ledger_
+    >>> ledger.epsilon, ledger.standing
+    (1.0, 'guaranteed')
     """
 
     epsilon: float | Fraction = 1.0

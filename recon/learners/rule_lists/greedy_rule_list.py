@@ -80,6 +80,12 @@ class GreedyRuleListClassifier(RuleListClassifier):
     After `fit`: `rules_`, a list of (literals, class counts), the default rule last with no literals; `classes_`;
     `learner_`, the settings with the support in rows.
     Cost per rule: distinct rows x (literals)^width / literals, vectorised.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"]).rules_
+    [((('smoker', 0),), [2, 0]), ((('old', 1),), [0, 1]), ((), [1, 0])]
     """
 
     def __init__(

@@ -59,6 +59,13 @@ class OptimalRuleListClassifier(RuleListClassifier):
     `bound_`: what errors + regularisation x rows x rules of no list falls below; `gap_`: by how much the list found is
     above it, 0.0 where it is optimal (`optimal_`); `path_`: one `PathEntry` per length 0..`max_length`; `classes_`.
     Never more errors than the greedy list of the same length, support and width, where there is no regularisation.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.OptimalRuleListClassifier(max_length=1).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> model.errors_, model.optimal_
+    (1, True)
     """
 
     def __init__(

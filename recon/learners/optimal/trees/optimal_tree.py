@@ -52,6 +52,13 @@ class OptimalTreeClassifier(BinaryClassifier):
     least so many), `gap_` = errors_ - bound_, `optimal_` (the gap is proved to be 0) and `certified_by_` (the solver
     that proved it: "streed" or "own"; "" where nobody did), `claimed_` (what the solver itself said: DL8.5's claims
     are wrong at times and count for nothing), `classes_`, `feature_names_in_`, `n_features_in_`, `solver_seconds_`.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> tree = recon.OptimalTreeClassifier(max_depth=2, solver="own").fit(rows[["smoker", "old"]], rows["ill"])
+    >>> tree.errors_, tree.optimal_
+    (0, True)
     """
 
     def __init__(
