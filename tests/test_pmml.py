@@ -388,7 +388,7 @@ OUTSIDE = '<!DOCTYPE PMML [<!ENTITY x SYSTEM "file:///etc/passwd">]><PMML>&x;</P
         ("<PMML><DataDictionary/></PMML>", "no model"),
         ("<PMML><DataDictionary/><NeuralNetworkModel/></PMML>", "no counts"),
         ("<PMML><DataDictionary/><TreeModel/></PMML>", "no nodes"),
-        ("<PMML><DataDictionary/><MiningModel/></PMML>", "residuals"),
+        ("<PMML><DataDictionary/><MiningModel/></PMML>", "without segments"),
     ],
 )
 def test_hostile_and_foreign_files_are_refused(text, why):

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import gzip
-import io
 import json
-import zipfile
 from pathlib import Path
 
 import joblib
@@ -27,7 +24,6 @@ from recon.certificates.assumed import contradicted
 from recon.certificates.issuing import contradiction_certificate
 from recon.certificates.verifying import verify
 from recon.cli.app import app
-from recon.formats.foreign import FOREIGN
 from recon.frames.true_rows import violations
 from recon.loading.loading import read_domain
 from recon.loading.settled import settled_release
@@ -301,56 +297,6 @@ def test_fractions_of_rows_are_refused(tmp_path):
 def test_made_up_rows_are_no_training_rows():
     with pytest.raises(recon.Unsupported, match="SMOTE makes up, copies or drops rows"):
         recon.load(CASES / "imb_smote.joblib")
-
-
-# ------------------------------------------------------------------ what a file is
-
-
-def zipped(*names):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name in names:
-            archive.writestr(name, "x")
-    return out.getvalue()
-
-
-FILES = {
-    "an XGBoost model in its old binary format": b"binf" + bytes(200),
-    "an H2O MOJO": zipped("model.ini", "trees/t00_000.bin"),
-    "a KNIME workflow": zipped("flow/workflow.knime"),
-    "a PyTorch file": zipped("archive/data.pkl"),
-    "an Excel workbook": zipped("[Content_Types].xml", "xl/workbook.xml"),
-    "an OpenDocument spreadsheet": zipped("content.xml"),
-    "a NumPy archive (.npz)": zipped("a.npy"),
-    "a NumPy array (.npy)": b"\x93NUMPY\x01\x00" + bytes(120),
-    "an R workspace (.RData)": gzip.compress(b"RDX3\nX\n" + bytes(50)),
-    "a Java object (Weka's .model, for instance)": b"\xac\xed\x00\x05sr",
-    "an HDF5 file (Keras, pandas)": b"\x89HDF\r\n\x1a\n" + bytes(40),
-    "a Parquet file": b"PAR1" + bytes(40),
-    "an Arrow or Feather file": b"ARROW1\x00\x00",
-    "a treelite checkpoint": b"\x01\x00treelite" + bytes(20),
-    "an ONNX model": b"\x08\x09\x12\x08skl2onnx" + bytes(20),
-    "Spark ML metadata": b'{"class":"org.apache.spark.ml.classification.DecisionTreeClassificationModel"}',
-    "a model of YDF or TensorFlow Decision Forests": b"\x0a\x10yggdrasil" + bytes(20),
-    "a PDF": b"%PDF-1.7\n",
-    "a picture": b"\x89PNG\r\n\x1a\n",
-    "an SPSS data file": b"$FL2@(#) SPSS",
-    "an SQLite database": b"SQLite format 3\x00",
-}
-
-
-@pytest.mark.parametrize("name", [f.name for f in FOREIGN])
-def test_a_file_is_named_by_its_first_bytes(tmp_path, name):
-    path = tmp_path / "file"
-    path.write_bytes(FILES[name])
-    row = next(f for f in FOREIGN if f.name == name)
-    with pytest.raises(recon.Unsupported) as refused:
-        recon.load(path)
-    assert f"is {name}, which is not read" in str(refused.value)
-    assert row.instead in str(refused.value)
-    page = (Path(__file__).parents[1] / "docs" / "readers.md").read_text(encoding="utf-8")
-    assert row.instead in page
-    assert name in page
 
 
 def forest_member(folder, **options):

@@ -42,7 +42,19 @@ DEEPEST = 2_000  # nested elements
 MAX_ELEMENTS = 8_000_000
 MAX_NODES = 200_000
 FORESTS = {"majorityVote", "weightedMajorityVote", "average", "weightedAverage", "median", "max"}
+NO_MODELS = {"Header", "MiningBuildTask", "DataDictionary", "TransformationDictionary", "Extension"}
 CHAINS = {"modelChain", "selectFirst", "selectAll"}
+_ROWS_INSIDE = "holds training rows as they are, which recon inspect shows, and no counts of them"
+HOLDS = {  # what other models say of rows, where it is something
+    "NaiveBayesModel": "holds counts of rows per value and class (PairCounts), which are read as tables of counts: "
+    "write one CSV per attribute, with columns for its value, the class and the count",
+    "AssociationModel": "holds shares of transactions per itemset, which are read as a table of counts: write support "
+    "times numberOfTransactions as CSV, with a column per item",
+    "NearestNeighborModel": _ROWS_INSIDE,
+    "SupportVectorMachineModel": _ROWS_INSIDE,
+    "GaussianProcessModel": _ROWS_INSIDE,
+    "ClusteringModel": "holds at most how many rows each cluster has, and clusters are no boxes of values",
+}
 ALONE = "; save a segment's TreeModel as a file of its own if it was fitted on all rows"
 REASONS = {
     "sum": "later trees are fitted on residuals" + ALONE,
@@ -80,7 +92,7 @@ def read_pmml(data: bytes) -> Draft:
         raise ReleaseError("the element is missing", place="DataDictionary")
     found = [data_field(e) for e in inside(dictionary, "DataField")]
     fields = Fields({f.name: f for f in found}, rounded=writer == "Nyoka")
-    model = next((e for e in root if tag(e).endswith("Model")), None)
+    model = next((e for e in root if tag(e) not in NO_MODELS), None)
     if model is None:
         raise Unsupported("the PMML file has no model")
     transformations = first(root, "TransformationDictionary")
@@ -148,7 +160,8 @@ class File:
             return self.draft(self.rules(model))
         if name == "MiningModel":
             return self.segments(model)
-        raise Unsupported(f"PMML's {name[:40]} publishes no counts of rows: trees, rule sets and forests are read")
+        holds = HOLDS.get(name, "publishes no counts of rows: trees, rule sets and forests are read")
+        raise Unsupported(f"PMML's {name[:40]} {holds}")
 
     @property
     def label(self) -> str:
@@ -246,8 +259,15 @@ class File:
         how = "" if holder is None else holder.get("multipleModelMethod", "")
         parts = [] if holder is None else list(inside(holder, "Segment"))
         trees = [t for s in parts for t in inside(s, "TreeModel")]
-        if how in CHAINS and len(trees) == len(parts) == 1:
-            return self.read(trees[0], None)
+        held = [e for s in parts[:1] for e in s if tag(e).endswith("Model")]
+        if (
+            how in CHAINS
+            and len(parts) == len(held) == 1
+            and predicate(parts[0], self.fields, "Segment") == Both("and")
+        ):
+            return self.read(held[0], None)
+        if holder is None:
+            raise Unsupported("a PMML MiningModel without segments is not read: it has no trees of its own")
         if how not in FORESTS or not trees or len(trees) != len(parts):
             why = REASONS.get(how, REASONS[""]) if len(trees) == len(parts) else OTHERS
             raise Unsupported(f"several PMML models joined by {how[:40]!r} are not read: {why}")
