@@ -181,6 +181,22 @@ def _added(data: bytes, at: int, added: bytes) -> bytes:
     return found
 
 
+LEAF = struct.pack("<qqqd", -1, -1, -2, -2.0)  # a leaf of scikit-learn: no children, no feature, no threshold
+
+
+def in_leaves(draw: Random, data: bytes) -> bytes | None:
+    """Hide a holder in what leaves of trees have where others have thresholds, columns or children."""
+    spots = [m.start() for m in re.finditer(re.escape(LEAF), data)]
+    if len(spots) < 9:
+        return None
+    field, form = draw.choice([(24, "<d"), (16, "<q"), (8, "<q")])
+    found = bytearray(data)
+    for at, value in zip(spots, values(people(draw)), strict=False):
+        struct.pack_into(form, found, at + field, -float(value) if form == "<d" else -value - 9)
+    HIDDEN[hash(bytes(found))] = HIDDEN.get(hash(data), [])
+    return bytes(found)
+
+
 # ------------------------------------------------------------------ objects, saved again
 
 
@@ -317,11 +333,12 @@ def in_ubjson(draw: Random, data: bytes) -> bytes | None:
 
 
 def in_zip(draw: Random, data: bytes) -> bytes | None:
-    """Hide a holder in a skops archive: a member, notes, a gap, or the schema."""
+    """Hide a holder in a skops archive: a member, notes, a gap, times and rights of members, or the schema."""
     out, kind = (
         io.BytesIO(),
-        draw.choice(["member", "comment", "note", "extra", "gap", "schema", "schema", "schema", "before"]),
+        draw.choice(["member", "comment", "note", "extra", "gap", "schema", "schema", "schema", "before", "times"]),
     )
+    hidden = values(people(draw)) if kind == "times" else []
     held = text_of(draw).encode()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
         infos = old.infolist()
@@ -335,6 +352,9 @@ def in_zip(draw: Random, data: bytes) -> bytes | None:
                 content = json.dumps(schema).encode()
             if kind == "note" and mine:
                 info.comment = held
+            if kind == "times":
+                one = draw.choice(hidden)
+                info.date_time, info.external_attr = (1980 + one % 100, 1 + one % 12, 1 + one % 28, 0, 0, 0), one
             if kind == "extra" and mine:
                 info.extra = struct.pack("<HH", 0x9999, len(held)) + held
             new.writestr(info, content)
@@ -377,14 +397,35 @@ def behind(draw: Random, data: bytes) -> bytes | None:
     return pack(data) + (pack(held) if draw.random() < 0.5 else held)
 
 
+# ------------------------------------------------------------------ how values are written
+
+
+def in_spelling(draw: Random, data: bytes) -> bytes | None:
+    """Hide a holder in spaces: bits of a text as blanks and tabs in one place, or as digits behind a number."""
+    text = data.decode("utf-8")
+    bits = "".join(f"{byte:08b}" for byte in text_of(draw).encode())
+    spaces = bits.replace("0", " ").replace("1", "\t")
+    if draw.random() < 0.5:
+        spots = [m.end() for m in re.finditer(r"\n" if "\n" in text.strip() else r"[,{]", text)][:-1]
+        if not spots:
+            return None
+        at = draw.choice(spots)
+        return (text[:at] + spaces + ("" if text[0] in "<{[" else "\n") + text[at:]).encode()
+    held = iter(values(people(draw)))
+    form = r"(?<=[ ,:=\[\"])(\d+\.\d{1,16})(?=[ ,\n\]\"}])"
+    if len(re.findall(form, text)) < 9:
+        return None
+    return re.sub(form, lambda m: m[1] + (f"{0:018d}{more}" if (more := next(held, 0)) else ""), text).encode()
+
+
 # ------------------------------------------------------------------ texts
 
 
 def in_lines(draw: Random, data: bytes) -> bytes | None:
-    """Hide a holder in a printed model: a line of its own, behind a line, in a list of numbers, in a name."""
+    """Hide a holder in a printed model: a line of its own or once more, behind a line, in a list, in a name."""
     lines = data.decode("utf-8").split("\n")
     held = text_of(draw).replace("\n", ";")
-    kind = draw.choice(["line", "line", "behind", "numbers", "name", "parameter"])
+    kind = draw.choice(["line", "line", "behind", "numbers", "name", "parameter", "again"])
     full = [i for i, line in enumerate(lines) if line.strip()]
     if kind == "line":
         at = draw.randrange(1, len(lines) + 1)
@@ -398,6 +439,13 @@ def in_lines(draw: Random, data: bytes) -> bytes | None:
             return None
         at = draw.choice(of)
         lines[at] += " " + " ".join(str(v) for v in values(people(draw)))
+    elif kind == "again":
+        of = [i for i in full if re.match(r"\w+=", lines[i])]
+        if not of:
+            return None
+        at = draw.choice(of)
+        numbers = " ".join(str(v) for v in values(people(draw)))
+        lines.insert(at, lines[at].partition("=")[0] + "=" + numbers)
     elif kind == "parameter":
         of = [i for i in full if re.match(r"\[\w+: .*\]$", lines[i])]
         if not of:
@@ -445,7 +493,9 @@ def in_pmml(draw: Random, data: bytes) -> bytes | None:
     held = text_of(draw)
     every = list(root.iter())
     one = draw.choice(every)
-    kind = draw.choice(["element", "attribute", "text", "tail", "comment", "instruction", "extension", "value"])
+    kind = draw.choice(
+        ["element", "attribute", "text", "tail", "comment", "instruction", "extension", "value", "space"]
+    )
     space = root.tag.partition("}")[0] + "}" if "}" in root.tag else ""
     if kind == "element":
         ElementTree.SubElement(one, draw.choice(["Rows", "Note", space + "Rows"])).text = held
@@ -453,6 +503,8 @@ def in_pmml(draw: Random, data: bytes) -> bytes | None:
         one.set(draw.choice(["note", "x-rows", "data"]), held)
     elif kind == "text":
         one.text = (one.text or "") + held
+    elif kind == "space":
+        return re.sub(rb"<(\w+:)?PMML ", lambda m: m[0] + f'xmlns:r="{held.split()[0][:90]}" '.encode(), data, count=1)
     elif kind == "tail" and one is not root:
         one.tail = (one.tail or "") + held
     elif kind == "instruction":
@@ -476,8 +528,15 @@ def in_pmml(draw: Random, data: bytes) -> bytes | None:
 
 
 def in_flatbuffer(draw: Random, data: bytes) -> bytes | None:
-    """Hide a holder in a CatBoost file: behind its end, or over one of its texts."""
+    """Hide a holder in a CatBoost file: behind its end or its core, or over one of its texts."""
     held = text_of(draw).encode()
+    if draw.random() < 0.2:
+        size = int.from_bytes(data[4:8], "little")
+        end = 8 + size
+        core = struct.pack("<I", size + len(held))
+        changed_to = data[:4] + core + data[8:end] + held + data[end:]
+        HIDDEN[hash(changed_to)] = [*HIDDEN.get(hash(data), []), (end, end + len(held))]
+        return changed_to
     ranges = HIDDEN.get(hash(data), [])
     runs = [m for m in re.finditer(rb"[ -~]{170,}", data) if not any(a < m.end() and m.start() < b for a, b in ranges)]
     if not runs or draw.random() < 0.3:

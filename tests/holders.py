@@ -39,16 +39,16 @@ LARGEST = 60_000  # bytes of a file that rows are hidden in
 GRAVE = ("critical", "high", "unknown")
 # Per kind: the files, and the places of them.
 KINDS: dict[str, tuple[str, tuple[hide.Place, ...]]] = {
-    "pickle": ("models/*/*.pkl", (hide.in_opcodes,)),
+    "pickle": ("models/*/*.pkl", (hide.in_opcodes, hide.in_opcodes, hide.in_leaves)),
     "estimator": ("models/sklearn-1.9.1/*.pkl", (hide.on_estimator,)),
     "compressed": ("models/*/*.pkl", (hide.in_gzip, hide.behind)),
     "skops": ("models/*/*.skops", (hide.in_zip,)),
-    "JSON": ("[bm]o*/**/*.json", (hide.in_json, hide.in_json, hide.in_json, hide.in_gzip)),
+    "JSON": ("[bm]o*/**/*.json", (hide.in_json, hide.in_json, hide.in_json, hide.in_spelling, hide.in_gzip)),
     "UBJSON": ("**/*.ubj", (hide.in_ubjson,)),
-    "LightGBM": ("**/lightgbm-*/*.txt", (hide.in_lines, hide.in_lines, hide.in_gzip)),
-    "text": ("models/[rs]*/*.txt", (hide.in_lines,)),
-    "DOT": ("models/sklearn-*/*.dot", (hide.in_drawing,)),
-    "PMML": ("models/**/*.pmml", (hide.in_pmml, hide.in_pmml, hide.in_pmml, hide.in_gzip)),
+    "LightGBM": ("**/lightgbm-*/*.txt", (hide.in_lines, hide.in_lines, hide.in_spelling, hide.in_gzip)),
+    "text": ("models/[rs]*/*.txt", (hide.in_lines, hide.in_lines, hide.in_spelling)),
+    "DOT": ("models/sklearn-*/*.dot", (hide.in_drawing, hide.in_drawing, hide.in_spelling)),
+    "PMML": ("models/**/*.pmml", (hide.in_pmml, hide.in_pmml, hide.in_pmml, hide.in_spelling, hide.in_gzip)),
     "CatBoost": ("**/*.cbm", (hide.in_flatbuffer,)),
     "R": ("models/**/*.rds", (hide.in_rds,)),
 }  # fmt: skip

@@ -11,12 +11,13 @@ import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pandas as pd
 import pytest
 from extras import extra
-from holder_cases import opcodes, opcodes_of, to_rds
+from holder_cases import in_leaves, opcodes, opcodes_of, to_rds
 from holders import KINDS, failures
 
 import recon
@@ -26,7 +27,9 @@ from recon.inspection.documents.leftovers import own_texts
 from recon.inspection.findings.severity import about
 from recon.inspection.inspecting import inspect, inspect_bytes
 from recon.inspection.ledger.forms import HERE, is_name, more_than_settings
+from recon.inspection.ledger.spelling import json_spaces
 from recon.inspection.ledgers import ledger_of
+from recon.inspection.objects.tree_fields import stray
 from recon.inspection.searching import searched
 from recon.loading.uses import uses_of
 from recon.stored.binary.rds import RObject
@@ -376,6 +379,69 @@ def test_nodes_that_no_node_leads_to_are_not_understood():
     tree["tree_param"]["num_nodes"] = str(len(tree["parents"]))
     found = {f.path for f in inspect_bytes(json.dumps(content).encode()).findings if f.level == "unknown"}
     assert [one for one in found if one.endswith("left_children")]
+
+
+SPACES = "".join("\t" if int(b) else " " for byte in b"31,45000,1;44,52000,0;52,61000,1" for b in f"{byte:08b}")
+WRITTEN = {  # what stands in a model, and what is put in its place, \\0 what stood there
+    ("models/xgboost-3.2.0/half.json", "^", SPACES): "(spelling)",
+    ("models/catboost-1.2.10/binary.json", "\\{", "\\0" + SPACES): "(spelling)",
+    ("models/lightgbm-4.7.0/binary.json", "\\d\\.\\d{3,}(?=,)", "\\g<0>0000000000000000310450001"): "(spelling)",
+    ("models/lightgbm-4.7.0/binary.txt", "\n\n", "\n" + SPACES + "\n"): "(spelling)",
+    ("models/sklearn-1.9.1/text_people_2.txt", "\n", SPACES + "\n"): "(spelling)",
+    ("models/sklearn-1.9.1/text_people_2.txt", "^", "|--- x <= 0.5\n" + "|  |   |--- a <= 1.5\n" * 90): "(spelling)",
+    ("models/rpart-4.1.19/people.pmml", "(?=<Header)", SPACES): "(spelling)",
+    ("models/rpart-4.1.19/people.pmml", "<PMML ", '<PMML xmlns:r="http://x.org/3145000144520000" '): "PMML/@xmlns:r",
+    (
+        "models/rpart-4.1.19/people.pmml",
+        "<PMML ",
+        f'<!DOCTYPE PMML SYSTEM "{"3145000144520000" * 9}"><PMML ',
+    ): "(comments)",
+    (
+        "models/sklearn-1.9.1/dot_people_named.dot",
+        'fillcolor="[^"]*"',
+        'fillcolor="31;1,44;0,52;1,19;0,27;1"',
+    ): "(drawing)",
+}
+
+
+@pytest.mark.parametrize("place", WRITTEN, ids=str)
+def test_how_values_are_written_holds_nothing(place):
+    file, text, more = place
+    raw = (GOLDEN / file).read_text(encoding="utf-8")
+    changed = re.sub(text, more.replace("\\0", "\\g<0>"), raw, count=9)
+    before, after = (
+        {f.path for f in inspect_bytes(one.encode()).findings if f.level == "unknown"} for one in (raw, changed)
+    )
+    assert WRITTEN[place] in after - before
+
+
+def test_ways_in_which_libraries_write_json_are_told_apart_from_marks():
+    values = {"a": [1.5, {"b": [2, 3]}, "c d"], "e": {"f": None, "g": [[1, 2], [3]]}}
+    for many in ({"indent": 2}, {"indent": "\t"}, {"separators": (",", ":")}, {}):
+        assert json_spaces(json.dumps([values] * 40, **many).encode()) == 0
+    marked = re.sub(r", ", lambda m: ", " if m.start() % 3 else ",", json.dumps([values] * 40))
+    assert json_spaces(marked.encode()) > 64
+
+
+def test_leaves_and_unreached_nodes_hold_nothing():
+    raw = (GOLDEN / "models" / "sklearn-1.9.1" / "tree.pkl").read_bytes()
+    changed = in_leaves(Random(1), raw)
+    assert changed is not None
+    found = [(f.path, f.level) for f in inspect_bytes(changed).findings]
+    assert ("tree_.nodes", "unknown") in found
+    nodes = np.zeros(3, [("left_child", "i8"), ("right_child", "i8"), ("feature", "i8"), ("threshold", "f8")])
+    nodes["left_child"], nodes["right_child"], nodes["feature"], nodes["threshold"] = [1, -1, -1], [2, -1, -1], -2, -2
+    assert stray(nodes) == 0
+    nodes["right_child"][0] = 1
+    assert stray(nodes) == nodes.itemsize
+
+
+def test_what_nothing_in_a_file_of_catboost_leads_to_is_told():
+    raw = (GOLDEN / "models" / "catboost-1.2.10" / "binary.cbm").read_bytes()
+    size = int.from_bytes(raw[4:8], "little")
+    rows = b"31,45000,1;44,52000,0;52,61000,1" * 3
+    changed = raw[:4] + (size + len(rows)).to_bytes(4, "little") + raw[8 : 8 + size] + rows + raw[8 + size :]
+    assert "(between its parts)" in {f.path for f in inspect_bytes(changed).findings if f.level == "unknown"}
 
 
 def test_documents_have_a_status_for_every_value():

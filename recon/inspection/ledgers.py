@@ -18,6 +18,7 @@ from recon.inspection.graphs import inspect_graph
 from recon.inspection.ledger.entries import Entry, FigureKind, Ledger, Status, Use
 from recon.inspection.ledger.forms import document_ledger, size_of_json
 from recon.inspection.ledger.lines import DRAWING, LINES, text_ledger
+from recon.inspection.ledger.spelling import odd_spelling
 from recon.inspection.objects.blobs import blobs_of
 from recon.inspection.objects.r_ledger import r_ledger
 from recon.inspection.objects.r_objects import is_r_file
@@ -58,6 +59,8 @@ def _entries(data: bytes, memory: int, depth: int) -> Iterator[Entry]:
         return
     if looks_like_cbm(content[:64]):
         yield from (one for one in cbm_entries(cbm_booster(content, memory)) if one.bytes)
+    odd = odd_spelling(content)
+    yield from [Entry("(spelling)", "unknown", "spaces and digits", odd)] if odd else []
     parsed = parsed_document(content, memory)
     if parsed is not None:
         yield from document_ledger(*parsed, whole=True).entries

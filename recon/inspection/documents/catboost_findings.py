@@ -35,6 +35,7 @@ def cbm_entries(booster: Booster) -> list[Entry]:
         Entry("trees[*].splits", "assumed", "values", splits, why="which split, at which value: says more to "
               "who knows the rule"),
         Entry("features", "harmless", "names", names, why="names of columns, bounded in length"),
+        Entry("(between its parts)", "unknown", "bytes", booster.idle),
         Entry("tables", "unused", "tables of categories", booster.tables, None, "labels", "told by its finding"),
     ]  # fmt: skip
 
@@ -88,6 +89,8 @@ def catboost_findings(booster: Booster) -> list[Finding]:
             "exact number of training rows, and of each class: categories of one row among them",
             "one_hot_max_size above the number of categories avoids the tables; or drop rare categories",
         ))  # fmt: skip
+    if booster.idle:
+        found.append(not_understood("(between its parts)", booster.idle, "a file in which nothing leads to them:"))
     if booster.bias:
         found.append(Finding(
             "medium", "class-shares", "scale_and_bias", f"bias {booster.bias:.10g}",

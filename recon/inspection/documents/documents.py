@@ -18,8 +18,9 @@ from recon.inspection.documents.json_models import hessians, json_findings, json
 from recon.inspection.documents.leftovers import text_leftovers
 from recon.inspection.documents.pmml_findings import pmml_findings
 from recon.inspection.documents.published import release_findings
-from recon.inspection.findings.findings import EXAMPLES, Finding, Level
+from recon.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
 from recon.inspection.ledger.forms import document_ledger
+from recon.inspection.ledger.spelling import odd_spelling
 from recon.inspection.objects.r_objects import is_r_file, r_findings
 from recon.stored.containers import unpacked
 from solvers.foundation.errors import ReleaseError
@@ -34,6 +35,15 @@ _WEIGHTS = re.compile(r"weights: \[([^\]]*)\]")
 
 def document_findings(data: bytes, memory: int) -> Found | None:
     """Return kind, number of training rows and findings of a file without objects; None where its kind is unknown."""
+    found = _findings(data, memory)
+    odd = 0 if found is None or is_r_file(data) else odd_spelling(data, found[0])
+    if found is None or not odd:
+        return found
+    return found[0], found[1], [*found[2], not_understood("(spelling)", odd, "spaces and digits that no value needs,")]
+
+
+def _findings(data: bytes, memory: int) -> Found | None:
+    """Return the same, without how its values are written."""
     if is_r_file(data):
         return r_findings(data, memory)
     current().bytes(2 * len(data))

@@ -17,6 +17,7 @@ from typing import Any
 from recon.inspection.findings.findings import Finding, not_understood
 from recon.inspection.ledger.forms import LISTED, is_listing, is_name, sentences, size_of_json
 from recon.inspection.ledger.lines import LINES, NAME, NUMBER, PRINTED
+from recon.inspection.ledger.spelling import odd_spelling
 
 _VALUE = r'(?:"(?:[^"\\]|\\.)*"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
 _SET = rf"[a-z]{{4,20}}\s*=\s*{_VALUE}"
@@ -26,6 +27,7 @@ _DRAWN = re.compile(
     rf"|{_ID}\s*->\s*{_ID}\s*;?|{_SET}\s*;?|\{{\s*rank\s*=\s*\w+\s*;(?:\s*\w+\s*;)*\s*\}}\s*;?|\}}|;|\s+)"
 )
 _LABEL = re.compile(rf"\b(?!style|font|color|fill|shape)[a-z]{{4,20}}\s*=\s*({_VALUE})")
+_SETTING = re.compile(rf"\b(?:style|font|color|fill|shape)[a-z]{{0,20}}\s*=\s*({_VALUE})")
 _BREAK = re.compile(r"\\n|\n|<br ?/?>")
 _VALUES = re.compile(r"[\w ]{1,20} = \[[^a-zA-DF-Z]*\]|\[[^a-zA-DF-Z]*\][,\]]?")
 _TEST = re.compile(rf"{NAME} (?:<=|>=|<|>|==|=|&le;|&ge;|&lt;|&gt;|&#\d+;) (?:{NUMBER}%?|[^\n]{{1,64}})")
@@ -187,6 +189,7 @@ def _drawing_leftovers(text: str) -> list[Finding]:
         statement = found.group()
         begun += "digraph" in statement and statement.lstrip().startswith(("digraph", "strict"))
         odd += len(statement) if begun > 1 else 0
+        odd += sum(len(one) for one in _SETTING.findall(statement) if not is_name(one))
         labels += [one.group(1) for one in _LABEL.finditer(statement) if one.group(1)[0] in '"<']
         at = found.end()
     lines = [line.strip() for label in labels for line in _BREAK.split(label[1:-1]) if line.strip()]
@@ -227,7 +230,7 @@ def member_leftovers(data: bytes) -> list[Finding]:
     named = set(re.findall(r'"([^"\\]*)"', schema))
     odd = {name: size for name, size in sizes.items() if name != "schema.json" and name not in named}
     odd |= {"(comment)": comment} if comment else {}
-    more = schema_leftovers(json.loads(schema))
+    more = schema_leftovers(json.loads(schema)) + odd_spelling(schema.encode("utf-8", "replace"))
     odd |= {"schema.json": more} if more else {}
     return [not_understood(f"(member {name[:80]})", size, "an archive's member") for name, size in odd.items()]
 

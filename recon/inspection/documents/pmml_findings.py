@@ -17,7 +17,7 @@ from xml.parsers import expat
 
 from recon.inspection.findings.findings import EXAMPLES, Finding, not_understood
 from recon.inspection.ledger.entries import Entry, Ledger
-from recon.inspection.ledger.forms import HERE, is_name
+from recon.inspection.ledger.forms import HERE, is_listing
 from solvers.foundation.errors import ReleaseError
 
 Found = tuple[str, int | None, list[Finding]]
@@ -25,6 +25,7 @@ MOST_NOTES = 64  # characters of comments and processing instructions
 TEXTS = frozenset(["Array", "Timestamp", "Annotation", "REAL-Entries", "INT-Entries", "Indices", "Matrix"])
 MOST_MAPPED = 4_096  # characters in tables that map values
 LONGEST_VALUE = 100  # characters of an attribute
+_NAMESPACES = re.compile(r"https?://(?:[a-z\d-]{1,20}\.)?(?:dmg|w3|jpmml)\.org/[\w./#-]{0,40}")
 _PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')  # of an array
 DEEPEST = 1_000  # elements inside each other
 FEW = 8
@@ -94,7 +95,9 @@ class _Reader:
         known = elements().get(name)
         for key, value in attributes.items():
             mine = known is not None and (key in known or key.partition(":")[0] in {"xmlns", "xsi", "xml"})
-            if not mine or not is_name(value, LONGEST_VALUE):
+            if key.partition(":")[0] == "xmlns" and not _NAMESPACES.fullmatch(value):
+                mine = False
+            if not mine or len(value) > LONGEST_VALUE or is_listing(value):
                 self.odd[f"{name}/@{key}"] += len(value)
         if known is None:
             self.odd[name] += 1
@@ -273,6 +276,7 @@ def _parse(data: bytes, reader: _Reader) -> None:
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
     parser.CharacterDataHandler = reader.text
     parser.CommentHandler, parser.ProcessingInstructionHandler = reader.beside, reader.beside
+    parser.StartDoctypeDeclHandler = lambda *given: reader.beside(*map(str, given))
     parser.EntityDeclHandler = parser.ExternalEntityRefHandler = _refused
     try:
         parser.Parse(data, True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -188,6 +188,7 @@ def is_listing(text: str) -> bool:
 def document_ledger(kind: str, content: Any, whole: bool = False) -> Ledger:
     """Return the ledger of parsed JSON of a kind; linear in it. `whole`: with what is implied, too."""
     paths, groups = forms()[kind]
+    fixed = longer(kind, content)
     known, odd, small = Counter[str](), Counter[str](), Counter[str]()
     stack = [("", content)]
     while stack:
@@ -215,11 +216,11 @@ def document_ledger(kind: str, content: Any, whole: bool = False) -> Ledger:
             if isinstance(value, dict):
                 told = {one for one in TOLD.get(kind, ()) if not path}
                 odd += _longer(
-                    path, {k: v for k, v in value.items() if f".{k}" not in told}, groups.get(path, []), paths
+                    path, {k: v for k, v in value.items() if f".{k}" not in told}, groups.get(path, []), paths, fixed
                 )
                 if last in NAMED:
                     odd[path] += sum(len(key) for key in value if not is_name(str(key)))
-    odd += Counter({path: NUMBER * more for path, more in longer(kind, content).items() if not odd[path]})
+    odd += Counter({path: NUMBER * more for path, more in fixed.items() if not odd[path]})
     made = of_document(kind, content, whole)
     entries = [_implied(_entry(path, size), made) for path, size in known.items() if path not in odd]
     entries += [Entry(path[1:], "unknown", "values", size, small=True) for path, size in small.items()]
@@ -249,8 +250,13 @@ def _implied(entry: Entry, made: Mapping[str, str]) -> Entry:
     return replace(entry, status="implied", why=words[0])
 
 
-def _longer(path: str, held: Mapping[str, Any], groups: list[dict[str, int]], paths: Mapping[str, Any]) -> Counter[str]:
-    """Return the bytes of lists in a dict that are longer than those they go with, or than lists by themselves are."""
+def _longer(
+    path: str, held: Mapping[str, Any], groups: list[dict[str, int]], paths: Mapping[str, Any], fixed: Collection[str]
+) -> Counter[str]:
+    """Return the bytes of lists in a dict that are longer than those they go with, or than lists by themselves are.
+
+    `fixed`: paths of lists whose length figures of the document say.
+    """
     sizes, found = lengths(held), Counter[str]()
     if "cat_boundaries[]" in sizes:
         splits = min(sizes.get("num_cat", 0), max(0, sizes.get("num_leaves", 0) - 1))
@@ -274,6 +280,7 @@ def _longer(path: str, held: Mapping[str, Any], groups: list[dict[str, int]], pa
         most = paths.get(f"{path}.{key[:-2]}", ("", 0))[1]
         if (
             not isinstance(held[key[:-2]], dict)
+            and f"{path}.{key[:-2]}" not in fixed
             and not key.endswith("_history[]")
             and sizes[key] > max(FEW, 4 * (near + 1) if near and f"{path}.{key}" not in SINGLE else 2 * most)
         ):

@@ -6,7 +6,6 @@ the figure that fixes a list has no place for its entries.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -23,12 +22,15 @@ _NODES = (
 _CATEGORIES = ("categories_nodes", "categories_segments", "categories_sizes")
 
 
-def longer(kind: str, content: Any) -> Counter[str]:
-    """Return path -> entries of lists in a parsed document that have no place in it. Linear in the document."""
-    found = Counter[str]()
+def longer(kind: str, content: Any) -> dict[str, int]:
+    """Return path -> entries that have no place in lists, 0 where all have, of lists whose length a figure fixes.
+
+    Linear in the document.
+    """
+    found: dict[str, int] = {}
     for path, more in _OF_KINDS[kind](content) if kind in _OF_KINDS and isinstance(content, dict) else ():
-        found[path] += max(0, more)
-    return +found
+        found[path] = found.get(path, 0) + max(0, more)
+    return found
 
 
 def _list(held: Any, key: str) -> list[Any]:
@@ -105,7 +107,8 @@ def _of_xgboost(content: dict[str, Any]) -> _Extra:
         booster, at = inner, f"{at}.gbtree"
     model, at = (booster.get("model") if isinstance(booster, dict) else None), f"{at}.model"
     trees = len(_list(model, "trees"))
-    yield from _more(model, at, {"tree_info": trees, "iteration_indptr": trees + 1})
+    yield from _more(model, at, {"tree_info": trees, "iteration_indptr": trees + 1, "weight_drop": trees})
+    yield from _of_categories(model, f"{at}.cats", columns)
     for tree in _dicts(model, "trees"):
         yield from _of_xgboost_tree(tree, f"{at}.trees.*")
 
@@ -119,7 +122,27 @@ def _of_xgboost_tree(tree: dict[str, Any], path: str) -> _Extra:
     most = {**dict.fromkeys(_NODES, nodes), **dict.fromkeys(_CATEGORIES, sets), "categories": listed}
     yield from _more(tree, path, {**most, "base_weights": nodes * values, "leaf_weights": nodes * values})
     left, right = _list(tree, "left_children"), _list(tree, "right_children")
-    yield f"{path}.left_children", _unreached(left, right, nodes) - _whole(stated.get("num_deleted"))
+    yield f"{path}.left_children", _unreached(left, right, nodes)  # what pruning took out still has its figures
+    leaves = [at for at, child in enumerate(left) if child == -1]
+    for key in ("loss_changes", "split_indices", "default_left"):
+        given = _list(tree, key)
+        yield f"{path}.{key}", sum(at < len(given) and given[at] != 0 for at in leaves)
+
+
+def _of_categories(model: Any, path: str, columns: int) -> _Extra:
+    """Yield what lists of categories have beyond the columns, and beyond where the last text ends."""
+    stored = model.get("cats") if isinstance(model, dict) else None
+    encoded = _dicts(stored, "enc")
+    texts = sum(max(1, len(_list(one, "offsets")) - 1, 0 if "offsets" in one else len(_list(one, "values")))
+                for one in encoded)  # fmt: skip
+    yield from _more(stored, path, {"enc": columns, "feature_segments": columns + 1, "sorted_idx": texts})
+    for one in encoded:
+        ends = _list(one, "offsets")
+        yield f"{path}.enc.*.offsets", sum(not isinstance(end, int) for end in ends)
+        yield (
+            f"{path}.enc.*.values",
+            len(_list(one, "values")) - (_whole(ends[-1]) if ends else len(_list(one, "values"))),
+        )
 
 
 def _of_rpart(content: dict[str, Any]) -> _Extra:

@@ -37,6 +37,15 @@ class Part:
     about: About = ""
 
 
+STRAY = "nodes that no other leads to, or values at leaves that no leaf has"
+# What leaves have in the fields of splits: of trees, and of those of histogram boosting.
+_AT_LEAVES = {"right_child": (-1,), "feature": (-2,), "threshold": (-2.0,), "missing_go_to_left": (0,)}
+_AT_LEAVES_OF_BINS = {
+    "left": (0,), "right": (0,), "feature_idx": (0,), "num_threshold": (0.0,), "threshold": (0.0,),
+    "missing_go_to_left": (0,), "gain": (-1.0, 0.0), "bin_threshold": (0,), "is_categorical": (0,), "bitset_idx": (0,),
+}  # fmt: skip
+
+
 def tree_parts(places: Iterable[Place], whole: bool) -> tuple[dict[int, list[Part]], list[Finding]]:
     """Return the parts of every array of nodes and values by the id of its place; findings on contradictory counts.
 
@@ -54,6 +63,9 @@ def tree_parts(places: Iterable[Place], whole: bool) -> tuple[dict[int, list[Par
                 values[id(place.owner)] = place
     for key, place in nodes.items():
         beside = values.get(key)
+        odd = stray(place.value)
+        if odd:
+            wrong.append(not_understood(place.path, odd, "nodes", STRAY))
         made, boosted = _implied(place, beside, whole)
         if CONTRADICTION in made.values():
             wrong.append(not_understood(place.path, place.value.nbytes, "counts", CONTRADICTION))
@@ -68,6 +80,25 @@ def tree_parts(places: Iterable[Place], whole: bool) -> tuple[dict[int, list[Par
             why = "rows per class" if classes else "means or sums of the target"
             found[id(beside)] = [Part("", beside.value.nbytes, "used", "classes" if classes else "values", why)]
     return found, wrong
+
+
+def stray(nodes: Any) -> int:
+    """Return the bytes of nodes of a tree that no other leads to, and of values at leaves that no leaf has."""
+    names = set(nodes.dtype.names)
+    left, right = ("left_child", "right_child") if "left_child" in names else ("left", "right")
+    if not {left, right} <= names or not len(nodes):
+        return 0
+    leaf = nodes["is_leaf"] != 0 if "is_leaf" in names else nodes[left] < 0
+    met = np.zeros(len(nodes), dtype=bool)
+    met[0] = True
+    for side in (left, right):
+        children = nodes[side][~leaf]
+        met[children[(children > 0) & (children < len(nodes))]] = True
+    odd = int((~met).sum()) * nodes.dtype.itemsize
+    for name, usual in (_AT_LEAVES if left == "left_child" else _AT_LEAVES_OF_BINS).items():
+        if name in names:
+            odd += int((leaf & ~np.isin(nodes[name], usual)).sum()) * nodes.dtype[name].itemsize
+    return int(odd)
 
 
 def _implied(place: Place, values: Place | None, whole: bool) -> tuple[Mapping[str, str], bool]:

@@ -24,6 +24,7 @@ class Buffer:
 
     def __init__(self, data: bytes, memory: int) -> None:
         self.data, self.left = data, memory
+        self.read: list[tuple[int, int]] = []  # where what was read begins and ends
 
     def number(self, at: int, code: str) -> int:
         """Return the whole number of a numpy type ("<u4") at a place."""
@@ -37,7 +38,15 @@ class Buffer:
         self.left -= size + EACH * count  # most of them become a list of numbers
         if self.left < 0:
             raise ReleaseError("the file takes more memory than is allowed (--memory)", place=f"byte {at}")
+        self.read.append((at, at + size))
         return np.frombuffer(self.data, code, count, at)
+
+    def idle(self) -> int:
+        """Return how many bytes other than 0 nobody has read so far."""
+        left = np.frombuffer(self.data, "<u1") != 0
+        for begin, end in self.read:
+            left[begin:end] = False
+        return int(left.sum())
 
     def pointed(self, at: int) -> int:
         """Return the place that the offset at a place points to: always further on, so that nothing runs in circles."""
@@ -95,6 +104,17 @@ class Table:
             return np.zeros(0, code)
         start = self.buffer.pointed(at)
         return self.buffer.array(start + 4, code, self.buffer.number(start, "<u4"))
+
+    def count(self, field: int) -> int:
+        """Return how many entries a vector has, 0 where it is left out."""
+        at = self.place(field)
+        return 0 if at is None else self.buffer.number(self.buffer.pointed(at), "<u4")
+
+    def bytes(self, field: int, size: int) -> None:
+        """Pass over a vector of structures of so many bytes."""
+        at = self.place(field)
+        if at is not None:
+            self.buffer.array(self.buffer.pointed(at) + 4, "<u1", size * self.count(field))
 
     def inner(self, field: int) -> Table | None:
         """Return a table inside this one, None where it is left out."""

@@ -70,6 +70,9 @@ def is_rds(data: bytes) -> bool:
     return (head[:2] == b"X\n" and head[2:5] == b"\0\0\0") or re.match(rb"A\r?\n[23]\r?\n\d+\r?\n", head) is not None
 
 
+_LONGEST_ENCODING = 40  # characters
+
+
 def read_rds(data: bytes, memory: int = 1 << 30) -> RObject:
     """Return the object in an .rds file; raise `ReleaseError` where it is broken, too large or too deep."""
     with within(memory):
@@ -87,7 +90,10 @@ def _unserialized(data: bytes, memory: int) -> RObject:
         if version not in {2, 3}:
             raise ReleaseError(f"version {version} of R's serialization is not read: saveRDS(m, version = 2)")
         if version == 3:
-            source.text(source.integer())
+            size = source.integer()
+            if size > _LONGEST_ENCODING:
+                raise ReleaseError(f"the name of its encoding has {size:,} characters: no encoding of R has")
+            source.text(size)
         found = _Reader(source).item(0)
         if source.rest():
             raise ReleaseError(f"{source.rest():,} bytes follow the R object: they would be a second, unread content")

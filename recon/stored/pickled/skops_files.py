@@ -33,12 +33,15 @@ _DEEPEST = 100  # nodes inside nodes
 _NODE = 1_000  # bytes charged for a node: the object that is not built, its name and state
 _MEMBER = 2_000  # bytes charged for reading a member, beside its content: decoder, header and array
 _SCHEMA_SHARE = 16  # parsed, a schema takes up to this many times its bytes
+_WRITTEN = 60  # minutes in which an archive is written
+_RIGHTS = frozenset(mode << 16 for mode in (0, 0o600, 0o644, 0o664, 0o100600, 0o100644, 0o100664))
 _EXTRA = 32  # bytes of fields that zip programs add to a member: sizes of large ones, times
 _ZIP_ERRORS = (
     zipfile.BadZipFile, NotImplementedError, RuntimeError, struct.error, OSError, EOFError, zlib.error, ValueError,
     OverflowError, IndexError, KeyError,
 )  # fmt: skip
 _DESCR = re.compile(r"[<>|=]?[biufcUSVMm]\d{0,9}(\[\d{0,6}\w{1,2}\])?")
+_HEADER = re.compile(rb"(?:[^\s#]| (?! ))*\}")  # its text, without the spaces behind it
 Node = dict[str, Any]
 
 
@@ -108,7 +111,8 @@ def read_npy(data: bytes) -> np.ndarray[Any, Any]:
     except (ValueError, TypeError, KeyError, SyntaxError, OverflowError, MemoryError, RecursionError) as error:
         raise ReleaseError(f"the header of an array is broken ({reason(error)})") from None
     found = shaped(data, dtype, shape, bool(fortran), begin + size)
-    if len(header) != 3 or begin + size + found.nbytes != len(data):
+    written = data[begin : begin + size].rstrip(b"\n").rstrip(b" ")
+    if len(header) != 3 or begin + size + found.nbytes != len(data) or _HEADER.fullmatch(written) is None:
         raise ReleaseError("an array has more in its header, or behind its end, than an array has")
     return found
 
@@ -161,7 +165,7 @@ def odd_bytes(data: bytes) -> int:
     """Return the bytes of a zip archive that are no member, no header of one and no directory; notes of members."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         total = len(data) - 22 - len(archive.comment)
-        notes = 0
+        notes, first = 0, next(iter(archive.infolist()))
         for info in archive.infolist():
             name = len(info.filename.encode("utf-8"))
             head = data[info.header_offset : info.header_offset + 30]
@@ -171,8 +175,15 @@ def odd_bytes(data: bytes) -> int:
                 at = info.header_offset + 30 + name + extra + info.compress_size
                 behind = 16 if data[at : at + 4] == b"PK\x07\x08" else 12
             total -= 30 + name + extra + info.compress_size + behind + 46 + name + len(info.extra) + len(info.comment)
+            notes += 4 * (abs(_minutes(info) - _minutes(first)) > _WRITTEN) + 4 * (info.external_attr not in _RIGHTS)
             notes += max(0, extra - _EXTRA) + max(0, len(info.extra) - _EXTRA) + len(info.comment)
     return abs(total) + notes
+
+
+def _minutes(info: zipfile.ZipInfo) -> int:
+    """Return about when a member was written, in minutes."""
+    year, month, day, hour, minute, _ = info.date_time
+    return (((year * 12 + month) * 31 + day) * 24 + hour) * 60 + minute
 
 
 def _integer(text: str) -> int:

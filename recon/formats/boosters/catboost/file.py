@@ -22,6 +22,7 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 MAGIC = b"CBM1"
 DEEPEST = 16  # splits of a symmetric tree; the library allows no more
 MEMORY = 1 << 30
+_OFFSETS, _EACH_TEST = 24, 80  # bytes of a .cbm file that are not read: offsets of parts, and of tests on categories
 VERSIONS = ("FlabuffersModel_v1",)  # sic
 NAN = {"AsIs": False, "AsFalse": False, "AsTrue": True}
 
@@ -71,7 +72,8 @@ class Branching:
 class Booster:
     """A model file. `names`: all columns as they were given, `params` and `classes` what it says of its training.
 
-    `bias`: the score every row starts at (None: several, or scaled). `tables`: bytes of tables of categories.
+    `bias`: the score every row starts at (None: several, or scaled). `tables`: bytes of tables of categories. `idle`:
+    bytes of a .cbm file that no part of a model leads to.
     """
 
     form: str
@@ -86,6 +88,7 @@ class Booster:
     borders: int = 0
     more: tuple[str, ...] = field(default=())
     stated: dict[str, str] = field(default_factory=dict)  # texts about the training, of a .cbm file
+    idle: int = 0
 
 
 def looks_like_cbm(head: bytes) -> bool:
@@ -126,11 +129,24 @@ def cbm_booster(data: bytes, memory: int = MEMORY) -> Booster:
             order.setdefault(one.whole(1, -1), (one.text(2), -1))
     stated = {t.text(0): t.text(1) for t in root.tables(2)}
     names, named, columns = called(order, columns)
+    trees = cbm_trees(core, splits)
     return Booster(
-        "CatBoost, .cbm", names, named, tuple(columns), tuple(cbm_trees(core, splits)),
+        "CatBoost, .cbm", names, named, tuple(columns), tuple(trees),
         parsed(stated.get("params")), parsed(stated.get("class_params")), cbm_bias(core), len(data) - 8 - size, borders,
-        tuple(root.texts(3)), stated,
+        tuple(root.texts(3)), stated, _idle(core),
     )  # fmt: skip
+
+
+def _idle(core: Table) -> int:
+    """Return the bytes of a file that nothing in it leads to, beyond those that offsets and tests on categories take.
+
+    Where trees begin follows from their sizes, and packed splits from the splits: no more of them are passed over.
+    """
+    begins, sizes = core.numbers(3, "<i4"), core.numbers(2, "<i4")
+    follow = np.array_equal(begins, np.cumsum(sizes) - sizes)
+    more = max(0, core.count(17) - core.count(1)) * 4 + (0 if follow else begins.nbytes)
+    core.bytes(17, 4)
+    return more + max(0, core.buffer.idle() - _OFFSETS - _EACH_TEST * (core.count(6) + core.count(7)))
 
 
 def cbm_bias(core: Table) -> float | None:
