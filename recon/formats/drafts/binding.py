@@ -48,6 +48,25 @@ class Binder:
     def __post_init__(self) -> None:
         self.features = {f.name: f for f in named_features(self.draft, self.domain)}
         self.order = None if self.draft.classes is None else class_order(self.draft.classes, self.domain)
+        for name in self.draft.missing():
+            if (feature := self.features.get(name)) is not None:
+                self.demand_gap(feature)
+
+    def demand_gap(self, feature: Feature) -> None:
+        """Raise `ReleaseError` for a domain in which a feature has a value in every row, where the file shows gaps."""
+        k = self.domain.place.get(feature.attribute)
+        attribute = None if k is None else self.domain.all[k]
+        if attribute is None or attribute.missing:
+            return
+        if feature.make is not None and isinstance(attribute, Listed):
+            compare = comparison(self.draft, feature)
+            if any(isinstance(x, float) and math.isnan(x) for x in map(compare, attribute.values)):
+                return
+        message = (
+            f"the file shows that '{attribute.name}' was missing in some training rows, but the domain has no missing "
+            'value of it: declare it with "missing": true'
+        )
+        raise ReleaseError(message)
 
     def translate(self, condition: Condition) -> Condition:
         """Return a condition of the draft in the domain's terms."""

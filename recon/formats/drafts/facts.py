@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
@@ -11,6 +11,8 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Test, Value
 from encoders.models.models import AnyModel, Boosting, Forest, Provenance, Table, Tree
 from solvers.statements.release import Rows
+
+IS_MISSING = Test(values=(), missing=True)
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class DraftFacts:
     the file gives the label. `rows`: what the file says about the number of training rows. `single`: values are
     compared as float32(value). `occurring`: each of the classes has a training row and no other has one ("each"), no
     other has one ("only"), or nothing is said (""). `slack`: thresholds were printed with few digits and may be off by
-    so much. `reader_notes`: sentences for the reader of the file, not assumptions.
+    so much. `reader_notes`: sentences for the reader of the file, not assumptions. `gaps`: features of which the file
+    shows that some training rows had no value.
     """
 
     origin: Provenance
@@ -53,6 +56,7 @@ class DraftFacts:
     occurring: Literal["", "each", "only"] = ""
     slack: Callable[[Value], Fraction] | None = None
     reader_notes: tuple[str, ...] = ()
+    gaps: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Have the models' origin say it, too, that numbers of 32 bits are compared."""
@@ -64,6 +68,12 @@ class DraftFacts:
         for model in self.models:
             for condition in conditions(model):
                 yield from condition
+        for name in sorted(self.gaps):
+            yield name, IS_MISSING
+
+    def missing(self) -> Iterable[str]:
+        """Return the features of which some training rows had no value, as the file shows."""
+        return self.gaps
 
 
 def conditions(model: AnyModel) -> Iterator[Condition]:

@@ -115,6 +115,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
         named=booster.named,
         single=True,
         reader_notes=tuple(notes),
+        gaps=frozenset(column.name for column in booster.columns if column.gaps),
     )
 
 
@@ -143,6 +144,7 @@ def of_bounds(booster: Booster, kept: Sequence[tuple[int, Grown, list[int]]], di
         named=booster.named,
         single=True,
         reader_notes=(SIZES,),
+        gaps=frozenset(column.name for column in booster.columns if column.gaps),
     )
 
 

@@ -96,7 +96,17 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
         hints=hints(columns, full),
         named=not all(re.fullmatch(r"Column_\d+", name) for name in columns.names),
         reader_notes=tuple(remarks),
+        gaps=seen_missing(booster),
     )
+
+
+def seen_missing(booster: Booster) -> frozenset[str]:
+    """Return the numeric features of which some training value was missing: only theirs have missing type NaN.
+
+    Of categorical features rare values have it, too (src/io/bin.cpp, FindBin).
+    """
+    splits = (pair for tree in booster.trees for pair in zip(tree.feature, tree.kind, strict=True))
+    return frozenset(booster.names[feature] for feature, kind in splits if not kind & 1 and kind >> 2 & 3 == IS_NAN)
 
 
 def labels(booster: Booster, classes: Sequence[Value] | None) -> tuple[Value, ...]:

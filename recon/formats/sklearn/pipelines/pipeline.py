@@ -7,7 +7,7 @@ holds one model fitted on all rows is opened; what holds several is read as seve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -298,6 +298,10 @@ class PipelineDraft(Draft):
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield the tests of the model."""
         return iter(()) if self.inner is None else self.inner.tests()
+
+    def missing(self) -> Iterable[str]:
+        """Return the features of the model of which some training rows had no value."""
+        return () if self.inner is None else self.inner.missing()
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the models over the binder's domain."""

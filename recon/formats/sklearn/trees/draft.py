@@ -17,10 +17,9 @@ from encoders.models.models import AnyModel, Forest, Tree
 from encoders.models.nodes import LEAF, UNPUBLISHED, CountTable, Learnt, Nodes
 from recon.formats.drafts.binding import Binder, comparison, single_limits
 from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import IS_MISSING
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.formats.sklearn.trees.counts import NodeCounts
-
-IS_MISSING = Test(values=(), missing=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +67,16 @@ class TreesDraft(Draft):
             of = thresholds[finite & (features == feature)]
             for end in {float(of.min()), float(of.max())}:
                 yield self.features[feature].name, Test(high=end)
-        seen = {int(f) for t in self.trees for f in missing_seen(t)} | set(features[~finite].tolist())
+        for name in self.missing():
+            yield name, IS_MISSING
+
+    def missing(self) -> Iterator[str]:
+        """Yield the features of which some training rows had no value, as the trees show."""
+        seen = {int(f) for t in self.trees for f in missing_seen(t)}
+        for t in self.trees:
+            seen |= set(t.feature[~t.arrays.leaf & ~np.isfinite(t.arrays.threshold)].tolist())
         for feature in sorted(seen):
-            yield self.features[feature].name, IS_MISSING
+            yield self.features[feature].name
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the tree or the forest over the binder's domain; nodes keep their numbers."""
