@@ -323,7 +323,7 @@ def _of_learners() -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def _sentences() -> frozenset[str]:
     """Return what readers say without any name or number of the file."""
-    from recon.formats.boosters.catboost.model import NOT_WEIGHTED
+    from recon.formats.boosters.catboost import model as catboost
     from recon.formats.boosters.lightgbm import model as lightgbm
     from recon.formats.boosters.xgboost import model as xgboost
     from recon.formats.drafts.drafts import EACH, ONLY
@@ -331,6 +331,7 @@ def _sentences() -> frozenset[str]:
     from recon.formats.printed.corels_text import MAJORITY
     from recon.formats.printed.rpart_text import LEVELS, SIZES
     from recon.formats.rules.corels_saved import CAPTURES
+    from recon.formats.sklearn.boosting import boosting
     from recon.formats.sklearn.pipelines.pipeline import BESIDE
     from recon.formats.sklearn.trees.trees import ANY_WEIGHT, ASSUMES, NO_MEMBER, REPEATED
 
@@ -339,8 +340,9 @@ def _sentences() -> frozenset[str]:
         *(printed_trees.NO_MISSING, EACH, ONLY, ANY_WEIGHT, ASSUMES, NO_MEMBER, REPEATED),
     )
     boosted = (
-        *(lightgbm.BUNDLED, lightgbm.NOT_CUT, lightgbm.NOT_STATED, lightgbm.ANY_WEIGHT, NOT_WEIGHTED),
+        *(lightgbm.BUNDLED, lightgbm.NOT_CUT, lightgbm.NOT_STATED, lightgbm.ANY_WEIGHT, catboost.NOT_WEIGHTED),
         *(xgboost.NOT_WEIGHTED, xgboost.NOT_STATED, xgboost.NOT_TOLD, xgboost.HALF, xgboost.LATER),
+        *(catboost.HELD_OUT, catboost.LEAST, boosting.LEAST, boosting.CONTINUED),
     )
     return frozenset([*trees, *boosted, LEVELS, SIZES, MAJORITY, CAPTURES, BESIDE])
 
