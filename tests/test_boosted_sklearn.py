@@ -31,6 +31,7 @@ from test_sklearn_files import BY_NAME, frame_of, released
 import recon
 from encoders.domain.values import Listed
 from encoders.models.models import Boosting, Forest
+from recon.formats.release.writing import dump, release_json
 from recon.formats.sklearn.boosting.histogram import exact_sums, hessians, least_share
 from recon.formats.sklearn.boosting.rounding import UNIT, pairwise
 from recon.frames.true_rows import violations
@@ -315,6 +316,13 @@ def test_rows_held_out_are_training_rows_too(fit, share, low):
     assert not violations(release, frame)
     assert any("least number of training rows" in line for line in release.assumptions)
     assert any("held out" in line for line in release.reader_notes)
+
+
+def test_what_a_converted_file_says_of_rows_held_out_is_understood(tmp_path):
+    release, file = released_from(fit_hist(rows(60), max_iter=2, early_stopping=True), rows(60)), tmp_path / "r.json"
+    file.write_text(dump(release_json(release.domain, release.models, release.rows)), encoding="utf-8")
+    assert "held out" in file.read_text(encoding="utf-8")
+    assert {f.level for f in recon.inspect(file).findings} == {"high"}
 
 
 def test_continued_training_on_as_many_rows_is_an_assumption_that_is_named():
