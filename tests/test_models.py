@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import forests_with_bags
+import highspy
+import numpy as np
 import oracle
 import oracle_coupled
 import pandas as pd
@@ -15,6 +18,7 @@ from ortools.sat.python import cp_model
 
 import recon
 from recon import models
+from solvers.statements.observations import observations
 
 MOST = 300  # worlds that are listed row by row
 
@@ -186,3 +190,125 @@ def test_listed_worlds_say_for_how_many_they_stand():
             seen[f"positions, {convention}"] += len(found) != case.worlds.count(convention)
     assert min(seen[kind] for kind in ("ordered", "assigned", "positions, ordered")) > 0
     assert seen["multiset"] == seen["positions, multiset"] == 0
+
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "releases"
+LISTED = 5_000  # solutions of a model by rows of an example that are listed
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "adult_rule_list.json", "adult_tree.json", "boosted_model.txt",  "compas_rule_list.json",
+        "compas_tree.json", "noisy_tree.json", "two_trees.json",
+        pytest.param("census_block.json", marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_example_releases_are_counted_by_ortools_and_highspy_alone(name):
+    """By cells, every solution with its weight; the linear relaxation is feasible; boosted: one histogram."""
+    got = recon.load(str(EXAMPLES / name))
+    model, mapping = models.cpsat(got)
+    assert mapping.exact
+    program, relaxed = models.lp(got)
+    assert not relaxed.exact
+    program.run()
+    assert program.getModelStatus() in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kModelEmpty)
+    found = solutions(model)
+    if got.statements.domain.relative:
+        assert len(found) == 1
+        with pytest.raises(recon.Unsupported, match="no number of worlds"):
+            mapping.weight(found[0])
+        return
+    weights = Counter()
+    for solution in found:
+        weights.update(mapping.weight(solution))
+    for convention, number in weights.items():
+        assert recon.count(got, convention).value == number
+    if weights["multiset"] <= LISTED:
+        by_rows, _ = models.cpsat(got, by="rows", convention="multiset")
+        assert len(solutions(by_rows)) == weights["multiset"]
+
+
+def test_two_trees_by_clauses_and_an_external_counter():
+    """Ganak and d4 count the clauses of an example and of fits of scikit-learn with 10^3 to 10^5 worlds."""
+    ganak, d4 = extra("pyganak"), extra("py_d4")
+    seen = []
+    for got in (recon.load(str(EXAMPLES / "two_trees.json")), *notebook_sized()):
+        for convention in ("ordered", "multiset"):
+            cnf, mapping = models.cnf(got, convention)
+            number = recon.count(got, convention).value
+            counter = ganak.Counter()
+            for clause in cnf.clauses:
+                counter.add_clause(clause)
+            counter.set_sampling_set([int(name[1:]) for name in mapping.projection])
+            assert counter.count() == number
+            assert int(d4.Solver(cnf.clauses, cnf.nv).count().getResult()) == number  # unprojected: it has to agree
+            model, _ = models.cpsat(got, by="rows", convention=convention)
+            if number <= 2 * LISTED:
+                assert len(solutions(model)) == number
+            seen.append(number)
+    assert sum(1_000 <= number <= 100_000 for number in seen) >= 2
+
+
+def notebook_sized():
+    """Yield the releases of small trees of scikit-learn over few rows."""
+    sklearn = extra("sklearn.tree")
+    for depth in (1, 2):
+        draw, rows = np.random.default_rng(2), 5
+        frame = pd.DataFrame({f"a{k}": draw.integers(0, 2 + k, rows) for k in range(2)})
+        frame["y"] = draw.integers(0, 2, rows)
+        fitted = sklearn.DecisionTreeClassifier(max_depth=depth, random_state=0).fit(frame[["a0", "a1"]], frame["y"])
+        yield recon.encode(fitted, recon.Domain.from_frame(frame, label="y"))
+
+
+def test_noise_is_priced_by_slacks():
+    """At the least cost no histogram has less weighted noise: held against every histogram of CP-SAT."""
+    got = recon.load(str(EXAMPLES / "noisy_tree.json"))
+    program, mapping = models.lp(got, noise="slacks")
+    program.run()
+    seen = observations(got.statements)
+    least = program.getInfo().objective_function_value
+    names = dict(zip(mapping.variables, program.getSolution().col_value, strict=True))
+    paid = sum((names[f"n{o.statement}_over"] + names[f"n{o.statement}_under"]) / float(o.law.scale) for o in seen)
+    assert paid == pytest.approx(least)
+    system, sums = models.cpsat(got)[1].form.system, []
+    draw = np.random.default_rng(1)
+    for _ in range(300):  # any histogram of 60 rows costs at least as much
+        z = draw.multinomial(got.rows.high, draw.dirichlet(np.ones(len(system.sizes))))
+        counts = system.linear.sums(z.astype(np.int64))
+        sums.append(sum(abs(float(o.published) - counts[o.statement]) / float(o.law.scale) for o in seen))
+    assert min(sums) >= least - 1e-9
+    with pytest.raises(recon.ReleaseError, match="no slacks"):
+        models.lp(recon.load(str(EXAMPLES / "two_trees.json")), noise="slacks")
+
+
+def test_what_is_not_defined_is_refused_by_name(monkeypatch):
+    got = recon.load(str(EXAMPLES / "two_trees.json"))
+    with pytest.raises(recon.ReleaseError, match="choose cells or rows"):
+        models.cpsat(got, by="columns")
+    with pytest.raises(recon.ReleaseError, match="choose intervals or slacks"):
+        models.lp(got, noise="none")
+    with pytest.raises(recon.Unsupported, match="exactly one tree or rule list"):
+        models.cpsat(got, by="rows", convention="assigned")
+    with pytest.raises(recon.Unsupported, match="no convention"):
+        models.cnf(got, "sorted")
+    large = recon.load(str(EXAMPLES / "adult_tree.json"))
+    for build in (models.cnf, lambda release: models.cpsat(release, by="rows")):
+        with pytest.raises(recon.Unsupported, match=r"needs about [0-9,]+ \w+, [0-9.]+ GB"):
+            build(large)
+    monkeypatch.setattr("solvers.export.integer_program.ENTRY_BYTES", 1 << 40)
+    with pytest.raises(recon.Unsupported, match=r"integer program has .* GB"):
+        models.cpsat(large)
+    monkeypatch.undo()
+    _, mapping = models.cpsat(got, by="rows", convention="multiset")
+    world = next(recon.worlds(got))
+    values = mapping.solution(world)
+    name = next(iter(values))
+    for broken, why in (
+        ({**values, name: 9}, "none of this model"), ({**values, "x": 1}, "no variable"), ([0], "1 values"),
+        ({k: v for k, v in values.items() if k != name}, "does not say"), ({**values, name: 0.5}, "no whole number"),
+    ):  # fmt: skip
+        with pytest.raises(recon.ReleaseError, match=why):
+            mapping.world(broken)
+    with pytest.raises(recon.ReleaseError, match="no possible world"):
+        models.cpsat(got)[1].solution(world.to_frame().iloc[:1])

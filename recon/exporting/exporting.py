@@ -110,7 +110,7 @@ def export(
 def restored(release: Released, map_path: str, solution_path: str, limits: Limits | None = None) -> World:
     """Return the rows that a solution of an exported file stands for.
 
-    The solution is a file of what solvers print (docs/own-solver.md, "A solution back"). Raises `ReleaseError` where
+    The solution is a file of what solvers print (docs/own-solver.md). Raises `ReleaseError` where
     the map is none or that of another release, and where the solution is none or breaks a statement, which it names.
     """
     limits = limits or Limits()

@@ -1,6 +1,6 @@
 """The map beside an exported file: what every variable and constraint means, as JSON.
 
-Source: docs/mathematics.md, "Cells and histograms"; docs/own-solver.md, "The map".
+Source: docs/mathematics.md, "Cells and histograms"; docs/own-solver.md, "Files, and a solution back".
 """
 
 from __future__ import annotations

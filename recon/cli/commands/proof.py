@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -145,10 +146,18 @@ def cut(text: str) -> str:
     return named(text, MAX_SHOWN)
 
 
+class _Format(StrEnum):
+    DIMACS = "dimacs"
+    OPB = "opb"
+    MPS = "mps"
+    CPSAT = "cpsat"
+    GRAPHML = "graphml"
+
+
 def export(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")],
     to: Annotated[
-        str | None, typer.Option("--to", help="dimacs, opb, mps, cpsat, or graphml (the interaction graph).")
+        _Format | None, typer.Option("--to", help="dimacs, opb, mps, cpsat, or graphml (the interaction graph).")
     ] = None,
     out: Annotated[
         str | None,
@@ -176,8 +185,8 @@ def export(
         raise typer.BadParameter("--to, --nodes and --convention are not used with --solution: the map says them")
     if solution is None and out is None:
         raise typer.BadParameter("--out is missing: the file to write")
-    if solution is None and to not in ("dimacs", "opb", "mps", "cpsat", "graphml"):
-        raise typer.BadParameter(f"--to is dimacs, opb, mps, cpsat or graphml, not '{to}'")
+    if solution is None and to is None:
+        raise typer.BadParameter("--to is missing: dimacs, opb, mps, cpsat or graphml")
     if nodes is not None and (to != "graphml" or nodes not in ("attributes", "cells")):
         raise typer.BadParameter(f"--nodes is attributes or cells, of --to graphml, not '{nodes}' of --to {to}")
     if convention is not None and (to != "dimacs" or convention not in ("assigned", "ordered", "multiset")):
