@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
+import sys
 import time
 from collections import Counter
 
@@ -406,3 +408,16 @@ def test_below_is_uniform_beyond_64_bits() -> None:
     assert set(thirds) == {0, 1, 2}
     assert all(abs(c - 2000) < 200 for c in thirds.values())
     assert below(1, rng) == 0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says how much a process maps")
+def test_a_diagram_has_room_for_its_thread():
+    """A command limits the addresses of its process; a manager whose thread finds none would end the process."""
+    code = (
+        "import resource\nfrom solvers.native.outer_bounds import _statm\nfrom solvers.regions.diagram import Diagram\n"
+        "hard = resource.getrlimit(resource.RLIMIT_AS)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (_statm()[0] + (1 << 29), hard))\n"
+        "print([Diagram({0: [1, 1]}, [0], 1 << 12).bits for _ in range(4)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "[1, 1, 1, 1]\n"), done.stderr

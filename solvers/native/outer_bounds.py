@@ -130,3 +130,19 @@ def _addresses(memory: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def make_room(addresses: int) -> None:
+    """Let the process map so many more bytes than it does, where its limit would refuse them.
+
+    For what maps much, touches little of it, and ends the process where it may not: threads with stacks of a gigabyte.
+    """
+    try:
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        wanted = _statm()[0] + addresses
+    except (ImportError, OSError):  # no such limits, or no such file, on this system
+        return
+    if resource.RLIM_INFINITY != soft < wanted and (hard == resource.RLIM_INFINITY or wanted <= hard):
+        resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))

@@ -17,11 +17,13 @@ import numpy as np
 from oxidd.bcdd import BCDDFunction, BCDDManager
 from oxidd.util import DDMemoryError
 
+from solvers.native.outer_bounds import make_room
 from solvers.regions.first_match import Weights, runs, weight
 
 Function = BCDDFunction
 NODE_BYTES = 40  # measured: node, unique table and its share of the cache
 SMALLEST = 1 << 12
+STACK = 3 << 29  # bytes that a manager's thread maps for its stack, and as much again as half of it
 
 
 def below(n: int, rng: np.random.Generator) -> int:
@@ -47,6 +49,7 @@ class Diagram:
     def __init__(self, sizes: Mapping[int, Sequence[int]], order: Sequence[int], capacity: int) -> None:
         capacity = max(SMALLEST, capacity)
         self.capacity = capacity
+        make_room(STACK)
         self.manager = BCDDManager(capacity, max(SMALLEST, capacity // 4), 1)
         self.order = tuple(order)
         self.sizes = sizes
