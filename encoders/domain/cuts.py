@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -124,6 +124,15 @@ class Cuts:
     def part(self, position: Position) -> int:
         """Return the part that a position lies in."""
         return bisect_right(self.inner, position)
+
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        """Return the raw index behind each part."""
+        return tuple(accumulate(self.sizes))
+
+    def part_of_raw(self, index: int) -> int:
+        """Return the part that a raw index of a world lies in; of any numbers it is no position, it counts units."""
+        return bisect_right(self._ends, index)
 
     def last_part(self, end: Position) -> int:
         """Return the part that holds the positions just before an end."""

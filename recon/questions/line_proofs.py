@@ -218,7 +218,7 @@ class Worlds:
         columns = []
         for k, cut in enumerate(cuts):
             values, back = np.unique(world.values[:, k], return_inverse=True)
-            columns.append(np.array([cut.part(int(v)) for v in values], dtype=np.int64)[back.reshape(-1)])
+            columns.append(np.array([cut.part_of_raw(int(v)) for v in values], dtype=np.int64)[back.reshape(-1)])
         table = np.stack(columns, axis=1)
         rows, back = np.unique(table, axis=0, return_inverse=True)
         times = np.zeros(len(rows), dtype=np.int64)
