@@ -376,3 +376,14 @@ def test_a_class_that_no_leaf_predicts_may_have_the_rows_of_others(tmp_path):
         release = loaded(content, tmp_path, domain=domain)
         assert not list(violations(release, frame))
         assert (recon.bound(release, {"label": "c"}).max, recon.bound(release, {"label": "a"}).min) == (50, 50)
+
+
+def test_rows_of_others_than_the_only_class_that_a_text_names_are_of_a_class(tmp_path):
+    frame = pd.DataFrame({"x": [1] * 50 + [2] * 100, "label": ["a"] * 110 + ["b"] * 40})
+    domain = recon.Domain.from_frame(frame, label="label")
+    tree = b"J48 pruned tree\n------------------\n\nx <= 1: a (50.0)\nx > 1: a (100.0/40.0)\n\n"
+    rules = b"PART decision list\n------------------\n\nx <= 1: a (50.0)\n\n: a (100.0/40.0)\n"
+    for content in (tree, rules):
+        assert recon.certify(loaded(content, tmp_path), pd.DataFrame({"x": [1]}))["verdict"].tolist() == ["possible"]
+        assert not list(violations(loaded(content, tmp_path, domain=domain), frame))
+    assert recon.bound(loaded(tree, tmp_path, domain=domain), {"label": "b"}).min == 40

@@ -95,6 +95,7 @@ def read_rules(text: str) -> Draft:
     while label in {name for name, _ in tests}:
         label += "_"
     exact = ordered and all(not rule.wrong for rule in rules)
+    alone = not exact and len(names) == 1  # rows of other classes than the only one that the text names
     order = {name: k for k, name in enumerate(names)}
     made = tuple(Rule(r.condition, _support(r, order) if exact else Support(count=r.rows), r.place) for r in rules)
     least = tuple(_figure(r, (*r.condition, (label, equals(names[r.name]))), ordered) for r in rules)
@@ -106,8 +107,8 @@ def read_rules(text: str) -> Draft:
     return RulesDraft(
         Provenance(PART if ordered else C50_RULES, ("exact",) if exact else ("size",), notes),
         tuple(Feature(n, n) for n in dict.fromkeys(name for name, _ in tests)),
-        models if exact else (*models, Table(least)),
-        classes=tuple(names.values()),
+        models if exact or alone else (*models, Table(least)),
+        classes=None if alone else tuple(names.values()),
         label=label,
         rows=Rows(total, total) if ordered else _cases(text, max(r.rows for r in rules)),
         hints=listed(iter(tests)),

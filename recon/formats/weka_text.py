@@ -85,15 +85,22 @@ def read_weka(text: str) -> Draft:
     numeric = form == PARTY and all(one.name is not None and _is_mean(one) for one in leaves)
     names = {} if numeric else values_of(one.name for one in leaves if one.name is not None)
     place = {name: k for k, name in enumerate(names)}
+    columns: tuple[Value | None, ...] = tuple(names.values())
+    if len(names) == 1 and any(one.wrong != (0, 0) for one in leaves):
+        columns += (None,)  # the class of the others is not named: a label of two values names it
     nodes: list[Branch] = []
-    _grow(top, nodes, place)
-    exact = bool(place) and all(n.feature or all(low == high for _, (low, high) in n.facts.classes) for n in nodes)
+    _grow(top, nodes, place, len(columns))
+    exact = (
+        bool(place)
+        and None not in columns
+        and all(n.feature or all(low == high for _, (low, high) in n.facts.classes) for n in nodes)
+    )
     notes: tuple[str, ...] = ()
     if not exact and any(n.feature and n.other.bare for n in nodes):
         nodes = [replace(n, facts=LeafCounts(n.facts.size)) for n in nodes]
         notes = ("tests '!= value' do not list the other values: only the sizes of leaves are read",)
     origin = Provenance(form, ("exact",) if exact else ("size",), (PLAIN, AS_PRINTED, NO_MISSING))
-    found = draft_of(nodes, tuple(names.values()), origin, ordered=False)
+    found = draft_of(nodes, columns, origin, ordered=False)
     hints = listed((n.feature, test) for n in nodes if n.feature is not None for test in (n.test, n.other))
     return replace(found, slack=slack_of(thresholds), hints=hints, finer="print more digits", reader_notes=notes)
 
@@ -299,7 +306,7 @@ def _leaf(one: _Printed, text: str, form: str) -> None:
         raise ReleaseError(f"{found['err']} % of {one.rows} rows is no number of rows", place=one.place)
 
 
-def _grow(branches: list[_Printed], nodes: list[Branch], place: dict[str, int]) -> None:
+def _grow(branches: list[_Printed], nodes: list[Branch], place: dict[str, int], width: int) -> None:
     """Add the nodes of branches that exclude each other: a branch per value becomes a chain of splits."""
     todo: list[tuple[list[_Printed], int, bool]] = [(branches, -1, False)]
     while todo:
@@ -313,7 +320,7 @@ def _grow(branches: list[_Printed], nodes: list[Branch], place: dict[str, int]) 
             if one.below:
                 todo.append((one.below, parent, then))
             else:
-                nodes.append(Branch(_counts(one, place)))
+                nodes.append(Branch(_counts(one, place, width)))
             continue
         first, rest = group[0], group[1:]
         if first.test.bare and not rest[0].test.bare:
@@ -329,10 +336,11 @@ def _grow(branches: list[_Printed], nodes: list[Branch], place: dict[str, int]) 
         todo += [(rest, here, False), ([first], here, True)]
 
 
-def _counts(one: _Printed, place: dict[str, int]) -> LeafCounts:
+def _counts(one: _Printed, place: dict[str, int], width: int) -> LeafCounts:
     """Return what a leaf says: its rows, those of its class, and up to how many there are of any other."""
     if not place or one.name is None:
         return LeafCounts((one.rows, one.rows))
     own, (low, high) = place[one.name], one.wrong
     right = (one.rows - (one.rows if high is None else high), one.rows - low)
-    return LeafCounts((one.rows, one.rows), tuple((k, right if k == own else (0, high)) for k in range(len(place))))
+    other = (low if len(place) < width else 0, high)
+    return LeafCounts((one.rows, one.rows), tuple((k, right if k == own else other) for k in range(width)))

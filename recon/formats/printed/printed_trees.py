@@ -412,7 +412,9 @@ def settle(draft: Draft, binder: Binder) -> None:
     Other thresholds are left to the binder, which refuses where too few digits were printed.
     """
     plain = Binder(replace(draft, slack=None, classes=None), binder.domain)
-    for name, test in set(draft.tests()):
+    printed = draft.nodes if isinstance(draft, PrintedDraft) else ()  # figures of leaves test what trees do not say
+    sides = {(n.feature, test) for n in printed if n.feature is not None for test in (n.test, n.other)}
+    for name, test in sides | set(draft.tests()):
         feature, x = binder.features.get(name), test.low if test.high is None else test.high
         k = None if feature is None else binder.domain.place.get(feature.attribute)
         if draft.slack is None or feature is None or k is None or x is None or not is_number(x):
