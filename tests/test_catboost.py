@@ -87,6 +87,14 @@ def test_rows_held_out_by_a_fraction_are_training_rows_too():
     assert any("eval_fraction" in note and "least number" in note for note in draft.origin.notes)
 
 
+def test_one_tree_with_splits_beside_others_may_be_of_other_rows():
+    found = json.loads((GOLDEN / "catboost-1.2.10/binary.json").read_text(encoding="utf-8"))
+    first = found["oblivious_trees"][0]
+    for trees in ([first], [{"splits": [], "leaf_values": [0.1], "leaf_weights": [sum(first["leaf_weights"])]}, first]):
+        notes = read_catboost({**found, "oblivious_trees": trees}).origin.notes
+        assert any("on the same rows" in note for note in notes) == (len(trees) > 1)
+
+
 def test_categories_are_left_out_and_said():
     assert TOGETHER in draft_of("catboost-1.2.10/categories.cbm").reader_notes
 

@@ -102,7 +102,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
             (
                 NOT_WEIGHTED,
                 HELD_OUT,
-                *([SAME_ROWS] if len(trees) > 1 else []),
+                *([SAME_ROWS] if len(every) > 1 else []),
                 *([] if why or ones is None else [NEEDED]),
             ),
             unused=tuple(unused),

@@ -80,7 +80,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     found = Reading(booster, grown, labels(booster, classes))
     models, kinds, remarks = found.statements()
     full = found.exact_rows
-    notes = [ANY_WEIGHT, *([SAME_ROWS] if len(grown) > 1 else [])]
+    notes = [ANY_WEIGHT, *([SAME_ROWS] if len(booster.trees) > 1 else [])]
     notes += [NOT_STATED] if booster.params is None else []
     notes += [NOT_CUT] if booster.params is None and any(isinstance(m, Boosting) for m in models) else []
     notes += [LOWER_BOUNDS] if full is None else []

@@ -129,7 +129,7 @@ def to_draft(
     rows = max(int(n[0]) for n in least)
     told = (NOT_TOLD if seen is None else LOWER_BOUNDS,) if drawn else ()
     notes = (*assumed, copies or (NOT_STATED if draws is None and not drawn else NOT_WEIGHTED), *told)
-    if begin.every and len(covers) > 1:
+    if begin.every and len(booster.trees) > 1:
         notes = (*notes, SAME_ROWS)
     if kept < len(first):
         remarks += [f"from tree {kept} on the leaf values belong to other rows, or to drawn ones: those are left out"]
