@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from recon.report.audit import audit as audit
     from recon.report.report import Report as Report
     from recon.tables.tables import Tables as Tables
+    from recon.tables.variability import Variability as Variability
+    from recon.tables.variability import variability as variability
     from solvers.foundation.errors import ContradictionError as ContradictionError
     from solvers.foundation.errors import Inconclusive as Inconclusive
     from solvers.foundation.errors import ReconError as ReconError
@@ -110,6 +112,8 @@ _HOME = {
     "worlds": "recon.questions.questions",
     "Report": "recon.report.report",
     "Tables": "recon.tables.tables",
+    "Variability": "recon.tables.variability",
+    "variability": "recon.tables.variability",
     "SampledPosterior": "recon.noisy.likely_worlds",
     "sampled": "recon.noisy.likely_worlds",
     "sweep": "recon.measures.sweeping",

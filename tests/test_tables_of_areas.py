@@ -10,6 +10,7 @@ from math import factorial
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix as sparse
 from typer.testing import CliRunner
 
 from encoders.domain.domain import Domain
@@ -19,9 +20,11 @@ from recon.tables.answering import certified, counted, solutions
 from recon.tables.definitions import Cell
 from recon.tables.proving import KEY, counted_with_proofs, verified
 from recon.tables.tables import Tables
+from recon.tables.variability import variability
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.tables import two_way
+from solvers.tables.widths import bound_of, width
 
 A, B = ("x", "y"), (1, 2, 3)
 TUPLES = list(itertools.product(A, B))
@@ -73,8 +76,8 @@ def table(areas, cells, listed):
 
 def test_brute_force_over_tiny_areas():
     """Two and three levels, unions of boxes, partly listed: numbers, bounds and verdicts against all data sets."""
-    exact = split = 0
-    for seed in range(250):
+    exact = split = bounded = 0
+    for seed in range(120):
         rng = random.Random(seed)
         areas, smallest, people, cells, listed = drawn(rng)
         if not all(f"{t}" in cells for t in TUPLES):  # else parts may be wider than values: every value in a cell
@@ -107,8 +110,66 @@ def test_brute_force_over_tiny_areas():
                     "possible": count.min() == 0 < count.max(), "unknown": True}  # fmt: skip
             assert told[line.verdict], seed
             assert line.verdict != "unknown" or found.areas[0].unique is not True, seed
-    assert exact > 60
-    assert split > 60
+        bounded += widths_hold(tables, one, places, worlds, seed)
+    assert bounded > 150
+    assert exact > 30
+    assert split > 25
+
+
+def widths_hold(tables, one, places, worlds, seed):
+    """Return how many widths of smallest areas are exact; all must hold for all pairs of data sets."""
+    design = one.live.design
+    cell = [design.b[i] if one.live.split[design.group[design.pair[i]]] else 1000 + design.pair[i] for i in range(6)]
+    exact = 0
+    for line in variability(tables).lines:
+        keys = np.array([cell[TUPLES.index(t)] if a == line[1] else -1 for a, t in places])
+        shown = np.stack([np.array(worlds)[:, keys == c].sum(1) for c in np.unique(keys[keys >= 0])], axis=1)
+        far = max(np.abs(shown - w).sum(1).max() for w in shown)
+        if line[5] is not None:
+            true = 100 * far / (2 * line[2])
+            assert line[5] - 1e-4 <= true <= line[6] + 1e-4, seed
+            assert true <= line[4] + 1e-4, seed
+            exact += line[5] == line[6]
+    return exact
+
+
+def test_widths_are_stored_and_a_stopped_run_goes_on(tmp_path):
+    tables = Tables([(f"t{k}", c, v) for k in range(5) for c, v in (("all", 2), ("c", k % 3))],
+                    [Cell("all", ((),)), *(Cell(n, ((("a", Test(values=("x",))),),), t) for n, t in ("cT", "dU")),
+                     *(Cell(f"b{v}", ((("b", Test(values=(v,))),),)) for v in B)], domain=DOMAIN)  # fmt: skip
+    whole, store = variability(tables, store=str(tmp_path / "whole")), tmp_path / "store"
+    written = (tmp_path / "whole").read_bytes()
+    store.write_bytes(written[: written.rfind(b"t2") + 9])  # killed while it wrote
+    assert variability(tables, store=str(store)) == whole
+    assert store.read_bytes() == written
+    assert variability(tables) == whole
+    assert whole.summary()["coupled"]["exact"] == 5
+    with pytest.raises(ReleaseError, match="other tables or options"):
+        variability(tables, without=["T"], store=str(store))
+    with pytest.raises(ReleaseError, match="'Q' is the table of no cell"):
+        variability(tables, without=["Q"])
+    less = variability(tables, without=["T"])
+    assert all(a[6] <= b[6] for a, b in zip(whole.lines, less.lines, strict=True))
+
+
+def test_multipliers_are_bounds_whatever_they_are():
+    """Any whole numbers in place of the solver's multipliers bound all pairs; what the solver gave is mostly sharp."""
+    rng, sharp = random.Random(0), 0
+    for _ in range(80):
+        n, m = rng.randint(2, 5), rng.randint(1, 3)
+        matrix = np.array([[int(rng.random() < 0.6) for _ in range(n)] for _ in range(m)])
+        room = np.array([rng.randint(1, 2) for _ in range(n)])
+        left = matrix @ np.array([rng.randint(0, u) for u in room])
+        inside = np.array([rng.random() < 0.7 for _ in range(n)])
+        fits = np.array([v for v in itertools.product(*(range(u + 1) for u in room)) if (matrix @ v == left).all()])
+        far = max(np.abs(p - q)[inside].sum() for p in fits for q in fits)
+        told = width(sparse(matrix), left, room, inside, False)
+        assert told.low == far <= told.high
+        sharp += told.high == far
+        for _ in range(5):
+            any_numbers = np.array([rng.randint(-30, 30) for _ in range(m)])
+            assert far <= bound_of(sparse(matrix), left, room, inside, any_numbers)
+    assert sharp > 60
 
 
 def test_one_table_more_never_adds_a_data_set():

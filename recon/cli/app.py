@@ -15,6 +15,7 @@ from recon.cli.commands.plan import engines, plan, schema
 from recon.cli.commands.positions import positions
 from recon.cli.commands.proof import export, verify
 from recon.cli.commands.reading import convert, domain
+from recon.cli.commands.variability import variability
 from recon.cli.output.of_tables import with_tables
 from recon.cli.output.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
 from recon.cli.output.proofs import estimate_lines, estimates_json, stored_certificates
@@ -94,7 +95,7 @@ app.add_typer(learn_app, name="learn")
 app.add_typer(attack_app, name="attack")
 reading: list[Callable[..., None]] = [inspect, convert, domain, report, policy]
 deciding: list[Callable[..., None]] = [audit, gate, remedy, register]
-questions: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep]
+questions: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep, variability]
 for command in [*map(bounded, reading), *deciding, *questions]:
     app.command()(command)
 for command in (schema, engines, reproduce):

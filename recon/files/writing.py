@@ -58,6 +58,18 @@ def writing(path: str, *, private: bool = False, binary: bool = False, like: str
                 os.unlink(part)
 
 
+def appended(path: str, text: str) -> None:
+    """Add a text to a file, made if it is not there (only its owner may read it), and wait until it is on the disk."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(handle, "ab") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(handle)
+    except OSError as error:
+        raise ReleaseError(f"cannot be written: {error.strerror or error}", file=path) from None
+
+
 @contextlib.contextmanager
 def locked(path: str, wait: float = WAIT) -> Iterator[None]:
     """Let the block be the only one, of all processes that ask for it, that replaces a file.

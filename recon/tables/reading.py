@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from encoders.domain.domain import Domain
 from recon.files.budget import current
 from recon.formats.release import reading
+from recon.formats.release.marked import marked
 from recon.formats.release.schema import CellPart, ConditionPart, FilePart, ReleasePart, TablesPart
 from recon.frames.selections import read_table
 from recon.stored.containers import unpacked
 from recon.tables.definitions import Cell, defined
-from recon.tables.marked import marked
 from recon.tables.tables import Tables
 from recon.tables.values import coded
 from solvers.foundation.errors import ReleaseError, Unsupported

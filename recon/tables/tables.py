@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -231,6 +231,26 @@ class Tables:
         keys = [("level", c.level) if c.level else ("table", c.table or c.name) for c in self.cells]
         numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         return np.array([numbers[k] for k in keys]), np.array([c.table in self.complete for c in self.cells])
+
+    def without(self, left_out: Collection[str]) -> Tables:
+        """Return the same tables but for some, which count nothing; `ReleaseError` for a name that none has."""
+        if unknown := sorted(set(left_out) - {c.table for c in self.cells}):
+            raise ReleaseError(f"'{unknown[0]}' is the table of no cell", place="without")
+        if not left_out:
+            return self
+        kept = np.array([c.table not in left_out for c in self.cells])
+        number = np.cumsum(kept) - 1
+        told = kept[self.of_cell]
+        out = object.__new__(Tables)
+        changed = {
+            "cells": tuple(c for c, k in zip(self.cells, kept, strict=True) if k),
+            "of_cell": number[self.of_cell[told]],
+            "of_area": self.of_area[told], "value": self.value[told], "complete": self.complete - set(left_out),
+            "derived": {},
+        }  # fmt: skip
+        for name in ("areas", "domain", "area", "files", "hashes", *changed):
+            object.__setattr__(out, name, changed.get(name, getattr(self, name)))
+        return out
 
     @property
     def assumptions(self) -> tuple[str, ...]:

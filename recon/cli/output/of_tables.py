@@ -48,7 +48,7 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _opened(files: list[str]) -> Tables | None:
-    from recon.tables.marked import marked
+    from recon.formats.release.marked import marked
 
     if not any(map(marked, files)):
         return None
