@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from recon.report.audit import audit as audit
     from recon.report.report import Report as Report
     from recon.tables.tables import Tables as Tables
-    from recon.tables.variability import Variability as Variability
     from recon.tables.variability import variability as variability
     from solvers.foundation.errors import ContradictionError as ContradictionError
     from solvers.foundation.errors import Inconclusive as Inconclusive
@@ -112,7 +111,6 @@ _HOME = {
     "worlds": "recon.questions.questions",
     "Report": "recon.report.report",
     "Tables": "recon.tables.tables",
-    "Variability": "recon.tables.variability",
     "variability": "recon.tables.variability",
     "SampledPosterior": "recon.noisy.likely_worlds",
     "sampled": "recon.noisy.likely_worlds",

@@ -98,6 +98,14 @@ def variability(
     written once it is done, and from which a run that was stopped goes on. Processes as `limits.workers` says.
     Raises `ContradictionError` where nothing fits, `ReleaseError` for a store of other tables. Cost: a linear and an
     integer program per open area, 10 to 20 ms each; a search with all tables ends after seconds with bounds.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> lines = [("man", "M", ""), ("woman", "F", ""), ("young", "", "0-64"), ("old", "", "65+")]
+    >>> cells = pd.DataFrame(lines, columns=["cell", "sex", "age"])
+    >>> values = pd.DataFrame({"area": "here", "cell": ["man", "woman", "young", "old"], "value": 2})
+    >>> recon.variability(recon.Tables(values, cells)).to_frame().coupled_high.tolist()
+    [100.0]
     """
     limits = limits or Limits()
     chosen = tables.without(without)
@@ -168,9 +176,10 @@ def lines_of(found: Variability, title: str) -> Iterator[str]:
         part, n = told[name], max(1, told["areas"])
         zero = f"{part['zero']:,} areas ({100 * part['zero'] / n:.1f} %) with {part['people_zero']:,} people"
         yield f"  {name}: width 0 (the only data set) in {zero}; exact in {part['exact']:,}"
-        sizes = [(s, f"{s['people_least']:,}+" if s["people_below"] is None else
-                  f"{s['people_least']:,}-{s['people_below'] - 1:,}") for s in part["by_size"] if s["areas"]]  # fmt: skip
-        yield "    width 0 by people: " + ", ".join(f"{t} {100 * s['zero'] / s['areas']:.1f} %" for s, t in sizes)
+        ends = ("+" if s["people_below"] is None else f"-{s['people_below'] - 1:,}" for s in part["by_size"])
+        sizes = [(s, f"{s['people_least']:,}{end}") for s, end in zip(part["by_size"], ends, strict=True) if s["areas"]]
+        shares = (f"{t} {100 * s['zero'] / s['areas']:.1f} %" for s, t in sizes)
+        yield f"    width 0 by people: {', '.join(shares)}"
         yield "    at most, percentiles of areas: " + ", ".join(
             f"{k}th {v:.1f} %" for k, v in part["percentiles_of_areas"].items() if v is not None
         )
