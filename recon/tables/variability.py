@@ -101,9 +101,9 @@ def variability(
 
     >>> import pandas as pd
     >>> import recon
-    >>> lines = [("man", "M", ""), ("woman", "F", ""), ("young", "", "0-64"), ("old", "", "65+")]
+    >>> lines = [("all", "", ""), ("man", "M", ""), ("woman", "F", ""), ("young", "", "0-64"), ("old", "", "65+")]
     >>> cells = pd.DataFrame(lines, columns=["cell", "sex", "age"])
-    >>> values = pd.DataFrame({"area": "here", "cell": ["man", "woman", "young", "old"], "value": 2})
+    >>> values = pd.DataFrame({"area": "here", "cell": [x[0] for x in lines], "value": [4, 2, 2, 2, 2]})
     >>> recon.variability(recon.Tables(values, cells)).to_frame().coupled_high.tolist()
     [100.0]
     """
