@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from encoders.domain.values import cell_text
 from recon.console.suggesting import stripped_name, suggestion
 from recon.located.placed_rows import ClassFigures, PlacedRows
+from solvers.statements.row_problem import bags_with_most
 
 SHOWN_ROWS = 3
 SHOWN_CLASSES = 5
@@ -77,6 +79,38 @@ def class_lines(found: PlacedRows) -> list[str]:
     ]
 
 
+def why_open(found: PlacedRows) -> str:
+    """Return why labels are open and whether time or another method could help; "" where none is, or none is told.
+
+    A bound by counting: labels have rows x entropy bits, and a sum that a tree publishes of a class tells no more than
+    about the entropy of such a sum, of multiplicities and of different rows. The classes' shares are those of the bags.
+    """
+    open_rows = 0 if found.label is None else found.rows - int(found.labels_known or 0)
+    bags = bags_with_most(found.release.statements.bags)
+    totals = [np.bincount(tree.label, tree.count) for tree in bags.trees if (tree.label >= 0).all() and len(tree.label)]
+    if not open_rows or not totals:
+        return ""
+    shares = [share / share.sum() for share in totals if share.sum()]
+    classes = max(map(len, shares), default=0)
+    mean = np.mean([np.pad(share, (0, classes - len(share))) for share in shares], axis=0)
+    mean = mean[(mean > 0) & (mean < 1)]
+    labels = open_rows * float(-(mean * np.log2(mean)).sum())
+    spread = [0.5 * np.log2(2 * np.pi * np.e * max(1.0, 2 * open_rows * p * (1 - p))) for p in mean.tolist()]
+    told = 2 * len(totals) * (sum(spread) - max(spread, default=0.0))
+    text = (
+        f"{open_rows:,} labels are open: they have about {labels:,.0f} bits, the class totals of {len(totals):,} trees "
+    )
+    text += f"tell about {told:,.0f} at most"
+    if told < labels:
+        text += ": from these alone no method can tell them all, the trees would have to be more or something be known"
+    elif found.complete:
+        text += (
+            ": they might be told, but not by propagation and linear programs; more trees, or values known, would help"
+        )
+    time = "more time changes nothing" if found.complete else "more time (--time) may prove more"
+    return f"{text}; {time}"
+
+
 def labels_text(found: PlacedRows, before: str) -> str:
     """Return how many labels are proved, "" without a label."""
     if found.label is None:
@@ -103,6 +137,8 @@ def figure_lines(found: PlacedRows) -> list[str]:
     if not found.complete:
         why = found.answer.trail[-1] if found.answer.trail else "the time was up"
         lines.append(f"the limits ended the work ({why}): this is what was proved by then, more may follow")
+    if reason := why_open(found):
+        lines.append(reason)
     return [*lines, *found.notes]
 
 
@@ -210,7 +246,13 @@ def audit_lines(found: PlacedRows, truth: Mapping[str, Any] | None) -> list[str]
 
 def audit_json(found: PlacedRows, truth: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what is given back by position as an object ready for JSON: the figures, not the rows."""
-    out = {"summary": gives_back(found), **found.figures(), "notes": list(found.notes), "remedy": remedy(found)}
+    out = {
+        "summary": gives_back(found),
+        "open": why_open(found),
+        **found.figures(),
+        "notes": list(found.notes),
+        "remedy": remedy(found),
+    }
     return out if truth is None else out | {"truth": dict(truth)}
 
 

@@ -46,14 +46,17 @@ RangesFile = Annotated[
 TrueRows = Annotated[
     str | None, typer.Option("--truth", help="The training rows in the order fit got them, to compare with.")
 ]
+WhichColumns = Annotated[
+    bool, typer.Option("--which-columns", help="Which few columns of --truth, known of everybody, open the labels.")
+]
 
 
 def positions(
     files: Files, learner: Learner = "none", ranges: RangesFile = None, truth: TrueRows = None,
-    known: KnownByPosition = None, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
-    label: LabelName = None, out: Out = None, certificates: Certificates = None, seconds: Seconds = BUDGET,
-    memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
-    quiet: Quiet = False, log_json: LogJson = False,
+    known: KnownByPosition = None, which: WhichColumns = False, domain: DomainFile = None,
+    independent: Independent = False, rows: KnownRows = None, label: LabelName = None, out: Out = None,
+    certificates: Certificates = None, seconds: Seconds = BUDGET, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Give back, row by row of the training file, what is proved: label, values, intervals."""
     from recon.certificates.certificate_format import certified_lines
@@ -65,6 +68,7 @@ def positions(
     from recon.located.placed_rows import attributes
     from recon.located.positions import LEARNERS, placed
     from recon.located.wording import position_json, without_infinity, written
+    from recon.questions.which_columns import which_columns
 
     if learner not in LEARNERS:
         raise typer.BadParameter(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
@@ -72,16 +76,21 @@ def positions(
         release = open_release(files, domain, independent, limits, confidence, rows, label)
         release = release if known is None else with_known_positions(release, known, label)
         real = table_like(release, truth, label)
+        if which and real is None:
+            raise typer.BadParameter("--which-columns needs the training rows: --truth FILE")
         found = placed(release, learner, ranges, limits)
+        opens = which_columns(release, real, limits) if which and real is not None else None
         beside = None if real is None else compared(found, real)
         proved = position_certificate(release, limits) if json or certificates else None
     frame = found.to_frame()
     frame.attrs.update(attributes(found) | ({} if beside is None else {"truth": beside}))
     (frame.attrs["certificate"],) = stored_certificates([proved], certificates, out)
+    if opens is not None:
+        frame.attrs["which_columns"] = [one.to_dict() for one in opens]
     if json:
         print_json(position_json(frame), out, private=True)
     else:
-        print_lines(*summary(found, beside), *(certified_lines(proved) if certificates else []))
+        print_lines(*summary(found, beside), *map(str, opens or ()), *(certified_lines(proved) if certificates else []))
         if out is not None:
             write_table(without_infinity(frame) if suffix(out) == ".json" else written(frame), out, private=True)
     finish("unknown" if not found.complete or found.status == "unknown" else "exact")
