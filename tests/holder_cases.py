@@ -187,7 +187,9 @@ LEAF = struct.pack("<qqqd", -1, -1, -2, -2.0)  # a leaf of scikit-learn: no chil
 def in_leaves(draw: Random, data: bytes) -> bytes | None:
     """Hide a holder in what leaves of trees have where others have thresholds, columns or children."""
     spots = [m.start() for m in re.finditer(re.escape(LEAF), data)]
-    if len(spots) < 9:
+    if (
+        len(spots) < 9 or hash(data) in HIDDEN
+    ):  # the first holder of a file only: others may have taken its arrays apart
         return None
     field, form = draw.choice([(24, "<d"), (16, "<q"), (8, "<q")])
     found = bytearray(data)
@@ -368,10 +370,11 @@ def in_zip(draw: Random, data: bytes) -> bytes | None:
 
 
 def packed(data: bytes) -> bytes:
-    """Return a zip archive written again, with the same members."""
+    """Return a zip archive written again, with the same members, without times of its own."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
         for info in old.infolist():
+            info.date_time, info.external_attr = (1980, 1, 1, 0, 0, 0), 0o600 << 16
             new.writestr(info, old.read(info.filename))
         new.comment = old.comment
     return out.getvalue()
