@@ -507,7 +507,12 @@ def in_pmml(draw: Random, data: bytes) -> bytes | None:
     elif kind == "text":
         one.text = (one.text or "") + held
     elif kind == "space":
-        return re.sub(rb"<(\w+:)?PMML ", lambda m: m[0] + f'xmlns:r="{held.split()[0][:90]}" '.encode(), data, count=1)
+        return re.sub(
+            rb"<(\w+:)?PMML ",
+            lambda m: m[0] + f'xmlns:r="{"".join(held.split()).replace(chr(34), "_")[:90]}" '.encode(),
+            data,
+            count=1,
+        )
     elif kind == "tail" and one is not root:
         one.tail = (one.tail or "") + held
     elif kind == "instruction":
