@@ -22,13 +22,15 @@ import recon
 import recon.cli.app
 from encoders.kinds import tree as encoder
 from recon.auditing.matching import grouped
+from recon.certificates.issuing import all_of_it
 from recon.files.budget import Budget, current, drawing, within
 from recon.files.opening import read_stream, read_whole
 from recon.formats.release.reading import strict_json
 from recon.frames.selections import raw_indices, read_table
 from recon.loading.loading import read_domain
-from solvers.foundation.errors import Inconclusive, ReleaseError
+from solvers.foundation.errors import Inconclusive, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
+from solvers.local_search.problem import problem_of
 from solvers.statements.boxes import RunMasks, run, spans
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read as Linux gives it")
@@ -380,3 +382,16 @@ def test_millions_of_rows_hear_the_clock():
         for ask in (lambda: raw_indices(domain, frame), lambda: grouped(rows, rows)):
             with pytest.raises(Inconclusive):
                 ask()
+
+
+def test_rows_are_charged_before_they_are_made(tmp_path):
+    """A few bytes that count billions of people: no list of rows, no copy per row, only what memory holds."""
+    path = tmp_path / "counts.csv"
+    path.write_text("a,count\n0,4000000000\n1,3\n", encoding="utf-8")
+    release, limits = recon.load(str(path)), Limits(memory=256 << 20)
+    assert all_of_it(release, limits)["claim"]["only_world"]["times"] == [4_000_000_000, 3]
+    for ask in (recon.table, recon.reconstruct):
+        with pytest.raises(Inconclusive, match="--memory"):
+            ask(release, limits=limits)
+    with pytest.raises(TooLarge, match="local search over 4,000,000,003 rows needs"):
+        problem_of(release.statements, limits)

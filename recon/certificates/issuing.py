@@ -175,7 +175,9 @@ def world_certificate(release: EncodedRelease, world: World, limits: Limits | No
         return None
     release = as_proved(release)
     certifier = Certifier(release.statements, limits)
-    indices, times = np.unique(world.indices(), axis=0, return_counts=True)
+    indices, back = np.unique(world.inner.values, axis=0, return_inverse=True)
+    times = np.zeros(len(indices), dtype=np.int64)
+    np.add.at(times, back.reshape(-1), world.inner.times)
     claimed = only_world(release, indices, times)
     proof = certifier.rooted({claimed: certifier.prove(claimed)})[claimed]
     if proof is None:

@@ -20,13 +20,14 @@ from recon.loading.settled import settled_release
 from solvers.chain import ask
 from solvers.figures.partition import PartitionFigures
 from solvers.figures.system import SystemFigures
-from solvers.foundation.errors import ContradictionError
+from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import CountAnswer, LocatedAnswer, PerCellAnswer
 from solvers.questions.query import Count, PerCell
 from solvers.statements.release import ANY_LABEL
 
 PHASE = "the table was made"
+CELL_BYTES = 24  # of a table: a reference, and copies while rows are repeated
 SHOWN_BOXES = 3  # boxes of a cell written out
 LISTED_ROWS = 12  # a region with at most so many raw rows is written out
 
@@ -68,10 +69,7 @@ def table(release: Released, limits: Limits | None = None) -> pd.DataFrame:
     minimum = cells.minimum
     heard = (limits or Limits()).paced(np.flatnonzero(minimum).tolist(), PHASE, 16)
     lines = [line(release.cut, cells, s) for s in heard]
-    frame = pd.DataFrame(lines, dtype=object)  # long integers overflow in any other type
-    if len(frame):
-        frame = frame.loc[frame.index.repeat(minimum[minimum > 0])].reset_index(drop=True)
-    frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
+    frame = line_per_row(lines, minimum[minimum > 0].tolist(), limits or Limits())
     frame.attrs.update(assumptions=list(release.assumptions), status=counted.status)
     return frame
 
@@ -88,11 +86,21 @@ def coupled_table(release: EncodedRelease, limits: Limits) -> pd.DataFrame:
     if rest := max(0, release.rows.low - sum(times)):
         lines.append(cell_line(release.cut, system, loose, "not settled"))
         times.append(rest)
-    frame = pd.DataFrame(lines, dtype=object)
+    frame = line_per_row(lines, times, limits)
+    frame.attrs.update(assumptions=list(release.assumptions), status=found.status)
+    return frame
+
+
+def line_per_row(lines: list[dict[str, object]], times: list[int], limits: Limits) -> pd.DataFrame:
+    """Return every line as often as there are rows of it, numbered; `Inconclusive` where memory does not hold them."""
+    rows, width = sum(times), len(lines[0]) + 1 if lines else 0
+    if rows * width * CELL_BYTES > limits.memory:
+        needed = f"about {rows * width * CELL_BYTES / 1e6:,.0f} MB (--memory)"
+        raise Inconclusive(f"a table of {rows:,} rows x {width} columns needs {needed}")
+    frame = pd.DataFrame(lines, dtype=object)  # long integers overflow in any other type
     if len(frame):
         frame = frame.loc[frame.index.repeat(times)].reset_index(drop=True)
     frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
-    frame.attrs.update(assumptions=list(release.assumptions), status=found.status)
     return frame
 
 

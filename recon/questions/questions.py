@@ -37,7 +37,7 @@ from solvers.questions.query import Convention, Enumerate, LeaveOneOut, MostLike
 from solvers.statements.boxes import Box
 from solvers.statements.release import World as SolverWorld
 
-VALUE_BYTES = 24  # of a world: an index, the value, and a copy on the way into the table
+VALUE_BYTES = 56  # of a world: an index, the value, and copies on the way into the table and its text, measured
 PROGRESS_STEP = 64  # worlds between two lines of progress
 NAMES_SHOWN = 3
 BY_POSITION = "recon positions says what is proved of every row of the training file"

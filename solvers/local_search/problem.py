@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.local_search.walks import Parts, Walks, boxes_of
 from solvers.statements.boxes import spans
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Loose, Partition, Release, Statement
 
 EVERY, NEVER = (0, 1 << 30), (1, 0)  # the parts between which a row stays in its region: any, or ask the walk
+PER_ROW, PER_PLACE = 120, 24  # bytes: of a row, and per attribute and partition: three copies
 CELLS = 1 << 27  # regions times attributes, so many bounds are held
 
 
@@ -155,8 +156,9 @@ def problem_of(release: Release, limits: Limits) -> Problem:
     """
     if release.rows.high is None:
         raise Unsupported("the number of rows is unbounded")
-    domain = release.domain
+    domain, n = release.domain, release.rows.high
     named = sorted(release.mentioned())
+    room_for(n, len(domain.attributes), len(release.blocks), limits)
     labels, label = domain.labels, domain.label
     at = {k: place for place, k in enumerate(named)}
     draft = Draft(Walks(domain.attributes), labels, at)
@@ -177,10 +179,16 @@ def problem_of(release: Release, limits: Limits) -> Problem:
     if release.impossible:
         draft.barred([dict(b.literals) for b in release.impossible])
     lows, highs = class_bounds(release)
-    n = release.rows.high
     classes = class_sizes(lows, highs, n)
     free = label in at and lows != highs
     return Problem(release, n, tables(draft, classes, label, free, n), tuple(named), tuple(classes), free)
+
+
+def room_for(rows: int, attributes: int, counters: int, limits: Limits) -> None:
+    """Raise `TooLarge` where the memory does not hold rows, their places in every partition, and the check of them."""
+    needed = rows * (PER_ROW + PER_PLACE * (attributes + counters))
+    if needed > limits.memory:
+        raise TooLarge(f"local search over {rows:,} rows needs about {needed / 1e6:,.0f} MB (--memory)")
 
 
 def counts(block: Any) -> Iterator[Statement]:
