@@ -176,3 +176,13 @@ def test_a_share_of_the_limits_is_its_part_of_the_memory_and_the_same_clock():
 def test_nothing_is_begun_when_time_is_up(tmp_path):
     assert not list(completed(cases.square, [(str(tmp_path), k) for k in range(4)], Limits(seconds=0.0, workers=2)))
     assert not cases.beginners(str(tmp_path))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_work_elsewhere_is_counted_and_is_the_same_whoever_is_quicker(workers):
+    limits = Limits(workers=workers).at_most(10.0)
+    limits.charge(1.0)
+    left = dict(completed(cases.works, [2.0, 3.0, 1.5], limits))
+    assert left == ({0: 7.0, 1: 4.0, 2: 2.5} if workers == 1 else {0: 7.0, 1: 6.0, 2: 7.5})
+    assert limits.meter.used == 7.5
+    assert limits.stages_cut() == ("graphs",)

@@ -38,6 +38,7 @@ from solvers.statements.release import Release
 PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves
 WORD_BYTES, COPIES = 8, 4  # what a step of the refinement holds at a time
 ENTRY_BYTES = 200  # of a cell in a statement while bounds are propagated and components cut (measured: 225)
+CUT = 3e-7  # of work: of a word of a piece on the way, measured
 FAR = 3  # times the limit: so many pieces may come out of one tree before pruning
 MORE = 1.1  # times the seconds that were too few: less is not tried
 
@@ -174,6 +175,7 @@ def make_room(pieces: int, width: int, limits: Limits) -> None:
         raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
     if pieces * width * WORD_BYTES * COPIES > limits.memory:
         raise TooLarge(f"{pieces:,} boxes on the way to the cells do not fit into the memory (--memory)")
+    limits.charge(pieces * width * CUT)
     if limits.expired():
         raise Inconclusive(f"the time was up while the cells were derived ({pieces:,} boxes so far)")
 

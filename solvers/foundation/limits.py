@@ -20,6 +20,7 @@ from solvers.foundation.errors import Inconclusive
 SECONDS = 60.0  # of work for one question, where no limit is given
 GRACE = 2.0  # seconds beyond the whole budget that shares with a length of their own may reach (a conflict, a proof)
 TIME_UP = "the time (--time) was up: give it more"  # of whatever is broken off with nothing to show
+CUT = "the clock (--time) cut short"  # how a sentence of `Limits.cut_short` begins
 STEPS = 256  # of a cheap loop between two looks at the clock
 FAR = 10.0  # times the work of a native solver, by the clock: it is ended there even without a time limit
 LOOK = 1e-3  # of work that a look at the limits stands for, where nothing else is counted
@@ -46,6 +47,7 @@ class Stage:
 
 
 STAGES = {
+    "compiled loops": Stage("compiled loops: so much must be left of the whole, else plain ones are used", floor=30.0),
     "bags": Stage("engines that use known bags whole, before those over unordered rows", share=0.5),
     "behind an answer": Stage(
         "each engine behind one that answered: proofs and further questions need the rest", share=0.5
@@ -160,6 +162,11 @@ class Meter:
     def __init__(self) -> None:
         self.used = 0.0
         self.cut: dict[str, None] = {}
+
+    def add(self, used: float, cut: Iterable[str]) -> None:
+        """Count what was done elsewhere."""
+        self.used += used
+        self.cut.update(dict.fromkeys(cut))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +294,7 @@ class Limits:
 
     def cut_short(self) -> tuple[str, ...]:
         """Return the stages, each as a sentence for who reads an answer; it says itself that the time was up."""
-        return tuple(f"the clock (--time) cut short: {name}" for name in filter(None, self.meter.cut))
+        return tuple(f"{CUT}: {name}" for name in filter(None, self.meter.cut))
 
     def solver_seconds(self) -> float:
         """Return the seconds that a native solver may take: those of the clock, never 0, which some take for no limit.

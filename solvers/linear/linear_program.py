@@ -32,6 +32,7 @@ FAR = 1 << 40  # as good as no bound, for a program in floating point
 TINY = 1e-9  # duals at most this large are none
 PIVOT, PER_ENTRY = 1e-4, 2e-8  # of work: of a pivot, and per coefficient on top
 MIP_STEP = 8  # pivots that a step of branch and bound stands for
+ROOT = 8e-6  # of work: of a step before there are branches, per coefficient; its pivots are not told, measured
 NEAR = 1e-6  # what a bound may lack of the optimum in floating point
 
 
@@ -42,20 +43,23 @@ class _Pivots:
     """
 
     def __init__(self, solver: highspy.Highs) -> None:
-        self.steps, self.most, self.each, self.ended = 0, math.inf, PIVOT, False
+        self.steps, self.most, self.each, self.root, self.ended = 0.0, math.inf, PIVOT, 0.0, False
         solver.cbSimplexInterrupt.subscribe(lambda event: self._step(event, 1))
-        solver.cbMipInterrupt.subscribe(lambda event: self._step(event, MIP_STEP))
+        solver.cbMipInterrupt.subscribe(self._branch)
 
     def begin(self, work: float, entries: int) -> None:
         """Begin to count, up to so much work."""
-        self.steps, self.each = 0, PIVOT + PER_ENTRY * entries
-        self.most = work / self.each
+        self.steps, self.each = 0.0, PIVOT + PER_ENTRY * entries
+        self.most, self.root = work / self.each, ROOT * entries / self.each
 
     def end(self) -> float:
         """Return the work of the solve."""
         return self.steps * self.each
 
-    def _step(self, event: Any, steps: int) -> None:
+    def _branch(self, event: Any) -> None:
+        self._step(event, MIP_STEP + (self.root if event.data_out.mip_node_count <= 0 else 0.0))
+
+    def _step(self, event: Any, steps: float) -> None:
         if self.ended and not self.steps:  # HiGHS keeps what it was told at the last solve
             event.data_in.user_interrupt = self.ended = False
         self.steps += steps

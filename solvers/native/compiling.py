@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import STAGES, Limits
 
-COMPILING = 30.0  # seconds that must be left to compile, which nothing interrupts: 10 to 20 of a processor were seen
+COMPILING = STAGES["compiled loops"].floor  # nothing interrupts it: 10 to 20 seconds of a processor were seen
 
 
 def installed() -> bool:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from solvers.foundation.errors import EngineError
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import Limits, Meter
 from solvers.parallel.opening import pool
 from solvers.parallel.pools import DiedError, Pool
 from solvers.parallel.work import Deadline, packed, unpacked
@@ -60,24 +60,35 @@ def spread(
     function: Callable[..., R], here: Callable[[P, Limits], R], shared: Any, pieces: Sequence[P], limits: Limits,
     what: str, alone: float,
 ) -> Iterator[tuple[int, R]]:  # fmt: skip
-    """Yield the numbers and results of pieces done here, and, as far as it is worth it, elsewhere."""
-    todo = deque(range(len(pieces)))
-    own, worked = replace(limits, workers=1, cluster=None), 0.0
-    while todo and not limits.late():
-        if worth_sending(limits, len(todo), len(pieces) - len(todo), worked, alone):
-            break
-        k, begun = todo.popleft(), time.monotonic()
-        limits.report(f"{what}: {k + 1} of {len(pieces)}")
-        result = here(pieces[k], own)
-        worked += time.monotonic() - begun
-        yield k, result
-    if not todo or limits.late():
-        return
-    with pool(limits) as hands:
-        try:
-            yield from handed_out(hands, function, shared, pieces, todo, limits, what)
-        finally:
-            hands.drop()
+    """Yield the numbers and results of pieces done here, and, as far as it is worth it, elsewhere.
+
+    Where some may be done elsewhere, each may take the work that was left before the first, wherever it is done and
+    whatever others took by then: work is counted when all are done.
+    """
+    todo, worked = deque(range(len(pieces))), 0.0
+    alike = limits.workers > 1 or bool(limits.cluster)
+    tally, each = Meter(), replace(limits, work=limits.work_left(), meter=Meter()) if alike else limits
+    try:
+        while todo and not limits.late():
+            if worth_sending(limits, len(todo), len(pieces) - len(todo), worked, alone):
+                break
+            k, begun = todo.popleft(), time.monotonic()
+            limits.report(f"{what}: {k + 1} of {len(pieces)}")
+            own = replace(each, workers=1, cluster=None, meter=Meter() if alike else limits.meter)
+            result = here(pieces[k], own)
+            worked += time.monotonic() - begun
+            if alike:
+                tally.add(own.meter.used, own.meter.cut)
+            yield k, result
+        if not todo or limits.late():
+            return
+        with pool(limits) as hands:
+            try:
+                yield from handed_out(hands, function, shared, pieces, todo, each, tally, what)
+            finally:
+                hands.drop()
+    finally:
+        limits.meter.add(tally.used, (*tally.cut, *each.meter.cut))
 
 
 def worth_sending(limits: Limits, left: int, done: int, worked: float, alone: float) -> bool:
@@ -91,9 +102,12 @@ def worth_sending(limits: Limits, left: int, done: int, worked: float, alone: fl
 
 def handed_out(
     hands: Pool, function: Callable[..., R], shared: Any, pieces: Sequence[P], todo: deque[int], limits: Limits,
-    what: str,
+    tally: Meter, what: str,
 ) -> Iterator[tuple[int, R]]:  # fmt: skip
-    """Yield the numbers and results of pieces done by a pool; those of processes that died are handed out anew."""
+    """Yield the numbers and results of pieces done by a pool; those of processes that died are handed out anew.
+
+    `tally` counts their work.
+    """
     name = None if shared is None else hands.named(shared)
     begun: dict[int, int] = {}  # ticket -> piece
     deaths: Counter[int] = Counter()
@@ -116,6 +130,6 @@ def handed_out(
                     )
                 todo.appendleft(k)
                 continue
-            result: R = unpacked(reply)
+            result: R = unpacked(reply, tally)
             limits.report(f"{what}: {len(pieces) - len(todo) - len(begun)} of {len(pieces)}")
             yield k, result

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from solvers.foundation.errors import EngineError
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import Limits, Meter
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Share:
     """The limits of one piece as they travel.
 
     `started` and `end` are moments of this machine's clock, which all its processes share; elsewhere (None) the piece
-    has its seconds from when it is begun.
+    has its seconds from when it is begun. `work`: what is left of it (None: no end), for each piece anew.
     """
 
     seconds: float | None
@@ -31,24 +31,31 @@ class Share:
     cells: int
     started: float | None = None
     end: float | None = None
+    work: float | None = None
 
     @classmethod
     def here(cls, limits: Limits) -> Share:
         """Return what a piece may take in a process of this machine: the same clock, its part of the memory."""
         memory = limits.memory // max(1, limits.workers)
-        return cls(limits.seconds, memory, limits.cells, limits.started, limits.end)
+        return cls(limits.seconds, memory, limits.cells, limits.started, limits.end, _finite(limits.work_left()))
 
     @classmethod
     def elsewhere(cls, limits: Limits) -> Share:
         """Return what a piece may take on another machine: all the time left, all the memory."""
-        left = limits.left()
-        return cls(None if math.isinf(left) else left, limits.memory, limits.cells)
+        seconds = _finite(limits.clock_left())
+        return cls(seconds, limits.memory, limits.cells, work=_finite(limits.work_left()))
 
     def limits(self, stop: threading.Event) -> Limits:
         """Return the limits of a piece that begins now, and ends soon after `stop` is set."""
+        work = math.inf if self.work is None else self.work
         if self.started is None:
-            return Limits(self.seconds, self.memory, self.cells, stop=stop)
-        return Limits(self.seconds, self.memory, self.cells, stop=stop, started=self.started, end=self.end)
+            return Limits(self.seconds, self.memory, self.cells, stop=stop, work=work)
+        return Limits(self.seconds, self.memory, self.cells, stop=stop, started=self.started, end=self.end, work=work)
+
+
+def _finite(seconds: float) -> float | None:
+    """Return seconds, None for no end."""
+    return None if math.isinf(seconds) else seconds
 
 
 @dataclass(frozen=True)
@@ -67,29 +74,37 @@ def packed(function: Callable[..., Any], piece: Any) -> bytes:
 
 def done(job: Job, stop: threading.Event, shared: Callable[[str], Any]) -> bytes:
     """Return what became of a job, for `unpacked`; called where it is done, never raises an `Exception`."""
+    limits = job.share.limits(stop)
     try:
         function, piece = pickle.loads(job.content)
         first = () if job.shared is None else (shared(job.shared),)
-        found = function(*first, piece, job.share.limits(stop))
-        return pickle.dumps((True, found), pickle.HIGHEST_PROTOCOL)
+        found = function(*first, piece, limits)
+        return pickle.dumps((True, found, *_metered(limits)), pickle.HIGHEST_PROTOCOL)
     except Exception as error:
-        return failure(error)
+        return failure(error, limits)
 
 
-def failure(error: Exception) -> bytes:
+def _metered(limits: Limits) -> tuple[float, tuple[str, ...]]:
+    """Return the work that was counted, and the stages that the clock cut."""
+    return limits.meter.used, tuple(limits.meter.cut)
+
+
+def failure(error: Exception, limits: Limits | None = None) -> bytes:
     """Return an exception as bytes: as itself, or, where its class does not travel, as `EngineError`."""
+    metered = _metered(limits or Limits())
     try:
-        reply = pickle.dumps((False, error), pickle.HIGHEST_PROTOCOL)
+        reply = pickle.dumps((False, error, *metered), pickle.HIGHEST_PROTOCOL)
         pickle.loads(reply)  # classes with arguments of their own can be written and not be read
     except Exception:
         told = " ".join(f"{type(error).__name__}: {error}".split())
-        return pickle.dumps((False, EngineError(told)), pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps((False, EngineError(told), *metered), pickle.HIGHEST_PROTOCOL)
     return reply
 
 
-def unpacked(reply: bytes) -> Any:
-    """Return what a piece returned, or raise what it raised."""
-    good, found = pickle.loads(reply)
+def unpacked(reply: bytes, meter: Meter) -> Any:
+    """Return what a piece returned, or raise what it raised; the meter has its work and what the clock cut."""
+    good, found, *metered = pickle.loads(reply)
+    meter.add(*metered)
     if good:
         return found
     raise found

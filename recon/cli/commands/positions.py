@@ -69,6 +69,7 @@ def positions(
     from recon.located.positions import LEARNERS, placed
     from recon.located.wording import position_json, without_infinity, written
     from recon.questions.which_columns import which_columns
+    from recon.report.document.making import limits_json, limits_line
 
     if learner not in LEARNERS:
         raise typer.BadParameter(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
@@ -88,9 +89,10 @@ def positions(
     if opens is not None:
         frame.attrs["which_columns"] = [one.to_dict() for one in opens]
     if json:
-        print_json(position_json(frame), out, private=True)
+        print_json(position_json(frame) | {"limits": limits_json(limits)}, out, private=True)
     else:
-        print_lines(*summary(found, beside), *map(str, opens or ()), *(certified_lines(proved) if certificates else []))
+        proof = certified_lines(proved) if certificates else []
+        print_lines(*summary(found, beside), *map(str, opens or ()), *proof, limits_line(limits))
         if out is not None:
             write_table(without_infinity(frame) if suffix(out) == ".json" else written(frame), out, private=True)
     finish("unknown" if not found.complete or found.status == "unknown" else "exact")

@@ -80,6 +80,7 @@ def audit(
     """Report what a release gives away, what would help, and whether it may be released under a policy."""
     from recon.frames.naming import table_like
     from recon.report.audit import audit as run
+    from recon.report.document.making import limits_line
     from recon.report.open_report import open_report
     from solvers.parallel.opening import kept_open
 
@@ -105,6 +106,8 @@ def audit(
                      domain=declared(domain, label) if register else None, command=command_line())  # fmt: skip
     with ending(ended(report, bool(out))):
         write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
+        if not json and out is None:
+            print_lines("", limits_line(limits))
         if report.findings.empty is not None and (json or out):
             print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
 

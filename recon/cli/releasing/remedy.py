@@ -57,6 +57,7 @@ def remedy(
     from recon.files.writing import writing
     from recon.policies.policy import read_policy
     from recon.remediation.pruning import NoMerging
+    from recon.report.document.making import limits_json, limits_line
     from solvers.foundation.errors import PolicyError
 
     check_out(file, out, strip)
@@ -80,17 +81,18 @@ def remedy(
             )
         except NoMerging as error:
             if json:
-                print_json({"file": file, "outcome": "violated", "written": None, "why": str(error)})
-            print_lines(f"recon: {error}", file=sys.stderr)
+                why = {"why": str(error), "limits": limits_json(limits)}
+                print_json({"file": file, "outcome": "violated", "written": None, **why})
+            print_lines(f"recon: {error}", limits_line(limits), file=sys.stderr)
             raise typer.Exit(VIOLATED) from None
     met = result.assessment.outcome == "met"
     if met:
         with writing(out, binary=True) as written:
             written.write(result.content)
     if json:
-        print_json(as_json(file, out if met else None, result))
+        print_json(as_json(file, out if met else None, result) | {"limits": limits_json(limits)})
     else:
-        print_lines(*lines_of(file, out if met else None, result))
+        print_lines(*lines_of(file, out if met else None, result), limits_line(limits))
     if not met:
         raise typer.Exit(VIOLATED if result.assessment.outcome == "violated" else INCONCLUSIVE)
 

@@ -17,10 +17,10 @@ from recon.console.suggesting import suggestion
 from recon.console.version import VERSION as PROGRAM
 from recon.inspection.inspecting import Inspection
 from recon.measures.revealed.together import proofs
+from solvers.foundation.limits import CUT, Limits
 
 if TYPE_CHECKING:
     from recon.policies.assessing import Assessment
-    from solvers.foundation.limits import Limits
 
 VERSION = 2  # of the document: what it holds is docs/commands.md, "The audit's JSON"
 CONVENTIONS = {
@@ -78,6 +78,12 @@ def limits_json(limits: Limits) -> dict[str, Any]:
     }
 
 
+def limits_line(limits: Limits) -> str:
+    """Return the same for people, of commands that have a time limit where none is given."""
+    time = "no time limit" if limits.seconds is None else f"at most {limits.seconds:g} s (--time)"
+    return "; ".join((f"limits: {time}, {limits.memory >> 20:,} MB (--memory)", *limits.cut_short()))
+
+
 def audited(release: EncodedRelease) -> dict[str, Any]:
     """Return what was audited: every file with its hash, the kinds of its models, rows, attributes, the label."""
     files = release.files or ((release.file,) if release.file else ())
@@ -128,7 +134,7 @@ def how(found: Findings, context: Context) -> dict[str, Any]:
         numbers.append(["feasible intervals of suppressed cells", "exact" if tight else "bounds", m.counted.engine])
     if found.together is not None:
         numbers += [[what, status, "groups of cells"] for what, status in proofs(found.release, found.together)]
-    engines = [list(line.partition(": ")[::2]) for line in m.counted.trail]
+    engines = [list(line.partition(": ")[::2]) for line in m.counted.trail if not line.startswith(CUT)]
     return {
         "conventions": [[name, CONVENTIONS[name]] for name in used],
         "numbers": [[what, status, engine or "by hand"] for what, status, engine in numbers],
