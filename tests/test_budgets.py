@@ -551,7 +551,7 @@ def test_the_default_budget_is_printed(command, tmp_path, capsys):
     words += policy if command == "remedy" else ()
     with contextlib.suppress(SystemExit):
         app(words, standalone_mode=False)
-    assert "limits: at most 60 s (--time), 1,024 MB (--memory)" in capsys.readouterr().out
+    assert "limits: at most 60 s (--time), 1,024 MB (--memory)" in capsys.readouterr().err
     with contextlib.suppress(SystemExit):
         app([*words, "--json", "--time", "none"], standalone_mode=False)
     found = json.loads(capsys.readouterr().out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -92,7 +93,8 @@ def positions(
         print_json(position_json(frame) | {"limits": limits_json(limits)}, out, private=True)
     else:
         proof = certified_lines(proved) if certificates else []
-        print_lines(*summary(found, beside), *map(str, opens or ()), *proof, limits_line(limits))
+        print_lines(*summary(found, beside), *map(str, opens or ()), *proof)
+        print_lines(limits_line(limits), file=sys.stderr)
         if out is not None:
             write_table(without_infinity(frame) if suffix(out) == ".json" else written(frame), out, private=True)
     finish("unknown" if not found.complete or found.status == "unknown" else "exact")

@@ -107,7 +107,7 @@ def audit(
     with ending(ended(report, bool(out))):
         write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
         if not json and out is None:
-            print_lines("", limits_line(limits))
+            print_lines(limits_line(limits), file=sys.stderr)
         if report.findings.empty is not None and (json or out):
             print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
 

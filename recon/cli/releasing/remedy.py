@@ -92,7 +92,8 @@ def remedy(
     if json:
         print_json(as_json(file, out if met else None, result) | {"limits": limits_json(limits)})
     else:
-        print_lines(*lines_of(file, out if met else None, result), limits_line(limits))
+        print_lines(*lines_of(file, out if met else None, result))
+        print_lines(limits_line(limits), file=sys.stderr)
     if not met:
         raise typer.Exit(VIOLATED if result.assessment.outcome == "violated" else INCONCLUSIVE)
 
