@@ -40,7 +40,7 @@ A = TypeVar("A", bound=Answer)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChainStep:
     """One engine of the chain and why it refuses a question before any work (None: it would be asked)."""
 
     engine: str
@@ -71,12 +71,12 @@ def refusal(engine: Engine, release: Release, query: Query) -> str | None:
     return engine.missing() or engine.refuses(release, query)
 
 
-def plan(release: Release, query: Query) -> tuple[Step, ...]:
+def plan(release: Release, query: Query) -> tuple[ChainStep, ...]:
     """Return the engines that answer this kind of question, in the order of the chain, with every refusal.
 
     Nothing is solved: an engine without a refusal may still find out that cells or clauses are too many.
     """
-    return tuple(Step(e.name, refusal(e, release, query)) for e in engines_for(release, query))
+    return tuple(ChainStep(e.name, refusal(e, release, query)) for e in engines_for(release, query))
 
 
 def answer(release: Release, query: Query, limits: Limits | None = None) -> Answer:
@@ -107,7 +107,7 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
         others = (e for e in engines_for(release, rest) if not e.uses_bags)
         more = in_turn(release, rest, limits, others)
         outer = loosened(release, rest, more.answer(), release.unstated)
-        asked = Asked(found, [*asked.before, *more.before], [], asked.limited or more.limited)
+        asked = ChainResult(found, [*asked.before, *more.before], [], asked.limited or more.limited)
         if found is not None and outer is None:
             found = replace(found, trail=(*found.trail, *more.before))
         elif outer is not None:
@@ -122,7 +122,7 @@ def unused(release: Release, query: Query) -> tuple[str, ...]:
 
 
 @dataclass(slots=True)
-class Asked:
+class ChainResult:
     """What engines said that were asked in turn: the best answer, why those before it gave none, and those behind it.
 
     `limited`: one of them met a limit.
@@ -142,7 +142,7 @@ class Asked:
         return replace(self.best, trail=tuple(trail))
 
 
-def in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[Engine]) -> Asked:
+def in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[Engine]) -> ChainResult:
     """Return what engines say that are asked one after the other until nothing is left open; see `answer`."""
     best: Answer | None = None
     rest = query
@@ -181,7 +181,7 @@ def in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[En
         if left is None:  # the next engine is not even imported
             break
         rest = left
-    return Asked(best, before, behind, limited)
+    return ChainResult(best, before, behind, limited)
 
 
 def no_worse(release: Release, query: Query, found: Answer) -> Answer:
@@ -199,7 +199,7 @@ def loosened(release: Release, query: Query, found: Answer | None, unstated: tup
 
 
 def finished(
-    release: Release, asked: Asked, query: Query, found: Answer | None, begun: float, limits: Limits
+    release: Release, asked: ChainResult, query: Query, found: Answer | None, begun: float, limits: Limits
 ) -> Answer:
     """Return an answer with its seconds, what the clock cut, and where there is no world the statements that clash.
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from solvers.cells.components import Component, known_presolve
-from solvers.cells.system import System, system_of
-from solvers.chain import Step, engines_for, refusal
+from solvers.cells.system import CellSystem, system_of
+from solvers.chain import ChainStep, engines_for, refusal
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.elimination import elimination_order, width
@@ -41,7 +41,7 @@ class Presolved:
     that propagation cannot meet; then nothing is left.
     """
 
-    system: System | None
+    system: CellSystem | None
     reason: str = ""
     late: bool = False
     conflict: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ def widest(part: Component, limits: Limits) -> Widest:
     return Widest(len(part.cells), len(part.statements), found)
 
 
-def joined(system: System, parts: tuple[Component, ...]) -> int:
+def joined(system: CellSystem, parts: tuple[Component, ...]) -> int:
     """Return the number of components when the alternatives of a choice join what they name."""
     if not system.choices:
         return len(parts)
@@ -117,13 +117,13 @@ def joined(system: System, parts: tuple[Component, ...]) -> int:
     return int(number_connected_components(graph))
 
 
-def forecast(release: Release, query: Query, known: Presolved) -> tuple[Step, ...]:
+def forecast(release: Release, query: Query, known: Presolved) -> tuple[ChainStep, ...]:
     """Return the engines that answer this kind of question in the order of the chain, with every refusal to expect.
 
     The first without a refusal is asked first; those behind it only where it gives up within its limits.
     """
     return tuple(
-        Step(engine.name, refusal(engine, release, query) or foreseen(engine, known))
+        ChainStep(engine.name, refusal(engine, release, query) or foreseen(engine, known))
         for engine in engines_for(release, query)
     )
 

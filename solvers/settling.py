@@ -13,13 +13,13 @@ from solvers.kernel.leaf_values.blocks import cells_blocks
 from solvers.questions.answers import SettledAnswer
 from solvers.questions.query import Settle
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release, Settled
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Block, Partition, Release
 
 NOT_USED = "its leaf values are not used"  # and why, behind the name of a model
 
 
 @dataclass(slots=True)
-class KnownSettled:
+class StrengthenedRelease:
     """A release with what its leaf values prove, and the seconds that this was given."""
 
     release: Release | None = None
@@ -29,16 +29,16 @@ class KnownSettled:
 def strengthened(release: Release, limits: Limits | None = None, lattices: bool = True) -> Release:
     """Return the release with what its leaf values prove as further blocks; itself where there are none.
 
-    One partition per boosted model: the rows of its cells by label (`Settled` says what proves it). Where all of them
-    are known the model is taken out of `boosted`, else it stays, for what is not used. A model whose figures contradict
-    what they assume becomes a line of `loosened`, its trees sizes of leaves: classes may be read off leaf values too.
-    Remembered; asked anew only with more time. `lattices`: see `Settle`; what is found without is not remembered. Cost:
-    see `solvers.leaf_values.settling`.
+    One partition per boosted model: the rows of its cells by label (`AddedBlocks` says what proves it). Where all of
+    them are known the model is taken out of `boosted`, else it stays, for what is not used. A model whose figures
+    contradict what they assume becomes a line of `loosened`, its trees sizes of leaves: classes may be read off leaf
+    values too. Remembered; asked anew only with more time. `lattices`: see `Settle`; what is found without is not
+    remembered. Cost: see `solvers.leaf_values.settling`.
     """
     if not release.boosted or release.settled is not None:
         return release
     limits = limits or Limits()
-    known = release.derived.part(KnownSettled)
+    known = release.derived.part(StrengthenedRelease)
     if known.release is None and not lattices:
         return settle_all(release, limits.stage("leaf values"), lattices=False)
     if known.release is None or (known.release.boosted and limits.left() > 2 * known.seconds):
@@ -130,5 +130,5 @@ def with_block(release: Release, model: int, proved: SettledAnswer) -> Release:
     assert proved.boxes is not None
     boxes = Boxes.of([*proved.boxes, Box()])
     blocks = cells_blocks(release, boxes, proved.low, proved.high, (proved.total_low, proved.total_high))
-    settled = Settled(release, model, proved.steps, proved.surplus, proved.worst, "; ".join(proved.trail))
+    settled = AddedBlocks(release, model, proved.steps, proved.surplus, proved.worst, "; ".join(proved.trail))
     return replace(release, blocks=(*release.blocks, *blocks), settled=settled)

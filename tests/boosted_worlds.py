@@ -8,11 +8,11 @@ import numpy as np
 
 from solvers.foundation.limits import Limits
 from solvers.gradients.boosted import Boosted, BoostedTree, Gradients
-from solvers.kernel.claims import Form, LeafValues, Refined, Regions
-from solvers.kernel.facts import Facts
-from solvers.kernel.leaf_values.replay import Replay
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain
-from solvers.statements.release import ANY_LABEL, Partition, Release, Rows
+from solvers.kernel.claims import Form, LeafValues, Refined, RegionProof
+from solvers.kernel.facts import NumberedStatements
+from solvers.kernel.leaf_values.replay import LeafValueReplay
+from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
+from solvers.statements.release import ANY_LABEL, Partition, Release, RowCount
 
 LAWS = (
     Gradients("log_loss"),
@@ -78,7 +78,7 @@ class BoostedWorld:
         self.rows = [tuple(int(rng.integers(k)) for k in sizes) for _ in range(rows)]
         self.y = [int(v) for v in rng.integers(classes, size=rows)]
         self.start = tuple(float(np.float32(x)) for x in rng.normal(size=scores))
-        domain = Domain(
+        domain = RowSpace(
             (*(Attribute(f"x{k}", (1,) * n) for k, n in enumerate(sizes)), Attribute("y", (1,) * classes)), len(sizes)
         )
         blocks = [] if base is None else [base(self, domain)]
@@ -111,7 +111,7 @@ class BoostedWorld:
                     now[i][of] = float(np.float32(total)) if law.scores == "float32" else total
         labels = tuple(range(classes))
         self.boosted = Boosted("boosted", law, self.start, self.start, labels, tuple(trees))
-        self.release = Release(domain, Rows(rows, rows), tuple(blocks), boosted=(self.boosted,))
+        self.release = Release(domain, RowCount(rows, rows), tuple(blocks), boosted=(self.boosted,))
 
 
 def boosted_tree(rng, tree, at, pairs, place, width):
@@ -179,7 +179,7 @@ def with_ends(replay, forms):
 
 def proved(world, stages=None, rounds=2, model=0):
     """Return a proof of bounds on all columns, cut in some stages (numbers of trees), and the replay behind it."""
-    replay = Replay(Facts(world.release), model, Limits())
+    replay = LeafValueReplay(NumberedStatements(world.release), model, Limits())
     steps = []
     for trees in stages or [len(world.boosted.trees)]:
         steps.append(Refined(trees))
@@ -191,4 +191,4 @@ def proved(world, stages=None, rounds=2, model=0):
             new = with_ends(replay, forms_for(replay, open_))
             replay.run(new)
             steps += new
-    return LeafValues(model, tuple(steps), Regions(())), replay
+    return LeafValues(model, tuple(steps), RegionProof(())), replay

@@ -7,8 +7,8 @@ import time
 
 import pandas as pd
 
-from recon.experiments.drawing import Figure, Line, Panel
-from recon.experiments.experiment import Experiment, Findings, Point, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable
 from solvers.foundation.errors import ReleaseError
 
 
@@ -34,12 +34,14 @@ def run(point, frame, limits):
     return [{"square": point["x"] ** 2, "nothing": None, "half": point["x"] / 2}]
 
 
-def findings(results: pd.DataFrame) -> Findings:
+def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return a table, a figure and a sentence."""
-    line = Line("squares", results["x"].tolist(), results["square"].tolist(), hollow=[x % 2 == 1 for x in results["x"]])
-    return Findings(
-        [Table("squares", results[["x", "square"]], "A number and its square.")],
-        [Figure("squares", "Squares grow.", [Panel("squares", "x", "x squared", [line])])],
+    line = PlotLine(
+        "squares", results["x"].tolist(), results["square"].tolist(), hollow=[x % 2 == 1 for x in results["x"]]
+    )
+    return ExperimentFindings(
+        [ResultTable("squares", results[["x", "square"]], "A number and its square.")],
+        [PanelFigure("squares", "Squares grow.", [Panel("squares", "x", "x squared", [line])])],
         [f"the largest square is {results['square'].max()}"],
     )
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from recon.attacks.records import Columns
+from recon.attacks.records import RecordColumns
 
 
 class Rule:
@@ -25,13 +25,13 @@ def every(d):
 
 def bits(d):
     """Return d columns of bits named a, b, c, ..."""
-    return Columns(tuple("abcdefghijklmnop"[:d]), (False,) * d)
+    return RecordColumns(tuple("abcdefghijklmnop"[:d]), (False,) * d)
 
 
 def mixed(rng, rows=400):
     """Return rows of two numbers, one of few whole ones, and three bits, and their columns."""
     x = np.column_stack([rng.normal(size=rows), rng.integers(0, 9, rows), rng.random((rows, 3)) < 0.4]).astype(float)
-    return x, Columns(("size", "age", "p", "q", "r"), (True, True, False, False, False))
+    return x, RecordColumns(("size", "age", "p", "q", "r"), (True, True, False, False, False))
 
 
 def walked(nodes, row, names):

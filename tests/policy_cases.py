@@ -8,7 +8,7 @@ import typer
 
 from recon.cli.releasing.policy import gate, policy
 from recon.console.exit_codes import USAGE, of_error
-from recon.console.guarding import Commands
+from recon.console.guarding import GuardedTyper
 from recon.policies.assessing import assess
 from recon.policies.policy import Policy, Threshold
 
@@ -82,7 +82,7 @@ def document_of(facts: dict[str, Any], demanded: Policy | None, *files: str) -> 
 
 def ran(*arguments: object) -> int:
     """Run `recon policy` or `recon gate` as the command line does, and return the exit code."""
-    app = Commands(pretty_exceptions_enable=False, rich_markup_mode=None)
+    app = GuardedTyper(pretty_exceptions_enable=False, rich_markup_mode=None)
     app.command("policy")(policy)
     app.command("gate")(gate)
     try:

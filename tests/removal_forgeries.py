@@ -12,11 +12,11 @@ import numpy as np
 
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import AtLeast, AtMost, Located, NoWorld, OnlyWorld, Regions
+from solvers.kernel.claims import AtLeast, AtMost, NoWorld, OnlyWorld, RegionProof, RowLocation
 from solvers.kernel.proof_format import proof_from
-from solvers.statements.bags import UNPUBLISHED, BagCounts, Bags
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain
-from solvers.statements.release import ANY_LABEL, Partition, Release, Rows
+from solvers.statements.bags import UNPUBLISHED, BagCounts, TreeBags
+from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
+from solvers.statements.release import ANY_LABEL, Partition, Release, RowCount
 
 
 def box(**masks):
@@ -36,9 +36,9 @@ LEAVES = (box(a=1), box(a=2)), (box(b=3), box(b=4))
 TREES = counts(LEAVES[0], [0, 1], [1, 2], [1, 1]), counts(LEAVES[1], [1, 0], [1, 2], [1, 1])
 PLAIN = counts(LEAVES[0], [ANY_LABEL] * 2, [1, 2], [1, 1])
 TIMES = np.array([[1, 2, 0], [0, 1, 2]], dtype=np.int32)
-DOMAIN = Domain((Attribute("a", (1, 1)), Attribute("b", (1, 1, 1)), Attribute("y", (1, 1))), label=2)
-BAGGED = Release(DOMAIN, Rows(3, 3), (), bags=(Bags("forest", TIMES, TREES),))
-UNLABELLED = replace(BAGGED, bags=(Bags("forest", TIMES, (PLAIN, TREES[1])),))
+DOMAIN = RowSpace((Attribute("a", (1, 1)), Attribute("b", (1, 1, 1)), Attribute("y", (1, 1))), label=2)
+BAGGED = Release(DOMAIN, RowCount(3, 3), (), bags=(TreeBags("forest", TIMES, TREES),))
+UNLABELLED = replace(BAGGED, bags=(TreeBags("forest", TIMES, (PLAIN, TREES[1])),))
 
 
 def exact(boxes, weights):
@@ -50,16 +50,16 @@ def exact(boxes, weights):
 
 SLOTS = replace(BAGGED, bags=(), blocks=(exact(LEAVES[0], [1, 2]), exact(LEAVES[1], [2, 1])))
 NOBODY = counts(LEAVES[1], [1, 0], [0, 3], [UNPUBLISHED] * 2)
-LOOSE = replace(BAGGED, bags=(Bags("forest", TIMES, (TREES[0], counts(LEAVES[1], [1, 0], [2, 2], [1, 1]))),))
+LOOSE = replace(BAGGED, bags=(TreeBags("forest", TIMES, (TREES[0], counts(LEAVES[1], [1, 0], [2, 2], [1, 1]))),))
 # A tree that counts position 0 three times where it can be, and one that says it is of the other class.
 TORN = replace(
     BAGGED,
-    rows=Rows(1, 1),
-    bags=(Bags("forest", np.array([[3], [3]], dtype=np.int32), (NOBODY, counts((Box(),), [1], [3], [1]))),),
+    rows=RowCount(1, 1),
+    bags=(TreeBags("forest", np.array([[3], [3]], dtype=np.int32), (NOBODY, counts((Box(),), [1], [3], [1]))),),
 )
 # Position 0 counts twice where a single row is.
 ONE = counts((Box(),), [1], [1], [1])
-EMPTY = replace(BAGGED, rows=Rows(2, 2), bags=(Bags("forest", np.array([[2, 1]], dtype=np.int32), (ONE,)),))
+EMPTY = replace(BAGGED, rows=RowCount(2, 2), bags=(TreeBags("forest", np.array([[2, 1]], dtype=np.int32), (ONE,)),))
 SAME_LEAF = replace(
     counts((Box(),), [0], [1], [2]),
     region=np.array([0, 0], dtype=np.int32),
@@ -70,8 +70,8 @@ SAME_LEAF = replace(
 CLASSES = replace(
     BAGGED,
     domain=replace(DOMAIN, attributes=(*DOMAIN.attributes[:2], Attribute("y", (1, 1, 1)))),
-    rows=Rows(2, 2),
-    bags=(Bags("forest", np.array([[1, 1]], dtype=np.int32), (SAME_LEAF,)),),
+    rows=RowCount(2, 2),
+    bags=(TreeBags("forest", np.array([[1, 1]], dtype=np.int32), (SAME_LEAF,)),),
 )
 
 
@@ -86,21 +86,21 @@ def claimed(claim, proof, release=BAGGED, limits=None):
 
 
 COUNTED, REVISED = ["counted", 1], ["revised", 1]
-HERE = Located((0, 1), (box(a=1, y=1), box(a=2, b=3, y=2)))
+HERE = RowLocation((0, 1), (box(a=1, y=1), box(a=2, b=3, y=2)))
 FREE = ["labelled", [0], [0], 1, []]
 ALL = ["labelled", [0], [0], 2, [[0, 0, False, -1], [0, 1, False, 1]]]  # position 0 in class 1: 1 too many there
 ACCEPTED = {
     "positions": (HERE, removals(COUNTED, REVISED)),
-    "positions that need no step": (Located((2,), (box(b=4, y=1),)), removals()),
+    "positions that need no step": (RowLocation((2,), (box(b=4, y=1),)), removals()),
     "filled": (HERE, removals(["filled", 0, 2, [1]], COUNTED, REVISED)),
     "needed": (HERE, removals(["needed", 0, 1, [0]], REVISED)),
-    "labelled": (Located((0,), (box(a=1, y=1),)), removals(ALL)),
+    "labelled": (RowLocation((0,), (box(a=1, y=1),)), removals(ALL)),
     "labelled, once each": (
-        Located((0,), (box(y=1),)),
+        RowLocation((0,), (box(y=1),)),
         removals(["labelled", [0], [0], 2, [[0, 0, True, -1], [0, 1, True, 1]]]),
     ),
     "assumed": (HERE, removals(["assumed", 0, 1, [COUNTED]], REVISED)),
-    "nothing to assume": (Located((1,), (box(a=2),)), removals(["assumed", 1, 0, []])),
+    "nothing to assume": (RowLocation((1,), (box(a=2),)), removals(["assumed", 1, 0, []])),
     "at most": (AtMost(box(a=1), 2), removals(COUNTED, REVISED)),
     "at most nobody": (AtMost(box(a=1, y=2), 1), removals(COUNTED, REVISED)),
     "at most by what is left": (AtMost(box(b=4, y=2), 1), removals(COUNTED, REVISED)),
@@ -112,7 +112,7 @@ OF_SLOTS = {
     "at least of slots": (AtLeast(box(a=2), 2), removals()),
 }
 OF_CLASSES = {
-    "labels that are no run": (Located((0, 1), (box(y=5), box(y=5))), removals()),
+    "labels that are no run": (RowLocation((0, 1), (box(y=5), box(y=5))), removals()),
     "nobody of a label between": (AtMost(box(y=2), 0), removals()),
 }
 OF_NOTHING = {
@@ -122,7 +122,7 @@ OF_NOTHING = {
 OF_NO_WORLD = {
     "no world": (NoWorld(), removals(["revised", 0])),
     "anything of no world": (AtMost(Box(), 0), removals(["revised", 0], ["revised", 9])),
-    "positions of no world": (Located((0,), (box(a=1),)), removals(["revised", 0])),
+    "positions of no world": (RowLocation((0,), (box(a=1),)), removals(["revised", 0])),
 }
 
 
@@ -139,7 +139,7 @@ FORGERIES = {
         "do not prove that a world is the only one",
         claimed(OnlyWorld(((0, 0, 0), (1, 0, 0), (1, 2, 0)), (1, 1, 1)), removals(), SLOTS),
     ),
-    "positions by regions": ("where positions are is proved by removals", claimed(HERE, Regions(()))),
+    "positions by regions": ("where positions are is proved by removals", claimed(HERE, RegionProof(()))),
     "no step": ("is no step that begins with revised, counted,", claimed(HERE, removals(["removed", 1]))),
     "an empty step": (r"proof.steps\[1\] is no step", claimed(HERE, removals(COUNTED, []))),
     "a step that is no list": (r"proof.steps\[0\] is no step", claimed(HERE, removals("revised"))),
@@ -155,23 +155,29 @@ FORGERIES = {
         "the rows of this release cannot be told apart",
         claimed(HERE, removals(), replace(BAGGED, bags=())),
     ),
-    "other rows than the bags": ("the bags are of 3 rows", claimed(HERE, removals(), replace(BAGGED, rows=Rows(4, 4)))),
-    "rows not known": ("the bags are of 3 rows", claimed(HERE, removals(), replace(BAGGED, rows=Rows(3, 4)))),
-    "fewer rows": ("the bags are of 3 rows", claimed(HERE, removals(), replace(BAGGED, rows=Rows(2, 3)))),
+    "other rows than the bags": (
+        "the bags are of 3 rows",
+        claimed(HERE, removals(), replace(BAGGED, rows=RowCount(4, 4))),
+    ),
+    "rows not known": ("the bags are of 3 rows", claimed(HERE, removals(), replace(BAGGED, rows=RowCount(3, 4)))),
+    "fewer rows": ("the bags are of 3 rows", claimed(HERE, removals(), replace(BAGGED, rows=RowCount(2, 3)))),
     "slots of another number": (
         "does not count all rows",
-        claimed(NoWorld(), removals(), replace(SLOTS, rows=Rows(4, 4))),
+        claimed(NoWorld(), removals(), replace(SLOTS, rows=RowCount(4, 4))),
     ),
     "positions of slots": ("the rows of this release have no positions", claimed(HERE, removals(), SLOTS)),
     "a position without a place": (
         "does not give each of its positions a place",
-        claimed(Located((0, 1), (box(a=1),)), removals()),
+        claimed(RowLocation((0, 1), (box(a=1),)), removals()),
     ),
-    "no such position": ("each of its positions a place", claimed(Located((3,), (box(a=1),)), removals())),
-    "a position before the first": ("each of its positions", claimed(Located((-1,), (box(a=1),)), removals())),
-    "elsewhere": ("the row at position 0 is where it is said", claimed(Located((0,), (box(a=1),)), removals(REVISED))),
-    "another place": ("at position 1 is where", claimed(Located((0, 1), (box(a=1), box(a=1))), removals(COUNTED))),
-    "another class": ("at position 1 is where", claimed(Located((1,), (box(y=1),)), removals(COUNTED, REVISED))),
+    "no such position": ("each of its positions a place", claimed(RowLocation((3,), (box(a=1),)), removals())),
+    "a position before the first": ("each of its positions", claimed(RowLocation((-1,), (box(a=1),)), removals())),
+    "elsewhere": (
+        "the row at position 0 is where it is said",
+        claimed(RowLocation((0,), (box(a=1),)), removals(REVISED)),
+    ),
+    "another place": ("at position 1 is where", claimed(RowLocation((0, 1), (box(a=1), box(a=1))), removals(COUNTED))),
+    "another class": ("at position 1 is where", claimed(RowLocation((1,), (box(y=1),)), removals(COUNTED, REVISED))),
     "more rows": (
         "leaves 2 rows in the box, the claim needs at most 1",
         claimed(AtMost(box(a=1), 1), removals(COUNTED)),

@@ -19,12 +19,12 @@ from solvers.assignments.propagation.counting import tightened
 from solvers.assignments.propagation.engine import Propagation
 from solvers.assignments.propagation.fixpoint import Vectorised, fastest, propagate
 from solvers.assignments.propagation.flows import Assignment
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, packed
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import ProblemTables, packed
 from solvers.assignments.solving import assigned, row_problem
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import Assumed, Counted, Hall, Labelled, Revised
-from solvers.kernel.removals import Left
+from solvers.kernel.claims import CountRevision, Hall, Labelled, Revised, ValueRemoval
+from solvers.kernel.removals import RemainingDomains
 from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import problem_of
@@ -112,9 +112,13 @@ class Replay:
 
     def follow(self, steps):
         for step in steps:
-            {Revised: self.revise, Counted: self.count, Hall: self.fill, Labelled: self.label, Assumed: self.assume}[
-                type(step)
-            ](step)
+            {
+                Revised: self.revise,
+                CountRevision: self.count,
+                Hall: self.fill,
+                Labelled: self.label,
+                ValueRemoval: self.assume,
+            }[type(step)](step)
 
     def keep(self, i, t, values):
         self.left[i, t] &= values
@@ -209,7 +213,7 @@ class Replay:
 def replayed(found):
     """Check that the steps, replayed, leave no more than the domains, here and in the kernel; return what is left."""
     replay = Replay(found.problem)
-    kernel = Left(Meetings(found.problem), Limits())
+    kernel = RemainingDomains(Meetings(found.problem), Limits())
     kernel.replay(found.steps)
     assert kernel.over == found.contradicted
     if found.contradicted:
@@ -262,7 +266,7 @@ def test_the_truth_is_left_and_all_loops_end_alike(batch):
         if problem.slot is None:
             assert all(true[key] in values for key, values in left.items())
         seen |= {type(step) for step in found.steps}
-    assert {Revised, Counted} <= seen
+    assert {Revised, CountRevision} <= seen
 
 
 def compiled_loops():
@@ -276,8 +280,8 @@ def compiled_loops():
 def fixpoint(problem, loops):
     """Return what propagation alone leaves, and how it ended."""
     domains, steps = Domains(problem), []
-    tables = Tables.of(problem, Limits())
-    return propagate(loops, tables, State.of(domains.words, tables), steps, Limits()), domains.words, steps
+    tables = ProblemTables.of(problem, Limits())
+    return propagate(loops, tables, DomainState.of(domains.words, tables), steps, Limits()), domains.words, steps
 
 
 @pytest.mark.parametrize("batch", range(4))
@@ -293,7 +297,7 @@ def test_compiled_loops_end_where_those_in_numpy_do(batch):
         assert ends[0] == ends[1]
         assert not ends[0] or (words[0] == words[1]).all()
         for some in steps:
-            kernel = Left(Meetings(problem), Limits())
+            kernel = RemainingDomains(Meetings(problem), Limits())
             kernel.replay(some)
             assert kernel.over != ends[0]
 
@@ -313,7 +317,7 @@ def test_compiled_loops_and_labels_of_a_real_forest(tmp_path):
     for loops in (Vectorised(), compiled_loops()):
         found = Propagation(problem, loops)
         found.run(Limits())
-        kernel = Left(Meetings(problem), Limits())
+        kernel = RemainingDomains(Meetings(problem), Limits())
         kernel.replay(found.steps)
         assert (kernel.words == found.domains.words).all()
         ends.append(found.domains)
@@ -339,7 +343,7 @@ def test_numbers_of_rows_are_bounded():
     rng, compiled = random.Random("numbers"), numbers_compiled()
     for _ in range(60):
         _, problem, _ = forest_problem(rng, 6, 1)
-        tables = Tables.of(problem, Limits())
+        tables = ProblemTables.of(problem, Limits())
         most = int(tables.most[0])
         v = rng.randrange(len(problem.tree))
         weight = rng.choice([int(problem.weight[v]), 26, 31])  # above 24: weighted sums, no listing

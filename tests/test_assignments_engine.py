@@ -17,7 +17,7 @@ from solvers.chain import answer, ask, engines, plan, refusal
 from solvers.engines.assignments import AssignmentsEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.positions.sizes import Boxed, Lengths
+from solvers.positions.sizes import BoxedRows, Lengths
 from solvers.positions.worlds_left import numbers_of
 from solvers.questions.answers import Answer, CountAnswer, DecideAnswer, LocatedAnswer
 from solvers.questions.combined import joined, left_to_others
@@ -204,7 +204,7 @@ def test_rows_in_boxes_are_counted_with_and_without_their_order():
         start = rng.integers(0, parts, size=(n, 1))
         end = start + rng.integers(1, 3, size=(n, 1))
         boxes = [range(int(a), min(parts, int(b))) for a, b in zip(start[:, 0], end[:, 0], strict=True)]
-        rows = Boxed(Places(start, np.minimum(end, parts), {}), [len(box) for box in boxes])
+        rows = BoxedRows(Places(start, np.minimum(end, parts), {}), [len(box) for box in boxes])
         found, every = numbers_of(rows), list(itertools.product(*boxes))
         assert found.ordered == pytest.approx(math.log2(len(every)))
         unordered = math.log2(len({tuple(sorted(d)) for d in every}))

@@ -17,7 +17,7 @@ from extras import extra
 import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed, equals
-from encoders.models.models import Figure, Provenance, Statistic, Table
+from encoders.models.models import Provenance, PublishedFigure, Statistic, Table
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from recon.formats.release.writing import dump, release_json
@@ -220,7 +220,7 @@ class Broken:
 def test_a_table_of_labels_becomes_counts_of_its_groups():
     x, y = bits()
     groups = [(("juvenile", equals(1)),), (("juvenile", equals(0)), ("priors:>3", equals(1)))]
-    figures = tuple(Figure(g, statistic=Statistic("mean", "recid=1", 0.75, 0.25)) for g in groups)
+    figures = tuple(PublishedFigure(g, statistic=Statistic("mean", "recid=1", 0.75, 0.25)) for g in groups)
     features = tuple(Feature(c, c) for c in x.columns)
     draft = Draft(Provenance("text", ("label",)), features, (Table(figures),), (0, 1), "recid")
     release = attach_counts(draft, x, y)

@@ -16,7 +16,7 @@ from test_hostile_text import FORGED, HOSTILE, harmless
 import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Listed
-from encoders.models.models import Node, Support, Tree
+from encoders.models.models import ModelNode, Support, Tree
 from recon.attacking.membership import ALWAYS, attack_membership
 from recon.attacking.records import population, splits
 from recon.report.attacks.membership_report import DIFFERENCE, MembershipReport
@@ -261,11 +261,15 @@ def test_noisy_counts_are_certified_at_their_confidence():
 def test_noisy_counts_far_above_their_noise_prove_members_at_their_confidence():
     from encoders.encode.encoder import encode
     from encoders.models.models import Noise
-    from solvers.noise.laws import Law
+    from solvers.noise.laws import NoiseLaw
 
     domain = Domain((Listed("s", (0, 1)),), Listed("ill", (0, 1)))
-    noise = Noise(Law("discrete_laplace", Fraction(1)), Fraction(1), Fraction(0), Fraction(1), "add_remove")
-    nodes = (Node(Support(), (("s", recon_test(1)),), 1, 2), Node(Support((40, -1))), Node(Support((2, 60))))
+    noise = Noise(NoiseLaw("discrete_laplace", Fraction(1)), Fraction(1), Fraction(0), Fraction(1), "add_remove")
+    nodes = (
+        ModelNode(Support(), (("s", recon_test(1)),), 1, 2),
+        ModelNode(Support((40, -1))),
+        ModelNode(Support((2, 60))),
+    )
     release = encode(domain, [Tree(nodes, noise=noise)])
     rows = pd.DataFrame({"s": [1] * 40 + [0] * 62, "ill": [0] * 42 + [1] * 60})
     found = attack_membership(release, rows, rows.iloc[::5].reset_index(drop=True), attacks=("mia",), shadow=("noise",))
@@ -349,7 +353,11 @@ def test_json_and_pages_show_the_same_figures(found):
 
 def test_hostile_names_stay_inert_in_every_format():
     domain = Domain((Listed(HOSTILE, ("a", "b", "c")), Listed("n", (0, 1))), Listed(f"y{HOSTILE}", (0, 1)))
-    nodes = (Node(Support(), ((HOSTILE, recon_test("a")),), 1, 2), Node(Support((15, 5))), Node(Support((5, 15))))
+    nodes = (
+        ModelNode(Support(), ((HOSTILE, recon_test("a")),), 1, 2),
+        ModelNode(Support((15, 5))),
+        ModelNode(Support((5, 15))),
+    )
     from encoders.encode.encoder import encode
 
     release = encode(domain, [Tree(nodes, name=HOSTILE)])

@@ -36,8 +36,8 @@ from recon.bounds.disclosure import ValueDisclosure
 from recon.inspection.findings.findings import Finding
 from recon.inspection.inspecting import Inspection
 from recon.measures.revealed.together import Together
-from recon.policies.facts import Absent, Facts, Groups, Known, Unknown
-from solvers.statements.release import UNBOUNDED, Rows
+from recon.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
+from solvers.statements.release import UNBOUNDED, RowCount
 
 BITS = {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}],
         "label": {"name": "y", "values": [0, 1]}}  # fmt: skip
@@ -58,7 +58,7 @@ def boosted(*labels):
 
 def found_of(**more):
     """Return findings with nothing in them but what is given."""
-    release = Ns(rows=Rows(90, 100), models=(TREE,), statements=Ns(loose=(), bags=()), domain=Ns(label=object()))
+    release = Ns(rows=RowCount(90, 100), models=(TREE,), statements=Ns(loose=(), bags=()), domain=Ns(label=object()))
     return Ns(**{"release": release, "measures": measured(), "positions": None, "determined": (), "stored": (), **more})
 
 
@@ -99,12 +99,12 @@ def test_without_proofs_nobody_is_pinned_only_where_an_interval_is_left(relative
     asked("pinned", None)
     asked("interval_left", "x")
     found = found_of(measures=measured("bounds", relative))
-    assert known_wholly(found) == Known(
+    assert known_wholly(found) == KnownFigure(
         0, 0, assumes="x can have several values between any two thresholds that the models have"
     )
     asked("interval_left", "")
     assert known_wholly(found).help == ("domain" if relative else "limits")
-    assert isinstance(known_wholly(found), Unknown)
+    assert isinstance(known_wholly(found), UnknownFigure)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_bits_are_per_person(rows, before, left, relative, expected, asked):
     told = bits(measured("bounds", relative, rows=rows, unordered_before=before))
     for figure, wanted in zip(told.values(), expected, strict=True):
         if isinstance(wanted, str):
-            assert isinstance(figure, Unknown)
+            assert isinstance(figure, UnknownFigure)
             assert figure.help == wanted
         else:
             assert (figure.low, figure.high) == wanted
@@ -131,11 +131,11 @@ def test_bits_are_per_person(rows, before, left, relative, expected, asked):
 def test_about_whom_is_known_wholly_no_bit_is_left(asked):
     asked("least_bits", (1.5, 2.0))
     whole = [Ns(whole=0), Ns(whole=2)]
-    assert most_exposed(found_of(determined=whole)) == Known(0.0, 0.0)
-    assert most_exposed(found_of(positions=Ns(rows_known=1))) == Known(0.0, 0.0)
+    assert most_exposed(found_of(determined=whole)) == KnownFigure(0.0, 0.0)
+    assert most_exposed(found_of(positions=Ns(rows_known=1))) == KnownFigure(0.0, 0.0)
     late = found_of(positions=Ns(rows_known=0), determined=whole[:1], measures=measured("bounds"))
     assert (most_exposed(late).low, most_exposed(late).high, most_exposed(late).help) == (1.5, 2.0, "limits")
-    assert most_exposed(found_of()) == Known(1.5, 2.0)
+    assert most_exposed(found_of()) == KnownFigure(1.5, 2.0)
     asked("least_bits", None)
     assert most_exposed(found_of(measures=measured("bounds"))).help == "limits"
 
@@ -155,10 +155,10 @@ OPEN = [
 
 
 def test_the_class_of_more_people_follows_unless_one_model_says_all_exactly():
-    assert classes(found_of(groups=disclosed(**EXACT)))[0] == Known(5, 5)
-    assert classes(found_of(groups=disclosed()))[0] == Known(0, 0)
-    assert isinstance(classes(found_of(groups=disclosed(undefined="u")))[0], Unknown)
-    assert isinstance(cells_of(found_of().release, disclosed(undefined="u"))[0], Unknown)
+    assert classes(found_of(groups=disclosed(**EXACT)))[0] == KnownFigure(5, 5)
+    assert classes(found_of(groups=disclosed()))[0] == KnownFigure(0, 0)
+    assert isinstance(classes(found_of(groups=disclosed(undefined="u")))[0], UnknownFigure)
+    assert isinstance(cells_of(found_of().release, disclosed(undefined="u"))[0], UnknownFigure)
     for more in OPEN:
         figure, _ = classes(found_of(groups=disclosed(**EXACT | more)))
         assert (figure.low, figure.high) == (5, 100)
@@ -171,7 +171,7 @@ def test_the_class_of_more_people_follows_unless_one_model_says_all_exactly():
         assert classes(found)[0].high == 100
     pure = (("late", "1", 4, 9), ("first", "0", 1, UNBOUNDED))
     figure, groups = classes(found_of(groups=replace(disclosed(**EXACT), pure=pure)))
-    assert figure == Known(5, 5)
+    assert figure == KnownFigure(5, 5)
     assert [(one["name"], one["rows"]) for one in groups.each] == [("first", [1, None]), ("late", [4, 9])]
     assert groups.in_all == 2
 
@@ -187,17 +187,19 @@ def origin(form):
 @pytest.mark.parametrize(
     ("models", "label", "undefined", "numeric", "mean", "kind"),
     [
-        ((TREE,), Listed("y", (0, 1)), "", False, False, Unknown),
-        ((TREE,), Listed("y", (0, 1)), "u", False, False, Unknown),
-        ((TREE,), None, "u", False, False, Absent), ((TREE,), None, "", False, False, Unknown),
-        ((TREE,), Grid.between("y", 0, 9, 1), "u", True, False, Absent),
-        ((TREE,), Listed("y", (0, 1)), "u", False, True, Unknown),
-        ((TREE, boosted(0, 1)), None, "u", True, True, Unknown), ((boosted(),), None, "u", True, True, Absent),
-        ((TREE,), Grid.between("y", 0, 9, 1), "u", True, True, Absent),
-        ((TREE,), Listed("y", (0, 1)), "u", True, True, Absent),
-        ((TREE,), Listed("y", (0, 1)), "u", True, False, Unknown),
-        ((replace(TREE, origin=origin("scikit-learn DecisionTreeClassifier")), TREE), None, "u", True, True, Unknown),
-        ((replace(TREE, origin=origin("scikit-learn DecisionTreeRegressor")),), None, "u", True, True, Absent),
+        ((TREE,), Listed("y", (0, 1)), "", False, False, UnknownFigure),
+        ((TREE,), Listed("y", (0, 1)), "u", False, False, UnknownFigure),
+        ((TREE,), None, "u", False, False, AbsentFigure), ((TREE,), None, "", False, False, UnknownFigure),
+        ((TREE,), Grid.between("y", 0, 9, 1), "u", True, False, AbsentFigure),
+        ((TREE,), Listed("y", (0, 1)), "u", False, True, UnknownFigure),
+        ((TREE, boosted(0, 1)), None, "u", True, True, UnknownFigure), ((boosted(),), None, "u", True, True,
+                                                                        AbsentFigure),
+        ((TREE,), Grid.between("y", 0, 9, 1), "u", True, True, AbsentFigure),
+        ((TREE,), Listed("y", (0, 1)), "u", True, True, AbsentFigure),
+        ((TREE,), Listed("y", (0, 1)), "u", True, False, UnknownFigure),
+        ((replace(TREE, origin=origin("scikit-learn DecisionTreeClassifier")), TREE), None, "u", True, True,
+         UnknownFigure),
+        ((replace(TREE, origin=origin("scikit-learn DecisionTreeRegressor")),), None, "u", True, True, AbsentFigure),
     ],
 )  # fmt: skip
 def test_classes_do_not_apply_only_where_there_are_none(models, label, undefined, numeric, mean, kind, asked):
@@ -217,9 +219,9 @@ def test_classes_do_not_apply_only_where_there_are_none(models, label, undefined
 )  # fmt: skip
 def test_targets_have_no_upper_end_but_everybody(rows, numeric, models, expected, asked):
     asked("numeric_target", numeric)
-    release = Ns(rows=Rows(90, 100), models=models)
+    release = Ns(rows=RowCount(90, 100), models=models)
     figure = targets(release, disclosed(values=ValueDisclosure(rows=rows, alone=2)))
-    assert isinstance(figure, Absent) if expected is None else (figure.low, figure.high) == expected
+    assert isinstance(figure, AbsentFigure) if expected is None else (figure.low, figure.high) == expected
 
 
 # ---------------------------------------------------------------- positions, resamples, merging, files
@@ -236,10 +238,10 @@ def test_figures_by_position(labelled):
     late = by_position(found_of(release=release, positions=None))
     none = by_position(found_of(release=Ns(domain=release.domain, statements=Ns(bags=()))))
     for figure in (done, late, none):
-        assert isinstance(figure["labels_by_position"], Absent) != labelled
+        assert isinstance(figure["labels_by_position"], AbsentFigure) != labelled
     assert done["values_by_position"].high == 0
     assert late["values_by_position"].help == "limits"
-    assert none["values_by_position"] == Known(0, 0)
+    assert none["values_by_position"] == KnownFigure(0, 0)
     if labelled:
         assert (done["labels_by_position"].low, done["labels_by_position"].help) == (2, "")
         unknown = by_position(found_of(release=release, positions=placed(labels_known=None, complete=False)))
@@ -263,12 +265,12 @@ def resampled(distinct, *models):
 
 
 def test_groups_of_resamples_hold_the_different_rows_that_were_drawn(asked):
-    held = Facts("exact", figures={"smallest_group": Known(50, 50), "class_disclosure": Known(0, 0)})
+    held = FactTable("exact", figures={"smallest_group": KnownFigure(50, 50), "class_disclosure": KnownFigure(0, 0)})
     asked("groups_left_out", ((), "drawn"))
     found = of_resamples(resampled(True), held)
     assert [one["rows"] for one in found.listed("smallest_group").each] == [[0, 100], [2, 100], [6, 100]]
-    assert found["smallest_group"] == Known(1, 100, "drawn")
-    assert isinstance(found["class_disclosure"], Unknown)
+    assert found["smallest_group"] == KnownFigure(1, 100, "drawn")
+    assert isinstance(found["class_disclosure"], UnknownFigure)
     found = of_resamples(resampled(False), held)
     assert [one["rows"] for one in found.listed("smallest_group").each] == [[0, 100], [1, 100], [1, 100]]
     whole = {"kind": "forest", "trees": [{"nodes": [{"counts": [60, 40]}]}]}
@@ -312,15 +314,17 @@ def test_counts_of_the_model_are_not_stored_beside_it():
 
 
 def test_what_stands_in_the_file_is_told_by_what_it_may_say():
-    held = Facts("exact", figures={"rows": Known(50, 50), "smallest_group": Known(9, 9), "pinned": Known(0, 0)})
+    held = FactTable(
+        "exact", figures={"rows": KnownFigure(50, 50), "smallest_group": KnownFigure(9, 9), "pinned": KnownFigure(0, 0)}
+    )
     rows = beside_rows(held, (inspected(finding()),))
-    assert rows["smallest_group"] == Known(1, 1)
+    assert rows["smallest_group"] == KnownFigure(1, 1)
     assert [one["rows"] for one in rows.listed("smallest_group").each] == [[1, 1]]
     for level, rule in (("high", "raw-data"), ("critical", "labels"), ("unknown", "not-understood")):
         found = beside_rows(held, (inspected(finding(level, rule)),))
         assert found.listed("smallest_group").each == ()  # no row is proved to stand there
     unknown = beside_rows(held, (inspected(finding("unknown", "not-understood")),))
-    assert unknown["smallest_group"] == Known(1, 9, unknown["smallest_group"].why, "strip")
+    assert unknown["smallest_group"] == KnownFigure(1, 9, unknown["smallest_group"].why, "strip")
     kept = beside_rows(held, (inspected(finding(), replace(finding(), path="Z_", removable=False)),))
     assert (rows["pinned"].help, kept["pinned"].help) == ("strip", "")  # what is taken out leaves the other there
     assert unknown["pinned"].why.startswith("nobody knows what X_ is (an array)")
@@ -346,12 +350,12 @@ def test_no_bound_is_none(rows, bound):
 
 def test_groups_of_tables_and_intervals_stand_among_the_others():
     from recon.auditing.auditing import group_disclosure
-    from recon.auditing.findings import Findings
+    from recon.auditing.findings import AuditFindings
     from recon.measures.measures import measure
 
     statements = [{"count": 40}, {"where": {"a": 0}, "count": 30}, {"where": {"a": 0, "b": 0}, "count": 12}]
     release = encoded({"recon": 1, "domain": BITS, "models": [{"kind": "table", "statements": statements}]})
-    told = audited(Findings(release, measure(release), group_disclosure(release)))
+    told = audited(AuditFindings(release, measure(release), group_disclosure(release)))
     assert told.listed("smallest_group").in_all == len(told.listed("smallest_group").each)
     sizes = [one["rows"] for one in told.listed("smallest_group").each]
     assert sizes == sorted(sizes)
@@ -361,7 +365,7 @@ def test_groups_of_tables_and_intervals_stand_among_the_others():
 
 def test_figures_of_noisy_counts_hold_at_their_confidence():
     from recon.auditing.auditing import group_disclosure
-    from recon.auditing.findings import Findings
+    from recon.auditing.findings import AuditFindings
     from recon.measures.measures import measure
 
     noise = {"law": "laplace", "scale": 1.0}
@@ -371,8 +375,8 @@ def test_figures_of_noisy_counts_hold_at_their_confidence():
         whole = nodes if law else [nodes[0], {"counts": [30, 10]}, {"counts": [20, 25]}]
         release = encoded({"recon": 1, "domain": BITS, "rows": 86 if law else 85, "models": [{
             "kind": "tree", "nodes": whole, **law}]})  # fmt: skip
-        assert audited(Findings(release, measure(release), group_disclosure(release))).confidence == confidence
-    assert Groups() == Facts().listed("smallest_group")
+        assert audited(AuditFindings(release, measure(release), group_disclosure(release))).confidence == confidence
+    assert SmallGroups() == FactTable().listed("smallest_group")
 
 
 def test_groups_are_worded_where_their_box_is_known(asked, monkeypatch):
@@ -387,7 +391,7 @@ def test_groups_are_worded_where_their_box_is_known(asked, monkeypatch):
     ))  # fmt: skip
     intervals = Ns(cells=[Ns(feasible=(0, 0), name="empty"), Ns(feasible=(1, 3), name="suppressed")])
     figure, listed = sizes(release, told, intervals)
-    assert figure == Known(1, 3)
+    assert figure == KnownFigure(1, 3)
     assert [(one["name"], one["where"], one["rows"]) for one in listed.each] == [
         ("suppressed", "", [1, 3]), ("no box", "", [2, 9]), ("no block", "", [3, 4]),
         ("last worded", "in words", [5, 6]), ("open", "in words", [5, None]), ("too many", "", [7, 7]),
@@ -397,27 +401,27 @@ def test_groups_are_worded_where_their_box_is_known(asked, monkeypatch):
     monkeypatch.setattr(module, "LISTED", 2)
     assert sizes(release, told, intervals)[1].in_all == 7
     asked("published_cells", [])
-    assert sizes(release, disclosed(), Ns(cells=[]))[0] == Unknown("no group with a number of rows was published")
+    assert sizes(release, disclosed(), Ns(cells=[]))[0] == UnknownFigure("no group with a number of rows was published")
     asked("groups_left_out", ((), "drawn"))
-    assert sizes(release, disclosed(), Ns(cells=[]))[0] == Unknown("drawn")
+    assert sizes(release, disclosed(), Ns(cells=[]))[0] == UnknownFigure("drawn")
 
 
 def test_single_counts_prove_what_they_prove_whatever_was_not_worked_out(asked):
     nodes = [{"if": {"a": 0}, "then": 1, "else": 2}, {"counts": [30, 0]}, {"counts": [30, 60]}]
     release = encoded({"recon": 1, "domain": BITS, "models": [{"kind": "tree", "nodes": nodes}]})
-    told = open_facts(release, (), Unknown("late", "limits"))
-    assert told["rows"] == Known(120, 120)
-    assert told["smallest_group"] == told["smallest_cell"] == Known(1, 30, "late", "limits")
-    assert told["class_disclosure"] == Known(30, 120, "late", "limits")
-    assert told["pinned"] == Unknown("late", "limits")
-    asked("with_together", Facts("asked"))
-    assert open_facts(release, (), Unknown("late"), together=Together()).status == "asked"
+    told = open_facts(release, (), UnknownFigure("late", "limits"))
+    assert told["rows"] == KnownFigure(120, 120)
+    assert told["smallest_group"] == told["smallest_cell"] == KnownFigure(1, 30, "late", "limits")
+    assert told["class_disclosure"] == KnownFigure(30, 120, "late", "limits")
+    assert told["pinned"] == UnknownFigure("late", "limits")
+    asked("with_together", FactTable("asked"))
+    assert open_facts(release, (), UnknownFigure("late"), together=Together()).status == "asked"
     open_rows = {"recon": 1, "domain": BITS, "models": [{"kind": "rule_set", "rules": [{"if": {"a": 0}, "count": 9}]}]}
-    assert isinstance(open_facts(encoded(open_rows), ())["rows"], Unknown)
+    assert isinstance(open_facts(encoded(open_rows), ())["rows"], UnknownFigure)
 
 
 def test_what_is_the_same_in_every_world_opens_nothing(asked):
-    held = Facts("exact", figures={"rows": Known(50, 50), "class_disclosure": Known(0, 0)})
+    held = FactTable("exact", figures={"rows": KnownFigure(50, 50), "class_disclosure": KnownFigure(0, 0)})
     file = (inspected(finding("high", "labels")),)
     assert beside_rows(held, file)["class_disclosure"].high == 50
     asked("implied", True)

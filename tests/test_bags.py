@@ -19,7 +19,7 @@ import recon
 from encoders.domain.values import Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Tree
-from encoders.models.nodes import Node, Support
+from encoders.models.nodes import ModelNode, Support
 from recon.certificates.verifying import verify
 from recon.formats.release.writing import dump, release_json
 from recon.frames.selections import select_frame
@@ -32,7 +32,7 @@ from solvers.foundation.limits import Limits
 from solvers.questions.answers import CountAnswer
 from solvers.questions.query import Count, Decide
 from solvers.questions.relaxed import loosen
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 BATCHES, PER_BATCH = batches(2, 4), 20
 KNOWN_BATCHES, KNOWN_PER_BATCH = batches(1, 3), 15
@@ -320,7 +320,7 @@ def test_tight_counts_decide_everything():
     with pytest.raises(ReleaseError, match=r"models\[0\]: rows is 2, but the counts of the resamples need 3"):
         encoded({**release, "rows": 2})
     del release["rows"]
-    assert encoded(release).rows == Rows()
+    assert encoded(release).rows == RowCount()
     with pytest.raises(Inconclusive, match="give 'rows'"):
         recon.count(encoded(release))
 
@@ -342,13 +342,13 @@ def test_joined_with_a_table(tmp_path):
         return load(*map(str, paths))
 
     got = joined({"count": 4})
-    assert got.rows == Rows(4, 4)
+    assert got.rows == RowCount(4, 4)
     space = list(itertools.product((0, 1), (0, 1)))
     every = worlds({**forest, "rows": 4}, space, "with")
     assert recon.count(got, "multiset").value == len(every)
     narrowed = joined({"count": 4}, {"where": {"a0": 1, "y": 0}, "count": 1})
     assert recon.count(narrowed, "multiset").value == sum(d.count((1, 0)) == 1 for d in every) == 1
-    assert joined({"where": {"a0": 0}, "count": 3}, rows={"at_least": 0, "at_most": 5}).rows == Rows(0, 5)
+    assert joined({"where": {"a0": 0}, "count": 3}, rows={"at_least": 0, "at_most": 5}).rows == RowCount(0, 5)
     with pytest.raises(ContradictionError, match="different numbers of rows"):
         joined({"count": 2})
     against = joined({"where": {"a0": 0, "y": 1}, "count": 0}, rows=5)
@@ -377,7 +377,7 @@ def test_known_bags_are_never_contradicted(batch):
     for rng, release, truth, space, _, bags in forests("known", batch, known=True):
         got, every = encoded(release), sequences(release, space, bags)
         assert tuple(truth) in every
-        assert got.rows == Rows(len(truth), len(truth))
+        assert got.rows == RowCount(len(truth), len(truth))
         asked = [profile_of(rng, space) for _ in range(3)]
         for convention, number in (("ordered", len(every)), ("multiset", len({tuple(sorted(d)) for d in every}))):
             answer = recon.count(got, convention)
@@ -563,10 +563,10 @@ def published_by(estimator, columns, bag):
     for i in range(inner.node_count):
         support = Support(counts=tuple(counts[i].tolist()), distinct=int(inner.n_node_samples[i]))
         if inner.children_left[i] < 0:
-            nodes.append(Node(support))
+            nodes.append(ModelNode(support))
             continue
         condition = ((columns[inner.feature[i]], Test(high=float(inner.threshold[i]))),)
-        nodes.append(Node(support, condition, int(inner.children_left[i]), int(inner.children_right[i])))
+        nodes.append(ModelNode(support, condition, int(inner.children_left[i]), int(inner.children_right[i])))
     assert int(counts[0].sum()) == int(bag.sum())
     return Tree(tuple(nodes))
 
@@ -586,24 +586,24 @@ def real_forest(data, rows, trees, **options):
 @pytest.mark.parametrize(("rows", "trees", "options"), [(60, 8, {}), (400, 20, {"max_depth": 6, "max_samples": 0.5})])
 def test_the_training_rows_meet_a_real_forest(data, rows, trees, options):
     frame, domain, (unknown, known) = real_forest(data, rows, trees, **options)
-    release = encode(domain, [unknown], Rows(rows, rows))
+    release = encode(domain, [unknown], RowCount(rows, rows))
     assert violations(release, frame) == []
     told = encode(domain, [known])
-    assert told.rows == Rows(rows, rows)
+    assert told.rows == RowCount(rows, rows)
     assert violations(told, frame) == []
     wrong = frame.copy()
     wrong[frame.columns[-1]] = 1 - wrong[frame.columns[-1]]
     assert violations(release, wrong)
     assert violations(told, wrong)
     with pytest.raises(ReleaseError, match="different rows"):
-        encode(domain, [unknown], Rows(rows // 4, rows // 4))
+        encode(domain, [unknown], RowCount(rows // 4, rows // 4))
 
 
 def test_verdicts_about_real_training_rows(data):
     frame, domain, forests = real_forest(data, 20, 2, max_depth=2)
     once, counted = frame.drop_duplicates(), Counter(frame.itertuples(index=False, name=None))
     for forest in forests:
-        release = encode(domain, [forest], Rows(20, 20))
+        release = encode(domain, [forest], RowCount(20, 20))
         held = recon.certify(release, once, limits=Limits(seconds=600), certificates=False)
         assert not (held["verdict"] == "impossible").any()
         for row, line in zip(once.itertuples(index=False, name=None), held.to_dict("records"), strict=True):

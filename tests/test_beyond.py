@@ -14,7 +14,7 @@ from recon.experiments.beyond.experiment import EXPERIMENT, QUESTIONS
 from recon.experiments.beyond.joined import domain_of
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import Point
-from recon.experiments.splits import Split
+from recon.experiments.splits import TrainTestSplit
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.learners.optimal.trees.by_leaves import trees_by_leaves
@@ -31,14 +31,14 @@ def people(n, seed=0, columns="abc"):
         x[name] = dice.integers(0, 2, n)
         x[other] = 1 - x[name]
     y = pd.Series(np.where(dice.random(n) < 0.2, dice.integers(0, 2, n), x["a"] & (x["b"] | x["age_high"])), name="y")
-    return Split(x, y, x, y, x.assign(y=y))
+    return TrainTestSplit(x, y, x, y, x.assign(y=y))
 
 
 def bits(n, columns, seed):
     dice = np.random.default_rng(seed)
     x = pd.DataFrame(dice.integers(0, 2, (n, columns)), columns=[f"c{k}" for k in range(columns)])
     y = pd.Series(((x["c0"] ^ x["c1"]) | (dice.random(n) < 0.25)).astype(int), name="y")
-    return Split(x, y, x, y, x.assign(y=y))
+    return TrainTestSplit(x, y, x, y, x.assign(y=y))
 
 
 def asked(question, some, **named):

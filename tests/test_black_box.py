@@ -17,7 +17,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test
 from encoders.domain.views import View
 from encoders.encode.encoder import encode
-from encoders.models.models import Figure, Forest, Node, Rule, RuleList, RuleSet, Support, Table, Tree
+from encoders.models.models import Forest, ModelNode, PublishedFigure, Rule, RuleList, RuleSet, Support, Table, Tree
 from recon.attacking.black_box import ReleasedModel
 from recon.attacking.inputs import columns_of, numbers
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -43,17 +43,17 @@ def tree(*nodes, **more):
 
 
 def leaf(no, yes):
-    return Node(Support((no, yes)))
+    return ModelNode(Support((no, yes)))
 
 
 def inner(name, test, then, otherwise):
-    return Node(Support(), ((name, test),), then, otherwise)
+    return ModelNode(Support(), ((name, test),), then, otherwise)
 
 
 def boxed(*models, domain=DOMAIN, columns=None, rows=None):
-    from solvers.statements.release import Rows
+    from solvers.statements.release import RowCount
 
-    return ReleasedModel(encode(domain, models, None if rows is None else Rows(rows, rows)), columns)
+    return ReleasedModel(encode(domain, models, None if rows is None else RowCount(rows, rows)), columns)
 
 
 BY_HAND = tree(
@@ -112,10 +112,10 @@ def test_views_that_leave_a_test_open_are_refused_and_others_settle_it():
     ages = np.array([10, 30, 24, 90])
     views = pd.DataFrame({"age:<25": (ages < 25).astype(int)})
     young, forty = ("age", Test(high=24)), ("age", Test(high=40))
-    settled = boxed(tree(Node(Support(), (young,), 1, 2), leaf(1, 3), leaf(3, 1)), columns=["age:<25"])
+    settled = boxed(tree(ModelNode(Support(), (young,), 1, 2), leaf(1, 3), leaf(3, 1)), columns=["age:<25"])
     assert settled.predict_proba(views)[:, 1].tolist() == [0.75, 0.25, 0.75, 0.25]
     assert np.array_equal(settled.predict_proba(views.to_numpy(float)), settled.predict_proba(views))
-    left_open = boxed(tree(Node(Support(), (forty,), 1, 2), leaf(1, 3), leaf(3, 1)), columns=["age:<25"])
+    left_open = boxed(tree(ModelNode(Support(), (forty,), 1, 2), leaf(1, 3), leaf(3, 1)), columns=["age:<25"])
     with pytest.raises(ReleaseError, match=r"row 2: the model tests 'age', which the columns 'age:<25' leave open"):
         left_open.predict_proba(views)
     wide = Domain((Continuous("x", missing=True),), Listed("y", (0, 1)), {"v": View("x", Test(high=2.5))})
@@ -258,13 +258,13 @@ def test_random_trees_agree_with_the_boxes_of_their_leaves(seed, depth):
     assert np.array_equal(found, counts / counts.sum(axis=1, keepdims=True))
 
 
-COUNTED = tree(inner("smoker", Test(values=(1,)), 1, 2), Node(Support(count=3)), Node(Support(count=4)))
+COUNTED = tree(inner("smoker", Test(values=(1,)), 1, 2), ModelNode(Support(count=3)), ModelNode(Support(count=4)))
 
 
 @pytest.mark.parametrize(
     ("models", "said"),
     [
-        ((Table((Figure((), count=7),)),), "the table cannot be attacked .* publishes figures about groups"),
+        ((Table((PublishedFigure((), count=7),)),), "the table cannot be attacked .* publishes figures about groups"),
         ((RuleSet((Rule((("smoker", Test(values=(1,))),), Support((1, 2))),)),), "rules overlap"),
         ((COUNTED,), "not every leaf says its classes"),
         ((BY_HAND, replace(BY_HAND, name="b")), "a release of 2 models .* has no one prediction"),
@@ -276,7 +276,7 @@ def test_what_has_no_prediction_is_refused_by_name(models, said):
 
 
 def test_one_predicting_model_beside_a_table_answers():
-    table = Table((Figure((("smoker", Test(values=(1,))),), count=12),))
+    table = Table((PublishedFigure((("smoker", Test(values=(1,))),), count=12),))
     assert np.array_equal(boxed(BY_HAND, table).predict_proba(frame()), by_hand(frame()))
 
 

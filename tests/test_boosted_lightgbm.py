@@ -17,13 +17,13 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest
 from recon.formats.boosters.lightgbm.file import text_booster
-from recon.formats.boosters.lightgbm.model import Columns, grow, read_lightgbm, read_lightgbm_text
-from recon.formats.boosters.lightgbm.rates import Span, digits, rate_of, significant
+from recon.formats.boosters.lightgbm.model import LightGBMFeatures, grow, read_lightgbm, read_lightgbm_text
+from recon.formats.boosters.lightgbm.rates import NumberSpan, digits, rate_of, significant
 from recon.formats.boosters.lightgbm.reach import before
 from recon.formats.boosters.lightgbm.summing import EPSILON, Sizes, errors
 from recon.formats.boosters.lightgbm.sums import odd_parameter, snapped
 from recon.formats.boosters.pickled import read as read_saved
-from recon.formats.boosters.shared import Grown
+from recon.formats.boosters.shared import BoosterTree
 from recon.formats.drafts.binding import Binder
 from recon.stored.containers import open_stored
 from solvers.leaf_values.residuals import used
@@ -139,7 +139,7 @@ def leaves_of(tree, x):
 
 def test_figures_are_the_sums_of_the_librarys_own_gradients_to_the_last_bit():
     booster, model = text_booster(text_of("defaults.txt")), draft_of("defaults.txt").models[0]
-    columns, frame = Columns.of(booster), labelled("defaults.txt")
+    columns, frame = LightGBMFeatures.of(booster), labelled("defaults.txt")
     x, y = frame.iloc[:, :-1].to_numpy(dtype=float), frame["label"].to_numpy()
     share = y.mean()
     score = np.full(len(y), math.log(share / (1 - share)))
@@ -290,7 +290,7 @@ def histogram_tree(rng, gradient, bins, depth):
     total = 0.0
     for i in rng.permutation(len(gradient)):
         total += gradient[i]
-    out, members, stored = Grown(), [], []
+    out, members, stored = BoosterTree(), [], []
     todo = [(np.arange(len(gradient)), float(total), None, 0, -1, 0)]
     while todo:
         rows, total, held, level, parent, side = todo.pop(0)
@@ -375,12 +375,12 @@ def test_printed_numbers():
     assert [significant(x) for x in (0.1, 0.05, 0.123457, 1.0, 100.0, 1e-05)] == [1, 1, 6, 1, 1, 1]
     booster = text_booster(text_of("ridge.txt"))
     tree = replace(booster.trees[1], rate=0.2)
-    wide = rate_of(booster, tree, Span(0.1, 0.1), 0.0)  # one tree of that rate: it may be scheduled
+    wide = rate_of(booster, tree, NumberSpan(0.1, 0.1), 0.0)  # one tree of that rate: it may be scheduled
     assert wide.low < 0.2 * (1 - 4e-6)
     assert wide.high > 0.2 * (1 + 4e-6)
-    assert rate_of(booster, booster.trees[1], Span(0.1234567, 0.1234567), 0.0) == Span(0.1234567, 0.1234567)
+    assert rate_of(booster, booster.trees[1], NumberSpan(0.1234567, 0.1234567), 0.0) == NumberSpan(0.1234567, 0.1234567)
     fine = replace(booster.trees[1], rate=0.1234567891)
-    assert rate_of(booster, fine, Span(0.1, 0.1), 0.0).high == pytest.approx(0.1234567891, rel=1e-13)
+    assert rate_of(booster, fine, NumberSpan(0.1, 0.1), 0.0).high == pytest.approx(0.1234567891, rel=1e-13)
 
 
 def test_intervals_are_cut_to_multiples_with_care():

@@ -15,7 +15,7 @@ from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import worlds
 from solvers.leaf_values.residuals import used
-from solvers.leaf_values.worlds import Problem, one_world
+from solvers.leaf_values.worlds import LeafValueProblem, one_world
 from solvers.questions.query import MostLikely
 from solvers.settling import strengthened
 from solvers.statements.boxes import Box
@@ -41,7 +41,7 @@ def case(seed, rows=8, trees=2, hist=False, columns=2):
 
 def numbers_of(release, frame_or_world):
     """Return the rows per cell and class of the problem's cells."""
-    problem = Problem.of(release, Limits())
+    problem = LeafValueProblem.of(release, Limits())
     times = np.zeros(problem.level.lower.shape, dtype=np.int64)
     layout, label = problem.cells.layout, release.domain.label
     boxes = [dict(b.literals) for b in layout.boxes(problem.cells.words)]

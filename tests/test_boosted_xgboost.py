@@ -24,7 +24,7 @@ from recon.formats.boosters.xgboost.counts import sizes, starting_shares
 from recon.formats.boosters.xgboost.file import below_single, json_booster
 from recon.formats.boosters.xgboost.logarithm import single_log
 from recon.formats.boosters.xgboost.model import read_xgboost
-from recon.formats.boosters.xgboost.sums import MADE, Rates, depths, rates_of, start, tree_sums
+from recon.formats.boosters.xgboost.sums import MADE, XGBoostRates, depths, rates_of, start, tree_sums
 from recon.formats.detection import read_draft
 from recon.formats.drafts.binding import Binder
 from recon.frames.true_rows import violations
@@ -124,7 +124,7 @@ def first(name="honest"):
 
 def test_rates_are_those_of_the_first_tree_or_none():
     tree, cover = first()
-    assert rates_of(tree, cover) == Rates(float(np.float32(0.3)), 1.0)
+    assert rates_of(tree, cover) == XGBoostRates(float(np.float32(0.3)), 1.0)
     changed = copy.deepcopy(tree)
     leaf = next(i for i, s in enumerate(tree.grown.splits) if s is None)
     changed.weight[leaf] *= 1.01
@@ -160,7 +160,7 @@ def test_the_logarithm_is_that_of_the_c_library():
 
 def test_intervals_hold_the_files_rounding_and_the_sums():
     tree, _ = first()
-    said = tree_sums(tree, 0, Rates(float(np.float32(0.3)), 1.0), 160)
+    said = tree_sums(tree, 0, XGBoostRates(float(np.float32(0.3)), 1.0), 160)
     count = len(tree.cover)
     assert said.what[:count] == ("cover",) * count
     for i in range(count):

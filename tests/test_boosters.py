@@ -17,14 +17,14 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest, Table, Tree
-from recon.formats.boosters.lightgbm.counts import Objective, Rates, Round, class_counts
+from recon.formats.boosters.lightgbm.counts import Objective, RateCandidates, Round, class_counts
 from recon.formats.boosters.lightgbm.file import looks_like_lightgbm_text
 from recon.formats.boosters.lightgbm.model import read_lightgbm, read_lightgbm_text
 from recon.formats.boosters.pickled import read as read_saved
-from recon.formats.boosters.shared import Grown, narrowed, opposite, split_of
+from recon.formats.boosters.shared import BoosterTree, narrowed, opposite, split_of
 from recon.formats.boosters.xgboost.counts import class_counts as xgb_counts
 from recon.formats.boosters.xgboost.counts import sizes
-from recon.formats.boosters.xgboost.file import Stored
+from recon.formats.boosters.xgboost.file import StoredXGBoostTree
 from recon.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost, read_xgboost_dump
 from recon.formats.drafts.binding import Binder
 from recon.formats.release.reading import strict_json
@@ -181,10 +181,10 @@ def test_lightgbm_counts_are_those_that_made_the_leaves(seed):
     rate, ridge = float(rng.choice([0.1, 0.05, 0.3, 1.0])), float(rng.choice([0, 1, 2.5]))
     truth = tuple(np.bincount(groups, y).astype(int).tolist())
     tree = lightgbm_leaves(y, groups, rate, ridge)
-    assert class_counts(tree, Objective(), Rates((rate,), (ridge,), (ridge,), True)) == truth
+    assert class_counts(tree, Objective(), RateCandidates((rate,), (ridge,), (ridge,), True)) == truth
     # without parameters: the right counts or none, whatever lambda was
-    assert class_counts(tree, Objective(), Rates((rate,))) in (truth, None)
-    assert class_counts(tree, Objective(), Rates(())) in (truth, None)
+    assert class_counts(tree, Objective(), RateCandidates((rate,))) in (truth, None)
+    assert class_counts(tree, Objective(), RateCandidates(())) in (truth, None)
 
 
 def test_lightgbm_weights_and_samples_are_not_taken_for_counts():
@@ -192,18 +192,18 @@ def test_lightgbm_weights_and_samples_are_not_taken_for_counts():
     y, groups = (rng.random(200) < 0.4).astype(float), rng.integers(0, 4, 200)
     tree = lightgbm_leaves(y, groups, 0.1, 0)
     heavier = replace(tree, weight=tree.weight * rng.uniform(0.9, 1.1, 4))
-    assert class_counts(heavier, Objective(), Rates((0.1,), sure=True)) is None
+    assert class_counts(heavier, Objective(), RateCandidates((0.1,), sure=True)) is None
     sample = rng.random(200) < 0.7  # the values of a sample, the starting score of all rows
     drawn = lightgbm_leaves(y[sample], groups[sample], 0.1, 0)
     mixed = replace(drawn, start=tree.start, value=drawn.value - drawn.start + tree.start)
-    assert class_counts(mixed, Objective(), Rates((0.1,), sure=True)) is None
+    assert class_counts(mixed, Objective(), RateCandidates((0.1,), sure=True)) is None
 
 
 def xgboost_stump(y, groups, eta, ridge, share):
     """Return a first tree of XGBoost as a chain of splits, by its definition, in float32."""
     rows, ones = np.bincount(groups), np.bincount(groups, y)
     h = np.float32(share * (1 - share))
-    grown, cover, weight = Grown(), [], []
+    grown, cover, weight = BoosterTree(), [], []
 
     def figures(part):
         n, k = rows[part].sum(), ones[part].sum()
@@ -224,7 +224,7 @@ def xgboost_stump(y, groups, eta, ridge, share):
     grown.splits.append(None)
     grown.children.append((-1, -1))
     cover.append(float(total)), weight.append(float(np.float32(eta) * w))
-    return Stored("tree", 0, grown, cover, weight), rows, ones.astype(int)
+    return StoredXGBoostTree("tree", 0, grown, cover, weight), rows, ones.astype(int)
 
 
 @pytest.mark.parametrize("seed", range(40))

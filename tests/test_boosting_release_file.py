@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 import recon
 from encoders.domain.values import Test as Passes
 from encoders.models.models import Boosting, Provenance, Tree, TreeSums
-from encoders.models.nodes import Node, Support
+from encoders.models.nodes import ModelNode, Support
 from recon.formats.release.reading import parse, to_models
 from recon.formats.release.writing import dump, release_json
 from solvers.foundation.errors import ReleaseError
 from solvers.gradients.boosted import Gradients
 from solvers.gradients.floating import by_tree, coefficients
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 GOLDEN = Path(__file__).parent / "golden"
 LOG = json.loads((GOLDEN / "boosted_log.json").read_text())
@@ -43,7 +43,10 @@ def models(draw):
     trees, sums, first = [], [], draw(st.integers(0, 3))
     for t in range(draw(st.integers(1, 3))):
         counts = draw(st.tuples(st.integers(0, 9), st.integers(0, 9)))
-        nodes = [Node(Support(), (("a", Passes(values=(t % 2,))),), 1, 2), *(Node(Support(count=c)) for c in counts)]
+        nodes = [
+            ModelNode(Support(), (("a", Passes(values=(t % 2,))),), 1, 2),
+            *(ModelNode(Support(count=c)) for c in counts),
+        ]
         found = []
         for node in range(3):
             whats = draw(st.lists(st.sampled_from(["value", "weight", "impurity", "value"]), max_size=4))
@@ -85,7 +88,7 @@ def bits(model):
 @settings(max_examples=60, deadline=None)
 @given(models())
 def test_what_is_written_is_read_back_bit_for_bit(model):
-    text = dump(release_json(domain(), [model], Rows(5, 5)))
+    text = dump(release_json(domain(), [model], RowCount(5, 5)))
     (again,) = to_models(parse(text.encode(), "f"))
     assert again == model
     assert bits(again) == bits(model)

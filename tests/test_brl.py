@@ -25,8 +25,8 @@ from recon.learners.private.private_mining import (
 )
 from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
 from recon.learners.rule_lists.brl_posterior import (
-    Law,
-    Prior,
+    RuleListLaw,
+    RuleListPrior,
     Scores,
     all_lists,
     bit_mask,
@@ -60,7 +60,7 @@ def small_table(seed=0, n=24):
 
 def scores_of(x, y, antecedents=ANTECEDENTS, alpha=(1.0, 1.0), normalised=True, length=2.0, width=1.5):
     masks = [bit_mask(np.all([x[c] == v for c, v in one], axis=0)) for one in antecedents]
-    prior = Prior(tuple(len(one) for one in antecedents), length, width, len(antecedents))
+    prior = RuleListPrior(tuple(len(one) for one in antecedents), length, width, len(antecedents))
     return Scores(masks, bit_mask(np.asarray(y) == 1), len(x), prior, alpha, normalised)
 
 
@@ -96,7 +96,7 @@ def plain_likelihood(chosen, x, y, antecedents=ANTECEDENTS):
     [((1, 1, 1, 2), 3, 1, 4), ((2, 1, 1, 2, 3), 0.5, 2.5, 5), ((3, 3, 1, 2, 2), 7, 0.3, 2), ((2, 2), 1, 1, 0)],
 )
 def test_the_prior_is_the_papers_and_sums_to_1(sizes, length, width, longest):
-    prior = Prior(sizes, length, width, longest)
+    prior = RuleListPrior(sizes, length, width, longest)
     lists = [one for m in range(longest + 1) for one in permutations(range(len(sizes)), m)]
     assert sorted(lists) == sorted(all_lists(len(sizes), longest))
     assert len(lists) == number_of_lists(len(sizes), longest)
@@ -111,7 +111,7 @@ def exact_laws():
     delta = math.log(24)
     rate = BUDGET / (2 * delta)
     return {
-        "plain": (Law(), 1, 1),
+        "plain": (RuleListLaw(), 1, 1),
         "base_measure": (tempered("base_measure", BUDGET, delta), 1, rate),
         "monotone": (tempered("monotone", BUDGET, delta), 1, 2 * rate),
         "tempered_prior": (tempered("tempered_prior", BUDGET, delta), rate, rate),
@@ -148,10 +148,10 @@ def test_metropolis_hastings_walks_every_law(name):
 def test_metropolis_hastings_keeps_to_the_longest_list():
     x, y = small_table()
     scores = scores_of(x, y)
-    scores.prior = Prior(SIZES, 2.0, 1.5, 2)
-    exact = enumerate_law(scores, Law(1, 0.1))
+    scores.prior = RuleListPrior(SIZES, 2.0, 1.5, 2)
+    exact = enumerate_law(scores, RuleListLaw(1, 0.1))
     assert {len(one) for one in exact.lists} == {0, 1, 2}
-    assert total_variation(run_chain(scores, Law(1, 0.1), (), 100_000, Randomness(1)).lists, exact) <= 0.02
+    assert total_variation(run_chain(scores, RuleListLaw(1, 0.1), (), 100_000, Randomness(1)).lists, exact) <= 0.02
 
 
 def test_perfect_samples_and_prior_draws_follow_their_laws():
@@ -159,7 +159,7 @@ def test_perfect_samples_and_prior_draws_follow_their_laws():
     scores, randomness = scores_of(x, y), Randomness(3)
     exact = enumerate_law(scores, exact_laws()["monotone"][0])
     assert total_variation([perfect_sample(exact, randomness) for _ in range(20_000)], exact) <= 0.03
-    prior = enumerate_law(scores, Law(1, 0))
+    prior = enumerate_law(scores, RuleListLaw(1, 0))
     assert total_variation([draw_prior(scores.prior, randomness) for _ in range(20_000)], prior) <= 0.03
 
 
@@ -259,7 +259,7 @@ def test_the_monotone_law_is_not_private_for_replaced_rows():
     Five ones meet the first antecedent only, six zeros the second only, the last row both.
     """
     first, second, before = 0b100000011111, 0b111111100000, 0b000000011111
-    prior = Prior((3, 1), 1e6, 1e-6, 1)
+    prior = RuleListPrior((3, 1), 1e6, 1e-6, 1)
 
     def logs(labels, law):
         found = enumerate_law(Scores([first, second], labels, 12, prior), law)

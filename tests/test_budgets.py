@@ -37,7 +37,7 @@ from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import CUT, GRACE, STAGES, Limits
 from solvers.histograms import decision_diagram as layers
 from solvers.histograms.decision_diagram import layers_of
-from solvers.histograms.elimination import Candidates, elimination_order
+from solvers.histograms.elimination import EliminationWindow, elimination_order
 from solvers.linear.linear_program import by_column, whole_program
 from solvers.native import threads
 from solvers.questions.query import Count
@@ -496,14 +496,14 @@ def test_the_order_is_the_greedy_one():
 
 
 def test_the_order_of_many_cells_looks_at_few_candidates(monkeypatch):
-    seen, best = [], Candidates.best
+    seen, best = [], EliminationWindow.best
 
     def counted(self, price):
         found = best(self, price)
         seen.append(len(self.window))
         return found
 
-    monkeypatch.setattr(Candidates, "best", counted)
+    monkeypatch.setattr(EliminationWindow, "best", counted)
     dice = np.random.default_rng(8)
     cells, few = 30_000, 2_048
     order = elimination_order((dice.random((24, cells)) < 0.5).astype(np.int64))

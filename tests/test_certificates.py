@@ -32,7 +32,7 @@ from recon.certificates.verifying import verify
 from recon.formats.release.reading import strict_json
 from solvers.certificates.certifier import Certifier
 from solvers.foundation.errors import ContradictionError, ReleaseError
-from solvers.kernel.claims import Regions
+from solvers.kernel.claims import RegionProof
 
 ROOT = Path(__file__).parents[1]
 TWO = str(ROOT / "examples" / "releases" / "two_trees.json")
@@ -523,7 +523,7 @@ def page() -> str:
 
 def about(release: dict, claim: dict, proof: dict) -> tuple[Case, dict]:
     case = case_of(release)
-    head = certificate_json(case.got, Certifier(case.got.statements).fingerprint, claim, Regions(()))
+    head = certificate_json(case.got, Certifier(case.got.statements).fingerprint, claim, RegionProof(()))
     return case, sealed(head | {"proof": proof})
 
 

@@ -93,7 +93,7 @@ def test_without_a_first_world_linear_programming_bounds_extremes(monkeypatch):
             query = Extreme(coefs, greatest)
             exact.append((got.statements, query, chain.answer(got.statements, query)))
     without_exact_engines(monkeypatch)
-    monkeypatch.setattr(verdicts.Prover, "start", lambda *_: Answer("unknown", trail=(verdicts.NO_WORLD,)))
+    monkeypatch.setattr(verdicts.VerdictProver, "start", lambda *_: Answer("unknown", trail=(verdicts.NO_WORLD,)))
     seen = 0
     for statements, query, truth in exact:
         found = chain.answer(statements, query, Limits(seconds=30))
@@ -122,7 +122,7 @@ def test_selections_that_are_left_open_are_asked_of_the_next_engine(monkeypatch)
     cases = [(got, some_profiles(got, i)) for i, got in enumerate(coupled(12)) if got.statements.rows.exact]
     exact = [chain.answer(replace(got.statements), query) for got, query in cases]
     without_exact_engines(monkeypatch)
-    monkeypatch.setattr(verdicts.Prover, "start", lambda *_: Answer("unknown", trail=("no world in time",)))
+    monkeypatch.setattr(verdicts.VerdictProver, "start", lambda *_: Answer("unknown", trail=("no world in time",)))
     settled = 0
     for (got, query), truth in zip(cases, exact, strict=True):
         first = CpSatEngine().answer(got.statements, query, Limits(seconds=30))
@@ -165,7 +165,7 @@ def test_an_engine_that_fails_behind_an_answer_does_not_take_it_away(monkeypatch
 
     cases = [(got, some_profiles(got, i)) for i, got in enumerate(coupled(12)) if got.statements.rows.exact]
     without_exact_engines(monkeypatch)
-    monkeypatch.setattr(verdicts.Prover, "start", lambda *_: Answer("unknown", trail=("no world in time",)))
+    monkeypatch.setattr(verdicts.VerdictProver, "start", lambda *_: Answer("unknown", trail=("no world in time",)))
     monkeypatch.setattr(SatEngine, "answer", crash)
     seen = 0
     for got, query in cases:

@@ -27,7 +27,7 @@ from encoders.encode.encoder import encode as encode_models
 from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.column_figures import ColumnFigures
 from encoders.models.models import Provenance, Tree
-from encoders.models.nodes import Node, Support
+from encoders.models.nodes import ModelNode, Support
 from recon.frames.true_rows import violations
 from recon.inspection.inspecting import inspect
 from recon.loading.loading import encode, load
@@ -137,7 +137,7 @@ def of_sizes(sizes, classes, each, domain):
     figures = ColumnFigures(
         "y", "classes_", values=frozenset(classes) if each else None, among=frozenset(classes), gap=False
     )
-    nodes = (Node(Support(), (("x", Test((0,))),), 1, 2), *(Node(Support(None, n)) for n in sizes))
+    nodes = (ModelNode(Support(), (("x", Test((0,))),), 1, 2), *(ModelNode(Support(None, n)) for n in sizes))
     origin = Provenance("", ("size",), columns=(figures,))
     return encode_models(domain, [Tree(nodes, origin=origin)])
 

@@ -22,8 +22,8 @@ from solvers.clauses.gates import FALSE, TRUE, Clauses
 from solvers.clauses.lowering import clauses_needed, lower
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.boxes import Attribute, Box, Domain, Region
-from solvers.statements.release import UNBOUNDED, Choice, Loose, Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Region, RowSpace
+from solvers.statements.release import UNBOUNDED, Choice, Loose, Release, RowCount, Statement
 
 ROOT = Path(__file__).parents[1]
 BATCHES = batches(2, 3)
@@ -120,8 +120,8 @@ def test_parts_alone_and_sorted_rows_are_satisfiable_where_a_world_exists(batch)
 
 
 def test_sorted_rows_leave_every_dataset_of_parts_once():
-    domain = Domain((Attribute("a", (1, 1, 1)), Attribute("b", (1,) * 8), Attribute("c", (2, 1))))
-    for rows, number in ((Rows(2, 2), 48 * 49 // 2), (Rows(0, 2), 1 + 48 + 48 * 49 // 2)):
+    domain = RowSpace((Attribute("a", (1, 1, 1)), Attribute("b", (1,) * 8), Attribute("c", (2, 1))))
+    for rows, number in ((RowCount(2, 2), 48 * 49 // 2), (RowCount(0, 2), 1 + 48 + 48 * 49 // 2)):
         every = tuple(Statement(Region(Box(((k, 1),))), 0, 2, "free") for k in range(3))
         lowered = lower(Release(domain, rows, (every,)), Limits(), raw=False, sorted_rows=True)
         found = {tuple(map(tuple, lowered.decode(m).tolist())) for m in models(lowered.clauses, lowered.variables)}
@@ -190,8 +190,8 @@ def test_groups_of_which_one_holds(size):
 
 
 def huge(sizes=(3, 10**20), low=1, high=1):
-    domain = Domain((Attribute("x", sizes), Attribute("free", (5,))))
-    return Release(domain, Rows(low, high), ((Statement(Region(Box(((0, 1),))), 0, 1, "few"),),))
+    domain = RowSpace((Attribute("x", sizes), Attribute("free", (5,))))
+    return Release(domain, RowCount(low, high), ((Statement(Region(Box(((0, 1),))), 0, 1, "few"),),))
 
 
 def test_values_beyond_64_bits_take_few_bits_and_are_decoded_exactly():
@@ -218,12 +218,12 @@ def test_values_beyond_64_bits_take_few_bits_and_are_decoded_exactly():
 def test_what_cannot_be_written_out_is_refused():
     with pytest.raises(Unsupported, match="unbounded"):
         lower(huge(high=None), Limits())
-    relative = Release(Domain(huge().domain.attributes, relative=True), Rows(1, 1), ())
+    relative = Release(RowSpace(huge().domain.attributes, relative=True), RowCount(1, 1), ())
     with pytest.raises(Unsupported, match="resolution"):
         lower(relative, Limits())
     assert lower(relative, Limits(), raw=False).rows == ((),)
     rough = Release(
-        huge().domain, Rows(1, 1), ((Statement(Region(Box()), 0, 9, "sum", of=0, coefs=(0, 9), coarse=True),),)
+        huge().domain, RowCount(1, 1), ((Statement(Region(Box()), 0, 9, "sum", of=0, coefs=(0, 9), coarse=True),),)
     )
     with pytest.raises(Unsupported, match="too many values"):
         lower(rough, Limits())

@@ -21,7 +21,7 @@ from recon.frames.selections import select_frame
 from solvers.cells.system import system_of
 from solvers.chain import ask
 from solvers.columns.incidence import Incidence
-from solvers.columns.master import Bound, Master
+from solvers.columns.master import Bound, MasterProgram
 from solvers.columns.pricing import Pricer, within
 from solvers.columns.single_partitions import decide_apart
 from solvers.engines.columns import ColumnsEngine
@@ -126,7 +126,7 @@ def test_bounds_hold_and_are_those_of_the_program_over_all_cells(batch):
     for rng, release, truth in releases("columns", batch, PER_BATCH):
         got = encoded(release)
         statements, system = fresh(got), system_of(got.statements, Limits())
-        master = Master.of(statements)
+        master = MasterProgram.of(statements)
         for profile, meets, inside in questions(rng, release, truth, got):
             met = overlaps(system, select_frame(got, as_frame([profile])))[0]
             expected = oracle.membership(release, profile, "ordered")
@@ -147,7 +147,7 @@ def test_little_time_still_gives_bounds():
     for rng, release, truth in releases("hasty", 0, 10):
         got = encoded(release)
         for seconds in (0.0, 0.02, 0.2):
-            master = Master(fresh(got))
+            master = MasterProgram(fresh(got))
             for profile, meets, inside in questions(rng, release, truth, got, 1):
                 expected = oracle.membership(release, profile, "ordered")
                 for greatest, box in ((True, meets), (False, inside)):
@@ -183,14 +183,14 @@ def test_only_contradictions_are_refuted(batch):
         except (recon.ReleaseError, ContradictionError):
             continue  # refused when read
         seen += 1
-        found = Master(got.statements).refutes(Limits())
+        found = MasterProgram(got.statements).refutes(Limits())
         if found is not None:
             assert found.value < 0
             assert checked(fresh(got), Box(), 0, found) < 0
             refuted += 1
     assert refuted >= seen // 3
     for _, release, _ in releases("consistent", batch, PER_BATCH):
-        assert Master(encoded(release).statements).refutes(Limits()) is None, release
+        assert MasterProgram(encoded(release).statements).refutes(Limits()) is None, release
 
 
 def test_the_chain_answers_where_cells_are_too_many():
@@ -253,7 +253,7 @@ def test_a_forest_is_bounded_as_tightly_as_with_all_its_cells():
     _, release = forest_of(4, 30, 1)
     got = encoded(release)
     system, statements = system_of(got.statements, Limits()), fresh(got)
-    master, rng = Master(statements), random.Random(0)
+    master, rng = MasterProgram(statements), random.Random(0)
     better = 0
     for _ in range(15):
         profile = {f"a{k}": rng.randrange(8) for k in range(6)} | {"y": rng.randrange(2)}
@@ -297,8 +297,8 @@ def test_what_is_proved_stands_where_a_later_bound_fails(monkeypatch, error):
             return found
         raise error
 
-    monkeypatch.setattr(Master, "hopeless", lambda *_: False)
-    monkeypatch.setattr(Master, "bound", bound)
+    monkeypatch.setattr(MasterProgram, "hopeless", lambda *_: False)
+    monkeypatch.setattr(MasterProgram, "bound", bound)
     found = ColumnsEngine().answer(fresh(got), query, Limits(cells=20, seconds=600))
     assert isinstance(found, DecideAnswer)
     assert int((apart.open & ~found.open).sum()) == 1
@@ -309,10 +309,10 @@ def test_what_is_proved_stands_where_a_later_bound_fails(monkeypatch, error):
 def test_a_program_that_may_still_be_at_work_is_not_touched_again():
     _, release = forest_of(3, 20, 3)
     statements = encoded(release).statements
-    first = Master.of(statements)
-    assert Master.of(statements) is first
+    first = MasterProgram.of(statements)
+    assert MasterProgram.of(statements) is first
     first._program.busy = True
-    assert Master.of(statements) is not first
+    assert MasterProgram.of(statements) is not first
 
 
 def test_counting_is_refused_unless_there_is_no_world():

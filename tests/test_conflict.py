@@ -23,8 +23,8 @@ from recon.formats.release.reading import parse
 from solvers.conflicts.quickxplain import UNPROVEN, conflict_of
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
-from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
+from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, RowCount, Statement
 
 BATCHES = batches(2, 13)
 SIDES = ("at least", "at most")
@@ -174,8 +174,8 @@ def check(release, most=None):
 AGE = Attribute("age", (1, 1, 1, 1))
 SEX = Attribute("sex", (1, 1))
 LABEL = Attribute("y", (1, 1))
-DOMAIN = Domain((AGE, SEX, LABEL), label=2)
-AGES = Domain((AGE,))
+DOMAIN = RowSpace((AGE, SEX, LABEL), label=2)
+AGES = RowSpace((AGE,))
 YOUNG, OLD = Box(((0, 0b0011),)), Box(((0, 0b1100),))
 WOMEN, MEN = Box(((1, 0b01),)), Box(((1, 0b10),))
 
@@ -208,7 +208,7 @@ def count(box, low, high, source="table, statement 0 (count)"):
 
 def test_two_trees():
     blocks = tree("tree 0", (YOUNG, OLD), ((2, 1), (1, 1))), tree("tree 1", (WOMEN, MEN), ((4, 0), (0, 1)))
-    lines = check(Release(DOMAIN, Rows(5, 5), blocks))
+    lines = check(Release(DOMAIN, RowCount(5, 5), blocks))
     assert set(lines) in (
         {
             "tree 0, leaf 0, class no: at most 2 rows",
@@ -226,7 +226,7 @@ def test_two_trees():
 
 def test_table_against_a_tree():
     blocks = tree("tree", (YOUNG, OLD), (1, 2)), (count(Box(), 4, 4),)
-    lines = check(Release(DOMAIN, Rows(0, None), blocks))
+    lines = check(Release(DOMAIN, RowCount(0, None), blocks))
     assert set(lines) == {
         "tree, leaf 0: at most 1 row",
         "tree, leaf 1: at most 2 rows",
@@ -236,13 +236,13 @@ def test_table_against_a_tree():
 
 def test_number_of_rows():
     blocks = (count(YOUNG, 2, 3), count(OLD, 3, 4, "table, statement 1 (count)"))
-    lines = check(Release(AGES, Rows(4, 4), (blocks,)))
+    lines = check(Release(AGES, RowCount(4, 4), (blocks,)))
     assert lines == (
         "the number of rows: at most 4",
         "table, statement 0 (count): at least 2 rows",
         "table, statement 1 (count): at least 3 rows",
     )
-    lines = check(Release(AGES, Rows(8, None), (blocks,)), most=9)
+    lines = check(Release(AGES, RowCount(8, None), (blocks,)), most=9)
     assert lines == (
         "the number of rows: at least 8",
         "table, statement 0 (count): at most 3 rows",
@@ -252,7 +252,7 @@ def test_number_of_rows():
 
 def test_an_interval_with_both_sides_at_once():
     halves = Statement(Region(Box()), 3, 3, "table, statement 0 (total of age)", of=0, coefs=(0, 2, 4, 6))
-    assert check(Release(DOMAIN, Rows(0, 5), ((halves,),))) == ("table, statement 0 (total of age)",)
+    assert check(Release(DOMAIN, RowCount(0, 5), ((halves,),))) == ("table, statement 0 (total of age)",)
 
 
 def test_mean_outside_the_range():
@@ -304,13 +304,13 @@ def test_median_is_one_statement():
 def test_impossible_boxes_are_given():
     impossible = (Box(((0, 0b0001), (1, 0b01))),)
     blocks = (count(Box(((0, 0b0001),)), 2, 2), count(MEN, 1, 1, "table, statement 1 (count)"))
-    lines = check(Release(DOMAIN, Rows(5, 5), (blocks,), impossible))
+    lines = check(Release(DOMAIN, RowCount(5, 5), (blocks,), impossible))
     assert lines == ("table, statement 0 (count): at least 2 rows", "table, statement 1 (count): at most 1 row")
 
 
 def test_one_statement_alone():
     nobody = (Box(((0, 0b0011),)),)
-    lines = check(Release(DOMAIN, Rows(3, 3), (tree("tree", (YOUNG, OLD), ((1, 0), (1, 1))),), nobody))
+    lines = check(Release(DOMAIN, RowCount(3, 3), (tree("tree", (YOUNG, OLD), ((1, 0), (1, 1))),), nobody))
     assert lines == ("tree, leaf 0, class no: at least 1 row",)
 
 
@@ -319,24 +319,24 @@ def test_rule_list_rules_take_what_is_left():
     rules = Partition(*(getattr(rules, f) for f in ("kind", "boxes")), True, *(
         getattr(rules, f) for f in ("region", "label", "low", "high", "names", "labels")
     ))  # fmt: skip
-    lines = check(Release(DOMAIN, Rows(3, 3), (rules, (count(OLD, 1, 1),))))
+    lines = check(Release(DOMAIN, RowCount(3, 3), (rules, (count(OLD, 1, 1),))))
     assert set(lines) == {"rule list, leaf 1: at least 2 rows", "table, statement 0 (count): at most 1 row"}
 
 
 def test_parity_needs_more_than_propagation():
     pairs = [((0, 0b0011), "a"), ((0, 0b0110), "b"), ((0, 0b0101), "c")]
     stated = tuple(count(Box((literal,)), 1, 1, f"table, statement {name}") for literal, name in pairs)
-    lines = check(Release(DOMAIN, Rows(0, None), (stated,)))
+    lines = check(Release(DOMAIN, RowCount(0, None), (stated,)))
     assert lines == tuple(f"table, statement {name}: 1 row" for name in "abc") or len(lines) == 3
 
 
 def test_no_conflict_where_there_is_a_world():
-    release = Release(DOMAIN, Rows(5, 5), (tree("tree", (YOUNG, OLD), ((2, 1), (1, 1))),))
+    release = Release(DOMAIN, RowCount(5, 5), (tree("tree", (YOUNG, OLD), ((2, 1), (1, 1))),))
     assert conflict_of(release, Limits()) == ()
 
 
 def test_time_is_up():
-    release = Release(DOMAIN, Rows(4, 4), ((count(YOUNG, 2, 3), count(OLD, 3, 4, "table, statement 1 (count)")),))
+    release = Release(DOMAIN, RowCount(4, 4), ((count(YOUNG, 2, 3), count(OLD, 3, 4, "table, statement 1 (count)")),))
     assert conflict_of(release, Limits(seconds=0)) == ()
 
 

@@ -11,13 +11,21 @@ from sklearn.tree import DecisionTreeClassifier
 from recon.attacks.correlation.closed_form import three_variables
 from recon.attacks.correlation.copula import empirical, normals
 from recon.attacks.correlation.matrices import factors_of, random_matrices
-from recon.attacks.correlation.model_based import Inferred, crossed, fit, folds, infer, verdicts
+from recon.attacks.correlation.model_based import InferredCorrelations, crossed, fit, folds, infer, verdicts
 from recon.attacks.correlation.model_less import bin_of
-from recon.attacks.correlation.shadow_models import Linear, Setting, dataset, fitted, seen, seen_of, shadows
-from recon.attacks.correlation.trainers import Networks, Training
+from recon.attacks.correlation.shadow_models import (
+    LogisticModels,
+    ShadowSetting,
+    dataset,
+    fitted,
+    seen,
+    seen_of,
+    shadows,
+)
+from recon.attacks.correlation.trainers import Networks, NetworkTraining
 from solvers.foundation.errors import ReleaseError, Unsupported
 
-FEW = Training(epochs=15, patience=3)
+FEW = NetworkTraining(epochs=15, patience=3)
 
 
 def cells(count, size, setting, seed):
@@ -30,7 +38,7 @@ def cells(count, size, setting, seed):
 
 
 def accuracies(count, size, seed, meta="regression", setting=None):
-    setting = setting or Setting()
+    setting = setting or ShadowSetting()
     found = {name: [] for name in (*setting.accesses, "closed", "constant")}
     for known, rho, truth, rng in cells(count, size, setting, seed):
         for access in setting.accesses:
@@ -61,7 +69,7 @@ def test_published_accuracies_on_sixty_cells(meta):
 def test_the_closed_form_needs_no_shadow_models():
     rng = np.random.default_rng(0)
     rho = rng.uniform(-1, 1, (800, 2))
-    known = shadows(rho, Setting(accesses=("weights",)), rng)
+    known = shadows(rho, ShadowSetting(accesses=("weights",)), rng)
     said = three_variables(known.features["weights"][:, :2], rho)
     assert (bin_of(said) == bin_of(known.truth[:, 0, 1])).mean() >= 0.87
     assert np.median(np.abs(said - known.truth[:, 0, 1])) < 0.04
@@ -69,14 +77,14 @@ def test_the_closed_form_needs_no_shadow_models():
 
 @pytest.mark.slow
 def test_networks_give_correlations_away_on_ten_cells():
-    setting = Setting("network", ("predictions", "weights", "canonical"))
+    setting = ShadowSetting("network", ("predictions", "weights", "canonical"))
     found = accuracies(10, 400, 3, setting=setting)
     assert found["predictions"] > found["canonical"] > found["weights"]
     assert found["predictions"] > 0.75
 
 
 def test_networks_give_something_away():
-    found = accuracies(2, 90, 4, setting=Setting("network", ("predictions",), rows=400, training=FEW))
+    found = accuracies(2, 90, 4, setting=ShadowSetting("network", ("predictions",), rows=400, training=FEW))
     assert found["predictions"] > 0.5
 
 
@@ -86,7 +94,7 @@ def test_the_stacked_attack_does_not_fall_below_the_model_less_one():
     for n in (3, 5, 7):
         for target in random_matrices(8, n, rng):
             rho = np.broadcast_to(target[:-1, -1], (200, n - 1))
-            setting = Setting(accesses=("weights",), rows=300)
+            setting = ShadowSetting(accesses=("weights",), rows=300)
             known, other = shadows(rho[:100], setting, rng), shadows(rho[100:], setting, rng)
             truth = bin_of(other.truth[:, *np.triu_indices(n - 1, 1)])
             said = verdicts(known, "weights", other.features["weights"], rho[100:], rng)
@@ -122,10 +130,10 @@ def test_constant_features_are_left_out():
 
 def test_what_each_access_sees():
     rng = np.random.default_rng(0)
-    x, y = dataset(random_matrices(3, 4, rng), Setting(rows=50), rng)
+    x, y = dataset(random_matrices(3, 4, rng), ShadowSetting(rows=50), rng)
     asked = rng.normal(size=(7, 3))
     line, net = fitted(x, y, "logistic", rng), fitted(x, y, "network", rng, FEW)
-    assert isinstance(line, Linear)
+    assert isinstance(line, LogisticModels)
     assert isinstance(net, Networks)
     assert [seen(line, a, asked).shape[1] for a in ("predictions", "weights", "canonical", "both")] == [7, 4, 4, 11]
     size = 3 * 20 + 20 + 200 + 10 + 22
@@ -146,7 +154,7 @@ def test_what_each_access_sees():
 
 def test_labels_of_marginals_are_cut_at_their_median():
     rng = np.random.default_rng(0)
-    setting = Setting(rows=400, marginals=[None, empirical([1, 2, 9]), lambda u: -np.log1p(-u)])
+    setting = ShadowSetting(rows=400, marginals=[None, empirical([1, 2, 9]), lambda u: -np.log1p(-u)])
     x, y = dataset(random_matrices(2, 3, rng), setting, rng)
     assert set(np.unique(x[..., 1])) == {1, 2, 9}
     assert y.mean() == 0.5
@@ -164,12 +172,12 @@ def released():
 def test_a_released_regression_is_asked(released, access):
     c, x, y = released
     target = LogisticRegression().fit(x, y)
-    found = infer(target, c[:-1, -1], Setting(accesses=(access,), rows=2000), access, 150, names="abc")
+    found = infer(target, c[:-1, -1], ShadowSetting(accesses=(access,), rows=2000), access, 150, names="abc")
     assert [(one.one, one.other) for one in found] == [("'a'", "'b'"), ("'a'", "'c'"), ("'b'", "'c'")]
     truth = bin_of([0.6, 0.1, -0.5]).tolist()
     assert sum(one.answer == bin_ for one, bin_ in zip(found, truth, strict=True)) >= 2
     for one, r in zip(found, (0.6, 0.1, -0.5), strict=True):
-        assert isinstance(one, Inferred)
+        assert isinstance(one, InferredCorrelations)
         assert one.low <= r <= one.high
         assert one.linear is not None
         assert one.linear[1] - one.linear[0] < one.high - one.low
@@ -181,7 +189,7 @@ def test_black_boxes_of_other_kinds_are_asked_by_their_predictions(released):
     for target in (MLPClassifier((20, 10), max_iter=40, early_stopping=True, random_state=0),
                    DecisionTreeClassifier(max_depth=6)):  # fmt: skip
         target.fit(x, y)
-        found = infer(target, c[:-1, -1], Setting("network", ("predictions",), rows=300, training=FEW), count=40)
+        found = infer(target, c[:-1, -1], ShadowSetting("network", ("predictions",), rows=300, training=FEW), count=40)
         assert len(found) == 3
         assert all(one.linear is None for one in found)
         with pytest.raises(Unsupported, match=f"weights of a {type(target).__name__} are not"):
@@ -196,6 +204,6 @@ def test_bad_questions_are_refused(released):
     with pytest.raises(ReleaseError, match="2 correlations with the label at least"):
         infer(target, [0.5])
     with pytest.raises(Unsupported, match="only access 'predictions'"):
-        infer(target, c[:-1, -1], Setting("network", ("weights",)), "weights")
+        infer(target, c[:-1, -1], ShadowSetting("network", ("weights",)), "weights")
     with pytest.raises(ReleaseError, match=r"classes \[1, 2\] apart"):
         infer(LogisticRegression().fit(x, y + 1), c[:-1, -1], count=10)

@@ -14,7 +14,7 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Grid, Listed, Test, equals
 from encoders.encode.encoder import encode
-from encoders.models.models import Figure, Forest, Node, Rule, RuleList, Support, Table, Tree
+from encoders.models.models import Forest, ModelNode, PublishedFigure, Rule, RuleList, Support, Table, Tree
 from recon.attacking import correlations as module
 from recon.attacking.correlations import DEFINITE, DISCRETE, WORLDS, correlations
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -188,9 +188,9 @@ def test_tests_on_numbers_are_columns_of_their_own():
 
     inner = Support()
     low, rest = frame[frame["age"] <= 30], frame[frame["age"] > 30]
-    nodes = [Node(inner, young, 1, 2), Node(counts(low)), Node(inner, old, 3, 4)]
-    nodes += [Node(inner, (("sex", equals(0)),), 5, 6), Node(counts(rest[rest["age"] > 45]))]
-    nodes += [Node(counts(rest[(rest["age"] <= 45) & (rest["sex"] == s)])) for s in (0, 1)]
+    nodes = [ModelNode(inner, young, 1, 2), ModelNode(counts(low)), ModelNode(inner, old, 3, 4)]
+    nodes += [ModelNode(inner, (("sex", equals(0)),), 5, 6), ModelNode(counts(rest[rest["age"] > 45]))]
+    nodes += [ModelNode(counts(rest[(rest["age"] <= 45) & (rest["sex"] == s)])) for s in (0, 1)]
     found = correlations(encode(domain, [Tree(nodes)]), frame)
     assert found.views == ("age <= 30", "age <= 45", "sex")
     assert found.frame["holds"].all()
@@ -202,14 +202,15 @@ def test_tests_on_numbers_are_columns_of_their_own():
 def test_other_pairs_and_other_releases():
     frame = larger(60)
     release = encode(Domain.from_frame(frame, label="y", independent=True), [Table((
-        Figure((("a", equals(1)), ("y", equals(1))), count=int((frame["a"] & frame["y"]).sum())), Figure((), count=60),
+        PublishedFigure((("a", equals(1)), ("y", equals(1))), count=int((frame["a"] & frame["y"]).sum())),
+        PublishedFigure((), count=60),
     ))])  # fmt: skip
     found = correlations(release, frame, pairs=[("a", "d"), ("b", "c")])
     assert found.frame["holds"].all()
     assert set(found.frame["attacker"]) == {DEFINITE, DISCRETE, WORLDS}
     assert "no noise was added" in found.notes[0]
-    trees = tuple(Tree([Node(Support(), ((n, equals(1)),), 1, 2), *(
-        Node(Support(tuple(int(((frame[n] == v) & (frame["y"] == y)).sum()) for y in (0, 1)))) for v in (1, 0)
+    trees = tuple(Tree([ModelNode(Support(), ((n, equals(1)),), 1, 2), *(
+        ModelNode(Support(tuple(int(((frame[n] == v) & (frame["y"] == y)).sum()) for y in (0, 1)))) for v in (1, 0)
     )]) for n in "ab")  # fmt: skip
     forest = encode(Domain.from_frame(frame, label="y", independent=True), [Forest(trees)])
     assert correlations(forest, frame).frame["holds"].all()
@@ -240,17 +241,19 @@ def test_bad_input_is_refused_by_name():
     with pytest.raises(ReleaseError, match="confidence 2 is not in"):
         correlations(release, frame, confidence=2)
     alike = frame.assign(d=1)
-    plain = encode(Domain.from_frame(frame, label="y", independent=True), [Table((Figure((), count=60),))])
+    plain = encode(Domain.from_frame(frame, label="y", independent=True), [Table((PublishedFigure((), count=60),))])
     with pytest.raises(ReleaseError, match="'d' is 1 in all 60 rows: it has no correlation"):
         correlations(plain, alike, pairs=[("a", "d")])
     with pytest.raises(ReleaseError, match="all rows have the same label"):
         correlations(plain, frame.assign(y=1), pairs=[("a", "b")])
     many = Domain((Listed("a", (0, 1)), Listed("b", (0, 1))), Listed("y", (0, 1, 2)))
     with pytest.raises(Unsupported, match="the label has 3 values"):
-        correlations(encode(many, [Table((Figure((), count=60),))]), frame[["a", "b", "y"]], pairs=[("a", "b")])
+        correlations(
+            encode(many, [Table((PublishedFigure((), count=60),))]), frame[["a", "b", "y"]], pairs=[("a", "b")]
+        )
     nothing = Domain((Listed("a", (0, 1)), Listed("b", (0, 1))))
     with pytest.raises(ReleaseError, match="the release has no label"):
-        correlations(encode(nothing, [Table((Figure((), count=60),))]), frame[["a", "b"]])
+        correlations(encode(nothing, [Table((PublishedFigure((), count=60),))]), frame[["a", "b"]])
 
 
 def test_a_release_file_gives_the_same(tmp_path):
@@ -298,13 +301,13 @@ def test_out_of_time_the_tables_are_left(monkeypatch, most):
 
 
 def test_a_histogram_that_attains_an_end_already_is_not_searched_for_again(monkeypatch):
-    from solvers.programs.verdicts import Prover
+    from solvers.programs.verdicts import VerdictProver
 
     frame = larger(60)
     release = learnt(frame, 3)
     searches = []
-    searched = Prover.exactly
-    monkeypatch.setattr(Prover, "exactly", lambda *given: searches.append(given[1:3]) or searched(*given))
+    searched = VerdictProver.exactly
+    monkeypatch.setattr(VerdictProver, "exactly", lambda *given: searches.append(given[1:3]) or searched(*given))
     found = correlations(release, frame, epsilons=())
     assert (found.frame["status"] == "exact").all()
     assert 0 < len(searches) < 2 * len(found.frame.query("attacker == @WORLDS"))

@@ -16,14 +16,14 @@ from sklearn.neural_network import MLPClassifier
 
 from recon.attacks.correlation import trainers
 from recon.attacks.correlation.matrices import random_matrices
-from recon.attacks.correlation.shadow_models import Setting, dataset
+from recon.attacks.correlation.shadow_models import ShadowSetting, dataset
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 
 
 def data(count, n, rows, seed):
     rng = np.random.default_rng(seed)
-    return dataset(random_matrices(count, n, rng), Setting(rows=rows), rng)
+    return dataset(random_matrices(count, n, rng), ShadowSetting(rows=rows), rng)
 
 
 @pytest.mark.parametrize(("n", "c"), [(3, 1.0), (5, 1.0), (4, 50.0)])
@@ -135,7 +135,7 @@ def test_networks_share_rows_and_each_stops_in_its_own_time():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(1, 200, 2))
     easy, hard = (x[0, :, 0] > 0).astype(int), rng.integers(0, 2, 200)
-    training = trainers.Training((8,), 0.05, 60, 4, 0.2, 0.0, 50)
+    training = trainers.NetworkTraining((8,), 0.05, 60, 4, 0.2, 0.0, 50)
     found = trainers.trained(x, np.stack([easy, hard, 1 - easy]), 2, training, rng)
     right = found.probabilities(x[0]).argmax(axis=-1)
     assert (right[0] == easy).mean() > 0.93

@@ -30,8 +30,8 @@ from solvers.engines.ganak import GanakEngine
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import STAGES, Limits
 from solvers.questions.query import Count
-from solvers.statements.boxes import Attribute, Box, Domain, Region
-from solvers.statements.release import Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Region, RowSpace
+from solvers.statements.release import Release, RowCount, Statement
 
 PACKAGES = {"d4": "py_d4", "ganak": "pyganak", "approxmc": "pyapproxmc"}
 CLASSES = {"d4": D4Engine, "ganak": GanakEngine, "approxmc": ApproxMCEngine}
@@ -240,9 +240,9 @@ def test_approxmc_against_every_dataset():
 
 def small(rows=3, at_least=1, size=1000):
     """Return a release of some rows over 3 · size values of which a few are known to be in the first part."""
-    domain = Domain((Attribute("a", (1, 2)), Attribute("b", (size,))))
+    domain = RowSpace((Attribute("a", (1, 2)), Attribute("b", (size,))))
     statement = Statement(Region(Box(((0, 1),))), at_least, rows, "a line")
-    return Release(domain, Rows(rows, rows), ((statement,),))
+    return Release(domain, RowCount(rows, rows), ((statement,),))
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -293,9 +293,9 @@ def test_refusals_have_figures_and_reasons():
     assert "560, more than the 400 with which ganak" in GanakEngine().refuses(small(rows=40), ORDERED)
     with pytest.raises(Unsupported, match="1,400"):
         GanakEngine().answer(release, ORDERED, Limits())
-    open_ended = Release(release.domain, Rows(0, None), release.blocks)
+    open_ended = Release(release.domain, RowCount(0, None), release.blocks)
     assert "unbounded" in D4Engine().refuses(open_ended, ORDERED)
-    relative = Release(Domain(release.domain.attributes, None, True), Rows(3, 3), release.blocks)
+    relative = Release(RowSpace(release.domain.attributes, None, True), RowCount(3, 3), release.blocks)
     assert "resolution" in D4Engine().refuses(relative, ORDERED)
     with pytest.raises(Unsupported, match=r"no counter 'sharp'.*d4, ganak, approxmc"):
         estimates(small(), "ordered", Limits(), only=["sharp"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.domain.cuts import UNITS, Cuts
+from encoders.domain.cuts import UNITS, AttributeCuts
 from encoders.domain.values import Continuous, Grid, Listed, exact
 from solvers.foundation.errors import ReleaseError
 
@@ -30,7 +30,7 @@ def test_a_continuous_attribute_is_cut_as_its_definition_says(positions, one, ot
         return
     attribute = Continuous("x", low, high, missing=missing)
     positions |= {(high, 1)} if missing else set()
-    cuts = Cuts.at(attribute, positions)
+    cuts = AttributeCuts.at(attribute, positions)
     inside = sorted(p for p in positions if (low, 0) < p < attribute.span[1])
     assert list(cuts.inner) == inside
     edges = [(low, 0), *inside, attribute.span[1]]
@@ -51,7 +51,7 @@ def test_a_continuous_attribute_is_cut_as_its_definition_says(positions, one, ot
 @pytest.mark.parametrize("missing", [False, True])
 def test_values_are_cut_by_their_places(missing):
     for attribute in (Listed("x", ("a", "b", "c", "d"), missing=missing), Grid.between("x", 0, 3, 1, missing=missing)):
-        cuts = Cuts.at(attribute, {0, 1, 3, 4})
+        cuts = AttributeCuts.at(attribute, {0, 1, 3, 4})
         assert cuts.inner == ((1, 3, 4) if missing else (1, 3))
         assert cuts.sizes == ((1, 2, 1, 1) if missing else (1, 2, 1))
         assert cuts.mask(((0, 1), (3, 4))) == 0b101

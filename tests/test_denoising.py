@@ -19,7 +19,7 @@ from test_noisy_commands import EXACT, LAPLACE, NOISY, tree, write  # noqa: F401
 import recon
 from solvers.concave import fractional, multipliers
 from solvers.concave.fractional import relax
-from solvers.concave.local_search import Search, Start, improved
+from solvers.concave.local_search import ConcaveSearch, StartHistogram, improved
 from solvers.concave.multipliers import binding, conjugates, proved, proved_anywhere
 from solvers.concave.rounding import rounded
 from solvers.concave.separable import shares_of
@@ -28,10 +28,10 @@ from solvers.foundation.limits import Limits
 from solvers.likelihood import maximum as denoised
 from solvers.likelihood.maximum import greatest
 from solvers.likelihood.most_likely import gains_of, most_likely_of, shape_of
-from solvers.noise.laws import Law
+from solvers.noise.laws import NoiseLaw
 from solvers.statements.boxes import Box, Region
 from solvers.statements.observations import Observation
-from solvers.statements.release import Rows, Statement
+from solvers.statements.release import RowCount, Statement
 
 MAKERS = [by_a, by_b, rules, overlapping]
 LONG = Limits(seconds=1e6)  # from now on, when tests are collected
@@ -48,7 +48,7 @@ def some_release(seed, most=3):
 def one_noisy(seed):
     """Return a random release of one noisy tree or rule list, rows known or in an interval."""
     rng = random.Random(f"one {seed}")
-    rows = rng.choice([None, Rows(2, 2), Rows(0, 5), Rows(3, 6)])
+    rows = rng.choice([None, RowCount(2, 2), RowCount(0, 5), RowCount(3, 6)])
     return noisy_release(rng, [rng.choice([by_a, by_b, rules])()], [LAWS[seed % len(LAWS)]], rows)[0]
 
 
@@ -95,7 +95,7 @@ def test_the_bound_is_sharp_where_the_program_is_whole():
     assert sharp >= 15
 
 
-@pytest.mark.parametrize("law", [Law("gaussian", Fraction(10**4)), Law("discrete_gaussian", Fraction(10**4))])
+@pytest.mark.parametrize("law", [NoiseLaw("gaussian", Fraction(10**4)), NoiseLaw("discrete_gaussian", Fraction(10**4))])
 def test_what_floats_blur_is_added_to_the_bound(law):
     """Far from the figure a gain is 10^15 nats and its floats are rough; the exact maximum is known by hand."""
     published = 10**6
@@ -194,7 +194,7 @@ def test_moves_keep_their_books(seed):
     release = some_release(seed)
     system, gains, best = prepared(release)
     z = rounded(system, relax(system, gains, LONG).rows, lambda z: 0.0)
-    search = Search(system, gains, Start(z, np.zeros(len(z))))
+    search = ConcaveSearch(system, gains, StartHistogram(z, np.zeros(len(z))))
     for a in np.flatnonzero(search.rows > search.lower).tolist():
         worth = search.worth(a)
         for b in np.flatnonzero(np.isfinite(worth)).tolist():
@@ -209,7 +209,7 @@ def test_moves_keep_their_books(seed):
                 for x, y in zip(kept, now, strict=True):
                     assert x == pytest.approx(y, abs=1e-9)
                 assert search.score - before == pytest.approx(said, abs=1e-9)
-    found = improved(system, gains, Start(z, np.zeros(len(z))), LONG, steps=500)
+    found = improved(system, gains, StartHistogram(z, np.zeros(len(z))), LONG, steps=500)
     if found is not None:
         assert system.satisfied(found[0])
         assert found[1] <= best + 1e-9
@@ -218,8 +218,8 @@ def test_moves_keep_their_books(seed):
 
 def test_the_truth_is_below_the_bound_and_what_is_found_above_it(data):
     """A medium private forest, by steps and not by the clock: without CP-SAT it is at least as likely as the truth."""
-    law = Law("discrete_laplace", Fraction(2))
-    release, truth = private_forest(data("compas14.csv.gz"), law, Rows(100, 100), np.random.default_rng(5))
+    law = NoiseLaw("discrete_laplace", Fraction(2))
+    release, truth = private_forest(data("compas14.csv.gz"), law, RowCount(100, 100), np.random.default_rng(5))
     system, seen, _ = solved(release)
     behind = sum(float(o.law.log_likelihood(o.published, np.array([c]))[0]) for o, c in zip(seen, truth, strict=True))
     gains = gains_of(system, seen)
@@ -233,8 +233,8 @@ def test_the_truth_is_below_the_bound_and_what_is_found_above_it(data):
 
 
 def test_columns_that_are_generated_give_the_same_bound(data, monkeypatch):
-    law = Law("discrete_laplace", Fraction(2))
-    release, _ = private_forest(data("compas14.csv.gz"), law, Rows(100, 100), np.random.default_rng(5))
+    law = NoiseLaw("discrete_laplace", Fraction(2))
+    release, _ = private_forest(data("compas14.csv.gz"), law, RowCount(100, 100), np.random.default_rng(5))
     system, seen, _ = solved(release)
     gains = Gains(gains_of(system, seen))
     every_cell = relax(system, gains, LONG)
@@ -248,8 +248,8 @@ def test_columns_that_are_generated_give_the_same_bound(data, monkeypatch):
 
 def test_there_is_a_histogram_even_without_any_time(data):
     """Where any rows will do there is one, and its bound holds."""
-    law = Law("discrete_laplace", Fraction(2))
-    release, truth = private_forest(data("compas14.csv.gz"), law, Rows(100, 100), np.random.default_rng(5))
+    law = NoiseLaw("discrete_laplace", Fraction(2))
+    release, truth = private_forest(data("compas14.csv.gz"), law, RowCount(100, 100), np.random.default_rng(5))
     system, seen, _ = solved(release)
     behind = sum(float(o.law.log_likelihood(o.published, np.array([c]))[0]) for o, c in zip(seen, truth, strict=True))
     stopped = Limits()
@@ -263,10 +263,10 @@ def test_there_is_a_histogram_even_without_any_time(data):
 
 
 def test_an_unknown_number_of_rows_lets_rows_come_and_go():
-    release = noisy_release(random.Random(3), [by_a(), by_b()], [LAWS[1], LAWS[1]], Rows(0, 6), 4)[0]
+    release = noisy_release(random.Random(3), [by_a(), by_b()], [LAWS[1], LAWS[1]], RowCount(0, 6), 4)[0]
     system, gains, best = prepared(release)
     none = np.zeros(len(system.sizes), dtype=np.int64)
-    found = improved(system, gains, Start(none, np.zeros(len(none))), LONG, steps=3_000)
+    found = improved(system, gains, StartHistogram(none, np.zeros(len(none))), LONG, steps=3_000)
     assert found is not None
     assert found[1] == pytest.approx(best, abs=1e-9)
 
@@ -359,7 +359,7 @@ def test_bounds_of_some_rows_hold_for_all_rule_sets():
     """The multipliers of the relaxation are as sharp as any: what overlapping counts are worth may not be left out."""
     rng = random.Random(8)
     for i in range(20):
-        release = noisy_release(rng, [overlapping()], [LAWS[i % 4]], Rows(3, 4), 4)[0]
+        release = noisy_release(rng, [overlapping()], [LAWS[i % 4]], RowCount(3, 4), 4)[0]
         system, gains, best = prepared(release)
         found = relax(system, gains, LONG)
         assert proved_anywhere(system, gains, np.maximum(0, found.worth[gains.statement])) >= best - 1e-12 * abs(best)
@@ -389,7 +389,7 @@ def unit(system, cell, rows):
 
 def test_figures_that_were_clamped_or_not_share_their_shape():
     """Above 0 clamping changes nothing, so that both are looked up in one call; a clamped 0 has its own function."""
-    law, figure = Law("gaussian", Fraction(3, 2)), Fraction(13, 4)
+    law, figure = NoiseLaw("gaussian", Fraction(3, 2)), Fraction(13, 4)
     figures = [(True, figure), (False, figure), (True, figure + 2), (False, -figure)]
     alike = [shape_of(Observation(0, replace(law, clamped=c), published, "x")) for c, published in figures]
     assert alike[0] == alike[1]
@@ -403,11 +403,11 @@ def test_moves_find_their_way_into_the_support_of_bounded_noise():
     """From rows all in one cell, outside what the noise can have been."""
     rng, outside = random.Random(4), 0
     for i in range(12):
-        release = noisy_release(rng, [by_a(), by_b()], [LAWS[4 if i % 2 else 7]] * 2, Rows(6, 6), 6)[0]
+        release = noisy_release(rng, [by_a(), by_b()], [LAWS[4 if i % 2 else 7]] * 2, RowCount(6, 6), 6)[0]
         system, gains, best = prepared(release)
         start = unit(system, i % len(system.sizes), 6)
         outside += gains.total(system.linear.sums(start)) == -math.inf
-        found = improved(system, gains, Start(start, np.zeros(len(start))), LONG, steps=2_000)
+        found = improved(system, gains, StartHistogram(start, np.zeros(len(start))), LONG, steps=2_000)
         assert found is not None
         assert found[1] >= best - 3
     assert outside >= 6
@@ -417,7 +417,7 @@ def test_moves_keep_totals():
     """Rows are exchanged only between cells that other statements, such as a total, count alike."""
     total = Statement(Region(Box.of(((0, 3),))), 2, 2, "the total of b", of=1, coefs=(0, 3))
     rng = random.Random(5)
-    release = noisy_release(rng, [by_a(), by_b()], [LAWS[1], LAWS[1]], Rows(4, 4), 4)[0]
+    release = noisy_release(rng, [by_a(), by_b()], [LAWS[1], LAWS[1]], RowCount(4, 4), 4)[0]
     release = replace(
         release, blocks=(*release.blocks, (replace(total, low=6, high=6),)), observed=(*release.observed, None)
     )
@@ -431,7 +431,7 @@ def test_moves_keep_totals():
     z = np.zeros(len(weights), dtype=np.int64)
     z[np.flatnonzero(weights == 3)[0]] = z[np.flatnonzero(weights == 0)[0]] = 2
     assert system.satisfied(z)
-    search = Search(system, gains, Start(z, np.zeros(len(z))))
+    search = ConcaveSearch(system, gains, StartHistogram(z, np.zeros(len(z))))
     for _ in range(20):
         search.anneal(30, 5.0, 1.0, LONG, math.inf)
         assert search.score <= search.best_score
@@ -453,7 +453,7 @@ def test_branch_and_bound_starts_from_what_is_known_and_is_checked(monkeypatch):
         assert value == pytest.approx(best, abs=1e-6) or system.choices
         better += value > gains.total(system.linear.sums(start)) + 1e-6
         worse = np.zeros_like(z)
-        monkeypatch.setattr(fractional.Master, "whole", lambda self, start, limits, to=worse: to)
+        monkeypatch.setattr(fractional.ConcaveMaster, "whole", lambda self, start, limits, to=worse: to)
         assert denoised.by_branches(system, gains, found, z, LONG)[1] == value
         monkeypatch.undo()
     assert better >= 1

@@ -18,14 +18,14 @@ from encoders.encode.encoder import EncodedRelease, encode
 from recon.answers.exact import as_frame
 from recon.formats.release import reading
 from recon.frames.selections import select_frame
-from solvers.cells.system import System, system_of
+from solvers.cells.system import CellSystem, system_of
 from solvers.certificates.certifier import Certifier
 from solvers.chain import answer
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import WeightedHistograms
 from solvers.kernel.claims import AtMost
 from solvers.questions.query import Count, Decide, MostLikely
-from solvers.statements.release import Release, Rows
+from solvers.statements.release import Release, RowCount
 
 TABLE = b"""{"recon": 1, "rows": 3,
  "domain": {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}]},
@@ -40,7 +40,7 @@ def table():
 def test_another_number_of_rows_is_counted_afresh():
     release = table().statements
     assert answer(release, Count("ordered")).value == 9  # by hand: 3 places for b = 1, times which two rows have a = 1
-    more = dataclasses.replace(release, rows=Rows(4, 4))
+    more = dataclasses.replace(release, rows=RowCount(4, 4))
     # by hand: rows 4, a = 1 twice: C(4, 2) = 6 places; b = 1 once: 4 places
     assert answer(more, Count("ordered")).value == 24
 
@@ -53,7 +53,7 @@ def test_a_system_with_other_statements_knows_nothing_of_the_first_ones_engines(
     assert not dataclasses.replace(system, coarse=True).derived
 
 
-@pytest.mark.parametrize("kind", [Release, System, WeightedHistograms, EncodedRelease])
+@pytest.mark.parametrize("kind", [Release, CellSystem, WeightedHistograms, EncodedRelease])
 def test_memory_is_no_field_that_replace_carries(kind):
     remembered = [f for f in dataclasses.fields(kind) if f.name == "derived" or f.name.startswith("_")]
     assert remembered

@@ -14,9 +14,9 @@ import pytest
 from extras import extra
 
 import recon
-from encoders.models.ledger import Entry, Ledger
+from encoders.models.ledger import PrivacyLedger, PrivacyStep
 from recon.learners.private import dp_greedy_rule_list as dp
-from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier, Mechanism, Split, gini
+from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier, Mechanism, RuleCandidates, gini
 from recon.learners.private.smooth_sensitivity import impurity_step, margin_of_confidence, margin_of_delta, smooth_bound
 from recon.learners.rule_lists.mining import checked_rules, conjunctions, rule_masks
 from recon.learners.rule_lists.vulnerability import vulnerability, vulnerability_of
@@ -114,12 +114,12 @@ def test_the_impurity_times_rows_only_grows_and_by_less_than_two(classes, most):
     reached = Fraction(0)
     for n in range(most):
         for table in cells_of(n, 2 * classes):
-            (kept,) = Split(table[None, :classes], table[:classes] + table[classes:]).scores()
+            (kept,) = RuleCandidates(table[None, :classes], table[:classes] + table[classes:]).scores()
             assert float(n - kept) == pytest.approx(n * g_of(table), abs=1e-12)
             for cell in range(2 * classes):
                 more = table.copy()
                 more[cell] += 1
-                (after,) = Split(more[None, :classes], more[:classes] + more[classes:]).scores()
+                (after,) = RuleCandidates(more[None, :classes], more[:classes] + more[classes:]).scores()
                 step = (n + 1 - after) - (n - kept)
                 assert 0 <= step < 2
                 reached = max(reached, step)
@@ -158,7 +158,7 @@ def test_every_choice_by_the_exponential_mechanism_keeps_its_epsilon(mechanism, 
         for table in cells_of(n, 2 * rules.shape[1]):
             weight = table.reshape(-1, 2)
             recorder = Recorder()
-            dp.CHOOSERS[mechanism](Split(rules @ weight, weight.sum(axis=0)), plan, recorder)
+            dp.CHOOSERS[mechanism](RuleCandidates(rules @ weight, weight.sum(axis=0)), plan, recorder)
             laws[tuple(table.tolist())] = recorder.law()
     worst = 0.0
     for table, law in laws.items():
@@ -294,7 +294,7 @@ def test_noisy_counts_draw_noise_for_the_sensitivity_of_all_cells(repaired, neig
         cells = [np.concatenate([RULES @ w, w.sum(axis=0) - RULES @ w], axis=1) for w in (before, after)]
         moved = max(moved, int(np.abs(cells[0] - cells[1]).sum()))
     script = Script([])
-    dp.choose_by_counts(Split(RULES @ before, before.sum(axis=0)), plan, script)
+    dp.choose_by_counts(RuleCandidates(RULES @ before, before.sum(axis=0)), plan, script)
     assert len(script.scales) == 12
     assert all(moved / scale <= plan.select for scale in script.scales)
     assert repaired is (moved / script.scales[0] == plan.select)
@@ -483,9 +483,9 @@ def test_scikit_learn_conventions():
 
 
 def test_ledger_sums_and_says_the_worst():
-    ledger = Ledger(
+    ledger = PrivacyLedger(
         "replace", ("n is public",),
-        (Entry("a", "m", 0.1, 1e-6, "guaranteed", "proof"), Entry("b", "m2", 0.2, 0.0, "claimed", "paper")),
+        (PrivacyStep("a", "m", 0.1, 1e-6, "guaranteed", "proof"), PrivacyStep("b", "m2", 0.2, 0.0, "claimed", "paper")),
     )  # fmt: skip
     assert (ledger.epsilon, ledger.delta, ledger.standing) == (pytest.approx(0.3), 1e-6, "claimed")
     lines = ledger.lines()
@@ -493,7 +493,7 @@ def test_ledger_sums_and_says_the_worst():
     assert lines[1].endswith("guaranteed  proof")
     assert lines[3].split() == ["total", "0.3", "1e-06", "claimed"]
     assert json.loads(json.dumps(ledger.to_json()))["entries"][1]["why"] == "paper"
-    assert Ledger("add_remove", (), ()).standing == "guaranteed"
+    assert PrivacyLedger("add_remove", (), ()).standing == "guaranteed"
 
 
 def test_accuracy_on_compas(data):

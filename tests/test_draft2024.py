@@ -19,7 +19,7 @@ from recon.experiments.draft2024 import findings, forests, published, rows
 from recon.experiments.draftdp2025 import experiment as noisy
 from recon.experiments.draftdp2025 import findings as noisy_findings
 from recon.experiments.draftdp2025 import forests as private
-from recon.experiments.drawing import Figure, Line, Panel, svg
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine, svg
 from recon.experiments.experiment import Point
 from solvers.foundation.limits import Limits
 
@@ -249,6 +249,8 @@ def test_noisy_points_run_and_are_drawn(tiny):
 
 def test_few_values_on_a_logarithmic_axis_are_named():
     extra("matplotlib")
-    panel = Panel("trees", "number of trees", "error", [Line("", [1, 5, 20, 50], [0.3, 0.2, 0.1, 0.0])], x_scale="log")
-    named = re.findall(r">(\d+)</text>", svg(Figure("few", "few trees", [panel])))
+    panel = Panel(
+        "trees", "number of trees", "error", [PlotLine("", [1, 5, 20, 50], [0.3, 0.2, 0.1, 0.0])], x_scale="log"
+    )
+    named = re.findall(r">(\d+)</text>", svg(PanelFigure("few", "few trees", [panel])))
     assert named == ["1", "5", "20", "50"]

@@ -148,7 +148,7 @@ class Case:
 
     @cached_property
     def sensitive(self):
-        """The attribute asked about in `Share` and `LeaveOneOut`, and two of its values."""
+        """The attribute asked about in `ShareQuery` and `LeaveOneOut`, and two of its values."""
         attribute = self.encoded.domain.all[-1]
         held = {plain(row[-1]) for d in self.datasets for row in d} if not self.huge else set()
         values = [plain(oracle.canonical(attribute.value(i))) for i in range(attribute.span[1])]
@@ -177,7 +177,7 @@ class Case:
         if question == "leave one out":
             return query.LeaveOneOut(*self.shared()[::2])
         if question == "share":
-            return query.Share(*self.shared())
+            return query.ShareQuery(*self.shared())
         if kind == "extreme":
             return query.Extreme(self.sums[0], how == "greatest")
         if kind == "joint":

@@ -17,7 +17,7 @@ from recon.attacks.evaluation.attributes import (
     confusion_of,
     numbered,
 )
-from recon.attacks.records import Columns, Records
+from recon.attacks.records import RecordColumns, Records
 from solvers.foundation.errors import ReleaseError
 
 
@@ -25,7 +25,7 @@ def records(rng, rows, label):
     """Return rows of a number and four bits, the last two a one-hot group; `label` makes the label of them."""
     bit = rng.integers(0, 2, (rows, 3))
     x = np.column_stack([rng.normal(size=rows), bit, 1 - bit[:, 2]]).astype(float)
-    columns = Columns(("n", "a", "s", "g1", "g2"), (True, False, False, False, False), ((3, 4),))
+    columns = RecordColumns(("n", "a", "s", "g1", "g2"), (True, False, False, False, False), ((3, 4),))
     return Records(x, label(x, rng), columns, (0, 1))
 
 

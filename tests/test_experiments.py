@@ -18,9 +18,21 @@ from recon.cli.app import app
 from recon.cli.studies.reproduce import where
 from recon.experiments import experiment as experiments
 from recon.experiments.datasets import SOURCES, load
-from recon.experiments.drawing import GREYS, MARKERS, Figure, Heat, Line, Panel, Ranks, canvas, looks, rendering, svg
+from recon.experiments.drawing import (
+    GREYS,
+    MARKERS,
+    Heat,
+    Panel,
+    PanelFigure,
+    PlotLine,
+    Ranks,
+    canvas,
+    looks,
+    rendering,
+    svg,
+)
 from recon.experiments.experiment import Point
-from recon.experiments.running import Work, reproduce, worked
+from recon.experiments.running import TravellingPoint, reproduce, worked
 from recon.experiments.store import Store
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.foundation.limits import Limits
@@ -103,12 +115,12 @@ def test_a_point_has_its_caps_whatever_the_command_has_left():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("recon.experiments.running.of_module", lambda name: case)
         command = Limits(60.0)
-        assert worked(Work("squares", Point("", {"x": 1}), None), command) is not None
+        assert worked(TravellingPoint("squares", Point("", {"x": 1}), None), command) is not None
         assert limits[0].left() == float("inf")
         assert not limits[0].expired()
         command.stop.set()
         assert limits[0].expired()
-        assert worked(Work("squares", Point("", {"x": 1}), None), command) is None
+        assert worked(TravellingPoint("squares", Point("", {"x": 1}), None), command) is None
 
 
 def test_a_folder_that_cannot_be_is_refused_before_anything_is_run(calls, tmp_path):
@@ -183,7 +195,7 @@ def test_other_data_under_the_name_are_refused(tmp_path):
 def test_a_worker_without_the_data_fails_its_points_by_name(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("RECON_DATA", raising=False)
-    work = Work("recon.experiments.ferry2024.experiment", Point("compas27", {}), str(tmp_path))
+    work = TravellingPoint("recon.experiments.ferry2024.experiment", Point("compas27", {}), str(tmp_path))
     assert str(worked(work, Limits())).startswith("ReleaseError: ")
 
 
@@ -201,15 +213,17 @@ def test_what_is_there_is_drawn_where_processes_die_again_and_again(calls, tmp_p
 
 def test_a_quantity_looks_the_same_in_all_figures_and_others_look_otherwise():
     names = [f"q{k}" for k in range(30)]
-    one = Figure("one", "", [Panel("a", "x", "y", [Line(name, [0, 1], [0, 1]) for name in names[:20]])])
-    other = Figure(
-        "other", "", [Panel("b", "x", "y", [Line(name, [0, 1], [0, 1]) for name in ("GreedyRL", *names[10:])])]
+    one = PanelFigure("one", "", [Panel("a", "x", "y", [PlotLine(name, [0, 1], [0, 1]) for name in names[:20]])])
+    other = PanelFigure(
+        "other", "", [Panel("b", "x", "y", [PlotLine(name, [0, 1], [0, 1]) for name in ("GreedyRL", *names[10:])])]
     )
     known = looks([one, other])
     assert len(set(known.values())) == len(known) == 31
     assert (
         known["GreedyRL"]
-        == looks([Figure("f", "", [Panel("", "", "", [Line("greedy rule list", [0], [0])])])])["greedy rule list"]
+        == looks([PanelFigure("f", "", [Panel("", "", "", [PlotLine("greedy rule list", [0], [0])])])])[
+            "greedy rule list"
+        ]
     )
     with rendering(other):
         lines = canvas(other, [one, other]).axes[0].lines
@@ -218,10 +232,10 @@ def test_a_quantity_looks_the_same_in_all_figures_and_others_look_otherwise():
 
 
 def test_references_are_grey_and_unmarked_and_steps_end_at_one():
-    lines = [Line("a", [1, 2, 4], [0.2, 0.5, 1.0]), Line("chance", [1, 4], [0.5, 0.5], style="dashed"),
-             Line("a, on other rows", [1, 4], [0.1, 0.2], style="dashed", like="a"),
-             Line("a, published", [1, 4], [0.1, 0.2], style="points", like="a")]  # fmt: skip
-    figure = Figure("f", "", [Panel("p", "x", "share", lines, unit=True)])
+    lines = [PlotLine("a", [1, 2, 4], [0.2, 0.5, 1.0]), PlotLine("chance", [1, 4], [0.5, 0.5], style="dashed"),
+             PlotLine("a, on other rows", [1, 4], [0.1, 0.2], style="dashed", like="a"),
+             PlotLine("a, published", [1, 4], [0.1, 0.2], style="points", like="a")]  # fmt: skip
+    figure = PanelFigure("f", "", [Panel("p", "x", "share", lines, unit=True)])
     with rendering(figure):
         place = canvas(figure).axes[0]
     own, chance, others, theirs = place.lines
@@ -241,8 +255,8 @@ def test_references_are_grey_and_unmarked_and_steps_end_at_one():
     ("linear", [40, 80, 120]), ("linear", [0.4988, 0.5002, 0.5171]), ("linear", list(range(1, 11))),
 ])  # fmt: skip
 def test_names_of_values_do_not_overlap(scale, values):
-    line = Line("a", values, [float(v) for v in values])
-    figure = Figure("f", "", [Panel("p", "x", "y", [line], x_scale=scale)] * 2)
+    line = PlotLine("a", values, [float(v) for v in values])
+    figure = PanelFigure("f", "", [Panel("p", "x", "y", [line], x_scale=scale)] * 2)
     with rendering(figure):
         drawn = canvas(figure)
         drawn.draw_without_rendering()
@@ -259,10 +273,10 @@ def test_names_of_values_do_not_overlap(scale, values):
 
 def test_quantities_of_one_figure_have_colours_of_their_own():
     def of(names):
-        return [Panel("p", "x", "y", [Line(name, [0, 1], [0, 1]) for name in names])]
+        return [Panel("p", "x", "y", [PlotLine(name, [0, 1], [0, 1]) for name in names])]
 
-    many = Figure("many", "", of([f"q{k}" for k in range(12)]))
-    few = Figure("few", "", of(["greedy tree", "q2", *"abcdef"]))
+    many = PanelFigure("many", "", of([f"q{k}" for k in range(12)]))
+    few = PanelFigure("few", "", of(["greedy tree", "q2", *"abcdef"]))
     known = looks([many, few])
     assert len({known[line.label][0] for line in few.panels[0].lines}) == 8
 
@@ -271,15 +285,15 @@ def test_maps_and_critical_differences_are_drawn():
     heat = Heat([-0.5, 0.5], [-0.5, 0.5], [[0.4, None], [1.0, 0.5]])
     pairs = [[1.0, 0.9, 0.01], [0.9, 1.0, 0.03], [0.01, 0.03, 1.0]]
     ranks = Ranks(["RF", "DT", "NN"], [1.2, 1.6, 3.0], pairs, 0.8)
-    text = svg(Figure("f", "", [Panel("map", "x", "y", heat=heat), Panel("ranks", "", "", ranks=ranks)]))
+    text = svg(PanelFigure("f", "", [Panel("map", "x", "y", heat=heat), Panel("ranks", "", "", ranks=ranks)]))
     for name in ("RF", "DT", "NN", "critical difference 0.8"):
         assert name in text
-    assert looks([Figure("f", "", [Panel("ranks", "", "", ranks=ranks)])])["DT"][0] in text  # as in all figures
+    assert looks([PanelFigure("f", "", [Panel("ranks", "", "", ranks=ranks)])])["DT"][0] in text  # as in all figures
 
 
 def test_bars_of_a_critical_difference_diagram_are_the_same_in_every_process():
     names = [f"model {k}" for k in range(7)]
-    figure = Figure("f", "", [Panel("r", "", "", ranks=Ranks(names, range(1, 8), [[1.0] * 7] * 7, 9.0))])
+    figure = PanelFigure("f", "", [Panel("r", "", "", ranks=Ranks(names, range(1, 8), [[1.0] * 7] * 7, 9.0))])
     with rendering(figure):
         bars = [list(line.get_xdata()) for line in canvas(figure).axes[0].lines if len(line.get_xdata()) == 7]
     assert bars == [list(range(1, 8))]

@@ -18,8 +18,8 @@ from recon.attacks.explainers.enriched import enriched_tree
 from recon.attacks.explainers.lore import explained, lore, lores
 from recon.attacks.explainers.merging import merged
 from recon.attacks.explainers.neighbourhood import Breeding, Distance, neighbourhoods
-from recon.attacks.explainers.surrogate import Literal, MofN, Node, Surrogate
-from recon.attacks.records import Columns
+from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
+from recon.attacks.records import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 
@@ -124,7 +124,7 @@ def test_rules_with_their_support_are_a_release(tmp_path):
 def test_neighbours_have_observed_values_and_are_said_what_the_black_box_says(seed, size, generations):
     rng = np.random.default_rng(seed)
     x = np.column_stack([np.eye(3)[rng.integers(3, size=30)], rng.integers(0, 5, 30), rng.normal(size=30)])
-    columns = Columns(("a", "b", "c", "n", "m"), (False, False, False, True, True), groups=((0, 1, 2),))
+    columns = RecordColumns(("a", "b", "c", "n", "m"), (False, False, False, True, True), groups=((0, 1, 2),))
     box = Rule(lambda rows: rows[:, 3] + rows[:, 0] > 2)
     record = np.array([0.0, 1.0, 0.0, 2.5, 9.0])  # values that no row of the data has
     (found,) = neighbourhoods(box, record, x, columns, 2, seeds=[[seed]], breeding=Breeding(size, generations))
@@ -197,7 +197,10 @@ def test_rows_that_look_alike_are_not_taken_for_each_other(monkeypatch):
 def test_a_record_on_a_threshold_is_below_it():
     test = MofN(1, (Literal(0, 2.0, True),))
     tree = Surrogate(
-        "drawn", Columns(("n",), (True,)), 2, [Node((0.5, 0.5), test, 1, 2), Node((1.0, 0.0)), Node((0.0, 1.0))]
+        "drawn",
+        RecordColumns(("n",), (True,)),
+        2,
+        [SurrogateNode((0.5, 0.5), test, 1, 2), SurrogateNode((1.0, 0.0)), SurrogateNode((0.0, 1.0))],
     )
     rule, label, (other,) = explained(tree, np.array([2.0]))
     assert (rule, label) == ({"n": {"at_most": 2.0}}, 0)
@@ -205,7 +208,7 @@ def test_a_record_on_a_threshold_is_below_it():
 
 
 def test_distances_are_those_by_hand():
-    columns = Columns(("a", "b", "c", "n", "m", "one"), (False, False, False, True, True, True), groups=((0, 1),))
+    columns = RecordColumns(("a", "b", "c", "n", "m", "one"), (False, False, False, True, True, True), groups=((0, 1),))
     x = np.array([[1, 0, 1, 0, 10, 5], [0, 1, 0, 4, 30, 5], [1, 0, 0, 2, 10, 5]], dtype=float)
     # parts: {a, b}, c, n (range 4), m (range 20), one (constant)
     expected = [0.0, (1 + 1 + 3 * ((1 + 1 + 0) / 3) ** 0.5) / 5, (0 + 1 + 3 * ((0.25 + 0 + 0) / 3) ** 0.5) / 5]
@@ -216,7 +219,7 @@ def test_distances_are_those_by_hand():
 
 def test_one_class_and_constant_columns():
     x = np.column_stack([np.ones(40), np.arange(40) % 3]).astype(float)
-    columns = Columns(("one", "n"), (False, True))
+    columns = RecordColumns(("one", "n"), (False, True))
     same = lore(Rule(lambda rows: np.ones(len(rows))), x[0], x, columns, 2, seed=0, size=50)
     assert (same.rule, same.counterfactuals, same.label, same.fidelity) == ({}, (), 1, 1.0)
     assert same.surrogate.predict_proba(x).tolist() == [[0.0, 1.0]] * 40
@@ -302,7 +305,12 @@ def test_guards(monkeypatch):
     with pytest.raises(ReleaseError, match="0 records of 400"):
         chosen(x, 0, 0)
     two = MofN(1, (Literal(0, 0.5, True), Literal(1, 0.5, True)))
-    real = Surrogate("drawn", bits(2), 2, [Node((0.5, 0.5), two, 1, 2), Node((1.0, 0.0)), Node((0.0, 1.0))])
+    real = Surrogate(
+        "drawn",
+        bits(2),
+        2,
+        [SurrogateNode((0.5, 0.5), two, 1, 2), SurrogateNode((1.0, 0.0)), SurrogateNode((0.0, 1.0))],
+    )
     with pytest.raises(ReleaseError, match="node 0 of the drawn tree has an m-of-n test"):
         explained(real, every(2)[0])
     for module in ("sklearn.tree", "sklearn.cluster"):

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import recon
 from recon.attacks.explainers import surrogate
 from recon.attacks.explainers.enriched import enriched_tree
-from recon.attacks.explainers.sampling import Marginals, asked, conditioned, distinct, on
-from recon.attacks.explainers.surrogate import Literal, MofN, Node, Surrogate
+from recon.attacks.explainers.sampling import IndependentColumns, asked, conditioned, distinct, on
+from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
 from recon.attacks.explainers.trepan import Settings, best_test, simplified, trepan
-from recon.attacks.records import Columns
+from recon.attacks.records import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 
@@ -36,10 +36,10 @@ def trees(draw, columns=5):
     while k < slots:
         shares = draw(st.sampled_from([(0.2, 0.8), (0.9, 0.1), (0.5, 0.5)]))
         if slots < 9 and draw(st.booleans()):
-            inner.append(Node(shares, draw(drawn_tests(columns)), slots, slots + 1))
+            inner.append(SurrogateNode(shares, draw(drawn_tests(columns)), slots, slots + 1))
             slots += 2
         else:
-            inner.append(Node(shares))
+            inner.append(SurrogateNode(shares))
         k += 1
     return Surrogate("drawn", bits(columns), 2, inner)
 
@@ -79,14 +79,14 @@ def test_expanded_trees_say_what_the_tree_says_and_count_its_rows(tree, seed):
 def test_drawn_rows_take_the_path(path, seed):
     rng = np.random.default_rng(seed)
     x = every(6)
-    columns = Columns(tuple("abcdef"), (False,) * 6, groups=((0, 1),))
+    columns = RecordColumns(tuple("abcdef"), (False,) * 6, groups=((0, 1),))
     seeds = x[on(tuple(path), x)]
     pool = x[rng.random((64, 6)).mean(axis=1) < 0.55]
     if not len(seeds):
         with pytest.raises(ReleaseError, match="no row takes the path"):
-            conditioned(Marginals(pool, columns), tuple(path), seeds, 50, rng)
+            conditioned(IndependentColumns(pool, columns), tuple(path), seeds, 50, rng)
         return
-    drawn = conditioned(Marginals(pool, columns), tuple(path), seeds, 50, rng)
+    drawn = conditioned(IndependentColumns(pool, columns), tuple(path), seeds, 50, rng)
     assert drawn.shape == (50, 6)
     assert on(tuple(path), drawn).all()
     assert np.isin(drawn, (0.0, 1.0)).all()
@@ -99,7 +99,7 @@ def test_rows_of_a_rare_path_follow_the_conditional_law():
     pool = (np.arange(10) < 10 * p).astype(float)[:, None].repeat(d, axis=1)
     path = ((MofN(11, tuple(Literal(k, 0.5, False) for k in range(d))), True),)
     x = every(d)
-    drawn = conditioned(Marginals(pool, bits(d)), path, x[on(path, x)], 20_000, rng)
+    drawn = conditioned(IndependentColumns(pool, bits(d)), path, x[on(path, x)], 20_000, rng)
     everything = p / (p + d * (1 - p))  # all twelve, against one of twelve missing
     assert np.mean(drawn.sum(axis=1) == d) == pytest.approx(everything, abs=0.01)
 
@@ -107,11 +107,13 @@ def test_rows_of_a_rare_path_follow_the_conditional_law():
 def test_one_of_two_is_drawn_by_its_conditional_law_and_seeds_lend_what_the_pool_lacks():
     rng = np.random.default_rng(0)
     path = ((MofN(1, (Literal(0, 0.5, False), Literal(1, 0.5, False))), True),)
-    drawn = conditioned(Marginals(every(3), bits(3)), path, every(3)[-1:], 6000, rng)
+    drawn = conditioned(IndependentColumns(every(3), bits(3)), path, every(3)[-1:], 6000, rng)
     assert np.unique(drawn[:, :2], axis=0).tolist() == [[0, 1], [1, 0], [1, 1]]
     assert drawn[:, :2].mean() == pytest.approx(2 / 3, abs=0.02)
     single = ((MofN(1, (Literal(0, 0.5, False),)), True),)
-    lent = conditioned(Marginals(every(3)[:4], bits(3)), single, every(3)[4:5], 100, rng)  # the pool has 0 only
+    lent = conditioned(
+        IndependentColumns(every(3)[:4], bits(3)), single, every(3)[4:5], 100, rng
+    )  # the pool has 0 only
     assert lent[:, 0].tolist() == [1.0] * 100
     assert set(lent[:, 1].tolist()) == {0.0, 1.0}
 
@@ -119,12 +121,12 @@ def test_one_of_two_is_drawn_by_its_conditional_law_and_seeds_lend_what_the_pool
 def test_groups_are_drawn_together_and_values_are_observed_ones():
     rng = np.random.default_rng(0)
     x = np.column_stack([np.eye(3)[rng.integers(3, size=50)], rng.normal(size=50)])
-    columns = Columns(("a", "b", "c", "n"), (False, False, False, True), groups=((0, 1, 2),))
-    drawn = Marginals(x, columns).draw(500, rng)
+    columns = RecordColumns(("a", "b", "c", "n"), (False, False, False, True), groups=((0, 1, 2),))
+    drawn = IndependentColumns(x, columns).draw(500, rng)
     assert (drawn[:, :3].sum(axis=1) == 1).all()
     assert np.isin(drawn[:, 3], x[:, 3]).all()
     path = ((MofN(1, (Literal(3, 0.0, True),)), True), (MofN(1, (Literal(1, 0.5, False),)), True))
-    drawn = conditioned(Marginals(x, columns), path, x[on(path, x)], 300, rng)
+    drawn = conditioned(IndependentColumns(x, columns), path, x[on(path, x)], 300, rng)
     assert (drawn[:, 1] == 1).all()
     assert (drawn[:, :3].sum(axis=1) == 1).all()
     assert drawn[:, 3].max() <= 0.0
@@ -207,13 +209,35 @@ def test_a_column_stands_once_in_a_test():
 def test_tests_whose_leaves_say_the_same_are_left_out():
     test = MofN(1, (Literal(0, 0.5, True),))
     yes, no = (0.2, 0.8), (0.9, 0.1)
-    inner = [Node(no, test, 1, 2), Node(yes, test, 3, 4), Node(no), Node((0.0, 1.0)), Node((0.4, 0.6))]
-    assert simplified(inner) == [Node(no, test, 1, 2), Node(yes), Node(no)]
-    deep = [Node(no, test, 1, 2), Node(no), Node(no, test, 3, 4), Node(no), Node((0.6, 0.4))]
-    assert simplified(deep) == [Node(no)]
-    odd = [Node(yes, test, 1, 2), Node(no), Node(no)]  # its leaves say what it would not say itself: it stays
+    inner = [
+        SurrogateNode(no, test, 1, 2),
+        SurrogateNode(yes, test, 3, 4),
+        SurrogateNode(no),
+        SurrogateNode((0.0, 1.0)),
+        SurrogateNode((0.4, 0.6)),
+    ]
+    assert simplified(inner) == [SurrogateNode(no, test, 1, 2), SurrogateNode(yes), SurrogateNode(no)]
+    deep = [
+        SurrogateNode(no, test, 1, 2),
+        SurrogateNode(no),
+        SurrogateNode(no, test, 3, 4),
+        SurrogateNode(no),
+        SurrogateNode((0.6, 0.4)),
+    ]
+    assert simplified(deep) == [SurrogateNode(no)]
+    odd = [
+        SurrogateNode(yes, test, 1, 2),
+        SurrogateNode(no),
+        SurrogateNode(no),
+    ]  # its leaves say what it would not say itself: it stays
     assert simplified(odd) == odd
-    last = [Node(yes, test, 1, 2), Node(yes), Node(no, test, 3, 4), Node(no), Node(yes)]
+    last = [
+        SurrogateNode(yes, test, 1, 2),
+        SurrogateNode(yes),
+        SurrogateNode(no, test, 3, 4),
+        SurrogateNode(no),
+        SurrogateNode(yes),
+    ]
     assert simplified(last) == last
 
 
@@ -244,12 +268,12 @@ def test_the_best_single_test_is_the_one_by_brute_force():
             gains[k, t] = bits_of(said) - low.mean() * bits_of(said[low]) - (~low).mean() * bits_of(said[~low])
     for k in range(5):
         one = Settings("binary", literals=1, confidence=0.0)
-        (literal,) = best_test(x[:, [k]], said, 3, Columns((columns.names[k],), (True,)), one).literals
+        (literal,) = best_test(x[:, [k]], said, 3, RecordColumns((columns.names[k],), (True,)), one).literals
         best = max(gain for (column, _), gain in gains.items() if column == k)
         if k > 0:  # of the 59 midpoints of the first column only some are tried
             assert gains[k, literal.threshold] == pytest.approx(best, abs=1e-9)
         assert best >= gains[k, literal.threshold] > 0
-    (literal,) = best_test(x[:, 1:], said, 3, Columns(columns.names[1:], (True,) * 4), one).literals
+    (literal,) = best_test(x[:, 1:], said, 3, RecordColumns(columns.names[1:], (True,) * 4), one).literals
     best = max(gain for (column, _), gain in gains.items() if column > 0)
     assert gains[literal.column + 1, literal.threshold] == pytest.approx(best, abs=1e-9)
 
@@ -257,7 +281,7 @@ def test_the_best_single_test_is_the_one_by_brute_force():
 def test_noise_has_no_test_and_constant_columns_none():
     rng = np.random.default_rng(2)
     x = np.column_stack([np.ones(300), np.full(300, 7.5), rng.random(300) < 0.5]).astype(float)
-    columns = Columns(("one", "same", "p"), (False, True, False))
+    columns = RecordColumns(("one", "same", "p"), (False, True, False))
     assert best_test(x, rng.integers(0, 2, 300), 2, columns, Settings()) is None
     found = trepan(Rule(lambda rows: rows[:, 2]), x, columns, 2, seed=0)
     assert [node.test.literals[0].column for node in found.inner if node.test] == [2]
@@ -317,7 +341,7 @@ def test_a_surrogate_is_a_release_that_recon_audits(tmp_path):
 
 
 def test_text_shows_tests_and_classes():
-    inner = [Node((0.5, 0.5), MAJORITY, 1, 2), Node((0.25, 0.75)), Node((1.0, 0.0))]
+    inner = [SurrogateNode((0.5, 0.5), MAJORITY, 1, 2), SurrogateNode((0.25, 0.75)), SurrogateNode((1.0, 0.0))]
     shown = Surrogate("drawn", bits(8), 2, inner).text(["no", "yes"])
     assert shown.splitlines() == [
         "if at least 3 of: a > 0.5, c > 0.5, d > 0.5, f > 0.5, g > 0.5",

@@ -21,13 +21,13 @@ import recon
 from recon.auditing.auditing import group_disclosure
 from recon.auditing.facts import beside_rows, between, by_position, classes, no_merging, nothing_known, of_resamples
 from recon.auditing.facts import facts_of as audited
-from recon.auditing.findings import Findings
+from recon.auditing.findings import AuditFindings
 from recon.inspection.findings.findings import Finding
 from recon.inspection.inspecting import Inspection
 from recon.measures.measures import measure
 from recon.measures.revealed.known import interval_left
 from recon.policies.assessing import assess
-from recon.policies.facts import Absent, Facts, Groups, Known, Unknown
+from recon.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
 from recon.remediation.demands import Demands, outcomes
 from recon.report.results.reassessing import outcome_of
 
@@ -45,7 +45,7 @@ def release_of(*models, domain=BITS):
 
 
 def found_of(release):
-    return Findings(release, measure(release), group_disclosure(release))
+    return AuditFindings(release, measure(release), group_disclosure(release))
 
 
 def finding(level="critical", rule="raw-data", removable=False):
@@ -83,30 +83,31 @@ def test_a_count_that_may_hold_another_class_is_no_group_of_one_class():
 
 
 def test_rows_in_the_file_open_what_counts_settled():
-    held = Facts("exact", 1.0, {
-        "rows": Known(50, 50), "pinned": Known(0, 0), "least_bits_left": Known(4.0, 4.0),
-        "bits_left_per_person": Known(5.0, 5.0), "smallest_group": Known(20, 20), "class_disclosure": Known(0, 0),
-    }, {"groups": Groups([{"name": "leaf", "where": "", "rows": [20, 20]}], 1)})  # fmt: skip
+    held = FactTable("exact", 1.0, {
+        "rows": KnownFigure(50, 50), "pinned": KnownFigure(0, 0), "least_bits_left": KnownFigure(4.0, 4.0),
+        "bits_left_per_person": KnownFigure(5.0, 5.0), "smallest_group": KnownFigure(20, 20),
+        "class_disclosure": KnownFigure(0, 0),
+    }, {"groups": SmallGroups([{"name": "leaf", "where": "", "rows": [20, 20]}], 1)})  # fmt: skip
     found = beside_rows(held, inspected(finding()))
     assert (found["pinned"].low, found["pinned"].high) == (0, 50)
     assert found["pinned"].why
     assert (found["least_bits_left"].low, found["bits_left_per_person"].low) == (0, 0)
-    assert found["smallest_group"] == Known(1, 1)
+    assert found["smallest_group"] == KnownFigure(1, 1)
     assert found["class_disclosure"].high == 50
     labels = beside_rows(held, inspected(finding(rule="labels")))
     assert labels["class_disclosure"].high == 50
     assert labels["smallest_group"].high == 20
-    assert beside_rows(held, inspected())["pinned"] == Known(0, 0)
+    assert beside_rows(held, inspected())["pinned"] == KnownFigure(0, 0)
 
 
 def test_what_a_resample_drew_may_be_one_row_many_times():
     nodes = [{"if": {"a": 0}, "then": 1, "else": 2}, {"counts": [50, 0]}, {"counts": [50, 0]}]
     forest = {"kind": "forest", "bootstrap": True, "trees": [{"nodes": nodes}]}
     release = encoded({"recon": 1, "domain": BITS, "rows": 100, "models": [forest]})
-    held = of_resamples(release, Facts("exact", figures={"smallest_group": Known(50, 50)}))
-    assert held["smallest_group"] == Known(1, 100, held["smallest_group"].why)
+    held = of_resamples(release, FactTable("exact", figures={"smallest_group": KnownFigure(50, 50)}))
+    assert held["smallest_group"] == KnownFigure(1, 100, held["smallest_group"].why)
     assert [one["rows"] for one in held.listed("smallest_group").each] == [[1, 100], [1, 100]]
-    assert isinstance(held["smallest_cell"], Unknown)
+    assert isinstance(held["smallest_cell"], UnknownFigure)
     assert assess(held, policy_of(smallest_group=10)).verdict == "not assessed"
 
 
@@ -138,7 +139,7 @@ def test_an_interval_that_may_hold_one_value_only_is_no_interval(thresholds, fre
     release = continuous(thresholds, min=0, max=100)
     assert bool(interval_left(release)) == free
     pinned = audited(found_of(release))["pinned"]
-    assert (pinned == Known(0, 0, assumes=pinned.assumes)) if free else isinstance(pinned, Unknown)
+    assert (pinned == KnownFigure(0, 0, assumes=pinned.assumes)) if free else isinstance(pinned, UnknownFigure)
     if free:
         sentence = assess(audited(found_of(release)), policy_of(most_pinned=0)).checks[0].sentence
         assert "this assumes that x can have several values between any two thresholds" in sentence
@@ -147,7 +148,7 @@ def test_an_interval_that_may_hold_one_value_only_is_no_interval(thresholds, fre
 def test_bits_of_a_continuous_range_are_not_defined():
     release = continuous([1.5], min=0, max=4)
     told = audited(found_of(release))
-    assert all(isinstance(told[key], Unknown) for key in ("least_bits_left", "bits_left_per_person"))
+    assert all(isinstance(told[key], UnknownFigure) for key in ("least_bits_left", "bits_left_per_person"))
     found = assess(told, policy_of(least_bits_left=3, mean_bits_left=3))
     assert found.verdict == "not assessed"
     assert {one.said.help for one in found.checks} == {"domain"}
@@ -193,11 +194,11 @@ def test_seeds_whose_bags_were_rebuilt_are_judged_by_what_follows(forest, capsys
 def test_seeds_whose_bags_were_not_used_count_as_stored():
     release = release_of(split("a", [30, 0], [30, 60]))
     seeds = inspected(finding("high", "bag-seeds", True))
-    unused = Findings(release, measure(release), group_disclosure(release), stored=seeds)
+    unused = AuditFindings(release, measure(release), group_disclosure(release), stored=seeds)
     told = audited(unused)
     assert assess(told, policy_of(stored="medium")).outcome == "violated"
-    assert isinstance(by_position(unused)["labels_by_position"], Unknown)
-    assert by_position(found_of(release))["labels_by_position"] == Known(0, 0)
+    assert isinstance(by_position(unused)["labels_by_position"], UnknownFigure)
+    assert by_position(found_of(release))["labels_by_position"] == KnownFigure(0, 0)
     unfinished = SimpleNamespace(
         complete=False, labels_known=2, rows=9, data=[SimpleNamespace(exact=np.array([True, False]))]
     )
@@ -207,13 +208,13 @@ def test_seeds_whose_bags_were_not_used_count_as_stored():
     )  # fmt: skip
     figures = by_position(with_bags)
     assert (figures["labels_by_position"].low, figures["labels_by_position"].help) == (2, "limits")
-    assert figures["values_by_position"] == Known(1, 9, figures["values_by_position"].why, "limits")
+    assert figures["values_by_position"] == KnownFigure(1, 9, figures["values_by_position"].why, "limits")
     late = by_position(SimpleNamespace(**{**vars(with_bags), "positions": None}))
     assert {one.help for one in late.values()} == {"limits"}
     no_label = release_of(
         {"kind": "table", "statements": [{"count": 9}]}, domain={"attributes": BITS["attributes"], "label": None}
     )
-    assert by_position(found_of(no_label))["labels_by_position"] == Absent("the domain has no label")
+    assert by_position(found_of(no_label))["labels_by_position"] == AbsentFigure("the domain has no label")
 
 
 @pytest.mark.parametrize(
@@ -335,7 +336,7 @@ def test_where_no_training_set_fits_no_figure_is_known(empty, status, expected, 
     release = SimpleNamespace(noisy=noisy, confidence=0.9, models=())
     told = audited(SimpleNamespace(release=release, measures=SimpleNamespace(status=status), empty=empty, stored=()))
     assert (told.status, told.confidence) == (expected, confidence)
-    assert all(isinstance(figure, Unknown) for figure in told.figures.values())
+    assert all(isinstance(figure, UnknownFigure) for figure in told.figures.values())
     assert assess(told, policy_of(smallest_group=1, most_pinned=100)).verdict == "not assessed"
 
 
@@ -345,15 +346,15 @@ def test_people_known_by_position_are_pinned_whatever_counts_say():
         told = audited(held)
         assert told["pinned"].low == 3
         assert told["pinned"].high is None or told["pinned"].high >= 3
-        assert told["least_bits_left"] == Known(0.0, 0.0)
+        assert told["least_bits_left"] == KnownFigure(0.0, 0.0)
         assert assess(told, policy_of(most_pinned=0)).outcome == "violated"
         assert assess(told, policy_of(most_pinned=2)).gives_away[0]["rows"][0] == 3
 
 
 def test_limits_are_named_only_where_they_kept_ends_apart():
     late, done = SimpleNamespace(status="bounds"), SimpleNamespace(status="exact")
-    assert between(late, 2, 2) == Known(2, 2)
-    assert between(done, 2, 5) == Known(2, 5)
+    assert between(late, 2, 2) == KnownFigure(2, 2)
+    assert between(done, 2, 5) == KnownFigure(2, 5)
     assert between(late, 2, 5).help == "limits"
     assert between(late, 2, None).help == "limits"
 

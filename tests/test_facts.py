@@ -14,8 +14,8 @@ from extras import batches, encoded
 import recon
 from recon.auditing.auditing import group_disclosure
 from recon.auditing.facts import facts_of, nothing_known
-from recon.auditing.findings import Findings
-from recon.auditing.gathering import Beside, gathered
+from recon.auditing.findings import AuditFindings
+from recon.auditing.gathering import AuditInputs, gathered
 from recon.bounds.intervals import interval_cells
 from recon.inspection.findings.findings import Finding
 from recon.inspection.inspecting import Inspection
@@ -30,7 +30,9 @@ def facts(release, limits=None):
     got = encoded(release)
     limits = limits or Limits()
     together = judged_together(got, {}, limits)
-    found = Findings(got, measure(got), group_disclosure(got), intervals=interval_cells(got, limits), together=together)
+    found = AuditFindings(
+        got, measure(got), group_disclosure(got), intervals=interval_cells(got, limits), together=together
+    )
     return facts_of(found).to_json()
 
 
@@ -112,7 +114,7 @@ def test_one_tree_is_told_exactly(batch):
 
 def test_figures_that_limits_left_open_are_intervals():
     release = recon.load(Path(__file__).parent / "golden" / "odd_cycle.json")
-    told = facts_of(gathered(release, Beside(), Limits(cells=1))).to_json()
+    told = facts_of(gathered(release, AuditInputs(), Limits(cells=1))).to_json()
     assert told["pinned"] is None or told["pinned"][0] <= told["pinned"][1]
     for key in ("pinned", "bits_left_per_person", "least_bits_left"):
         assert told[key] is not None or told["not_known"][key]

@@ -10,95 +10,101 @@ from recon.policies.facts import (
     FIGURES,
     ROW_FIGURES,
     SIZE_FIGURES,
-    Absent,
-    Facts,
-    Groups,
-    Known,
-    Unknown,
-    Unused,
+    AbsentFigure,
+    FactTable,
+    KnownFigure,
+    SmallGroups,
+    UnknownFigure,
+    UnusedFigure,
     smallest_of,
 )
 from recon.policies.intervals import all_of, compared, interval_text, none_small
 
 
 def some_facts(**figures):
-    groups = {"groups": Groups([{"name": "leaf 1", "where": "a = 0", "rows": [30, 30]}], 1)}
+    groups = {"groups": SmallGroups([{"name": "leaf 1", "where": "a = 0", "rows": [30, 30]}], 1)}
     others = {"kinds_of_counts": ["exact"], "stored": [], "stored_inspected": True}
-    return Facts("exact", 1.0, {"rows": Known(100, 100), **figures}, groups, others)
+    return FactTable("exact", 1.0, {"rows": KnownFigure(100, 100), **figures}, groups, others)
 
 
 def test_figures_are_read_back_from_json_as_they_were_written():
     held = some_facts(
-        pinned=Known(3, None, "not counted", "limits"), bits_before_per_person=Known(4.5, 4.5),
-        bits_left_per_person=Unknown("no domain", "domain"), least_bits_left=Known(0.0, 2.0),
-        smallest_group=Known(30, 30), smallest_cell=Unknown("no counts"), class_disclosure=Known(1, 7, "together"),
-        target_disclosure=Absent("no numbers"),
-        labels_by_position=Known(2, 9), values_by_position=Known(0, 0),
+        pinned=KnownFigure(3, None, "not counted", "limits"), bits_before_per_person=KnownFigure(4.5, 4.5),
+        bits_left_per_person=UnknownFigure("no domain", "domain"), least_bits_left=KnownFigure(0.0, 2.0),
+        smallest_group=KnownFigure(30, 30), smallest_cell=UnknownFigure("no counts"), class_disclosure=KnownFigure(1,
+                                                                                                                   7,
+                                                                                                                   "together"),
+        target_disclosure=AbsentFigure("no numbers"),
+        labels_by_position=KnownFigure(2, 9), values_by_position=KnownFigure(0, 0),
     )  # fmt: skip
-    held = held.opened([Unused("a part was not read", {"smallest_group": "lower"})])
+    held = held.opened([UnusedFigure("a part was not read", {"smallest_group": "lower"})])
     told = held.to_json()
     assert json.loads(json.dumps(told)) == told
-    again = Facts.of_json(told)
+    again = FactTable.of_json(told)
     assert again.to_json() == told
     assert {key: again[key] for key in FIGURES} == {key: held[key] for key in FIGURES}
     assert again.listed("smallest_group").further == "a part was not read"
-    assert Facts.of_json({"status": "exact"})["pinned"] == Unknown("it was not worked out")
+    assert FactTable.of_json({"status": "exact"})["pinned"] == UnknownFigure("it was not worked out")
 
 
 def test_what_was_not_used_takes_away_the_ends_that_it_makes_unsure():
     held = some_facts(
-        pinned=Known(3, 3), bits_left_per_person=Known(2.0, 2.0), smallest_group=Known(30, 30),
-        class_disclosure=Absent("no classes"), smallest_cell=Unknown("no counts"),
+        pinned=KnownFigure(3, 3), bits_left_per_person=KnownFigure(2.0, 2.0), smallest_group=KnownFigure(30, 30),
+        class_disclosure=AbsentFigure("no classes"), smallest_cell=UnknownFigure("no counts"),
     )  # fmt: skip
-    found = held.opened([Unused("rows", ROW_FIGURES), Unused("sizes", SIZE_FIGURES, "limits")])
-    assert found["pinned"] == Known(3, 100, "rows")
-    assert found["bits_left_per_person"] == Known(0, 2.0, "rows")
-    assert found["smallest_group"] == Known(1, 30, "sizes", "limits")
+    found = held.opened([UnusedFigure("rows", ROW_FIGURES), UnusedFigure("sizes", SIZE_FIGURES, "limits")])
+    assert found["pinned"] == KnownFigure(3, 100, "rows")
+    assert found["bits_left_per_person"] == KnownFigure(0, 2.0, "rows")
+    assert found["smallest_group"] == KnownFigure(1, 30, "sizes", "limits")
     assert found.to_json()["not_listed"] == {"groups": "sizes"}
-    assert found["class_disclosure"] == Absent("no classes")
-    assert found["smallest_cell"] == Unknown("no counts")
+    assert found["class_disclosure"] == AbsentFigure("no classes")
+    assert found["smallest_cell"] == UnknownFigure("no counts")
     assert [one["why"] for one in found.to_json()["not_used"]] == ["rows", "sizes"]
-    again = found.opened([Unused("more", {"smallest_group": "both"})])
-    assert again["smallest_group"] == Known(1, 100, "sizes; more")  # what would settle one reason does not settle both
+    again = found.opened([UnusedFigure("more", {"smallest_group": "both"})])
+    assert again["smallest_group"] == KnownFigure(
+        1, 100, "sizes; more"
+    )  # what would settle one reason does not settle both
 
 
 def test_a_proved_group_bounds_the_smallest_from_above_and_what_cannot_be_from_below():
-    held = some_facts(smallest_group=Known(30, 30))
+    held = some_facts(smallest_group=KnownFigure(30, 30))
     proved = {"name": "leaf 1 without leaf 2", "where": "a = 0, b = 1", "rows": [2, 5], "how": "by difference"}
     found = held.with_groups("smallest_group", [proved])
-    assert found["smallest_group"] == Known(2, 5)
+    assert found["smallest_group"] == KnownFigure(2, 5)
     assert found.to_json()["groups"][0] == proved
     assert found.to_json()["groups_in_all"] == 2
     perhaps = held.with_groups("smallest_group", [proved | {"rows": [0, 5]}])
-    assert perhaps["smallest_group"] == Known(30, 30)  # it may be empty
-    assert held.with_groups("smallest_group", none_below=12)["smallest_group"] == Known(12, 30)
+    assert perhaps["smallest_group"] == KnownFigure(30, 30)  # it may be empty
+    assert held.with_groups("smallest_group", none_below=12)["smallest_group"] == KnownFigure(12, 30)
     further = held.with_groups("smallest_group", further="not searched to the end", help="limits")
-    assert further["smallest_group"] == Known(1, 30, "not searched to the end", "limits")
-    nothing = some_facts(smallest_group=Unknown("none"))
-    assert nothing.with_groups("smallest_group")["smallest_group"] == Unknown("none")
-    assert nothing.with_groups("smallest_group", [proved])["smallest_group"] == Known(1, 5)
+    assert further["smallest_group"] == KnownFigure(1, 30, "not searched to the end", "limits")
+    nothing = some_facts(smallest_group=UnknownFigure("none"))
+    assert nothing.with_groups("smallest_group")["smallest_group"] == UnknownFigure("none")
+    assert nothing.with_groups("smallest_group", [proved])["smallest_group"] == KnownFigure(1, 5)
 
 
 def test_the_smallest_of_groups():
     assert smallest_of([]) is None
-    assert smallest_of([(0, 4), (3, 9), (5, None)]) == Known(1, 9)
-    assert smallest_of([(0, 4)]) == Known(1, None)  # none surely has a row
-    assert smallest_of([(7, 7), (3, 3)]) == Known(3, 3)
+    assert smallest_of([(0, 4), (3, 9), (5, None)]) == KnownFigure(1, 9)
+    assert smallest_of([(0, 4)]) == KnownFigure(1, None)  # none surely has a row
+    assert smallest_of([(7, 7), (3, 3)]) == KnownFigure(3, 3)
 
 
 def test_figures_in_json_are_these():
     pure, cells = [{"name": "leaf 1", "class": "1", "rows": [2, 7]}], [{"name": "leaf 1", "class": "0", "rows": [1, 1]}]
-    held = Facts(
+    held = FactTable(
         "bounds", 0.9,
         {
-            "rows": Known(90, None), "pinned": Known(3, None, "not counted", "limits", "several values"),
-            "bits_before_per_person": Known(4.5, 4.5), "bits_left_per_person": Unknown("no domain", "domain"),
-            "smallest_group": Unknown("late", "limits"), "smallest_cell": Known(1, 1),
-            "class_disclosure": Known(2, 7), "target_disclosure": Absent("no numbers"), "more": Unknown("why", "rows"),
+            "rows": KnownFigure(90, None), "pinned": KnownFigure(3, None, "not counted", "limits", "several values"),
+            "bits_before_per_person": KnownFigure(4.5, 4.5), "bits_left_per_person": UnknownFigure("no domain",
+                                                                                                   "domain"),
+            "smallest_group": UnknownFigure("late", "limits"), "smallest_cell": KnownFigure(1, 1),
+            "class_disclosure": KnownFigure(2, 7), "target_disclosure": AbsentFigure("no numbers"),
+            "more": UnknownFigure("why", "rows"),
         },
-        {"groups": Groups((), None, "not searched"), "cells": Groups(cells, 4), "pure": Groups(pure, 1)},
+        {"groups": SmallGroups((), None, "not searched"), "cells": SmallGroups(cells, 4), "pure": SmallGroups(pure, 1)},
         {"kinds_of_counts": ["size"], "stored": None},
-        (Unused("a part", {"pinned": "upper"}, "limits"),),
+        (UnusedFigure("a part", {"pinned": "upper"}, "limits"),),
     )  # fmt: skip
     told = held.to_json()
     assert told == {
@@ -115,9 +121,9 @@ def test_figures_in_json_are_these():
                        "more": "rows"},
         "not_used": [{"why": "a part", "opens": {"pinned": "upper"}, "would_help": "limits"}],
     }  # fmt: skip
-    again = Facts.of_json(told)
-    assert again.figures == {**dict.fromkeys(FIGURES, Unknown("it was not worked out")), **held.figures}
-    groups = {**held.groups, "groups": Groups([], None, "not searched")}
+    again = FactTable.of_json(told)
+    assert again.figures == {**dict.fromkeys(FIGURES, UnknownFigure("it was not worked out")), **held.figures}
+    groups = {**held.groups, "groups": SmallGroups([], None, "not searched")}
     assert {key: (list(one.each), one.in_all, one.further) for key, one in again.groups.items()} == {
         key: (list(one.each), one.in_all, one.further) for key, one in groups.items()
     }
@@ -126,57 +132,60 @@ def test_figures_in_json_are_these():
 
 
 def test_what_a_document_leaves_out_is_not_known():
-    found = Facts.of_json({
+    found = FactTable.of_json({
         "pinned": [None, 4], "smallest_group": [None, None], "least_bits_left": [None, None],
         "not_applicable": {"further": "no such thing"}, "not_known": None, "not_used": None,
     })  # fmt: skip
-    assert found["pinned"] == Known(0, 4)
-    assert found["smallest_group"] == found["least_bits_left"] == Unknown("it was not worked out")
-    assert found["further"] == Absent("no such thing")
+    assert found["pinned"] == KnownFigure(0, 4)
+    assert found["smallest_group"] == found["least_bits_left"] == UnknownFigure("it was not worked out")
+    assert found["further"] == AbsentFigure("no such thing")
     assert (found.status, found.confidence, found.everybody) == ("", 1.0, None)
-    assert found.listed("smallest_cell") == Groups((), None)
-    assert Facts(figures={"rows": Unknown("open")}).everybody is None
-    assert Facts(figures={"rows": Known(3, 8)}).everybody == 8
+    assert found.listed("smallest_cell") == SmallGroups((), None)
+    assert FactTable(figures={"rows": UnknownFigure("open")}).everybody is None
+    assert FactTable(figures={"rows": KnownFigure(3, 8)}).everybody == 8
 
 
 def test_each_end_is_opened_by_itself():
     held = some_facts(
-        pinned=Known(3, 3), values_by_position=Known(2, 5), smallest_group=Known(30, 30, "", "domain"),
-        smallest_cell=Known(1, 30), least_bits_left=Known(2.0, 4.0, "late", "limits", "several"),
+        pinned=KnownFigure(3, 3), values_by_position=KnownFigure(2, 5), smallest_group=KnownFigure(30, 30, "",
+                                                                                                   "domain"),
+        smallest_cell=KnownFigure(1, 30), least_bits_left=KnownFigure(2.0, 4.0, "late", "limits", "several"),
     )  # fmt: skip
-    found = held.opened([Unused("u", {"pinned": "both", "values_by_position": "upper", "smallest_cell": "upper"})])
-    assert found["pinned"] == Known(0, 100, "u")
-    assert found["values_by_position"] == Known(2, None, "u")  # of values there may be more than people
-    assert found["smallest_cell"] == Known(1, 100, "u")
+    found = held.opened(
+        [UnusedFigure("u", {"pinned": "both", "values_by_position": "upper", "smallest_cell": "upper"})]
+    )
+    assert found["pinned"] == KnownFigure(0, 100, "u")
+    assert found["values_by_position"] == KnownFigure(2, None, "u")  # of values there may be more than people
+    assert found["smallest_cell"] == KnownFigure(1, 100, "u")
     assert found.groups == held.groups  # that there are more rows makes no smaller group
-    told = held.opened([Unused("u", {"least_bits_left": "lower", "smallest_group": "lower"}, "limits")])
-    assert told["least_bits_left"] == Known(0, 4.0, "late; u", "limits", "several")
-    assert told["smallest_group"] == Known(1, 30, "u", "limits")
+    told = held.opened([UnusedFigure("u", {"least_bits_left": "lower", "smallest_group": "lower"}, "limits")])
+    assert told["least_bits_left"] == KnownFigure(0, 4.0, "late; u", "limits", "several")
+    assert told["smallest_group"] == KnownFigure(1, 30, "u", "limits")
     assert told.listed("smallest_group").further == "u"
-    assert held.opened([Unused("u", {"least_bits_left": "lower"}, "rows")])["least_bits_left"].help == ""
-    nobody = Facts(figures={"rows": Known(0, 0), "pinned": Known(0, 0)})
-    assert nobody.opened([Unused("u", ROW_FIGURES)])["pinned"] == Known(0, 0)
-    one = some_facts(smallest_group=Known(1, 1))
-    assert one.opened([Unused("u", SIZE_FIGURES)])["smallest_group"] == Known(1, 1)
+    assert held.opened([UnusedFigure("u", {"least_bits_left": "lower"}, "rows")])["least_bits_left"].help == ""
+    nobody = FactTable(figures={"rows": KnownFigure(0, 0), "pinned": KnownFigure(0, 0)})
+    assert nobody.opened([UnusedFigure("u", ROW_FIGURES)])["pinned"] == KnownFigure(0, 0)
+    one = some_facts(smallest_group=KnownFigure(1, 1))
+    assert one.opened([UnusedFigure("u", SIZE_FIGURES)])["smallest_group"] == KnownFigure(1, 1)
 
 
 def test_proved_groups_stand_among_the_others_the_surest_first():
-    held = some_facts(smallest_group=Known(5, None, "late", "limits", "several"))
+    held = some_facts(smallest_group=KnownFigure(5, None, "late", "limits", "several"))
     proved = [{"name": "a", "rows": [9, None]}, {"name": "b", "rows": [9, 12]}, {"name": "c", "rows": [0, 2]}]
     found = held.with_groups("smallest_group", proved)
-    assert found["smallest_group"] == Known(5, 12, "late", "limits", "several")
+    assert found["smallest_group"] == KnownFigure(5, 12, "late", "limits", "several")
     assert [one["name"] for one in found.listed("smallest_group").each] == ["c", "b", "a", "leaf 1"]
     assert found.listed("smallest_group").in_all == 4
     settled = held.with_groups("smallest_group", [{"name": "d", "rows": [5, 5]}])
-    assert settled["smallest_group"] == Known(5, 5)  # nothing is open any more
+    assert settled["smallest_group"] == KnownFigure(5, 5)  # nothing is open any more
     assert held.with_groups("smallest_group", none_below=0)["smallest_group"].low == 1
-    assert some_facts(target_disclosure=Known(1, 2)).to_json()["target_disclosure"] == {"rows": [1, 2]}
+    assert some_facts(target_disclosure=KnownFigure(1, 2)).to_json()["target_disclosure"] == {"rows": [1, 2]}
     assert "pure" not in held.to_json()  # groups of a figure that is not known are not listed
     more = held.with_groups("smallest_group", further="not searched")
-    assert more["smallest_group"] == Known(1, None, "not searched", "", "several")
+    assert more["smallest_group"] == KnownFigure(1, None, "not searched", "", "several")
     assert more.listed("smallest_group").further == "not searched"
     assert more.with_groups("smallest_group").listed("smallest_group").further == "not searched"
-    unlisted = Facts("exact", 1.0, {"smallest_group": Known(5, 9)}, {"groups": Groups((), None)})
+    unlisted = FactTable("exact", 1.0, {"smallest_group": KnownFigure(5, 9)}, {"groups": SmallGroups((), None)})
     assert unlisted.with_groups("smallest_group", proved).listed("smallest_group").in_all is None
 
 

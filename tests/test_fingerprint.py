@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import recon
-from solvers.kernel.facts import Facts
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
-from solvers.statements.release import ANY_LABEL, Choice, Loose, Partition, Release, Rows, Statement
+from solvers.kernel.facts import NumberedStatements
+from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
+from solvers.statements.release import ANY_LABEL, Choice, Loose, Partition, Release, RowCount, Statement
 
 LEFT, RIGHT = Box(((0, 1),)), Box(((0, 2),))
 TREE = Partition(
@@ -21,7 +21,7 @@ ONE = Statement(Region(LEFT, (Box(((1, 1),)),)), 1, 2, "a table")
 SUM = Statement(Region(RIGHT), 3, 9, "a total", of=1, coefs=(0, 5))
 CHOICE = Choice(((ONE,), (SUM, replace(ONE, low=0))), "a median")
 RELEASE = Release(
-    Domain((Attribute("a", (1, 2)), Attribute("y", (1, 1))), 1), Rows(5, 6), (TREE, Loose((ONE, SUM)), CHOICE),
+    RowSpace((Attribute("a", (1, 2)), Attribute("y", (1, 1))), 1), RowCount(5, 6), (TREE, Loose((ONE, SUM)), CHOICE),
     (Box(((0, 1), (1, 2))),),
 )  # fmt: skip
 
@@ -48,9 +48,9 @@ OTHERS = {
     "sizes": replace(RELEASE, domain=replace(RELEASE.domain, attributes=(
         Attribute("a", (2, 1)), RELEASE.domain.attributes[1]))),
     "the label": replace(RELEASE, domain=replace(RELEASE.domain, label=None)),
-    "least rows": replace(RELEASE, rows=Rows(4, 6)),
-    "most rows": replace(RELEASE, rows=Rows(5, 7)),
-    "open rows": replace(RELEASE, rows=Rows(5)),
+    "least rows": replace(RELEASE, rows=RowCount(4, 6)),
+    "most rows": replace(RELEASE, rows=RowCount(5, 7)),
+    "open rows": replace(RELEASE, rows=RowCount(5)),
     "impossible rows": replace(RELEASE, impossible=()),
     "fewer impossible rows": replace(RELEASE, impossible=(Box(((0, 1), (1, 1))),)),
     "kind": tree(kind="rule_list"),
@@ -85,12 +85,15 @@ OTHERS = {
 
 
 def test_all_that_is_said_is_in_the_fingerprint():
-    found = {"as it is": Facts(RELEASE).fingerprint, **{name: Facts(r).fingerprint for name, r in OTHERS.items()}}
+    found = {
+        "as it is": NumberedStatements(RELEASE).fingerprint,
+        **{name: NumberedStatements(r).fingerprint for name, r in OTHERS.items()},
+    }
     by_print: dict[str, list[str]] = {}
     for name, one in found.items():
         by_print.setdefault(one, []).append(name)
     assert not [names for names in by_print.values() if len(names) > 1]
-    assert Facts(replace(RELEASE)).fingerprint == found["as it is"]
+    assert NumberedStatements(replace(RELEASE)).fingerprint == found["as it is"]
 
 
 @pytest.mark.parametrize(
@@ -103,4 +106,4 @@ def test_all_that_is_said_is_in_the_fingerprint():
 )
 def test_certificates_in_the_wild_stay_bound(file, start):
     release = recon.load(f"examples/releases/{file}.json")
-    assert Facts(release.statements).fingerprint.startswith(start)
+    assert NumberedStatements(release.statements).fingerprint.startswith(start)

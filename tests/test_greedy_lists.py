@@ -22,7 +22,7 @@ from solvers.foundation.limits import Limits
 from solvers.greedy import rule_lists, states
 from solvers.greedy.lists import conditions
 from solvers.greedy.lists.windows import Mass, added, at, free, grown, left, masked
-from solvers.greedy.rule_lists import Level, ListRule, broken_limit, list_share
+from solvers.greedy.rule_lists import ListLevel, ListRule, broken_limit, list_share
 from solvers.greedy.states import free_leaf
 
 CLOSE = 1e-9  # bits
@@ -35,7 +35,7 @@ def fitted(x, y, rule):
     model = GreedyRuleListClassifier(1, rule.min_support, rule.max_length, rule.negations, rule.ties).fit(x, y)
     names = [str(name) for name in model.feature_names_in_]
     return tuple(
-        Level(names.index(found[0][0]), found[0][1], tuple(counts)) if found else Level(-1, 0, tuple(counts))
+        ListLevel(names.index(found[0][0]), found[0][1], tuple(counts)) if found else ListLevel(-1, 0, tuple(counts))
         for found, counts in model.rules_
     )
 
@@ -195,7 +195,10 @@ def test_the_exact_second_path(seed, n, rule, default):
 
 def test_a_default_rule_that_leaves_next_to_nothing():
     rule = ListRule(3)
-    levels = (Level(1, 1, (30, 2)), Level(-1, 0, (71, 90)))  # no gain only where shares are equal, or too few rows
+    levels = (
+        ListLevel(1, 1, (30, 2)),
+        ListLevel(-1, 0, (71, 90)),
+    )  # no gain only where shares are equal, or too few rows
     share = list_share(levels, 3, rule, Limits())
     exact = exact_share(levels, 3, rule)
     assert share.log2[0] <= float(math.log2(exact.numerator)) - math.log2(exact.denominator) <= share.log2[1]
@@ -282,7 +285,7 @@ def test_a_column_without_any_filling():
     found = []
     for counts in itertools.product(range(4), repeat=6):
         pairs = [counts[i : i + 2] for i in (0, 2, 4)]
-        levels = (Level(0, 1, pairs[0]), Level(1, 1, pairs[1]), Level(-1, 0, pairs[2]))
+        levels = (ListLevel(0, 1, pairs[0]), ListLevel(1, 1, pairs[1]), ListLevel(-1, 0, pairs[2]))
         rule = ListRule(1, 3)
         if broken_limit(levels, 2, rule) is not None:
             continue
@@ -299,16 +302,20 @@ def test_a_column_without_any_filling():
 @pytest.mark.parametrize(
     ("levels", "rule", "why"),
     [
-        ((Level(0, 1, (1, 3)),), ListRule(), "no default rule"),
-        ((Level(0, 1, (0, 3)), Level(-1, 0, (2, 2))), ListRule(1, 1), "max_length is 1"),
-        ((Level(0, 1, (0, 3)), Level(-1, 0, (2, 2))), ListRule(4), "captures 3 rows, and min_support is 4"),
-        ((Level(0, 1, (0, 3)), Level(-1, 0, (0, 0))), ListRule(), "captures all 3 rows"),
-        ((Level(0, 0, (0, 3)), Level(-1, 0, (4, 0))), ListRule(1, None, False), "negations are off"),
-        ((Level(0, 1, (1, 1)), Level(-1, 0, (2, 2))), ListRule(), "lowers no impurity"),
-        ((Level(0, 1, (1, 4)), Level(-1, 0, (2, 2))), ListRule(), "the opposite test"),
-        ((Level(0, 0, (0, 2)), Level(-1, 0, (2, 0))), ListRule(), "the opposite test"),
-        ((Level(7, 1, (0, 2)), Level(-1, 0, (2, 0))), ListRule(), "column 7 of 3"),
-        ((Level(0, 1, (0, 2)), Level(0, 1, (0, 2)), Level(-1, 0, (5, 0))), ListRule(), "constant in the rows left"),
+        ((ListLevel(0, 1, (1, 3)),), ListRule(), "no default rule"),
+        ((ListLevel(0, 1, (0, 3)), ListLevel(-1, 0, (2, 2))), ListRule(1, 1), "max_length is 1"),
+        ((ListLevel(0, 1, (0, 3)), ListLevel(-1, 0, (2, 2))), ListRule(4), "captures 3 rows, and min_support is 4"),
+        ((ListLevel(0, 1, (0, 3)), ListLevel(-1, 0, (0, 0))), ListRule(), "captures all 3 rows"),
+        ((ListLevel(0, 0, (0, 3)), ListLevel(-1, 0, (4, 0))), ListRule(1, None, False), "negations are off"),
+        ((ListLevel(0, 1, (1, 1)), ListLevel(-1, 0, (2, 2))), ListRule(), "lowers no impurity"),
+        ((ListLevel(0, 1, (1, 4)), ListLevel(-1, 0, (2, 2))), ListRule(), "the opposite test"),
+        ((ListLevel(0, 0, (0, 2)), ListLevel(-1, 0, (2, 0))), ListRule(), "the opposite test"),
+        ((ListLevel(7, 1, (0, 2)), ListLevel(-1, 0, (2, 0))), ListRule(), "column 7 of 3"),
+        (
+            (ListLevel(0, 1, (0, 2)), ListLevel(0, 1, (0, 2)), ListLevel(-1, 0, (5, 0))),
+            ListRule(),
+            "constant in the rows left",
+        ),
     ],
 )
 def test_lists_that_the_learner_never_chooses(levels, rule, why):
@@ -325,8 +332,8 @@ def test_no_limit_refuses_a_list_that_was_chosen():
 
 def test_more_classes_and_limits_are_refused():
     with pytest.raises(Unsupported, match="two classes"):
-        list_share((Level(-1, 0, (1, 2, 3)),), 2, ListRule(), Limits())
-    levels = (Level(0, 1, (3, 90)), Level(-1, 0, (200, 100)))
+        list_share((ListLevel(-1, 0, (1, 2, 3)),), 2, ListRule(), Limits())
+    levels = (ListLevel(0, 1, (3, 90)), ListLevel(-1, 0, (200, 100)))
     with pytest.raises((TooLarge, Inconclusive), match="memory"):
         list_share(levels, 3, ListRule(1, 2), Limits(memory=10_000))
     with pytest.raises(Inconclusive):

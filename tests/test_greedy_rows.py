@@ -13,8 +13,8 @@ from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import ChosenTree, GreedyRule
 from solvers.greedy.gains import leaves_allowed, splits_allowed
 from solvers.greedy.rows import marginals as module
-from solvers.greedy.rows.marginals import Asked, Marginals, States, expected_rows, some_row
-from solvers.greedy.rows.support import Supports, apart, runs, together
+from solvers.greedy.rows.marginals import ColumnMarginal, StateMarginals, States, expected_rows, some_row
+from solvers.greedy.rows.support import StateSupports, apart, runs, together
 
 
 def tree_of(shape, leaves, opens=()):
@@ -109,9 +109,12 @@ def test_states_at_leaves_are_those_of_exact_integers(leaves, opens, least):
         total = sum(exact_weights(tree, rule, column).values())
         if not total:
             with pytest.raises(ContradictionError):
-                Supports(tree, rule, Limits()).leaves(column)
+                StateSupports(tree, rule, Limits()).leaves(column)
             continue
-        states, likely = Supports(tree, rule, Limits()).leaves(column), Marginals(tree, rule, Limits()).leaves(column)
+        states, likely = (
+            StateSupports(tree, rule, Limits()).leaves(column),
+            StateMarginals(tree, rule, Limits()).leaves(column),
+        )
         for leaf in below(tree, 0):
             for state, true in exact_marginals(tree, rule, column, leaf).items():
                 assert states[leaf][state] == (true > 0)
@@ -130,7 +133,7 @@ def test_windows_that_are_cut_still_hold_the_truth():
     """A few hundred rows: weights are cut off and convolved by transforms, and the slack says how much is missing."""
     tree = tree_of((0, (1, None, None), None), [(60, 45), (50, 70), (66, 80)])
     rule = GreedyRule(int(tree.counts[0].sum()))
-    found = Marginals(tree, rule, Limits()).leaves(3)
+    found = StateMarginals(tree, rule, Limits()).leaves(3)
     assert any(window.lost > 0 for window in found_windows(tree, rule))
     for leaf in below(tree, 0):
         n0, n1 = tree.counts[leaf].tolist()
@@ -141,9 +144,9 @@ def test_windows_that_are_cut_still_hold_the_truth():
 
 
 def found_windows(tree, rule):
-    from solvers.greedy.tree_counts import Conditions, Passes
+    from solvers.greedy.tree_counts import ChoiceConditions, Passes
 
-    passes = Passes(Conditions(tree, rule, False, True), module.CUT, module.DIRECT, Limits(), keep=True)
+    passes = Passes(ChoiceConditions(tree, rule, False, True), module.CUT, module.DIRECT, Limits(), keep=True)
     return passes.windows(3)[0].values()
 
 
@@ -151,7 +154,7 @@ def test_without_the_slack_the_truth_would_be_lost(monkeypatch):
     """What is cut off matters: cut sharply, the weights found lack more than their roundings explain."""
     tree = tree_of((0, (1, None, None), None), [(60, 45), (50, 70), (66, 80)])
     monkeypatch.setattr(module, "CUT", 1e-3)
-    found = Marginals(tree, GreedyRule(int(tree.counts[0].sum())), Limits()).leaves(3)
+    found = StateMarginals(tree, GreedyRule(int(tree.counts[0].sum())), Limits()).leaves(3)
     low, high = found[below(tree, 0)[0]].expected(np.arange(61) / 60, np.ones(46))
     assert low <= 0.5 <= high
     assert found[below(tree, 0)[0]].slack > 1e-4
@@ -167,7 +170,7 @@ def binomial(n, p=0.5):
 def test_some_row_matches_with_the_probability_of_free_rows(columns, value):
     """Free columns: every row matches with probability 2^-columns, independently."""
     free = States(0, 0, np.outer(binomial(6), binomial(5)), 0.0, 1e-15)
-    asked = [Asked(free, value)] * columns
+    asked = [ColumnMarginal(free, value)] * columns
     low, high = some_row((6, 5), asked)
     assert low <= 1 - (1 - 0.5**columns) ** 11 <= high
     assert high - low < 1e-10
@@ -184,7 +187,7 @@ def test_some_row_of_rows_that_are_all_alike():
     weights = np.zeros((n + 1, n + 1))
     weights[0, 0] = weights[n, n] = 0.5
     alike = States(0, 0, weights, 0.0, 1e-15)
-    low, high = some_row((n, n), [Asked(alike, 1)] * 20)
+    low, high = some_row((n, n), [ColumnMarginal(alike, 1)] * 20)
     assert low <= 2.0**-20 <= high
     assert high < 2.0**-18 * n  # E[X] = 60 / 2^20 bounds it
     assert low == pytest.approx(2.0**-20, rel=1e-6)  # by the second moment
@@ -209,17 +212,17 @@ def test_limits_and_memory():
     tree = tree_of((0, None, None), [(600, 500), (400, 700)])
     rule = GreedyRule(2200)
     with pytest.raises(Inconclusive, match="memory"):
-        Supports(tree, rule, Limits(memory=1_000_000)).leaves(1)
+        StateSupports(tree, rule, Limits(memory=1_000_000)).leaves(1)
     with pytest.raises(Inconclusive, match="time"):
-        Supports(tree, rule, Limits(seconds=0)).leaves(1)
+        StateSupports(tree, rule, Limits(seconds=0)).leaves(1)
     with pytest.raises(Inconclusive):
-        Marginals(tree, rule, Limits(seconds=0)).leaves(1)
+        StateMarginals(tree, rule, Limits(seconds=0)).leaves(1)
 
 
 def test_nothing_is_left_of_a_column():
     """A leaf of two rows that differ in every class, below a split of no gain at all."""
     tree = tree_of((0, None, None), [(1, 1), (1, 1)], {0, 1})
-    found = Supports(tree, GreedyRule(4), Limits())
+    found = StateSupports(tree, GreedyRule(4), Limits())
     assert {n: [tuple(s) for s in np.argwhere(mask)] for n, mask in found.leaves(1).items()} == {
         1: [(0, 0), (1, 1)],
         2: [(0, 0), (1, 1)],

@@ -14,7 +14,7 @@ from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.greedy import convolutions
 from solvers.greedy.convolutions import convolved, sums_reached, transform_error
-from solvers.greedy.states import U, Window, binomials, choice_of_leaf, free_leaf, kept, log2_of, point, trimmed
+from solvers.greedy.states import StateWindow, U, binomials, choice_of_leaf, free_leaf, kept, log2_of, point, trimmed
 
 LIMITS = Limits()
 
@@ -100,7 +100,7 @@ def test_the_ends_of_a_large_leaf_are_kept():
 
 def random_window(rng, shape, spread=30.0):
     mass = np.exp2(-spread * rng.random(shape)) * (rng.random(shape) < 0.9)
-    return Window(int(rng.integers(5)), int(rng.integers(5)), mass, int(rng.integers(-50, 50)))
+    return StateWindow(int(rng.integers(5)), int(rng.integers(5)), mass, int(rng.integers(-50, 50)))
 
 
 PATHS = {"direct": 1e9, "transforms": 0.0}
@@ -124,7 +124,7 @@ def test_larger_convolutions(path):
     assert says_the_truth(found, exact)
     if path == "transforms":  # small entries are noise: without the bound the window would not tell the truth
         assert found.lost > 0
-        bare = Window(found.first, found.second, found.mass, found.exponent, 1e-13)
+        bare = StateWindow(found.first, found.second, found.mass, found.exponent, 1e-13)
         assert not says_the_truth(bare, exact)
 
 
@@ -171,7 +171,7 @@ def test_lines_beside_a_window():
 def test_underflow_is_told():
     tiny = np.full((9, 9), 1e-200)
     tiny[0, 0] = 1.0
-    one = Window(0, 0, tiny)
+    one = StateWindow(0, 0, tiny)
     found = convolved(one, one, LIMITS)
     assert found.lost > 0
     assert says_the_truth(found, product(entries(one), entries(one)))
@@ -206,7 +206,7 @@ def test_states_reached(seed):
 
 
 def test_memory():
-    big = Window(0, 0, np.ones((300, 300)))
+    big = StateWindow(0, 0, np.ones((300, 300)))
     with pytest.raises(Inconclusive, match="memory"):
         convolved(big, big, Limits(memory=1 << 20))
     with pytest.raises(Inconclusive, match="memory"):
@@ -222,9 +222,9 @@ def test_a_point_shifts():
 def test_rounding_counts():
     """A bound without the roundings of a direct convolution is missed."""
     rng = np.random.default_rng(1)
-    one, two = (Window(0, 0, rng.random((20, 20))) for _ in range(2))
+    one, two = (StateWindow(0, 0, rng.random((20, 20))) for _ in range(2))
     found = convolved(one, two, LIMITS, direct=1e9)
     exact = product(entries(one), entries(two))
     assert says_the_truth(found, exact)
-    assert not says_the_truth(Window(0, 0, found.mass, found.exponent), exact)
+    assert not says_the_truth(StateWindow(0, 0, found.mass, found.exponent), exact)
     assert convolutions.PASS > 7.7 * U

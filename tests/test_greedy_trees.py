@@ -16,7 +16,7 @@ from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseE
 from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import ChosenTree, GreedyRule
 from solvers.greedy.gains import splits_allowed
-from solvers.greedy.tree_counts import Conditions, Passes, empty_node, exact_counts, tree_share
+from solvers.greedy.tree_counts import ChoiceConditions, Passes, empty_node, exact_counts, tree_share
 
 LIMITS = Limits()
 
@@ -41,7 +41,7 @@ def fitted(rows, columns, seed, depth, criterion="gini", leaf=1, decrease=0.0, s
 
 def counted(tree, columns, rule, **asked):
     """The product of the columns' exact numbers of fillings."""
-    conditions = Conditions(tree, rule, asked.get("strict", False), asked.get("leaf_rule", True))
+    conditions = ChoiceConditions(tree, rule, asked.get("strict", False), asked.get("leaf_rule", True))
     return [sum(exact_counts(conditions, c).values()) for c in range(columns)]
 
 
@@ -202,8 +202,8 @@ def test_a_tree_that_the_rule_cannot_choose_names_node_and_column():
     assert found.log2 == (-math.inf, -math.inf)
     assert found.nothing_at == (0, 1)
     assert found.by_column[2][0] > -math.inf
-    assert empty_node(Conditions(tree, GreedyRule(40), False, True), 1, LIMITS) == 0
-    assert empty_node(Conditions(tree, GreedyRule(40), False, True), 2, LIMITS) is None
+    assert empty_node(ChoiceConditions(tree, GreedyRule(40), False, True), 1, LIMITS) == 0
+    assert empty_node(ChoiceConditions(tree, GreedyRule(40), False, True), 2, LIMITS) is None
 
 
 @pytest.mark.parametrize("shift", [30, 300])

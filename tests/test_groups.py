@@ -20,7 +20,7 @@ from solvers.groups.mixed import known_mixed_world
 from solvers.groups.pinned import pinned_people
 from solvers.groups.smallest import smallest_group
 from solvers.kernel.cells import statement_sums
-from solvers.kernel.facts import Facts
+from solvers.kernel.facts import NumberedStatements
 from solvers.statements.release import UNBOUNDED
 
 PER_BATCH = 40
@@ -93,7 +93,7 @@ def test_classes_against_all_datasets(batch):
 
 def is_world(release, rows, times):
     """Say whether rows by their parts, each so many times, meet every statement; the kernel searches nothing."""
-    facts = Facts(release, LIMITS)
+    facts = NumberedStatements(release, LIMITS)
     sums = statement_sums(facts, rows, times)
     return bool(((sums >= facts.low) & (sums <= facts.high)).all())
 
@@ -155,16 +155,16 @@ def test_few_cells_without_a_world_are_not_taken_for_one(held, monkeypatch):
     domain = {"attributes": [{"name": "a", "min": 0, "max": 9}, {"name": "b", "min": 0, "max": 9}], "label": LABEL}
     release = {"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": one} for one in (nodes, other)]}
     got = encoded(release).statements
-    widened, asked = candidates.Candidates.widened, []
+    widened, asked = candidates.CandidateCells.widened, []
 
     def nobody_at_first(self, starts):
         asked.append(starts)
         return widened(self, 0 if len(asked) == 1 else starts)
 
-    monkeypatch.setattr(candidates.Candidates, "widened", nobody_at_first)
+    monkeypatch.setattr(candidates.CandidateCells, "widened", nobody_at_first)
     assert smallest_group(got, 5, LIMITS).low == 5
     assert len(asked) == 2
-    monkeypatch.setattr(candidates.Candidates, "widened", lambda self, starts: widened(self, 0))
+    monkeypatch.setattr(candidates.CandidateCells, "widened", lambda self, starts: widened(self, 0))
     assert smallest_group(got, 5, LIMITS).low == 1
     found = known_classes(got, 0, LIMITS)
     assert (found.low, found.high, bool(found.why)) == (0, 50, True)

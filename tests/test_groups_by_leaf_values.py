@@ -19,7 +19,7 @@ from recon.inspection.findings.findings import Finding
 from recon.loading.settled import settled_release
 from recon.measures.revealed.together import Together, judged_together
 from recon.policies.assessing import assess
-from recon.policies.facts import Known, Unknown
+from recon.policies.facts import KnownFigure, UnknownFigure
 from recon.report.open_report import settled_early
 from solvers.foundation.limits import Limits
 from solvers.groups.items import items_of
@@ -93,7 +93,9 @@ def test_linear_programs_and_worlds_keep_the_truth() -> None:
 def test_programs_are_tried_before_lattices(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell that programs prove too small ends the gate without a lattice; it is as large as in the truth."""
     release, frame = fitted(6)
-    monkeypatch.setattr("solvers.leaf_values.lattice.Search.work", lambda _: pytest.fail("a lattice was reduced"))
+    monkeypatch.setattr(
+        "solvers.leaf_values.lattice.LatticeSearch.work", lambda _: pytest.fail("a lattice was reduced")
+    )
     found = settled_early(release, policy_of(smallest_cell=K), Limits())
     assert found is not None
     assert found.context.assessment is not None
@@ -164,9 +166,9 @@ def test_figures_of_xgboost_that_are_not_used_keep_every_check_open(tmp_path: Pa
 def test_one_tree_of_exact_counts_is_not_met_while_figures_are_unused(name: str) -> None:
     """Leaf values set up otherwise (l1, clipped, dropped, monotone, noisy) may say more than counts do."""
     release = recon.load(str(HONEST.parent / "boosted" / name))
-    facts = open_facts(release, (), Unknown("not asked"), Together(SmallestGroup(2, UNBOUNDED)))
+    facts = open_facts(release, (), UnknownFigure("not asked"), Together(SmallestGroup(2, UNBOUNDED)))
     group = facts["smallest_group"]
-    assert isinstance(group, Known)
+    assert isinstance(group, KnownFigure)
     assert (group.low, "were not used" in group.why) == (1, True)
     assert assess(facts.to_json(), policy_of(smallest_group=2)).outcome == "inconclusive"
 
@@ -192,7 +194,7 @@ def test_what_bounds_exclude_in_every_world_is_met_beside_open_leaf_values(by: i
     assert open_.statements.boosted
     demanded = {"smallest_group": at_least, "smallest_cell": at_least, "class_disclosure": 0}
     together = judged_together(open_, demanded, Limits())
-    facts = open_facts(open_, (), Unknown("not asked"), together)
+    facts = open_facts(open_, (), UnknownFigure("not asked"), together)
     found = {one.rule: one.said.outcome for one in assess(facts.to_json(), policy_of(**demanded)).checks}
     assert set(found.values()) == {outcome}
     assert together.always == (set(demanded) if outcome == "met" else set())

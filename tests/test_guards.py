@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from solvers.cells.system import system_of
-from solvers.columns.master import Master
+from solvers.columns.master import MasterProgram
 from solvers.concave.multipliers import (
     ERROR,
     binding,
@@ -37,8 +37,8 @@ from solvers.conflicts.quickxplain import UNPROVEN, FeasibilityOracle, conflict_
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import rounded
 from solvers.programs.feasibility import Feasibility
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Partition, Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Partition, Release, RowCount, Statement
 
 EVERY = Region(Box())
 
@@ -48,7 +48,7 @@ def system(sums, rows, parts=2):
     stated = tuple(
         Statement(EVERY, low, high, f"sum {i}", of=0, coefs=tuple(coefs)) for i, (coefs, low, high) in enumerate(sums)
     )
-    return system_of(Release(Domain((Attribute("a", (1,) * parts),)), Rows(*rows), (stated,)), Limits())
+    return system_of(Release(RowSpace((Attribute("a", (1,) * parts),)), RowCount(*rows), (stated,)), Limits())
 
 
 def table(found):
@@ -70,13 +70,13 @@ def meets(z, rows, low, high):
 
 def test_what_pricing_left_open_is_added_to_every_row():
     """Multipliers alone claim too much: the most that a row is worth beyond them counts once per row."""
-    domain = Domain((Attribute("a", (1, 1)), Attribute("b", (1, 1))))
+    domain = RowSpace((Attribute("a", (1, 1)), Attribute("b", (1, 1))))
     stated = (
         Statement(Region(Box(((0, 1),))), 1, 3, "a = 0"),
         Statement(Region(Box(((1, 1),))), 0, UNBOUNDED, "b = 0"),
         Statement(EVERY, -4, 9, "a sum", of=1, coefs=(-1, 3)),
     )
-    master = Master(Release(domain, Rows(2, 5), (stated,)))
+    master = MasterProgram(Release(domain, RowCount(2, 5), (stated,)))
     x, dice = master.incidence, random.Random(1)
     rows = np.array(list(itertools.product(range(2), repeat=2)), dtype=np.int64)
     statements, coefs, possible = x.columns(rows)
@@ -277,7 +277,7 @@ def test_a_row_counts_once_in_a_partition():
     labels = np.full(2, ANY_LABEL, dtype=np.int32)
     leaves = Partition("tree", boxes, False, numbers, labels, none, none + 3, ("x", "y"))
     loose = (Statement(EVERY, 0, 9, "a sum", of=0, coefs=(1, 1)),)
-    made = system_of(Release(Domain((Attribute("a", (1, 1)),)), Rows(0, 4), (leaves, loose)), Limits())
+    made = system_of(Release(RowSpace((Attribute("a", (1, 1)),)), RowCount(0, 4), (leaves, loose)), Limits())
     for weights, worth in (((3, 5, 0, 0), 5), ((-3, -5, 0, 0), 0), ((3, 5, 2, 1), 8), ((3, -5, -2, 1), 4)):
         assert dearest(made, np.array(weights, dtype=object)) == 4 * worth
 
@@ -296,7 +296,9 @@ def test_what_cells_imply_binds_nothing():
     stated = [Statement(EVERY, low, high, "a sum", of=0, coefs=c) for c, low, high, _ in sums]
     made = system_of(
         Release(
-            Domain((Attribute("a", (1, 1, 1)),)), Rows(2, 9), (tuple(stated), Choice(((stated[1],), (stated[3],)), "c"))
+            RowSpace((Attribute("a", (1, 1, 1)),)),
+            RowCount(2, 9),
+            (tuple(stated), Choice(((stated[1],), (stated[3],)), "c")),
         ),
         Limits(),
     )
@@ -410,8 +412,8 @@ def test_bounds_of_whole_objectives_are_rounded_outwards(bound, most, least):
 # ---------------------------------------------------------------- conflicts
 
 MARGINS = Release(
-    Domain((Attribute("a", (1, 1)), Attribute("b", (1, 1)))),
-    Rows(3, 3),
+    RowSpace((Attribute("a", (1, 1)), Attribute("b", (1, 1)))),
+    RowCount(3, 3),
     (
         (
             Statement(Region(Box(((0, 1),))), 2, 2, "two with a = 0"),

@@ -27,10 +27,10 @@ from solvers.questions.answers import (
 )
 from solvers.questions.query import Count, Extreme, PerCell
 from solvers.questions.relaxed import loosen
-from solvers.statements.boxes import Attribute, Domain
-from solvers.statements.release import Release, Rows
+from solvers.statements.boxes import Attribute, RowSpace
+from solvers.statements.release import Release, RowCount
 
-LOOSENED = Release(Domain((Attribute("a", (1, 1)),)), Rows(1, 7), (), loosened=("the multiplicities of bags",))
+LOOSENED = Release(RowSpace((Attribute("a", (1, 1)),)), RowCount(1, 7), (), loosened=("the multiplicities of bags",))
 ANY = Count("ordered")
 
 
@@ -95,7 +95,7 @@ def test_only_the_outer_end_of_an_extreme_is_known(greatest, bounds):
     assert same.bounds == ((0, 5) if greatest else (5, 21))
     below = loosen(LOOSENED, Extreme(whole(-2, -3), greatest=greatest), found)
     assert below.bounds == ((-21, 5) if greatest else (5, 0))
-    unbounded = loosen(replace(LOOSENED, rows=Rows(0, None)), Extreme(whole(2, -3), greatest=greatest), found)
+    unbounded = loosen(replace(LOOSENED, rows=RowCount(0, None)), Extreme(whole(2, -3), greatest=greatest), found)
     assert 0 in unbounded.bounds
 
 

@@ -22,7 +22,7 @@ from solvers.cells.system import system_of
 from solvers.engines.interval import add_logs
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.interval.bracket import Bracket, Budget, Case
+from solvers.interval.bracket import Bracket, BracketCase, WorkStretch
 from solvers.interval.heavy_histogram import meets
 from solvers.interval.lagrangian_dual import (
     LAMBDA,
@@ -39,8 +39,8 @@ from solvers.interval.neighbourhoods import Around, Blocks, log2_ratio
 from solvers.regions.capture_bounds import SHIFT, _fixed_point, bound_plain, share
 from solvers.regions.first_match import FirstMatch
 from solvers.regions.inclusion_exclusion import Measure
-from solvers.statements.boxes import Attribute, Box, Domain, Region
-from solvers.statements.release import Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Region, RowSpace
+from solvers.statements.release import Release, RowCount, Statement
 
 EXACT = Context(prec=60)
 NONE = np.zeros(0, dtype=np.int64)
@@ -208,10 +208,10 @@ def test_columns_are_independent_in_whole_numbers_too():
 
 def case(sizes=(4, 9), rows=20, convention="ordered"):
     """Return a system of two cells that share a number of rows, nothing else stated."""
-    domain = Domain((Attribute("a", sizes),))
+    domain = RowSpace((Attribute("a", sizes),))
     one = Statement(Region(Box(((0, 1),))), 1, rows - 1, "a count")
-    system = system_of(Release(domain, Rows(rows, rows), ((one,),)), Limits())
-    return Case(system, system.linear, system.bounds, rows, convention)
+    system = system_of(Release(domain, RowCount(rows, rows), ((one,),)), Limits())
+    return BracketCase(system, system.linear, system.bounds, rows, convention)
 
 
 def true_log2(value):
@@ -261,7 +261,7 @@ def test_what_blocks_add_is_rounded_down():
 def test_bounds_of_a_bracket_are_rounded_outwards():
     """The sum of the pieces' logs is a float: it is moved to the safe side, up and down."""
     made = case()
-    bracket = Bracket(made, Budget(Limits(), 10.0), count_small=True)
+    bracket = Bracket(made, WorkStretch(Limits(), 10.0), count_small=True)
     bracket.run()
     true = true_log2(Fraction(sum(math.comb(20, k) * 4**k * 9 ** (20 - k) for k in range(1, 20))))
     assert Decimal(bracket.low) < true < Decimal(bracket.high)
@@ -277,7 +277,7 @@ def test_bounds_of_a_bracket_are_rounded_outwards():
 
 @pytest.mark.parametrize("y", [(25,), (-1,), (19,)], ids=["too many", "too few", "beyond its room"])
 def test_a_histogram_found_by_search_is_checked(y):
-    bracket = Bracket(case(), Budget(Limits(), 10.0), count_small=False)
+    bracket = Bracket(case(), WorkStretch(Limits(), 10.0), count_small=False)
     piece = bracket.pieces[0]
     wrong = np.resize(whole(*y), len(piece.part.cells))
     with pytest.raises(EngineError, match="does not meet its statements"):
@@ -293,7 +293,7 @@ def test_meeting_the_statements_is_computed_anew():
 
 
 def test_a_lower_bound_above_the_upper_one_is_an_error():
-    bracket = Bracket(case(), Budget(Limits(), 10.0), count_small=True)
+    bracket = Bracket(case(), WorkStretch(Limits(), 10.0), count_small=True)
     bracket.lower_bound = 1e6
     with pytest.raises(EngineError, match="exceeds the upper bound"):
         bracket.run()

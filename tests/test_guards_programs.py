@@ -21,11 +21,11 @@ from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
 from solvers.linear.dual_bounds import LARGEST, rounded, safe_bound, whole
 from solvers.linear.farkas import SumSearch
-from solvers.linear.linear_program import CellProgram, Program, Relaxation, Solution, Violation
+from solvers.linear.linear_program import CellProgram, LinearProgram, ProgramSolution, Relaxation, Violation
 from solvers.programs.cpsat import run, state
 from solvers.programs.feasibility import by_program
-from solvers.statements.boxes import Attribute, Box, Domain, Region
-from solvers.statements.release import UNBOUNDED, Choice, Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Region, RowSpace
+from solvers.statements.release import UNBOUNDED, Choice, Release, RowCount, Statement
 
 HUGE = 10**12
 PAIRS = [((1, 1, 0), 3, UNBOUNDED), ((0, 1, 1), 3, UNBOUNDED), ((1, 0, 1), 3, UNBOUNDED)]
@@ -97,7 +97,7 @@ def lying(dice):
         kinds = dice.choice([0.0, 0.4, 1.0, 2.0, 7.0, 1e9], columns) * dice.choice([1, 1, -1], columns)
         dual = dice.normal(size=rows) * scale
         dual[dice.random(rows) < 0.1] = math.nan
-        return Solution(True, bool(dice.random() < 0.3), float(dice.normal() * scale), kinds, dual)
+        return ProgramSolution(True, bool(dice.random() < 0.3), float(dice.normal() * scale), kinds, dual)
 
     return run
 
@@ -107,7 +107,7 @@ def test_bounds_hold_whatever_the_solver_answers(monkeypatch):
     rows, low, high = table(found)
     worlds = [z for z in itertools.product(range(9), repeat=4) if sum(z) <= 8 and meets(z, rows, low, high)]
     dice = np.random.default_rng(0)
-    monkeypatch.setattr(Program, "run", lying(dice))
+    monkeypatch.setattr(LinearProgram, "run", lying(dice))
     for _ in range(150):
         relaxed = Relaxation(found)
         coefs = dice.integers(-4, 5, found.linear.columns)
@@ -124,16 +124,16 @@ def test_a_program_is_not_believed(monkeypatch, feasible):
     found = system(PAIRS[: 2 if feasible else 3], (1, 4), 3)  # all three: twice the rows are at least 9
     assert found.bounds.conflict is None
     assert by_program(found, Limits()).solvable is feasible
-    dice, true, seen = np.random.default_rng(5), Program.run, set()
+    dice, true, seen = np.random.default_rng(5), LinearProgram.run, set()
     lie = lying(dice)
 
     def answered(self, limits):
         honest, other = true(self, limits), lie(self, limits)
         x = honest.x if dice.random() < 0.2 else other.x
         dual = honest.duals if dice.random() < 0.2 else other.duals
-        return Solution(True, other.infeasible, other.value, x, dual)
+        return ProgramSolution(True, other.infeasible, other.value, x, dual)
 
-    monkeypatch.setattr(Program, "run", answered)
+    monkeypatch.setattr(LinearProgram, "run", answered)
     for _ in range(150):
         seen.add(by_program(found, Limits()).solvable)
     assert seen == {None, feasible}
@@ -224,7 +224,9 @@ def test_a_solution_without_the_choices_settles_nothing(monkeypatch):
     """What meets both alternatives is no world: one of them holds, and the program leaves that out."""
     every = Region(Box())
     stated = tuple(Statement(every, 1, 1, "a sum", of=0, coefs=c) for c in ((1, 0), (0, 1)))
-    release = Release(Domain((Attribute("a", (1, 1)),)), Rows(2, 2), (Choice(((stated[0],), (stated[1],)), "either"),))
+    release = Release(
+        RowSpace((Attribute("a", (1, 1)),)), RowCount(2, 2), (Choice(((stated[0],), (stated[1],)), "either"),)
+    )
     made = system_of(release, Limits())
     answer = lambda self, limits: Violation(0.0, np.array([1.0, 1.0]), np.zeros(len(self.linear)))  # noqa: E731
     monkeypatch.setattr(CellProgram, "violation", answer)

@@ -26,7 +26,7 @@ from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.exact import exact_number
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Possible, Regions, Witness
+from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Possible, RegionProof, Witness
 from solvers.kernel.proof_format import proof_from, proof_json
 from solvers.statements.boxes import Box
 
@@ -291,7 +291,7 @@ def test_worlds_prove_what_is_possible_and_nothing_else():
         (Possible(Box(((1, 1),))), Witness(*world_parts(world), (1, (1, 0))), "tells"),
         (Possible(Box()), Witness(*world_parts(world), (7, (1, 1))), "no row 7"),
         (Possible(Box()), Witness(*world_parts(world), (-1, (1, 1))), "no row -1"),
-        (Possible(Box()), Regions((0,)), "nothing else does"),
+        (Possible(Box()), RegionProof((0,)), "nothing else does"),
         (AtLeast(Box(), 1), world, "proves nothing else"),
         (AtMost(Box(), 9), world, "proves nothing else"),
         (NoWorld(), world, "proves nothing else"),

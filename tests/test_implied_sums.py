@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from solvers.cells.components import presolve
 from solvers.cells.implied_sums import separating_sums
-from solvers.cells.linear_system import Linear, propagate
+from solvers.cells.linear_system import SparseStatements, propagate
 
 CELLS = 5
 
@@ -21,7 +21,7 @@ def system(rows, cells=CELLS):
     entries = [(r, c, a) for r, (coefs, _, _) in enumerate(rows) for c, a in coefs.items() if a]
     row, col, coef = (np.array([e[k] for e in entries], dtype=np.int64) for k in range(3))
     bounds = tuple(np.array([one[k] for one in rows], dtype=np.int64) for k in (1, 2))
-    return Linear.of(row, col, coef, bounds, cells)
+    return SparseStatements.of(row, col, coef, bounds, cells)
 
 
 def solutions(rows, cells=CELLS, most=2):

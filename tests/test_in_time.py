@@ -15,11 +15,11 @@ from encoders.domain.values import Grid
 from recon.formats.drafts.binding import border, enclosed, near, single
 from solvers.cells import refinement
 from solvers.columns.incidence import Incidence
-from solvers.columns.master import KnownMaster, Master
+from solvers.columns.master import KnownMaster, MasterProgram
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain
-from solvers.statements.release import Partition, Release, Rows
+from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
+from solvers.statements.release import Partition, Release, RowCount
 
 MANY = 400_000
 
@@ -37,20 +37,20 @@ def partition(parts: int, low: int) -> Partition:
 
 def release(parts: int, low: int = 1, trees: int = 1) -> Release:
     """Return trees over one attribute of 60 parts; no test asks whether there is a dataset."""
-    domain = Domain((Attribute("a", (1,) * 60), Attribute("b", (1, 1))))
-    return Release(domain, Rows(parts * low, parts * low), (partition(parts, low),) * trees)
+    domain = RowSpace((Attribute("a", (1,) * 60), Attribute("b", (1, 1))))
+    return Release(domain, RowCount(parts * low, parts * low), (partition(parts, low),) * trees)
 
 
 def test_a_program_that_cannot_be_solved_in_time_is_not_begun() -> None:
     begun = time.monotonic()
     with pytest.raises(Inconclusive, match="400,000 statements"):
-        Master.of(large := release(MANY), Limits(seconds=20))
+        MasterProgram.of(large := release(MANY), Limits(seconds=20))
     assert time.monotonic() - begun < 5
     assert large.derived.part(KnownMaster).master is None
 
 
 def test_a_small_program_is_begun_however_short_the_time_and_bounds_as_before() -> None:
-    master = Master.of(release(60), Limits(seconds=5))
+    master = MasterProgram.of(release(60), Limits(seconds=5))
     for greatest in (True, False):
         assert master.bound(Box(((0, 0b111),)), greatest, Limits(seconds=5)).value == 3
 

@@ -21,13 +21,13 @@ from solvers.engines.interval import IntervalEngine, add_logs, case_of
 from solvers.figures.bits import bits_before
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.interval.bracket import Bracket, Budget
+from solvers.interval.bracket import Bracket, WorkStretch
 from solvers.interval.lagrangian_dual import Tilt, log_factorials, log_weights, prefix_sums
 from solvers.interval.mixture import PRIME, SHARES, Mixture, Tableau
 from solvers.interval.neighbourhoods import log2_ratio
 from solvers.questions.query import Count
-from solvers.statements.boxes import Attribute, Domain
-from solvers.statements.release import Release, Rows
+from solvers.statements.boxes import Attribute, RowSpace
+from solvers.statements.release import Release, RowCount
 
 CONVENTIONS = ("ordered", "multiset")
 TINY = 1e-9
@@ -87,7 +87,7 @@ def test_sharpening_never_raises_the_upper_bound(batch):
             case = case_of(system, got.statements.rows.high, convention)
             if case is None:
                 continue
-            bracket = Bracket(case, Budget(Limits(seconds=600), 600), count_small=False)
+            bracket = Bracket(case, WorkStretch(Limits(seconds=600), 600), count_small=False)
             for piece in bracket.pieces:
                 bracket.tilt(piece, 0.5)
                 before = piece.upper
@@ -165,15 +165,15 @@ def test_what_propagation_fixes_is_a_point(compas):
 
 
 def test_what_is_refused_says_why():
-    domain = Domain((Attribute("a", (1, 1)),))
+    domain = RowSpace((Attribute("a", (1, 1)),))
     engine = IntervalEngine()
-    assert "unbounded" in engine.refuses(Release(domain, Rows(), ()), Count("ordered"))
-    assert "numbers of rows" in engine.refuses(Release(domain, Rows(0, 5_000), ()), Count("ordered"))
-    relative = Domain((Attribute("a", (1, 1)),), relative=True)
-    assert "resolution" in engine.refuses(Release(relative, Rows(3, 3), ()), Count("ordered"))
-    assert "partition" in engine.refuses(Release(domain, Rows(3, 3), ()), Count("assigned"))
+    assert "unbounded" in engine.refuses(Release(domain, RowCount(), ()), Count("ordered"))
+    assert "numbers of rows" in engine.refuses(Release(domain, RowCount(0, 5_000), ()), Count("ordered"))
+    relative = RowSpace((Attribute("a", (1, 1)),), relative=True)
+    assert "resolution" in engine.refuses(Release(relative, RowCount(3, 3), ()), Count("ordered"))
+    assert "partition" in engine.refuses(Release(domain, RowCount(3, 3), ()), Count("assigned"))
     with pytest.raises(Unsupported, match="unbounded"):
-        engine.answer(Release(domain, Rows(), ()), Count("ordered"), Limits())
+        engine.answer(Release(domain, RowCount(), ()), Count("ordered"), Limits())
 
 
 def test_a_contradiction_has_no_worlds():
@@ -191,8 +191,8 @@ def test_a_contradiction_has_no_worlds():
 
 
 def test_an_open_number_of_rows_is_summed():
-    domain = Domain((Attribute("a", (2, 3)),))
-    release = Release(domain, Rows(1, 4), ())
+    domain = RowSpace((Attribute("a", (2, 3)),))
+    release = Release(domain, RowCount(1, 4), ())
     for convention, expected in (
         ("ordered", sum(5**n for n in range(1, 5))),
         ("multiset", sum(math.comb(5 + n - 1, n) for n in range(1, 5))),
@@ -257,7 +257,7 @@ def test_a_mixture_leaves_shares_that_add_up(compas):
     release = medium(compas, 100, 10, 3)
     system = system_of(release, Limits())
     case = case_of(system, 100, "ordered")
-    bracket = Bracket(case, Budget(Limits(), 10), count_small=False)
+    bracket = Bracket(case, WorkStretch(Limits(), 10), count_small=False)
     part = max((p.part for p in bracket.pieces), key=lambda p: len(p.cells))
     tilt = Tilt.of(part, system.sizes, system.bounds.lower, "ordered")
     lam = tilt.minimise(np.zeros(len(tilt.row)), np.ones(tilt.cells), never)

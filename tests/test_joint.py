@@ -16,7 +16,7 @@ from recon.attacking.correlations import DEFINITE, DISCRETE, WORLDS
 from recon.attacking.records import population, splits
 from recon.attacks.explainers.lore import lores
 from recon.attacks.explainers.trepan import trepan
-from recon.attacks.records import Columns, Records, predicted
+from recon.attacks.records import RecordColumns, Records, predicted
 from recon.experiments.experiment import Point, experiment
 from recon.experiments.joint.certifying import verdicts
 from recon.experiments.joint.experiment import learner, points, run
@@ -35,7 +35,7 @@ from recon.experiments.joint.releases import (
 from recon.experiments.running import plain
 from recon.frames.true_rows import violations
 from solvers.foundation.limits import Limits
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 FAST = {"support": 0.05, "fit_seconds": 2.0, "width": 2, "rules": 3, "depth": 2, "seed": 0}
 
@@ -162,11 +162,11 @@ def test_rules_are_counted_by_hand(frame):
         for name, test in rule.condition:
             met = met[met[name] == test.values[0]]
         assert list(rule.support.counts) == [int((met["y"] == y).sum()) for y in (0, 1)]
-    assert violations(encode(domain_of(frame, "bits"), [rules], Rows(120, 120)), inside) == []
+    assert violations(encode(domain_of(frame, "bits"), [rules], RowCount(120, 120)), inside) == []
 
 
 def test_numbers_in_rules():
-    columns = Columns(("age", "sex"), (True, False))
+    columns = RecordColumns(("age", "sex"), (True, False))
     (age, sex) = as_condition({"age": {"above": 3.5, "at_most": 7}, "sex": 1}, columns)
     assert (age[1].low, age[1].high, age[1].low_open, sex[1].values) == (3.5, 7, True, (1,))
     assert as_condition({"sex": {"at_most": 0.5}}, columns)[0][1].values == (0,)
@@ -183,7 +183,7 @@ def test_bits_left_by_one_explanation_are_a_binomial(frame):
     rest = n - sum(counts)
     worlds = (math.factorial(n) // math.prod(map(math.factorial, (*counts, rest)))
               * size ** sum(counts) * (64 - 2 * size) ** rest)  # fmt: skip
-    found = left_by(encode(domain_of(frame, "bits"), [rules], Rows(n, n)), n, 20.0, Limits())
+    found = left_by(encode(domain_of(frame, "bits"), [rules], RowCount(n, n)), n, 20.0, Limits())
     assert found["exact"]
     assert found["log2_high"] == pytest.approx(math.log2(worlds), abs=1e-6)
     assert found["before"] == pytest.approx(6 * n)

@@ -31,7 +31,7 @@ from test_refusals import (
 from test_rup import accepted, follows, random_clauses, satisfiable, written
 
 from solvers.cells import bit_boxes
-from solvers.cells.bit_boxes import Covering, Layout, distinct_words, packed, padded, split, split_parts
+from solvers.cells.bit_boxes import Covering, WordLayout, distinct_words, packed, padded, split, split_parts
 from solvers.cells.cutting import OUTSIDE, cuts_of, labels_of, with_labels
 from solvers.clauses.lowering import lower
 from solvers.foundation.errors import CertificateError, NotVerified
@@ -39,27 +39,27 @@ from solvers.foundation.limits import Limits
 from solvers.kernel import cells as cells_module
 from solvers.kernel import rup as rup_module
 from solvers.kernel.cells import cells_at, live_cells, start_of, statement_sums
-from solvers.kernel.checker import Replay, Verifier, check_drat, goal_of, negated
+from solvers.kernel.checker import CellReplay, Verifier, check_drat, goal_of, negated
 from solvers.kernel.claims import (
     AtLeast,
     AtMost,
-    Branch,
+    BoundStep,
+    CaseSplit,
     Drat,
-    Node,
     NoWorld,
     OverCells,
     Possible,
-    Regions,
-    Step,
+    ProofStep,
+    RegionProof,
     Sum,
     Witness,
 )
-from solvers.kernel.facts import Facts
+from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.proof_format import proof_from, proof_json, quoted
 from solvers.kernel.rup import check as check_clauses
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
+from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.numbering import ROWS, StatementIndex
-from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, Rows, Statement
+from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, RowCount, Statement
 
 # ---------------------------------------------------------------- random proofs against brute force
 
@@ -106,7 +106,7 @@ def random_partition(dice, domain, rows):
 def random_release(dice):
     """Return a release of a tiny domain with a dataset that its partitions count."""
     label = dice.choice([None, 2])
-    domain = Domain(
+    domain = RowSpace(
         tuple(Attribute(f"x{i}", (1,) * dice.choice([2, 3])) for i in range(2 if label is None else 3)), label
     )
     space = list(itertools.product(*(range(len(a.sizes)) for a in domain.attributes)))
@@ -119,7 +119,7 @@ def random_release(dice):
         blocks.append(Choice(tuple((random_statement(dice, domain),) for _ in range(2)), "a choice"))
     impossible = (random_box(dice, domain),) if dice.random() < 0.3 else ()
     low = dice.choice([n, n, n - 1])
-    return Release(domain, Rows(low, n), tuple(blocks), impossible), space
+    return Release(domain, RowCount(low, n), tuple(blocks), impossible), space
 
 
 def counted(statement, row):
@@ -166,7 +166,7 @@ def random_steps(dice, replay, number):
         except CertificateError:
             continue  # a sum that uses what is not stated
         if value is not None:
-            out.append(Step(cell, upper, value, reason))
+            out.append(BoundStep(cell, upper, value, reason))
             replay._step(out[-1], 0)
     return tuple(out)
 
@@ -186,8 +186,8 @@ def random_proof(dice, verifier, claim):
     for _ in range(2):
         used = dice.sample(known, min(len(known), dice.randrange(1, 4)))
         sums.append(Sum(dice.choice([1, 2, 3]), tuple((s, dice.choice([-3, -1, 1, 2])) for s in used)))
-    proof = OverCells(blocks, tuple(named), tuple(sums), Node())
-    replay = Replay(facts, live, proof, Limits())
+    proof = OverCells(blocks, tuple(named), tuple(sums), ProofStep())
+    replay = CellReplay(facts, live, proof, Limits())
     goal = goal_of(facts, live, claim)
     steps, shown, ends = random_steps(dice, replay, dice.randrange(0, 5)), [], []
     cell, value = dice.randrange(live.cells), dice.randrange(0, replay.maximum + 1)
@@ -207,8 +207,12 @@ def random_proof(dice, verifier, claim):
             except CertificateError:
                 end = None
                 shown.append(replay.greatest(goal.weights, None))
-        ends.append(Node(inner, end))
-    node = Node((*steps, *ends[0].steps), ends[0].end) if len(ends) == 1 else Node(steps, Branch(cell, value, *ends))
+        ends.append(ProofStep(inner, end))
+    node = (
+        ProofStep((*steps, *ends[0].steps), ends[0].end)
+        if len(ends) == 1
+        else ProofStep(steps, CaseSplit(cell, value, *ends))
+    )
     return replace(proof, tree=node), max(shown, default=None)
 
 
@@ -251,7 +255,7 @@ def test_cells_and_worlds_are_those_of_the_statements(batch):
     dice = random.Random(f"cells {batch}")
     for _ in range(25):
         release, space = random_release(dice)
-        facts, verifier = Facts(release), Verifier(release)
+        facts, verifier = NumberedStatements(release), Verifier(release)
         views = [facts.statement(s) for s in range(len(facts))]
         weights = {row: [counted(v, row) for v in views] for row in space}
         zero = [s for s, v in enumerate(views) if v.of is None and v.high == 0 and facts.unconditional[s]]
@@ -294,7 +298,7 @@ def test_many_rows_are_found_like_few(monkeypatch):
     dice = random.Random(7)
     for _ in range(40):
         release, space = random_release(dice)
-        facts = Facts(release)
+        facts = NumberedStatements(release)
         live = live_cells(facts, range(len(release.blocks)))
         found = []
         for few in (1 << 22, -1):
@@ -315,8 +319,8 @@ def test_many_rows_are_found_like_few(monkeypatch):
 
 def wide(coefs, rows, low, high):
     """Return a release of one attribute whose values are summed with huge coefficients."""
-    domain = Domain((Attribute("a", (1,) * len(coefs)),))
-    return Release(domain, Rows(0, rows), ((Statement(Region(Box()), low, high, "a sum", 0, tuple(coefs)),),))
+    domain = RowSpace((Attribute("a", (1,) * len(coefs)),))
+    return Release(domain, RowCount(0, rows), ((Statement(Region(Box()), low, high, "a sum", 0, tuple(coefs)),),))
 
 
 @pytest.mark.parametrize(
@@ -332,7 +336,7 @@ def wide(coefs, rows, low, high):
 def test_steps_are_exact_where_64_bits_would_wrap(coefs, rows, low, high):
     release = wide(coefs, rows, low, high)
     verifier = Verifier(release)
-    replay = Replay(verifier.facts, verifier.live((0,)), proof_from(over([0], [(0,)])), Limits())
+    replay = CellReplay(verifier.facts, verifier.live((0,)), proof_from(over([0], [(0,)])), Limits())
     cell, upper = int(replay.cells[0]), high != UNBOUNDED
     rest = sum(a * rows for a in coefs[1:])
     assert replay.implied(cell, upper, 0) == (high if upper else low) - rest
@@ -344,16 +348,16 @@ def test_bounds_far_out_settle_and_go_on():
     release = wide((0, 1), 9, 0, 9)
     verifier = Verifier(release)
     proof = proof_from(over([0], [(0,), (1,)], sums=[(1, [(0, -(10**30))])]))
-    replay = Replay(verifier.facts, verifier.live((0,)), proof, Limits())
+    replay = CellReplay(verifier.facts, verifier.live((0,)), proof, Limits())
     for value, kept in ((-(10**30), -1), (-1, -1), (0, 0), (3, 3)):
-        replay = Replay(verifier.facts, verifier.live((0,)), proof, Limits())
+        replay = CellReplay(verifier.facts, verifier.live((0,)), proof, Limits())
         replay.implied = lambda cell, upper, reason, value=value: value
-        replay._step(Step(0, True, value, 0), 0)
+        replay._step(BoundStep(0, True, value, 0), 0)
         assert replay.upper[replay.cells[0]] == kept
     for value, kept in ((10**30, 10), (10, 10), (9, 9), (3, 3)):
-        replay = Replay(verifier.facts, verifier.live((0,)), proof, Limits())
+        replay = CellReplay(verifier.facts, verifier.live((0,)), proof, Limits())
         replay.implied = lambda cell, upper, reason, value=value: value
-        replay._step(Step(0, False, value, 0), 0)
+        replay._step(BoundStep(0, False, value, 0), 0)
         assert replay.lower[replay.cells[0]] == kept
 
 
@@ -363,7 +367,7 @@ def test_bounds_far_out_settle_and_go_on():
 def test_proofs_of_any_depth_below_the_limit_are_read():
     proof, levels = proof_from(over([0]) | {"kind": "branching", "tree": deep(200)}), 0
     node = proof.tree
-    while isinstance(node.end, Branch):
+    while isinstance(node.end, CaseSplit):
         node, levels = node.end.below, levels + 1
     assert levels == 200
 
@@ -417,27 +421,27 @@ def test_the_first_row_may_be_exchanged():
 def test_all_statements_of_an_alternative_count():
     more = Statement(Region(box(a=2)), 2, 9, "more")
     either = Choice((EITHER.alternatives[0], (*EITHER.alternatives[1], more)), "a choice")
-    release = Release(DOMAIN, Rows(1, 1), (either,))
+    release = Release(DOMAIN, RowCount(1, 1), (either,))
     assert "does not meet a choice" in str(raised(claimed(Possible(Box()), Witness(((1, 0),), (1,)), release))[0])
 
 
 def test_as_many_rows_as_fit_are_added_up():
-    most = Release(PAIR, Rows(1 << 61, 1 << 61), ())
+    most = Release(PAIR, RowCount(1 << 61, 1 << 61), ())
     verified(Possible(Box()), Witness(((0,),), (1 << 61,)), most)
 
 
 def test_one_open_bound_among_several_is_enough():
-    forged = claimed(AtMost(box(b=1), 1 << 80), Regions((0, 5)))
+    forged = claimed(AtMost(box(b=1), 1 << 80), RegionProof((0, 5)))
     assert "count up to" in str(raised(forged)[0])
 
 
 def test_regions_are_cut_within_the_memory():
     region = Region(box(a=1), (box(b=1),))
-    release = Release(DOMAIN, Rows(3, 3), ((Statement(region, 0, 2, "without"),),))
+    release = Release(DOMAIN, RowCount(3, 3), ((Statement(region, 0, 2, "without"),),))
     for memory in (1, 2 * 8 * 8 * 2):
-        forged = claimed(AtMost(Box(), 2), Regions((0,)), release, Limits(memory=memory))
+        forged = claimed(AtMost(Box(), 2), RegionProof((0,)), release, Limits(memory=memory))
         assert isinstance(raised(forged)[0], NotVerified)
-    verified(AtMost(box(a=1, b=6), 2), Regions((0,)), release, Limits(memory=1 << 20))
+    verified(AtMost(box(a=1, b=6), 2), RegionProof((0,)), release, Limits(memory=1 << 20))
 
 
 def test_at_least_over_cells():
@@ -626,7 +630,7 @@ def test_a_sum_uses_lower_bounds_too():
 @pytest.mark.parametrize(("y", "low", "high"), [(-1, -UNBOUNDED, 9), (1, -9, UNBOUNDED)])
 def test_a_multiplier_of_an_open_side_is_refused(y, low, high):
     stated = (Statement(Region(Box()), low, high, "a sum", of=1, coefs=(0, 1, 2)),)
-    release = Release(DOMAIN, Rows(3, 3), (stated,))
+    release = Release(DOMAIN, RowCount(3, 3), (stated,))
     forged = claimed(AtMost(Box(), 1 << 80), over([0], sums=[(1, [(0, y)])], sum=0), release)
     assert f"statement 0 says nothing that its multiplier {y} could use" in str(raised(forged)[0])
     verified(AtMost(Box(), 1 << 80), over([0], sums=[(1, [(0, -y)])], sum=0), release)
@@ -641,7 +645,7 @@ def test_steps_round_to_the_inside(coef, low, high, ends):
     """Whole rows: 2z >= 3 says z >= 2, and -2z >= -7 says z <= 3; a side that is open says nothing."""
     for least, most in ((low, high), (-UNBOUNDED, high), (low, UNBOUNDED)):
         checker = Verifier(wide((coef,), 9, least, most))
-        replay = Replay(checker.facts, checker.live((0,)), proof_from(over([0], [(0,)])), Limits())
+        replay = CellReplay(checker.facts, checker.live((0,)), proof_from(over([0], [(0,)])), Limits())
         for upper in (False, True):
             uses = most if upper == (coef > 0) else least
             said = replay.implied(int(replay.cells[0]), upper, 0)
@@ -650,7 +654,7 @@ def test_steps_round_to_the_inside(coef, low, high, ends):
 
 def test_clauses_are_of_the_blocks_and_of_the_claims_opposite():
     """One row, which has a = 1: each true claim is refuted when turned round, and no claim next to it."""
-    one = Release(PAIR, Rows(1, 1), (tree(LEAVES[0], [(0, 0), (1, 1)]),))
+    one = Release(PAIR, RowCount(1, 1), (tree(LEAVES[0], [(0, 0), (1, 1)]),))
     proof = {"kind": "drat", "blocks": [0], "lines": ["0"]}
     for claim in (AtMost(box(a=1), 0), AtMost(box(a=2), 1), AtLeast(box(a=2), 1), AtLeast(box(a=2), 0)):
         verified(claim, proof, one)
@@ -665,13 +669,13 @@ def test_clauses_are_of_the_blocks_and_of_the_claims_opposite():
 @pytest.mark.parametrize("parts", [65, 130])
 def test_attributes_of_more_parts_than_a_word_has_bits(parts):
     """A cell lies inside a box where every word of it does, and meets it where some word does."""
-    domain, cut = Domain((Attribute("b", (1, 1)), Attribute("a", (1,) * parts))), parts - 1
+    domain, cut = RowSpace((Attribute("b", (1, 1)), Attribute("a", (1,) * parts))), parts - 1
     leaves = [Box(((1, (1 << cut) - 1),)), Box(((1, 1 << cut),))]
-    live = live_cells(Facts(Release(domain, Rows(3, 3), (tree(leaves, [(1, 1), (2, 2)]),))), (0,))
-    first = int(cells_at(Facts(Release(domain, Rows(3, 3), ())), live, [(0, 0)])[0])
+    live = live_cells(NumberedStatements(Release(domain, RowCount(3, 3), (tree(leaves, [(1, 1), (2, 2)]),))), (0,))
+    first = int(cells_at(NumberedStatements(Release(domain, RowCount(3, 3), ())), live, [(0, 0)])[0])
     if parts == 130:
-        assert int(cells_at(Facts(Release(domain, Rows(3, 3), ())), live, [(0, 64)])[0]) == first
-    assert int(cells_at(Facts(Release(domain, Rows(3, 3), ())), live, [(1, cut)])[0]) == 1 - first
+        assert int(cells_at(NumberedStatements(Release(domain, RowCount(3, 3), ())), live, [(0, 64)])[0]) == first
+    assert int(cells_at(NumberedStatements(Release(domain, RowCount(3, 3), ())), live, [(1, cut)])[0]) == 1 - first
     for mask in (1, (1 << 64) - 1, 1 << (cut - 1), (1 << cut) - 1, 1 << cut, (1 << parts) - 1):
         held = [mask >> p & 1 for p in range(parts)]
         asked = Box(((1, mask),))
@@ -682,7 +686,7 @@ def test_attributes_of_more_parts_than_a_word_has_bits(parts):
 
 # ---------------------------------------------------------------- pieces as words of bits
 
-WIDE = Domain((Attribute("a", (1,) * 130), Attribute("b", (1, 2, 3)), Attribute("c", (1,) * 12)))
+WIDE = RowSpace((Attribute("a", (1,) * 130), Attribute("b", (1, 2, 3)), Attribute("c", (1,) * 12)))
 
 
 def pieces(dice, layout, number):
@@ -708,7 +712,7 @@ def masks_of(layout, words):
 @pytest.mark.parametrize("seed", range(5))
 def test_words_of_bits_are_sets_of_parts(seed):
     """Boxes of attributes of 130, 3 and 12 parts, split by boxes and by parts, against bit masks."""
-    dice, layout = random.Random(seed), Layout(WIDE)
+    dice, layout = random.Random(seed), WordLayout(WIDE)
     words, masks = pieces(dice, layout, 12)
     assert masks_of(layout, words) == masks
     full = [a.full for a in WIDE.attributes]
@@ -739,7 +743,7 @@ def test_words_of_bits_are_sets_of_parts(seed):
 @pytest.mark.parametrize("chunk", [1, 1 << 22])
 def test_pieces_meet_the_boxes_that_they_share_a_row_with(monkeypatch, chunk):
     monkeypatch.setattr(bit_boxes, "CHUNK", chunk)
-    layout = Layout(WIDE)
+    layout = WordLayout(WIDE)
     words, masks = pieces(random.Random(0), layout, 20)
     for k, cuts in ((0, [1, 64, 65, 129]), (1, [1, 2]), (2, [3, 9])):
         ends = [0, *cuts, len(WIDE.attributes[k].sizes)]
@@ -759,7 +763,7 @@ def test_bits_are_packed_into_as_many_words_as_they_need(columns):
 
 
 def test_row_spaces_beyond_64_bits_are_counted():
-    layout = Layout(Domain(tuple(Attribute(f"x{i}", (1 << 30, 1)) for i in range(3))))
+    layout = WordLayout(RowSpace(tuple(Attribute(f"x{i}", (1 << 30, 1)) for i in range(3))))
     assert layout.sizes(layout.full[None]).tolist() == [((1 << 30) + 1) ** 3]
 
 
@@ -768,24 +772,24 @@ def test_row_spaces_beyond_64_bits_are_counted():
 
 def test_cuts_say_what_they_are_about_to_hold():
     """Every step of a cut asks for room for all that it holds then."""
-    layout, asked = Layout(DOMAIN), []
+    layout, asked = WordLayout(DOMAIN), []
     words, allowed = layout.full[None], np.ones(9, dtype=bool)
     labels = labels_of(layout, words)
     room = lambda held, width: asked.append((held, width))  # noqa: E731
     boxes = [box(a=1), box(b=1), Box()]
-    release = Release(DOMAIN, Rows(3, 3), (replace(tree(boxes, [(0, 3)] * 3), first_match=True),))
+    release = Release(DOMAIN, RowCount(3, 3), (replace(tree(boxes, [(0, 3)] * 3), first_match=True),))
     cut = cuts_of(StatementIndex(release), [0])[0]
     found, _, value = cut.apply(words, labels, allowed, room)
     sizes = [2, 3, 3] if len(found) == 3 else []
     assert [held for held, _ in asked] == sizes
     assert value.tolist() == [0, 1, 2]
     asked.clear()
-    release = Release(DOMAIN, Rows(3, 3), (tree(LEAVES[0], [(0, 3)] * 2),))
+    release = Release(DOMAIN, RowCount(3, 3), (tree(LEAVES[0], [(0, 3)] * 2),))
     cuts_of(StatementIndex(release), [0])[0].apply(words, labels, allowed, room)
     assert asked == [(2, words.shape[1])]
     asked.clear()
     region = Region(Box(), (box(a=1), box(b=1)))
-    release = Release(DOMAIN, Rows(3, 3), ((Statement(region, 0, 3, "without"),),))
+    release = Release(DOMAIN, RowCount(3, 3), ((Statement(region, 0, 3, "without"),),))
     cut = cuts_of(StatementIndex(release), [0])[0]
     _, _, value = cut.apply(words, labels, allowed, room)
     assert [held for held, _ in asked] == [1, 2]
@@ -795,44 +799,47 @@ def test_cuts_say_what_they_are_about_to_hold():
 
 def test_one_count_of_none_bars_a_region():
     stated = tuple(Statement(Region(box(a=1)), 0, most, "a count") for most in (0, 3))
-    index = StatementIndex(Release(DOMAIN, Rows(3, 3), (stated,)))
-    words = Layout(DOMAIN).full[None]
+    index = StatementIndex(Release(DOMAIN, RowCount(3, 3), (stated,)))
+    words = WordLayout(DOMAIN).full[None]
     for cut in cuts_of(index, [0]):
         _, _, value = cut.apply(words, np.zeros(1, dtype=np.int64), index.high > 0, lambda held, width: None)
         assert set(value.tolist()) == {OUTSIDE}
 
 
 def test_labels_are_apart_where_one_region_tells_them_apart():
-    domain = Domain((Attribute("a", (1, 1)), Attribute("y", (1, 1))), 1)
+    domain = RowSpace((Attribute("a", (1, 1)), Attribute("y", (1, 1))), 1)
     made = tree([Box(((0, 1),)), Box(((0, 2),))], [(0, 3)] * 2)
     of, label, some = np.array([0, 1, 1], dtype=np.int32), np.array([-1, 0, 1], dtype=np.int32), np.zeros(3, dtype=int)
     label[0] = made.label[0]
     made = replace(made, region=of, label=label, low=some, high=some + 3, labels=("n", "y"))
-    layout, index = Layout(domain), StatementIndex(Release(domain, Rows(3, 3), (made,)))
+    layout, index = WordLayout(domain), StatementIndex(Release(domain, RowCount(3, 3), (made,)))
     assert len(with_labels(layout, layout.full[None], cuts_of(index, [0]))) == 2
 
 
 def test_walks_keep_to_the_memory_and_to_the_number_of_pieces():
     stated = (Statement(Region(box(a=1)), 0, 3, "a count"),)
-    release = Release(PAIR, Rows(3, 3), (stated,), ())
-    width = Layout(PAIR).at[-1]
+    release = Release(PAIR, RowCount(3, 3), (stated,), ())
+    width = WordLayout(PAIR).at[-1]
     need = 8 * 8 * 2 * (width + 1)  # two pieces, each of its words and one value
-    assert live_cells(Facts(release, Limits(memory=need)), (0,)).cells == 2
+    assert live_cells(NumberedStatements(release, Limits(memory=need)), (0,)).cells == 2
     for memory in (1, need - 1):
         with pytest.raises(NotVerified, match="pieces"):
-            live_cells(Facts(release, Limits(memory=memory)), (0,))
+            live_cells(NumberedStatements(release, Limits(memory=memory)), (0,))
     with pytest.raises(NotVerified, match="pieces"):
-        start_of(Facts(replace(release, impossible=(box(a=1),)), Limits(memory=1)), ())
-    assert live_cells(Facts(release), (0,), maximum=2).cells == 2
+        start_of(NumberedStatements(replace(release, impossible=(box(a=1),)), Limits(memory=1)), ())
+    assert live_cells(NumberedStatements(release), (0,), maximum=2).cells == 2
     with pytest.raises(NotVerified, match="more than 1 pieces"):
-        live_cells(Facts(release), (0,), maximum=1)
+        live_cells(NumberedStatements(release), (0,), maximum=1)
     one = padded(1, 1)
     given = np.array([[one[0]] * width], dtype=np.uint64)
-    assert start_of(Facts(release), (), given).tolist() == given.tolist()
+    assert start_of(NumberedStatements(release), (), given).tolist() == given.tolist()
 
 
 def test_without_blocks_all_rows_are_one_cell(monkeypatch):
-    facts, rows = Facts(Release(PAIR, Rows(3, 3), ())), [[0] * len(PAIR.attributes), [1] * len(PAIR.attributes)]
+    facts, rows = (
+        NumberedStatements(Release(PAIR, RowCount(3, 3), ())),
+        [[0] * len(PAIR.attributes), [1] * len(PAIR.attributes)],
+    )
     for few in (1 << 22, -1):
         monkeypatch.setattr(cells_module, "MAX_PAIRWISE", few)
         assert cells_at(facts, live_cells(facts, ()), rows).tolist() == [0, 0]
@@ -840,7 +847,7 @@ def test_without_blocks_all_rows_are_one_cell(monkeypatch):
 
 def test_numbers_beyond_the_statements_are_refused():
     index = StatementIndex(
-        Release(PAIR, Rows(1, 1), (tree(LEAVES[0], [(0, 0), (1, 1)]), tree(LEAVES[0], [(0, 1)] * 2)))
+        Release(PAIR, RowCount(1, 1), (tree(LEAVES[0], [(0, 0), (1, 1)]), tree(LEAVES[0], [(0, 1)] * 2)))
     )
     assert [index.block_of(s) for s in range(4)] == [0, 0, 1, 1]
     for s in (-1, 4, 5):
@@ -889,7 +896,7 @@ def test_clauses_are_those_of_sorted_rows_and_have_the_time_that_is_left(monkeyp
     monkeypatch.setattr(rup_module, "check", lambda *given: seen.append(given))
     claim, proof = AtMost(box(a=1), 1), Drat((0, 1), ("0",))
     for limits in (Limits(), Limits(seconds=1e6)):
-        check_drat(Facts(RELEASE), claim, proof, limits)
+        check_drat(NumberedStatements(RELEASE), claim, proof, limits)
     wanted = lower(negated(RELEASE, (0, 1), claim), Limits(), raw=False, sorted_rows=True).clauses
     assert [list(map(tuple, clauses)) for clauses, _, _ in seen] == [list(map(tuple, wanted))] * 2
     assert seen[0][2] is None

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from recon.cli.app import app
-from recon.experiments.experiment import Experiment, Findings, Point
+from recon.experiments.experiment import Experiment, ExperimentFindings, Point
 from recon.experiments.store import Run, Store
 from recon.files import opening
 from recon.files.opening import files_opened_once, opened, read_once, read_whole
@@ -23,7 +23,7 @@ from solvers.foundation.errors import ReleaseError
 
 DAY = "2026-03-02"
 MODEL = Path(__file__).parent / "golden" / "models" / "sklearn-1.9.1" / "tree.pkl"
-SQUARES = Experiment("squares", "", "", lambda _: [], lambda *_: [], lambda _: Findings({}, (), ()))
+SQUARES = Experiment("squares", "", "", lambda _: [], lambda *_: [], lambda _: ExperimentFindings({}, (), ()))
 
 
 def of(i):

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from solvers.foundation.errors import EngineError, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import lattice
-from solvers.leaf_values.combining import Statements
+from solvers.leaf_values.combining import IntegerStatements
 from solvers.leaf_values.lattice import MOST, reduced, unavailable
 
 
@@ -21,7 +21,7 @@ def statements(middle, low, high, lower, upper, radius=None):
     radius = np.zeros_like(middle) if radius is None else radius
     low, high = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
     lower, upper = np.array(lower, dtype=np.int64), np.array(upper, dtype=np.int64)
-    return Statements(middle, radius, low, high, np.arange(len(low)), np.arange(len(lower)), lower, upper)
+    return IntegerStatements(middle, radius, low, high, np.arange(len(low)), np.arange(len(lower)), lower, upper)
 
 
 def random_statements(rng, n, least=0):
@@ -132,7 +132,7 @@ def test_steps_of_one_row_among_many_are_seen(seed):
     at, half = coefficients @ x, np.array([1e-8, 1e-8, 0.0])
     none, number = np.zeros(6, dtype=np.int64), np.arange(6)
     empty = csr_matrix(coefficients.shape)
-    given = Statements(
+    given = IntegerStatements(
         csr_matrix(coefficients), empty, at - half, at + half, number[:3], number, none, np.full(6, room)
     )
     known = {one.terms[0][0]: one.low for one in reduced(given) if len(one.terms) == 1 and one.low == one.high}
@@ -158,7 +158,7 @@ def test_sparse_statements_and_known_columns_are_the_same():
     lower[3:7] = upper[3:7] = x[3:7]
     at = coefficients @ x
     dense = statements(coefficients, at - 1e-11, at + 1e-11, lower, upper)
-    sparse = Statements(
+    sparse = IntegerStatements(
         csr_matrix(coefficients), csr_matrix((2, 14)), dense.low, dense.high, dense.source, dense.column, lower, upper
     )
     for given in (dense, sparse):
@@ -273,5 +273,5 @@ def test_vectors_that_no_double_holds_end_the_search_and_nothing_else(monkeypatc
     with pytest.raises(TooLarge, match="too long for doubles"):
         lattice.floats(flint.fmpz_mat([[10**400]]))
     given, _ = random_statements(np.random.default_rng(3), 6)
-    monkeypatch.setattr(lattice.Search, "embedding", lambda self: lattice.floats(flint.fmpz_mat([[10**400]])))
+    monkeypatch.setattr(lattice.LatticeSearch, "embedding", lambda self: lattice.floats(flint.fmpz_mat([[10**400]])))
     assert reduced(given) == []

@@ -12,8 +12,8 @@ from test_leaf_values import case
 
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import peeling, settling
-from solvers.leaf_values.cells import AssumptionError, Level, System, first_cells, with_trees
-from solvers.leaf_values.combining import Statements, implied, moved
+from solvers.leaf_values.cells import AssumptionError, CellLevel, ColumnSystem, first_cells, with_trees
+from solvers.leaf_values.combining import IntegerStatements, implied, moved
 from solvers.leaf_values.settling import Settling, settled
 from solvers.settling import strengthened
 from solvers.statements.release import ANY_LABEL, Release
@@ -31,7 +31,7 @@ def test_the_rounding_of_weighted_sums_is_counted() -> None:
     for _ in range(30):
         ends, weights = rng.normal(size=m) * 1e6, rng.normal(size=(1, m))
         empty = csr_matrix((m, 1))
-        given = Statements(empty, empty, ends, ends, none, none[:1], none[:1], none[:1])
+        given = IntegerStatements(empty, empty, ends, ends, none, none[:1], none[:1], none[:1])
         low, high = implied(given, np.zeros((1, 1)), weights)
         assert Fraction(float(low[0])) <= dot(ends, weights[0]) <= Fraction(float(high[0]))
 
@@ -82,14 +82,14 @@ def test_a_contradiction_is_noticed_before_anything_is_fixed() -> None:
             peeling.determine(level, step, Limits(20))
 
 
-def first_level(release: Release) -> Level:
+def first_level(release: Release) -> CellLevel:
     """Return the cells of all trees with what is said of them, before anything is worked out."""
     work = Settling(release, 0, Limits(20))
     cells = first_cells(release, work.base, work.most)
     cells, _ = with_trees(release, work.boosted, cells, len(work.boosted.trees), work.most)
     shape = (len(cells), len(work.boosted.labels))
     low, high = np.zeros(shape, dtype=np.int64), np.full(shape, release.rows.high or 0, dtype=np.int64)
-    return work.level(cells, low, high, System.joined([], shape[1]), len(work.index) + len(work.boosted))
+    return work.level(cells, low, high, ColumnSystem.joined([], shape[1]), len(work.index) + len(work.boosted))
 
 
 def test_single_columns_leave_room_for_every_coefficient_in_its_radius() -> None:

@@ -25,7 +25,7 @@ from recon.certificates.issuing import all_of_it
 from recon.certificates.verifying import verify
 from recon.loading.settled import settled_release
 from solvers.certificates.by_leaf_values import rooted
-from solvers.certificates.leaf_steps import Traced, Walk
+from solvers.certificates.leaf_steps import StepWalk, TracedReplay
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.gradients.boosted import Gradients
@@ -41,16 +41,16 @@ from solvers.kernel.claims import (
     OnlyWorld,
     Possible,
     Refined,
-    Regions,
+    RegionProof,
     Witness,
 )
-from solvers.kernel.facts import Facts
-from solvers.kernel.leaf_values.replay import Replay, limbs, products, replayed
+from solvers.kernel.facts import NumberedStatements
+from solvers.kernel.leaf_values.replay import LeafValueReplay, limbs, products, replayed
 from solvers.kernel.proof_format import proof_from, proof_json
 from solvers.questions.answers import SettledAnswer
 from solvers.settling import with_block
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Loose, Partition, Region, Rows, Settled, Statement
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Loose, Partition, Region, RowCount, Statement
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -190,7 +190,7 @@ CASES = list(worlds())
 def test_both_checkers_accept_what_is_true_and_know_the_same(i):
     world, stages = CASES[i]
     proof, made = proved(world, stages)
-    again = replayed(Facts(world.release), proof_from(proof_json(proof)), Limits())
+    again = replayed(NumberedStatements(world.release), proof_from(proof_json(proof)), Limits())
     truth = times_of(world, again)
     assert (again.lower <= truth).all()
     assert (truth <= again.upper).all()
@@ -229,7 +229,7 @@ def test_mutated_proofs_show_nothing_false_and_both_checkers_say_so():
     rng, accepted, refused = random.Random(4), 0, 0
     for world, stages in CASES[:5]:
         proof, _ = proved(world, stages, rounds=1)
-        facts, data = Facts(world.release), plain(world.release)
+        facts, data = NumberedStatements(world.release), plain(world.release)
         for _ in range(5):
             steps = mutated(rng, steps_of(proof))
             other = Checker(data, 0)
@@ -250,7 +250,7 @@ def test_mutated_proofs_show_nothing_false_and_both_checkers_say_so():
                                 "last": {"kind": "regions", "statements": []},
                             }
                         ).steps,
-                        Regions(()),
+                        RegionProof(()),
                     ),
                     Limits(),
                 )
@@ -276,7 +276,7 @@ FORM = Form(((0, 1),), 1, ((0, 1),), 0, 9)
 
 def refused(release, steps, model=0, limits=None):
     with pytest.raises(CertificateError) as error:
-        replayed(Facts(release), LeafValues(model, tuple(steps), Regions(())), limits or Limits())
+        replayed(NumberedStatements(release), LeafValues(model, tuple(steps), RegionProof(())), limits or Limits())
     return str(error.value)
 
 
@@ -313,7 +313,7 @@ def test_forged_steps_are_refused_by_name():
     for steps, model, said in odd:
         assert said in refused(release, steps, model), said
     assert "not verified: the time was up" in refused(release, [cut], limits=Limits(0.0))
-    late = Replay(Facts(release), 0, Limits())
+    late = LeafValueReplay(NumberedStatements(release), 0, Limits())
     late.run([cut])
     late.limits = Limits(0.0)
     with pytest.raises(NotVerified, match="the time was up"):
@@ -355,9 +355,9 @@ def test_odd_models_are_refused_by_name():
     assert "statement 0 has no two ends" in refused(
         replace(release, blocks=(endless, *release.blocks[1:])), [Refined(trees), FORM]
     )
-    single = replace(WORLD.release, rows=Rows(0, None))
+    single = replace(WORLD.release, rows=RowCount(0, None))
     with pytest.raises(CertificateError, match="number of rows is unbounded"):
-        Verifier(single).verify(NoWorld(), LeafValues(0, (), Regions(())))
+        Verifier(single).verify(NoWorld(), LeafValues(0, (), RegionProof(())))
     world = CASES[3][0]
     steep = replace(
         world.boosted, trees=tuple(replace(t, step=np.full_like(t.step, 3e38)) for t in world.boosted.trees)
@@ -417,7 +417,10 @@ def test_claims_over_what_is_left():
     for row, n in zip(parts, times, strict=True):
         box = Box(tuple((k, 1 << v) for k, v in enumerate(row)))
         found = rooted(
-            verifier, [settled_of(world, proof)], {AtLeast(box, n): Regions(()), AtMost(box, n): Regions(())}, Limits()
+            verifier,
+            [settled_of(world, proof)],
+            {AtLeast(box, n): RegionProof(()), AtMost(box, n): RegionProof(())},
+            Limits(),
         )
         for claim, one in found.items():
             assert isinstance(one, LeafValues)
@@ -439,7 +442,7 @@ def test_claims_over_what_is_left():
 
 
 def settled_of(world, proof):
-    return Settled(world.release, 0, proof.steps, 0, 0.0)
+    return AddedBlocks(world.release, 0, proof.steps, 0, 0.0)
 
 
 def test_figures_out_of_reach_leave_the_model_in():
@@ -448,7 +451,9 @@ def test_figures_out_of_reach_leave_the_model_in():
     shifted = boosted_with(world)
     trees = shifted.boosted[0].trees
     trees = (*trees[:-1], replace(trees[-1], low=trees[-1].low + 5, high=trees[-1].high + 5))
-    other = Replay(Facts(replace(shifted, boosted=(replace(world.boosted, trees=trees),))), 0, Limits())
+    other = LeafValueReplay(
+        NumberedStatements(replace(shifted, boosted=(replace(world.boosted, trees=trees),))), 0, Limits()
+    )
     other.run([Refined(len(trees))])
     other.lower, other.upper = left.lower.copy(), left.upper.copy()
     assert not other.fixed()
@@ -457,35 +462,35 @@ def test_figures_out_of_reach_leave_the_model_in():
 def test_trimmed_steps_prove_the_same_with_less():
     for world, stages in CASES[:3]:
         proof, left = proved(world, stages)
-        facts = Facts(world.release)
-        traced = Traced(facts, 0, proof.steps, Limits())
+        facts = NumberedStatements(world.release)
+        traced = TracedReplay(facts, 0, proof.steps, Limits())
         assert np.array_equal(traced.lower, left.lower)
         every = traced.now.behind(np.arange(len(left.lower)))
-        kept = Walk(traced).back(every)
-        again = replayed(facts, LeafValues(0, kept, Regions(())), Limits())
+        kept = StepWalk(traced).back(every)
+        again = replayed(facts, LeafValues(0, kept, RegionProof(())), Limits())
         assert np.array_equal(again.lower, left.lower)
         assert np.array_equal(again.upper, left.upper)
-        assert len(json.dumps(steps_of(LeafValues(0, kept, Regions(()))))) < len(json.dumps(steps_of(proof)))
+        assert len(json.dumps(steps_of(LeafValues(0, kept, RegionProof(()))))) < len(json.dumps(steps_of(proof)))
 
 
 def test_what_sources_determine_directly_rests_on_no_other_step():
     world, proof, left = KNOWN
-    facts = Facts(world.release)
+    facts = NumberedStatements(world.release)
     for j in np.flatnonzero(left.lower > 0).tolist():
-        traced = Traced(facts, 0, proof.steps, Limits())
+        traced = TracedReplay(facts, 0, proof.steps, Limits())
         assert traced.basis is not None
-        kept = Walk(traced).back(traced.now.behind(np.array([j])))
+        kept = StepWalk(traced).back(traced.now.behind(np.array([j])))
         assert len(kept) <= 2
-        again = replayed(facts, LeafValues(0, kept, Regions(())), Limits())
+        again = replayed(facts, LeafValues(0, kept, RegionProof(())), Limits())
         assert again.lower[j] == left.lower[j]
     silent = boosted_with(world, gradient=0.0, hessian=0.0, square=0.0)  # counts alone say nothing of labels
-    assert Traced(Facts(silent), 0, proof.steps[:1], Limits()).basis is None
+    assert TracedReplay(NumberedStatements(silent), 0, proof.steps[:1], Limits()).basis is None
 
 
 def test_totals_are_a_second_block():
     for seed, law in ((5, LAWS[0]), (6, LAWS[4])):
         world = BoostedWorld(seed, law, rows=9)
-        replay, labels = Replay(Facts(world.release), 0, Limits()), len(world.boosted.labels)
+        replay, labels = LeafValueReplay(NumberedStatements(world.release), 0, Limits()), len(world.boosted.labels)
         replay.run([Refined(1)])
         counts = world.release.blocks[0].low
         first = Form(tuple((k, 1) for k in range(labels)), 1, ((0, 1),), int(counts[0]), int(counts[0]))
@@ -497,36 +502,39 @@ def test_totals_are_a_second_block():
                 steps.append(more)
             least, most, by_low, _ = replay.totals()
             checker = Checker(plain(world.release), 0)
-            checker.run(steps_of(LeafValues(0, tuple(steps), Regions(()))))
+            checker.run(steps_of(LeafValues(0, tuple(steps), RegionProof(()))))
             assert (least.tolist(), most.tolist()) == checker.totals()
             truth = times_of(world, replay).reshape(-1, labels).sum(axis=1)
             assert ((least <= truth) & (truth <= most)).all()
             assert bool((by_low >= 0).any()) == (bool((replay.ancestor[1] == 0).sum() == 1) and counts[0] > 0)
     world = BoostedWorld(5, LAWS[0], rows=9)
-    replay = Replay(Facts(world.release), 0, Limits())
+    replay = LeafValueReplay(NumberedStatements(world.release), 0, Limits())
     steps = [Refined(1)]
     steps += [Form(((2 * c, 1), (2 * c + 1, 1)), 1, ((c, 1),), int(n), int(n)) for c, n in enumerate(counts_of(world))]
     replay.run(steps)
-    release, proof = replay.release(), LeafValues(0, tuple(steps), Regions(()))
+    release, proof = replay.release(), LeafValues(0, tuple(steps), RegionProof(()))
     assert [b.kind for b in release.blocks[len(world.release.blocks) :]] == ["leaf values", "leaf values, rows"]
     alive = replay.alive
     low, high = (x.reshape(-1, 2)[alive] for x in (replay.lower, replay.upper))
     least, most = (x[alive] for x in replay.totals()[:2])
     boxes = Boxes.of(replay.cutter.boxes(replay.cells.kept(alive)))
     answered = SettledAnswer("bounds", boxes=boxes, low=low, high=high, steps=steps, total_low=least, total_high=most)
-    assert Facts(with_block(world.release, 0, answered)).fingerprint == Facts(release).fingerprint
+    assert (
+        NumberedStatements(with_block(world.release, 0, answered)).fingerprint
+        == NumberedStatements(release).fingerprint
+    )
     plainly = SettledAnswer("bounds", boxes=boxes, low=low, high=high)
     assert np.array_equal(plainly.total_high, high.sum(axis=1))
     verifier = Verifier(world.release)
     for box, n in zip(boxes, most.tolist(), strict=True):
-        claims = {AtMost(box, n): Regions(()), AtLeast(box, n): Regions(())}
+        claims = {AtMost(box, n): RegionProof(()), AtLeast(box, n): RegionProof(())}
         for claim, one in rooted(verifier, [settled_of(world, proof)], claims, Limits()).items():
             assert isinstance(one, LeafValues)
             assert len(one.steps) == 2
             verifier.verify(claim, one)
             with pytest.raises(CertificateError):
                 verifier.verify(replace(claim, rows=n - 1 if isinstance(claim, AtMost) else n + 1), one)
-    late = Replay(Facts(world.release), 0, Limits())
+    late = LeafValueReplay(NumberedStatements(world.release), 0, Limits())
     late.run(steps)
     late.limits = Limits(0.0)
     with pytest.raises(NotVerified, match="the time was up"):
@@ -539,7 +547,7 @@ def counts_of(world):
 
 def test_facts_outlive_cuts():
     world = BoostedWorld(5, LAWS[0], rows=9)
-    replay = Replay(Facts(world.release), 0, Limits())
+    replay = LeafValueReplay(NumberedStatements(world.release), 0, Limits())
     replay.run([Refined(1)])
     pair = with_ends(replay, [replace(forms_for(replay, [0])[0], terms=((0, 1), (1, 1)))])
     pair += with_ends(replay, forms_for(replay, [0]))
@@ -571,11 +579,11 @@ def test_two_models_one_inside_the_other():
     assert inner.cutter.base == (2 * blocks,)
     row, y = first.rows[0], first.y[0]
     box = Box(tuple((k, 1 << v) for k, v in enumerate((*row, y))))
-    settled = [Settled(both, 0, proof.steps, 0, 0.0), Settled(left.release(), 1, last.steps, 0, 0.0)]
+    settled = [AddedBlocks(both, 0, proof.steps, 0, 0.0), AddedBlocks(left.release(), 1, last.steps, 0, 0.0)]
     n = sum((*r, v) == (*row, y) for r, v in zip(first.rows, first.y, strict=True))
     most = max(n, int(inner.upper.max()))
     verifier = Verifier(both)
-    found = rooted(verifier, settled, {AtMost(box, most): Regions(())}, Limits())
+    found = rooted(verifier, settled, {AtMost(box, most): RegionProof(())}, Limits())
     nested = found[AtMost(box, most)]
     assert isinstance(nested, LeafValues)
     assert isinstance(nested.last, LeafValues)
@@ -606,8 +614,11 @@ def test_changed_figures_are_another_release(softmax):
     high = tree.high.copy()
     high[0] = np.nextafter(high[0], np.inf)
     other = replace(statements.boosted[0], trees=(replace(tree, high=high), *statements.boosted[0].trees[1:]))
-    assert Facts(replace(statements, boosted=(other,))).fingerprint != Facts(statements).fingerprint
-    assert certificate["statements_sha256"] == Facts(statements).fingerprint
+    assert (
+        NumberedStatements(replace(statements, boosted=(other,))).fingerprint
+        != NumberedStatements(statements).fingerprint
+    )
+    assert certificate["statements_sha256"] == NumberedStatements(statements).fingerprint
 
 
 def test_shared_steps_are_read_from_the_certificate_that_holds_them(softmax):

@@ -15,11 +15,11 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.true_rows import TrueRows
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import Form, LeafValues, Refined, Regions
-from solvers.kernel.facts import Facts
+from solvers.kernel.claims import Form, LeafValues, Refined, RegionProof
+from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import replayed
 from solvers.leaf_values import combining, peeling
-from solvers.leaf_values.combining import Statements, around, implied
+from solvers.leaf_values.combining import IntegerStatements, around, implied
 from solvers.leaf_values.settling import settled
 from solvers.questions.answers import SettledAnswer
 
@@ -75,7 +75,9 @@ def test_the_truth_is_never_excluded_and_the_proof_replays(kind: str) -> None:
         assert (found.status == "exact") == bool((found.low == found.high).all())
         assert found.worst <= 1.0
         exact += found.status == "exact"
-        out = replayed(Facts(release.statements), LeafValues(0, tuple(found.steps), Regions(())), Limits(20))
+        out = replayed(
+            NumberedStatements(release.statements), LeafValues(0, tuple(found.steps), RegionProof(())), Limits(20)
+        )
         low, high = out.lower.reshape(-1, out.labels), out.upper.reshape(-1, out.labels)
         alive = (high > 0).any(axis=1)
         assert np.array_equal(low[alive], found.low)
@@ -112,7 +114,9 @@ def test_weights_that_are_not_held_are_computed_again(monkeypatch: pytest.Monkey
     monkeypatch.setattr(peeling, "HELD", 0)
     found = settled(release.statements, 0, Limits(20))
     assert len(found.steps) == len(held.steps)
-    out = replayed(Facts(release.statements), LeafValues(0, tuple(found.steps), Regions(())), Limits(20))
+    out = replayed(
+        NumberedStatements(release.statements), LeafValues(0, tuple(found.steps), RegionProof(())), Limits(20)
+    )
     assert np.array_equal(out.upper.reshape(-1, out.labels)[out.alive], held.high)
 
 
@@ -153,7 +157,7 @@ def exactly(matrix: Any, x: Any) -> list[Fraction]:
     return [sum((Fraction(float(a)) * int(v) for a, v in zip(row, x, strict=True)), Fraction(0)) for row in rows]
 
 
-def adverse(seed: int) -> tuple[Statements, Any, Any]:
+def adverse(seed: int) -> tuple[IntegerStatements, Any, Any]:
     """Return statements with exact ends, weights that invert them in doubles, and the numbers they are about."""
     rng = np.random.default_rng(seed)
     n = 12
@@ -161,7 +165,7 @@ def adverse(seed: int) -> tuple[Statements, Any, Any]:
     x = rng.integers(2**18, 2**19, n)
     ends = matrix @ x
     number = np.arange(n)
-    given = Statements(
+    given = IntegerStatements(
         csr_matrix(matrix), csr_matrix((n, n)), ends, ends.copy(), number, number, np.zeros(n, dtype=np.int64), x * 2
     )
     return given, np.linalg.inv(matrix), x
@@ -183,7 +187,7 @@ def off(a: int, x: int) -> bool:
     """Return whether a x = ax, divided by a in doubles, excludes x: one product each: no sum to be ordered."""
     one = np.zeros(1, dtype=np.int64)
     ends = np.array([float(a * x)])
-    given = Statements(
+    given = IntegerStatements(
         csr_matrix([[float(a)]]), csr_matrix((1, 1)), ends, ends.copy(), one, one, one, np.array([2 * x])
     )  # fmt: skip
     low, high = implied(given, np.eye(1), np.array([[1 / a]]))
@@ -199,13 +203,13 @@ def test_without_the_bound_on_rounding_the_truth_is_excluded(monkeypatch: pytest
 
 def test_radii_of_coefficients_are_used() -> None:
     given, weights, x = adverse(1)
-    wide = Statements(
+    wide = IntegerStatements(
         given.middle, csr_matrix(np.full(given.middle.shape, 1e-6)), given.low, given.high, given.source, given.column,
         given.lower, given.upper,
     )  # fmt: skip
     moved = np.asarray(given.middle.todense()) + 1e-6  # as true as `middle`
     ends = np.array([float(v) for v in exactly(csr_matrix(moved), x)])
-    low, high = implied(Statements(
+    low, high = implied(IntegerStatements(
         wide.middle, wide.radius, np.nextafter(ends, -np.inf), np.nextafter(ends, np.inf), wide.source, wide.column,
         wide.lower, wide.upper,
     ), np.eye(len(x)), weights)  # fmt: skip

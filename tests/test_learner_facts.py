@@ -27,7 +27,7 @@ from encoders.kinds.open_leaves import always_kept, least_improvement
 from encoders.models.known_rows import KnownRows
 from encoders.models.learner import Learner
 from encoders.models.learner_facts import FactLimits
-from encoders.models.models import Figure, Node, Nodes, Question, Support, Table, Tree
+from encoders.models.models import GroupQuestion, ModelNode, Nodes, PublishedFigure, Support, Table, Tree
 from encoders.parts.single_values import around, as_ranges, chains
 from recon.frames.true_rows import violations
 from recon.learner_rule.facts import fact_bits, with_facts
@@ -84,12 +84,12 @@ def test_facts_of_another_learner_are_not_met(tmp_path):
 
 def tree_of(domain, theta, counts, second=None):
     """A tree on attribute a at theta; the left child is split at `second` (name, threshold)."""
-    nodes = [Node(Support(), (("a", Test(high=theta)),), 1, 2)]
+    nodes = [ModelNode(Support(), (("a", Test(high=theta)),), 1, 2)]
     if second is None:
-        nodes += [Node(Support(c)) for c in counts]
+        nodes += [ModelNode(Support(c)) for c in counts]
     else:
-        nodes += [Node(Support(), ((second[0], Test(high=second[1])),), 3, 4), Node(Support(counts[0]))]
-        nodes += [Node(Support(c)) for c in counts[1:]]
+        nodes += [ModelNode(Support(), ((second[0], Test(high=second[1])),), 3, 4), ModelNode(Support(counts[0]))]
+        nodes += [ModelNode(Support(c)) for c in counts[1:]]
     return encode(domain, [Tree(Nodes.of(nodes))])
 
 
@@ -171,7 +171,11 @@ def test_leaves_agree_in_what_is_seen_of_an_attribute(gaps):
     group = Grid.between("g", 0, 2, missing=True) if gaps else Listed("g", ("r", "g", "b"))
     columns = {} if gaps else {"g_r": View("g", Test(values=("r",)))}
     domain = Domain((Listed("b", (0, 1)), group), Listed("y", (0, 1)), columns)
-    nodes = [Node(Support(), (("b", Test(high=0.5)),), 1, 2), Node(Support((2, 1))), Node(Support((1, 0)))]
+    nodes = [
+        ModelNode(Support(), (("b", Test(high=0.5)),), 1, 2),
+        ModelNode(Support((2, 1))),
+        ModelNode(Support((1, 0))),
+    ]
     release = encode(domain, [Tree(Nodes.of(nodes))])
     want = 0
     cells = [0, 1, 2, None] if gaps else ["r", "g", "b"]
@@ -198,7 +202,7 @@ def test_bits_of_facts_are_those_of_the_count(seed):
         nodes.append(None)
         columns = [c for c in range(3) if len(set(rows[c, members])) > 1]
         if depth == 2 or not columns:
-            nodes[at] = Node(Support(tuple(int((rows[3, members] == v).sum()) for v in (0, 1))))
+            nodes[at] = ModelNode(Support(tuple(int((rows[3, members] == v).sum()) for v in (0, 1))))
             return at
         c = columns[dice.integers(len(columns))]
         seen = np.unique(rows[c, members])
@@ -206,7 +210,7 @@ def test_bits_of_facts_are_those_of_the_count(seed):
         t = (seen[i] + seen[i + 1]) / 2
         then = grow(members[rows[c, members] <= t], depth + 1)
         otherwise = grow(members[rows[c, members] > t], depth + 1)
-        nodes[at] = Node(Support(), (("abc"[c], Test(high=float(t))),), then, otherwise)
+        nodes[at] = ModelNode(Support(), (("abc"[c], Test(high=float(t))),), then, otherwise)
         return at
 
     nodes: list = []
@@ -269,12 +273,12 @@ def test_facts_stand_beside_known_rows_questions_and_other_models(tmp_path):
     wrong = KnownRows(("age",), ((1, 2, 3, 4),), np.array([[0], [0], [1], [2], [2], [3]], dtype=np.int32))
     assert recon.count(with_known_rows(release, wrong), "ordered").value > 0
     assert recon.count(with_known_rows(found, wrong), "ordered").status == "unsat"
-    table = Table((Figure((("age", Test(high=3)),), count=5),))
+    table = Table((PublishedFigure((("age", Test(high=3)),), count=5),))
     joined = with_facts(encode(release.domain, [*release.models, table]), GINI)
     assert violations(joined, people) == []
     alone = recon.count(encode(release.domain, [*release.models, table]), "ordered").value
     assert 0 < recon.count(joined, "ordered").value < alone
-    at_most_3 = asking(found, Question((("age", Test(high=3)),)))
+    at_most_3 = asking(found, GroupQuestion((("age", Test(high=3)),)))
     assert len(at_most_3.statements.blocks) == len(found.statements.blocks) + 1
 
 

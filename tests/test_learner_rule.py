@@ -15,7 +15,7 @@ from recon.learner_rule.counting import learner_rule, rule_or_reason
 from recon.learner_rule.facts import with_facts
 from recon.learner_rule.figures import bits_text
 from recon.learner_rule.settings import learner_of
-from recon.learner_rule.verdicts import Profile, Rows, attribute, certify, chosen_tree_of
+from recon.learner_rule.verdicts import RowQuestions, RuleProfile, attribute, certify, chosen_tree_of
 from recon.learner_rule.wording import rule_lines
 from recon.learner_rule.worlds import sample
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
@@ -123,10 +123,10 @@ def test_figures_beside_are_those_of_all_data_sets(seed, which):
 def test_verdicts_are_those_of_all_data_sets(seed, which):
     """Every profile, whole or partial: nothing certain or impossible that is not; single cells are sharp."""
     release, worlds, labels, _, _ = case(seed, which)
-    rows = Rows(chosen_tree_of(release, learner_of(release, "auto")), Limits())
+    rows = RowQuestions(chosen_tree_of(release, learner_of(release, "auto")), Limits())
     decided = 0
     for profile in profiles(3):
-        wanted = Profile(
+        wanted = RuleProfile(
             tuple((c, v) for c, v in enumerate(profile[:-1]) if v is not None),
             tuple(profile[-1] in (None, k) for k in (0, 1)),
         )

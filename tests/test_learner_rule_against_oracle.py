@@ -18,7 +18,7 @@ from recon.learner_rule.chosen import check_limits, limits_of, not_used
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import ChosenTree, GreedyRule
-from solvers.greedy.rule_lists import Level, ListRule, list_share
+from solvers.greedy.rule_lists import ListLevel, ListRule, list_share
 from solvers.greedy.sampling import Sampler
 from solvers.greedy.tree_counts import tree_share
 
@@ -301,7 +301,7 @@ def test_worlds_under_the_rule_are_drawn_uniformly():
 def list_agrees(seed, free):
     """Compare the share of a list with and without what its default rule says, each column's, and what is left."""
     model, columns, settings = lists.random_case(seed, free=free)
-    levels = [*(Level(c, v, counts) for c, v, counts in model.rules), Level(-1, 0, model.default)]
+    levels = [*(ListLevel(c, v, counts) for c, v, counts in model.rules), ListLevel(-1, 0, model.default)]
     rule = ListRule(settings.min_support, settings.max_length, settings.negations, settings.ties)
     seen = []
     for default_rule in (True, False):
@@ -338,7 +338,7 @@ def larger_list_agrees(seed, rows):
     data, classes = larger_rows(seed, rows)
     columns, settings = len(data[0][0]), lists.ListSettings(1 + seed % 3, [None, 3, 4][seed % 4 % 3], seed % 5 > 0)
     model = lists.learned(data, classes, settings)
-    levels = [*(Level(c, v, counts) for c, v, counts in model.rules), Level(-1, 0, model.default)]
+    levels = [*(ListLevel(c, v, counts) for c, v, counts in model.rules), ListLevel(-1, 0, model.default)]
     rule = ListRule(settings.min_support, settings.max_length, settings.negations)
     share = list_share(levels, columns, rule, LIMITS)
     for bits, (count, every) in zip(share.by_column, lists.by_states(model, columns, settings), strict=True):
@@ -359,7 +359,7 @@ def test_shares_of_lists_at_more_rows(batch):
 
 def test_where_no_filling_of_a_list_is_left():
     """Rule 1 tests column 1, which alone would have told all rows apart at the top."""
-    levels = [Level(0, 1, (1, 0)), Level(1, 1, (2, 0)), Level(-1, 0, (0, 3))]
+    levels = [ListLevel(0, 1, (1, 0)), ListLevel(1, 1, (2, 0)), ListLevel(-1, 0, (0, 3))]
     share = list_share(levels, 2, ListRule(), LIMITS)
     model = lists.RuleList(((0, 1, (1, 0)), (1, 1, (2, 0))), (0, 3))
     assert lists.by_fillings(model, 2, lists.ListSettings()).could == 0

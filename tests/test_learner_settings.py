@@ -36,7 +36,7 @@ from encoders.encode.encoder import encode
 from encoders.models.count_kinds import kinds_of
 from encoders.models.learner import Learner
 from encoders.models.models import Forest, Provenance, Rule, RuleList, Tree
-from encoders.models.nodes import Node, Nodes, Support
+from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.console.learner_option import AMOUNTS, SWITCHES, WHOLE, WORDS, asked_of
 from recon.console.options import known_learner
 from recon.formats.release.learner import learner_json
@@ -61,7 +61,7 @@ from recon.loading.loading import models_of
 from recon.report.wording.provenance import provenance_json, provenance_lines
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.greedy.chosen import ChosenTree
-from solvers.greedy.rule_lists import Level
+from solvers.greedy.rule_lists import ListLevel
 
 OFF = {"source": "the file", "version": "1.9.1"}
 
@@ -691,10 +691,10 @@ def test_trees_that_say_too_little_are_refused(encoded, change, why):
 
 
 def test_no_learner_tests_the_label_or_two_columns():
-    leaves = [Node(Support((0, 2))), Node(Support((2, 0)))]
+    leaves = [ModelNode(Support((0, 2))), ModelNode(Support((2, 0)))]
     label, bit = ("y", Test(values=(1,))), ("c0", Test(values=(1,)))
     for condition, why in (((label,), "tests the label"), ((bit, ("c1", Test(values=(1,)))), "tests 2 columns")):
-        tree = Tree(Nodes.of([Node(Support(), condition, 1, 2), *leaves]), "odd")
+        tree = Tree(Nodes.of([ModelNode(Support(), condition, 1, 2), *leaves]), "odd")
         with pytest.raises(Unsupported, match=why):
             chosen_tree(encode(BITS, [TREE]), tree, GINI)
 
@@ -725,7 +725,7 @@ def test_lists_as_their_learner_chose_them():
     for level, (literals, _) in zip(levels, model.rules_, strict=True):
         assert level.column == (-1 if not literals else list(X.columns).index(literals[0][0]))
         assert not literals or level.value == literals[0][1]
-    assert isinstance(levels[0], Level)
+    assert isinstance(levels[0], ListLevel)
     open_ended = RuleList(found.rules[:-1], "open")
     with pytest.raises(Unsupported, match="default rule"):
         chosen_list(release, open_ended, learner_of(release, "auto"))

@@ -22,27 +22,27 @@ from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.likelihood.maximum import denoised
 from solvers.likelihood.most_likely import least_confidence, least_noise, likeliest
-from solvers.noise.laws import Law
+from solvers.noise.laws import NoiseLaw
 from solvers.posteriors.markov_chain import diagnose, run_chains
 from solvers.posteriors.scanning import scannable
 from solvers.questions.query import MostLikely
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
+from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.observations import observations
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Observed, Partition, Release, Rows, Statement
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Observed, Partition, Release, RowCount, Statement
 
-DOMAIN = Domain((Attribute("a", (1, 2)), Attribute("b", (1, 1)), Attribute("label", (1, 1))), label=2)
+DOMAIN = RowSpace((Attribute("a", (1, 2)), Attribute("b", (1, 1)), Attribute("label", (1, 1))), label=2)
 PARTS = list(itertools.product((0, 1), repeat=3))
 SIZES = [math.prod(a.sizes[p] for a, p in zip(DOMAIN.attributes, parts, strict=True)) for parts in PARTS]
 LAWS = [
-    Law("laplace", Fraction(3, 2)),
-    Law("discrete_laplace", Fraction(2)),
-    Law("gaussian", Fraction(1)),
-    Law("discrete_gaussian", Fraction(5, 4)),
-    Law("truncated_laplace", Fraction(2), bound=Fraction(5, 2)),
-    Law("laplace", Fraction(1), rounded=True),
-    Law("gaussian", Fraction(3, 2), rounded=True, clamped=True),
-    Law("truncated_laplace", Fraction(1), bound=Fraction(2), rounded=True),
-    Law("discrete_laplace", Fraction(1), clamped=True),
+    NoiseLaw("laplace", Fraction(3, 2)),
+    NoiseLaw("discrete_laplace", Fraction(2)),
+    NoiseLaw("gaussian", Fraction(1)),
+    NoiseLaw("discrete_gaussian", Fraction(5, 4)),
+    NoiseLaw("truncated_laplace", Fraction(2), bound=Fraction(5, 2)),
+    NoiseLaw("laplace", Fraction(1), rounded=True),
+    NoiseLaw("gaussian", Fraction(3, 2), rounded=True, clamped=True),
+    NoiseLaw("truncated_laplace", Fraction(1), bound=Fraction(2), rounded=True),
+    NoiseLaw("discrete_laplace", Fraction(1), clamped=True),
 ]
 
 
@@ -117,7 +117,7 @@ def noisy_release(rng, blocks, laws, rows=None, n=None):
         counts = counts_of(block, z)
         made.append(exact(block, counts) if law is None else block)
         seen.append(None if law is None else Observed(law, tuple(published(rng, law, c) for c in counts)))
-    rows = rows or (Rows(n, n) if rng.random() < 0.6 else Rows(max(0, n - 1), n + 1))
+    rows = rows or (RowCount(n, n) if rng.random() < 0.6 else RowCount(max(0, n - 1), n + 1))
     return Release(DOMAIN, rows, tuple(made), observed=tuple(seen), confidence=Fraction(1)), z
 
 
@@ -232,16 +232,16 @@ def posterior(release):
 
 
 WALKS = {
-    "two trees": (lambda: [by_a(), by_b()], [1, 3], Rows(3, 3), True),
-    "rows open": (lambda: [by_a(), by_b(False)], [0, 2], Rows(1, 4), True),
-    "noise and an exact rule list": (lambda: [by_a(), rules()], [1, None], Rows(3, 3), False),
-    "two exact partitions": (lambda: [by_a(False), by_b(False), rules(True)], [None, None, 0], Rows(4, 4), False),
-    "overlapping rules": (lambda: [overlapping(), by_b(False)], [5, None], Rows(3, 3), False),
-    "only overlapping rules": (lambda: [overlapping()], [6], Rows(2, 4), True),
-    "exact overlapping rules": (lambda: [overlapping(), by_a()], [None, 2], Rows(4, 4), False),
-    "exact overlapping rules, pairs": (lambda: [overlapping(), by_b()], [None, 1], Rows(4, 4), False),
-    "exact overlapping rules, more rows": (lambda: [overlapping(), by_b()], [None, 3], Rows(5, 5), False),
-    "bounded noise": (lambda: [by_a(), by_b()], [4, 7], Rows(3, 3), False),
+    "two trees": (lambda: [by_a(), by_b()], [1, 3], RowCount(3, 3), True),
+    "rows open": (lambda: [by_a(), by_b(False)], [0, 2], RowCount(1, 4), True),
+    "noise and an exact rule list": (lambda: [by_a(), rules()], [1, None], RowCount(3, 3), False),
+    "two exact partitions": (lambda: [by_a(False), by_b(False), rules(True)], [None, None, 0], RowCount(4, 4), False),
+    "overlapping rules": (lambda: [overlapping(), by_b(False)], [5, None], RowCount(3, 3), False),
+    "only overlapping rules": (lambda: [overlapping()], [6], RowCount(2, 4), True),
+    "exact overlapping rules": (lambda: [overlapping(), by_a()], [None, 2], RowCount(4, 4), False),
+    "exact overlapping rules, pairs": (lambda: [overlapping(), by_b()], [None, 1], RowCount(4, 4), False),
+    "exact overlapping rules, more rows": (lambda: [overlapping(), by_b()], [None, 3], RowCount(5, 5), False),
+    "bounded noise": (lambda: [by_a(), by_b()], [4, 7], RowCount(3, 3), False),
 }
 
 
@@ -311,9 +311,11 @@ def value_parts(row):
 
 
 def test_what_cannot_be():
-    law = Law("truncated_laplace", Fraction(1), bound=Fraction(1))
+    law = NoiseLaw("truncated_laplace", Fraction(1), bound=Fraction(1))
     apart = [Observed(law, (Fraction(0), Fraction(9))), Observed(law, (Fraction(1), Fraction(1)))]
-    release = Release(DOMAIN, Rows(0, 20), (by_a(False), by_b(False)), observed=tuple(apart), confidence=Fraction(1))
+    release = Release(
+        DOMAIN, RowCount(0, 20), (by_a(False), by_b(False)), observed=tuple(apart), confidence=Fraction(1)
+    )
     system, seen, limits = solved(release)
     with pytest.raises(ContradictionError):
         likeliest(system, seen, limits)
@@ -323,7 +325,7 @@ def test_what_cannot_be():
     with pytest.raises(ContradictionError) as caught:
         likeliest(*solved(beyond))
     assert caught.value.conflict == ("tree a, region 0",)
-    endless = replace(release, rows=Rows(0, None))
+    endless = replace(release, rows=RowCount(0, None))
     with pytest.raises(Unsupported, match="unbounded"):
         likeliest(*solved(endless))
     assert LikeliestEngine().refuses(endless, MostLikely()) is not None
@@ -350,8 +352,8 @@ def private_forest(path, law, rows, dice):
     return release, truth
 
 
-@pytest.mark.parametrize("rows", [Rows(100, 100), Rows(0, 1000)])
-@pytest.mark.parametrize("law", [Law("discrete_laplace", Fraction(5)), Law("discrete_gaussian", Fraction(5))])
+@pytest.mark.parametrize("rows", [RowCount(100, 100), RowCount(0, 1000)])
+@pytest.mark.parametrize("law", [NoiseLaw("discrete_laplace", Fraction(5)), NoiseLaw("discrete_gaussian", Fraction(5))])
 def test_a_private_forest_is_solved_to_the_optimum(data, law, rows):
     release, truth = private_forest(data("compas14.csv.gz"), law, rows, np.random.default_rng(3))
     system, seen, limits = solved(release)

@@ -139,7 +139,7 @@ def test_what_is_no_world_is_refused(monkeypatch):
     got = encoded(release).statements
     problem = problem_of(got, Limits())
     wrong = np.zeros((problem.rows, len(problem.attributes)), dtype=np.int64)
-    monkeypatch.setattr("solvers.local_search.finding.searched", lambda *_: annealing.Found(wrong, 0, ()))
+    monkeypatch.setattr("solvers.local_search.finding.searched", lambda *_: annealing.SearchResult(wrong, 0, ()))
     with pytest.raises(EngineError, match="no world"):
         known_rows(got, 0, Limits(seconds=5))
 
@@ -200,7 +200,7 @@ def test_a_failure_is_remembered_and_a_world_too(monkeypatch):
     release, _ = tiny(3)
     got = encoded(release).statements
     first = known_rows(got, 0, Limits(seconds=20))
-    monkeypatch.setattr("solvers.local_search.finding.searched", lambda *_: annealing.Found(None, 7, ()))
+    monkeypatch.setattr("solvers.local_search.finding.searched", lambda *_: annealing.SearchResult(None, 7, ()))
     assert known_rows(got, 0, Limits(seconds=20)) is first
     with pytest.raises(Inconclusive, match="7 rows off"):
         known_rows(got, 1, Limits(seconds=5))
@@ -409,7 +409,7 @@ def test_gaps_without_a_number_of_single_precision_stay_empty(tmp_path):
 def test_middles_lie_in_their_parts():
     from fractions import Fraction
 
-    from encoders.domain.cuts import Cuts
+    from encoders.domain.cuts import AttributeCuts
     from encoders.domain.middles import holds, middles
     from encoders.domain.values import Continuous
 
@@ -420,7 +420,7 @@ def test_middles_lie_in_their_parts():
         attribute = Continuous("x", low, high, missing=missing)
         at = {(Fraction(repr(rng.uniform(-4, 4))), rng.randrange(2)) for _ in range(rng.randint(0, 4))}
         at |= {attribute.known[1]} if missing and seed % 2 else set()
-        cuts = Cuts.at(attribute, at)
+        cuts = AttributeCuts.at(attribute, at)
         for part, x in enumerate(middles(cuts)):
             start, end = cuts.bounds(part)
             if x is None:

@@ -15,8 +15,8 @@ from encoders.domain.views import View
 from encoders.encode.marginals import LARGEST, stated
 from encoders.models.column_figures import ColumnFigures
 from solvers.foundation.errors import Unsupported
-from solvers.marginals.statements import Column, Marginal
-from solvers.statements.release import Rows
+from solvers.marginals.statements import Marginal, MarginalColumn
+from solvers.statements.release import RowCount
 
 DOMAIN = Domain(
     (
@@ -31,7 +31,7 @@ DOMAIN = Domain(
 NO_END = LARGEST - 1
 
 
-TEN = Rows(10, 10)
+TEN = RowCount(10, 10)
 
 
 def found(many=TEN, **figures):
@@ -66,8 +66,8 @@ def found(many=TEN, **figures):
         ({"column": "gap", "quantiles": ((1, 2, 1.0),)}, [([-1, 1, 1, 0], 4, NO_END), ([1, 1, -1, 0], 4, NO_END)]),
         ({"column": "gap", "commonest": 1}, [([-1, 1, 0, 0], 1, NO_END), ([0, 1, -1, 0], 1, NO_END)]),
         ({"column": "is a or c", "mean": 0.3}, [([1, 0, 1], 3, 3)]),
-        ({"many": Rows(0, None), "column": "x", "least": 1.0}, [([0, 1, 0, 0], 1, NO_END), ([1, 0, 0, 0], 0, 0)]),
-        ({"many": Rows(0, None), "column": "word", "values": frozenset("abc")},
+        ({"many": RowCount(0, None), "column": "x", "least": 1.0}, [([0, 1, 0, 0], 1, NO_END), ([1, 0, 0, 0], 0, 0)]),
+        ({"many": RowCount(0, None), "column": "word", "values": frozenset("abc")},
          [([1, 0, 0], 1, NO_END), ([0, 1, 0], 1, NO_END), ([0, 0, 1], 1, NO_END), ([0, 0, 0], 0, 0)]),
         ({"column": "word", "commonest": "b"}, [([-1, 1, 0], 1, NO_END), ([0, 1, -1], 1, NO_END)]),
         ({"column": "gap", "values": frozenset([0, 1]), "gap": True},
@@ -106,15 +106,15 @@ def test_what_cannot_be_stated_is_refused_with_the_reason(figures, why):
 
 def test_sums_beyond_the_machine_are_refused():
     huge = {"column": "huge", "mean": 1e12 + 0.5}
-    assert found(Rows(2, 2), **huge) == [([10**12, 10**12 + 1], 2 * 10**12 + 1, 2 * 10**12 + 1)]
+    assert found(RowCount(2, 2), **huge) == [([10**12, 10**12 + 1], 2 * 10**12 + 1, 2 * 10**12 + 1)]
     with pytest.raises(Unsupported, match="more digits"):  # the mean is near several sums
-        found(Rows(10**6, 10**6), **huge)
+        found(RowCount(10**6, 10**6), **huge)
     far = {"column": "far", "mean": 2.0**29, "variance": 0.0}
-    assert len(found(Rows(1, 1), **far)) == 2
+    assert len(found(RowCount(1, 1), **far)) == 2
     with pytest.raises(Unsupported, match="too large"):
-        found(Rows(2, 2), **far)
+        found(RowCount(2, 2), **far)
     with pytest.raises(Unsupported, match="another number"):
-        found(Rows(9, 10), column="x", mean=1.5, rows=10)
+        found(RowCount(9, 10), column="x", mean=1.5, rows=10)
 
 
 def test_a_column_filled_with_its_own_mean_is_of_the_others():
@@ -131,15 +131,15 @@ def test_a_column_filled_with_its_own_mean_is_of_the_others():
 
 def test_values_that_are_ruled_out_are_no_class():
     ones = [Marginal(0, np.array(w), low, high, "") for w, low, high in (([0, 1, 1, 2], 3, 4), ([0, 0, 0, 1], 0, 0))]
-    column = Column.of_marginals(0, 4, ones)
+    column = MarginalColumn.of_marginals(0, 4, ones)
     assert column.of.tolist() == [0, 1, 1, -1]
     assert (column.weights.tolist(), column.low.tolist(), column.high.tolist()) == ([[0, 1]], [3], [4])
     met = [ones[0].met(np.array([1, 3]), np.array(times)) for times in ([1, 1], [2, 1], [1, 2], [2, 0])]
     assert met == [True, True, False, False]
-    only = Column.of_marginals(0, 4, ones[1:])
+    only = MarginalColumn.of_marginals(0, 4, ones[1:])
     assert (only.of.tolist(), only.weights.shape) == ([0, 0, 0, -1], (0, 1))
     alike = Marginal(0, np.array([-1, 1]), 0, 0, "")  # as many rows of the one value as of the other
-    negative = Column.of_marginals(0, 2, [alike])
+    negative = MarginalColumn.of_marginals(0, 2, [alike])
     assert negative.of.tolist() == [0, 1]
     with pytest.raises(Unsupported, match="100,001 values"):
-        Column.of_marginals(0, 100_001, [])
+        MarginalColumn.of_marginals(0, 100_001, [])

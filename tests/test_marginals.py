@@ -40,7 +40,7 @@ from recon.measures.revealed.together import pinned_by_columns
 from solvers.cells.system import system_of
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.marginals.worlds import Boxes
+from solvers.marginals.worlds import MarginalBoxes
 
 DOMAIN = Domain((Grid.between("x", 0, 3), Listed("b", (0, 1))), Listed("y", (0, 1)))
 ROWS = list(product(range(4), (0, 1), (0, 1)))
@@ -330,7 +330,7 @@ def test_rows_that_break_a_count_or_a_figure_are_no_world(tmp_path):
         table[["age", "smoker"]], table["y"]
     )
     release = load(stored(model, tmp_path / "m.pkl"), domain=domain)
-    boxes = Boxes.of(system_of(release.statements, Limits()), marginals_of(release), Limits())
+    boxes = MarginalBoxes.of(system_of(release.statements, Limits()), marginals_of(release), Limits())
     rows = np.stack([table["age"] - 18, table["smoker"], table["y"]], axis=1).astype(np.int64)
     assert boxes.is_world(rows, Limits())
     older, other = rows.copy(), rows.copy()

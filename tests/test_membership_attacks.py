@@ -12,13 +12,13 @@ from recon.attacks.membership.attacks import ATTACKS, CHEAP, attack, attacked, a
 from recon.attacks.membership.ensemble import ensemble
 from recon.attacks.membership.likelihood_ratio import population
 from recon.attacks.membership.shadow_data import knowledge
-from recon.attacks.records import Columns, Records
+from recon.attacks.records import RecordColumns, Records
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 pytest.importorskip("sklearn")
 
 D, N = 4, 1000  # columns, rows asked about: the first half are members
-NUMBERS = Columns(tuple(f"c{j}" for j in range(D)), (True,) * D)
+NUMBERS = RecordColumns(tuple(f"c{j}" for j in range(D)), (True,) * D)
 MEMBER = np.arange(N) < N // 2
 NOISE = math.sqrt((N + 1) / (12 * (N / 2) ** 2))  # deviation of the AUC of scores that know nothing (Mann-Whitney)
 

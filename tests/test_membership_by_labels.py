@@ -12,13 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recon.attacks.membership.agnostic import Agnostic
-from recon.attacks.membership.label_only import Draws, LabelOnly, best_threshold, of_bits, of_numbers, robustness
+from recon.attacks.membership.label_only import (
+    LabelOnly,
+    Perturbations,
+    best_threshold,
+    of_bits,
+    of_numbers,
+    robustness,
+)
 from recon.attacks.membership.shadow_data import knowledge
-from recon.attacks.records import Columns, predicted
+from recon.attacks.records import RecordColumns, predicted
 from solvers.foundation.errors import ReleaseError
 
-TWO_BITS = Columns(("a", "b"), (False, False))
-TWO_NUMBERS = Columns(("p", "q"), (True, True))
+TWO_BITS = RecordColumns(("a", "b"), (False, False))
+TWO_NUMBERS = RecordColumns(("p", "q"), (True, True))
 K = 20_000
 
 
@@ -72,7 +79,7 @@ def test_robustness_of_bits_is_the_enumerated_share(p, attack):
 
 
 def test_a_one_hot_group_turns_to_each_other_value_alike_and_stays_one_hot():
-    columns = Columns(("r", "g", "b", "x"), (False,) * 4, ((0, 1, 2),))
+    columns = RecordColumns(("r", "g", "b", "x"), (False,) * 4, ((0, 1, 2),))
     known = knowledge("random", columns, 2, 40, np.random.default_rng(0))
     draws = LabelOnly(flips=0.3).draws(known, K, np.random.default_rng(1))
     turned = draws.of(np.array([[0.0, 1.0, 0.0, 1.0]]))
@@ -117,7 +124,7 @@ def test_a_wrong_label_scores_0_equal_rows_alike_and_whatever_is_asked_beside():
 @given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from([1, 3, 8, 63, 64, 65, 130]), st.integers(1, 12))
 def test_packed_bits_give_the_labels_of_unpacked_ones(seed, rows, width, count):
     rng = np.random.default_rng(seed)
-    columns = Columns(tuple(f"b{j}" for j in range(width)), (False,) * width, ((0, 1, 2),) if width > 2 else ())
+    columns = RecordColumns(tuple(f"b{j}" for j in range(width)), (False,) * width, ((0, 1, 2),) if width > 2 else ())
     known = knowledge("random", columns, 2, 10, rng)
     draws = LabelOnly(flips=0.4).draws(known, count, rng)
     weights = rng.normal(size=width)
@@ -163,7 +170,7 @@ def test_the_threshold_is_the_lowest_of_the_most_accurate(rows):
 def test_aloa_degenerates_on_a_tree_of_bits_and_says_so():
     sklearn = pytest.importorskip("sklearn.tree")
     rng = np.random.default_rng(0)
-    columns = Columns(tuple("abcdef"), (False,) * 6, ((0, 1, 2),))
+    columns = RecordColumns(tuple("abcdef"), (False,) * 6, ((0, 1, 2),))
     known = knowledge("random", columns, 2, 300, rng)
     x = knowledge("random", columns, 2, 400, rng).x
     y = ((x[:, 0] + x[:, 3] > 0) ^ (rng.random(400) < 0.2)).astype(np.int64)
@@ -178,7 +185,7 @@ def test_aloa_degenerates_on_a_tree_of_bits_and_says_so():
 
 
 def test_degeneration_on_mixed_columns_is_measured():
-    columns = Columns(("bit", "number"), (False, True))
+    columns = RecordColumns(("bit", "number"), (False, True))
     known = knowledge("random", columns, 2, 100, np.random.default_rng(0))
     by_bit, by_number = Formula(lambda x: x[:, 0] > 0.5), Formula(lambda x: x[:, 1] > 0.5)
     assert "none of 100 shadow rows" in Agnostic().refuses(by_bit, known)
@@ -201,7 +208,9 @@ def test_a_constant_column_gets_no_noise():
 
 
 def test_draws_by_hand():
-    draws = Draws(np.array([[2.0, 1.0]]), np.array([[1.0, 0.0]]), np.array([[False, True]]), np.zeros((1, 0), int))
+    draws = Perturbations(
+        np.array([[2.0, 1.0]]), np.array([[1.0, 0.0]]), np.array([[False, True]]), np.zeros((1, 0), int)
+    )
     assert draws.of(np.array([[3.0, 0.0], [5.0, 1.0]])).tolist() == [[7.0, 1.0], [11.0, 0.0]]
 
 

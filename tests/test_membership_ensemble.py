@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recon.attacks.membership.attack import Guess
+from recon.attacks.membership.attack import MembershipGuess
 from recon.attacks.membership.ensemble import beyond_elbow, ensemble, surest
 from solvers.foundation.errors import ReleaseError
 
@@ -20,7 +20,7 @@ SCORES = st.tuples(st.integers(1, 7), st.integers(1, 4)).flatmap(
 
 
 def guesses(scores, thresholds):
-    return [Guess("mia", s, s > t) for s, t in zip(scores, thresholds, strict=True)]
+    return [MembershipGuess("mia", s, s > t) for s, t in zip(scores, thresholds, strict=True)]
 
 
 def kept_by_confidence(d):
@@ -107,11 +107,22 @@ def test_a_tie_of_votes_is_no_member_and_one_attack_speaks_for_itself():
     ("made", "more", "said"),
     [
         ([], {}, "one attack at least"),
-        ([Guess("a", np.zeros(2), np.zeros(2, bool)), Guess("a", np.zeros(3), np.zeros(3, bool))], {}, r"\[2, 3\]"),
-        ([Guess("a", np.array([np.nan]), np.zeros(1, bool))], {}, "no finite number"),
-        ([Guess("lira", np.array([3.0]), np.ones(1, bool))], {}, "outside 0 to 1"),
-        ([Guess("a", np.zeros(1), np.zeros(1, bool))], {"rule": "threshold"}, "1 attacks need a threshold each; 0"),
-        ([Guess("a", np.zeros(1), np.zeros(1, bool))], {"rule": "all"}, "no rule 'all'"),
+        (
+            [
+                MembershipGuess("a", np.zeros(2), np.zeros(2, bool)),
+                MembershipGuess("a", np.zeros(3), np.zeros(3, bool)),
+            ],
+            {},
+            r"\[2, 3\]",
+        ),
+        ([MembershipGuess("a", np.array([np.nan]), np.zeros(1, bool))], {}, "no finite number"),
+        ([MembershipGuess("lira", np.array([3.0]), np.ones(1, bool))], {}, "outside 0 to 1"),
+        (
+            [MembershipGuess("a", np.zeros(1), np.zeros(1, bool))],
+            {"rule": "threshold"},
+            "1 attacks need a threshold each; 0",
+        ),
+        ([MembershipGuess("a", np.zeros(1), np.zeros(1, bool))], {"rule": "all"}, "no rule 'all'"),
     ],
 )
 def test_what_is_no_ensemble_is_refused(made, more, said):
@@ -122,7 +133,7 @@ def test_what_is_no_ensemble_is_refused(made, more, said):
 def test_attacks_that_differ_in_the_last_bit_only_are_equally_sure():
     # c_IN = 0.2 and 0.8 are equally far from 1/2, but not in floating point: both are the surest, and both vote
     scores = np.array([[0.4], [0.2], [0.8], [0.5]])
-    votes = [Guess("mia", s, s > 0.5, threshold=0.5) for s in scores]
+    votes = [MembershipGuess("mia", s, s > 0.5, threshold=0.5) for s in scores]
     distances = np.abs(2 * scores - 1)
     assert distances[1, 0] != distances[2, 0]
     assert surest(distances)[:, 0].tolist() == [False, True, True, False]

@@ -10,11 +10,11 @@ import pytest
 
 from recon.attacks.membership.attack import Knowledge
 from recon.attacks.membership.likelihood_ratio import LikelihoodRatio, population
-from recon.attacks.records import Columns, Records
+from recon.attacks.records import RecordColumns, Records
 from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 
-NUMBERS = Columns(("a", "b"), (True, True))
+NUMBERS = RecordColumns(("a", "b"), (True, True))
 KNOWN = Knowledge("noise", np.zeros((4, 2)), NUMBERS, 2)
 
 

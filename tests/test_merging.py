@@ -17,16 +17,16 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed, Test
 from encoders.encode.encoder import EncodedRelease, encode
-from encoders.models.models import Figure, Forest, Noise, Rule, RuleList, RuleSet, Table, Tree
-from encoders.models.nodes import Node, Support
+from encoders.models.models import Forest, Noise, PublishedFigure, Rule, RuleList, RuleSet, Table, Tree
+from encoders.models.nodes import ModelNode, Support
 from recon.remediation import search
 from recon.remediation.demands import Demands, demands_of, figures_of, outcomes, together
 from recon.remediation.merging import merged
 from recon.remediation.pruning import NoMerging, pruned
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noise.laws import Law
-from solvers.statements.release import Rows
+from solvers.noise.laws import NoiseLaw
+from solvers.statements.release import RowCount
 
 VALUES = (3, 2, 3)  # of the attributes a, b, c
 CLASSES = 2
@@ -41,19 +41,19 @@ ONE_LEAF = {"smallest_group", "smallest_cell", "least_bits_left"}
 
 def grown(rng: random.Random, rows: Sequence[Row], depth: int, by_class: bool = True) -> Tree:
     """Return a random tree that counts rows; some of its leaves may be empty, or no raw row may fit them."""
-    nodes: list[Node] = []
+    nodes: list[ModelNode] = []
 
     def grow(held: list[Row], left: int) -> int:
         at = len(nodes)
         counts = tuple(sum(y == k for _, y in held) for k in range(CLASSES))
-        nodes.append(Node(Support(counts) if by_class else Support(None, sum(counts))))
+        nodes.append(ModelNode(Support(counts) if by_class else Support(None, sum(counts))))
         if left and rng.random() < 0.85:
             k = rng.randrange(3)
             value = rng.randrange(VALUES[k])
             condition = (("abc"[k], Test((value,))),)
             then = grow([r for r in held if r[0][k] == value], left - 1)
             otherwise = grow([r for r in held if r[0][k] != value], left - 1)
-            nodes[at] = Node(Support(), condition, then, otherwise)
+            nodes[at] = ModelNode(Support(), condition, then, otherwise)
         return at
 
     grow(list(rows), depth)
@@ -244,7 +244,7 @@ def test_merged_counts_are_sums_and_tests_that_nobody_asks_any_more_are_gone() -
 
 def test_leaves_of_which_one_counts_no_classes_become_one_that_counts_rows() -> None:
     """Where one leaf says only how many rows it has, the merged one does not say more."""
-    nodes = (Node(Support(), (("b", Test((0,))),), 1, 2), Node(Support((2, 1))), Node(Support(None, 4)))
+    nodes = (ModelNode(Support(), (("b", Test((0,))),), 1, 2), ModelNode(Support((2, 1))), ModelNode(Support(None, 4)))
     found = merged(encode(DOMAIN, [Tree(nodes)]), {"smallest_group": 5})
     assert found.release.models[0].nodes[0].support == Support(None, 7)
 
@@ -262,15 +262,15 @@ def test_what_is_not_merged_is_refused_by_name() -> None:
     """Tables, rule sets, several models and noisy counts say what to do instead."""
     rows = some_rows(random.Random(2), 9)
     tree = grown(random.Random(2), rows, 2)
-    table = Table((Figure((("a", Test((0,))),), count=3),), "t")
+    table = Table((PublishedFigure((("a", Test((0,))),), count=3),), "t")
     for models, words in (
         ([table], "leave out its small groups"),
         ([RuleSet((Rule((("a", Test((0,))),), Support(None, 3)),))], "leave out its small groups"),
         ([tree, table], "give one file"),
-        ([replace(tree, noise=Noise(Law("discrete_laplace", 1)))], "then add noise"),
+        ([replace(tree, noise=Noise(NoiseLaw("discrete_laplace", 1)))], "then add noise"),
     ):
         with pytest.raises(Unsupported, match=words):
-            merged(encode(DOMAIN, models, Rows(9, 9) if len(models) == 1 else None), {"smallest_group": 2})
+            merged(encode(DOMAIN, models, RowCount(9, 9) if len(models) == 1 else None), {"smallest_group": 2})
 
 
 def test_the_clock_is_looked_at() -> None:
@@ -359,7 +359,7 @@ def test_demands_are_read_from_values_and_tables() -> None:
 
 def test_figures_of_an_empty_release_meet_what_asks_of_people() -> None:
     """Nobody is in it: nobody is exposed."""
-    release: EncodedRelease = encode(DOMAIN, [Tree((Node(Support((0, 0))),))])
+    release: EncodedRelease = encode(DOMAIN, [Tree((ModelNode(Support((0, 0))),))])
     facts = figures_of(release, Limits(), Demands())
     demands = Demands(smallest_group=5, most_pinned=0, mean_bits_left=3.0)
     assert together(outcomes(facts, demands)) == "met"
@@ -367,14 +367,14 @@ def test_figures_of_an_empty_release_meet_what_asks_of_people() -> None:
 
 def test_groups_of_resamples_are_not_passed_over() -> None:
     """A tree of one leaf tells its size, the other tree's leaves hold at least the rows that it drew of them."""
-    leaf = Node(Support((7, 5), None, 9))
+    leaf = ModelNode(Support((7, 5), None, 9))
     split = (
-        Node(Support(), (("b", Test((0,))),), 1, 2),
-        Node(Support((2, 1), None, 2)),
-        Node(Support((4, 5), None, 8)),
+        ModelNode(Support(), (("b", Test((0,))),), 1, 2),
+        ModelNode(Support((2, 1), None, 2)),
+        ModelNode(Support((4, 5), None, 8)),
     )
     forest = Forest((Tree((leaf,), "one"), Tree(split, "two")), bootstrap=True)  # type: ignore[arg-type]
-    release = encode(DOMAIN, [forest], Rows(12, 12))
+    release = encode(DOMAIN, [forest], RowCount(12, 12))
     facts = figures_of(release, Limits(seconds=10), Demands())
     assert facts["smallest_group"] == [2, 2]  # so few different rows were drawn of a leaf: a published count
     assert together(outcomes(facts, Demands(smallest_group=3))) == "violated"

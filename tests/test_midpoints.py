@@ -172,7 +172,7 @@ def test_the_truth_is_never_excluded(tmp_path, classes, known):
 
 
 def test_three_classes_settle_values_without_ranges_and_two_never_do(tmp_path):
-    """With two classes all rows of one up and all others down leaves every threshold: see solvers.midpoints.chains."""
+    """All rows of one class up and all others down leaves every threshold: see solvers.midpoints.chains."""
     exact = {}
     for classes in (2, 3):
         X, y = diabetes(100, classes, 0)

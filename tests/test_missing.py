@@ -26,7 +26,7 @@ from test_against_oracle import close, random_profile
 from test_infer import real
 
 import recon
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test
 from encoders.domain.views import View
@@ -369,7 +369,7 @@ def test_regions_in_words():
 
 def test_missing_of_a_continuous_attribute_weighs_as_much_as_the_range():
     attribute = Continuous("x", Fraction(0), Fraction(3), missing=True)
-    cuts = Cuts.at(attribute, {p for r in attribute.ranges(Test(high=1)) for p in r} | set(attribute.gap))
+    cuts = AttributeCuts.at(attribute, {p for r in attribute.ranges(Test(high=1)) for p in r} | set(attribute.gap))
     assert [Fraction(size, sum(cuts.sizes)) for size in cuts.sizes] == [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
     assert attribute.value(attribute.gap[0]) is None
     assert attribute.value((Fraction(3), 0)) == 3

@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import recon
 from encoders.models.models import Forest, Tree
-from encoders.models.nodes import Node, Nodes, Support
+from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.auditing.evidence.published import drawn_of_classes
 from recon.console.exit_codes import INTERNAL
 from recon.formats.release.writing import dump, release_json
@@ -308,7 +308,7 @@ def test_how_many_people_draws_of_a_class_can_be():
         if not count[k] or (truth := most_drawn(count, different, k)) is None:
             continue
         tried += 1
-        nodes = Nodes.of([Node(Support(tuple(count), distinct=different))])
+        nodes = Nodes.of([ModelNode(Support(tuple(count), distinct=different))])
         found = drawn_of_classes(Forest((Tree(nodes),), bootstrap=True), nodes.leaf_counts)
         at = found.label.tolist().index(k)
         assert found.high[at] == truth, (count, different, k)

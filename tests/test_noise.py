@@ -20,7 +20,7 @@ from scipy import integrate, stats
 
 from solvers.foundation.errors import ReleaseError
 from solvers.noise import tails
-from solvers.noise.laws import Law, LawName, per_statement, scale_of, truncation_of
+from solvers.noise.laws import LawName, NoiseLaw, per_statement, scale_of, truncation_of
 from solvers.noise.sampling import Randomness
 
 NAMES = get_args(LawName)
@@ -32,13 +32,13 @@ FALSE_ALARM = 1e-7  # of every statistical test here, before its seed was fixed
 
 def law(name, scale, bound=None, **options):
     """The law; `bound` (default: three scales) is for the one that has one."""
-    return Law(name, F(scale), (bound or 3 * scale) if name == "truncated_laplace" else None, **options)
+    return NoiseLaw(name, F(scale), (bound or 3 * scale) if name == "truncated_laplace" else None, **options)
 
 
 def laws():
     for name, scale in itertools.product(NAMES, SCALES):
         for bound in (scale / 3, 2 * scale, 50 * scale) if name == "truncated_laplace" else (None,):
-            yield Law(name, scale, bound)
+            yield NoiseLaw(name, scale, bound)
 
 
 def dec(x):
@@ -226,7 +226,7 @@ def test_a_radius_is_the_least_that_is_proved(name, scale, alpha, times):
         assert noise.tail(smaller)[0] > alpha
     if noise.bounded:
         assert radius <= noise.bound
-    same = Law(name, scale, noise.bound, rounded=True, clamped=True)
+    same = NoiseLaw(name, scale, noise.bound, rounded=True, clamped=True)
     assert same.radius(alpha) == radius
 
 
@@ -278,14 +278,14 @@ def test_intervals_hold_exactly_the_counts_that_some_noise_allows(name, rounded,
 
 
 def test_intervals_of_bounded_noise():
-    noise = Law("truncated_laplace", F(1), F(5, 2))
+    noise = NoiseLaw("truncated_laplace", F(1), F(5, 2))
     assert noise.interval(F(10), F(100)) == noise.interval(F(10), F(5, 2)) == (8, 12)
     assert noise.impossible(F(-5, 2)) is None
     assert "within" in noise.impossible(F(-51, 20))
-    tight = Law("truncated_laplace", F(1), F(1, 4))
+    tight = NoiseLaw("truncated_laplace", F(1), F(1, 4))
     assert "within" in tight.impossible(F(1, 2))
     assert tight.impossible(F(3, 4)) is None
-    assert Law("truncated_laplace", F(1), F(1, 4), clamped=True).impossible(F(0)) is None
+    assert NoiseLaw("truncated_laplace", F(1), F(1, 4), clamped=True).impossible(F(0)) is None
 
 
 def test_numbers_that_no_count_gives():
@@ -315,7 +315,7 @@ def test_log_likelihoods_are_those_of_the_definition(name, rounded, clamped):
         context.prec = 320 if name == "gaussian" else 100
         for scale in SCALES[:5]:
             for bound in (scale / 3, F(9, 4), 2 * scale, 50 * scale) if name == "truncated_laplace" else (None,):
-                noise = Law(name, scale, bound, rounded, clamped)
+                noise = NoiseLaw(name, scale, bound, rounded, clamped)
                 published = [F(0), F(3), *([] if clamped else [F(-4)])]
                 published += [] if rounded or noise.discrete else [F(7, 2)]
                 counts = [
@@ -344,7 +344,7 @@ def test_log_likelihoods_far_out():
                 )
     noise = law("gaussian", F(5, 2))
     assert noise.log_likelihood(F(7), far)[0] == pytest.approx(stats.norm.logpdf(993, scale=2.5), rel=1e-13)
-    edge = Law("truncated_laplace", F(10**6), F(10**17) + F(1, 3), rounded=True)
+    edge = NoiseLaw("truncated_laplace", F(10**6), F(10**17) + F(1, 3), rounded=True)
     inside, outside = edge.log_likelihood(F(0), np.array([10**17, 10**17 + 1]))
     assert inside == pytest.approx(math.log(5 / 12 * 1e-6) - 1e11, rel=1e-14)  # width 5/6, density at the edge
     assert outside == -np.inf
@@ -395,7 +395,7 @@ def test_probabilities_sum_to_one(name, scale):
 
 
 def test_truncated_density_by_quadrature():
-    noise = Law("truncated_laplace", F(7, 5), F(23, 10))
+    noise = NoiseLaw("truncated_laplace", F(7, 5), F(23, 10))
     at = np.array([0])
     area, _ = integrate.quad(lambda x: math.exp(noise.log_likelihood(F(x), at)[0]), -2.3, 2.3, points=[0])
     assert area == pytest.approx(1, abs=1e-9)
@@ -508,7 +508,7 @@ def test_laplace_scales_keep_epsilon(name):
     scale = scale_of(name, epsilon, F(0), F(sensitivity))
     assert scale == F(20, 3)
     counts = np.arange(60)
-    found = Law(name, scale).log_likelihood(F(30), counts)
+    found = NoiseLaw(name, scale).log_likelihood(F(30), counts)
     assert np.abs(found[sensitivity:] - found[:-sensitivity]).max() == pytest.approx(0.3, rel=1e-12)
 
 
@@ -519,7 +519,7 @@ def test_truncated_laplace_keeps_epsilon_and_delta(epsilon, delta, shift):
     bound = truncation_of(F(epsilon), F(delta), F(shift))
     exact = shift / epsilon * math.log1p(math.expm1(epsilon) / (2 * delta))
     assert exact * (1 - 1e-14) <= float(bound) <= exact * (1 + 2e-12)
-    noise, counts, edge = Law("truncated_laplace", scale, bound), np.array([0, shift]), float(bound)
+    noise, counts, edge = NoiseLaw("truncated_laplace", scale, bound), np.array([0, shift]), float(bound)
 
     def excess(x):
         here, there = np.exp(noise.log_likelihood(F(x), counts))
@@ -535,16 +535,16 @@ def test_truncated_laplace_keeps_epsilon_and_delta(epsilon, delta, shift):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Law("cauchy", F(1)), "unknown noise law 'cauchy'"),
-        (lambda: Law("laplace", F(0)), "positive"),
-        (lambda: Law("laplace", F(-1)), "positive"),
-        (lambda: Law("gaussian", float("nan")), "not a finite number"),
-        (lambda: Law("gaussian", float("inf")), "not a finite number"),
-        (lambda: Law("gaussian", None), "not a finite number"),
-        (lambda: Law("laplace", F(10**19)), "between 1e-18 and 1e"),
-        (lambda: Law("laplace", F(1), F(3)), "has no bound"),
-        (lambda: Law("truncated_laplace", F(1)), "needs a bound"),
-        (lambda: Law("truncated_laplace", F(1), F(0)), "positive"),
+        (lambda: NoiseLaw("cauchy", F(1)), "unknown noise law 'cauchy'"),
+        (lambda: NoiseLaw("laplace", F(0)), "positive"),
+        (lambda: NoiseLaw("laplace", F(-1)), "positive"),
+        (lambda: NoiseLaw("gaussian", float("nan")), "not a finite number"),
+        (lambda: NoiseLaw("gaussian", float("inf")), "not a finite number"),
+        (lambda: NoiseLaw("gaussian", None), "not a finite number"),
+        (lambda: NoiseLaw("laplace", F(10**19)), "between 1e-18 and 1e"),
+        (lambda: NoiseLaw("laplace", F(1), F(3)), "has no bound"),
+        (lambda: NoiseLaw("truncated_laplace", F(1)), "needs a bound"),
+        (lambda: NoiseLaw("truncated_laplace", F(1), F(0)), "positive"),
         (lambda: law("laplace", 1).radius(F(-1, 10)), "between 0 and 1"),
         (lambda: law("laplace", 1).radius(F(11, 10)), "between 0 and 1"),
         (lambda: law("laplace", 1).radius(F(1, 10**20_000)), "close to 1"),
@@ -676,7 +676,7 @@ def test_continuous_samplers_draw_from_their_law():
 
 @pytest.mark.parametrize("bound", [F(1, 10**6), F(0.1), F(5)])
 def test_truncated_draws_stay_inside(bound):
-    noise = Law("truncated_laplace", F(1), bound)
+    noise = NoiseLaw("truncated_laplace", F(1), bound)
     assert all(abs(x) <= bound for x in Randomness(1).draw_many(noise, 2000))
 
 

@@ -299,9 +299,9 @@ def test_names_of_columns_may_stand_twice_but_nothing_beside_them():
 def test_a_number_of_rows_is_unused_only_where_it_is_another_one(tmp_path, rows, opened):
     from recon.auditing.facts import beside_rows
     from recon.loading.loading import load
-    from recon.policies.facts import Facts, Known
+    from recon.policies.facts import FactTable, KnownFigure
 
     file = tmp_path / "pipeline.pkl"
     file.write_bytes(pickle.dumps(pipeline(rows)))
-    counted = Facts("exact", figures={"smallest_group": Known(60, 60)})
-    assert (beside_rows(counted, [inspect(file)], load(str(file)))["smallest_group"] != Known(60, 60)) == opened
+    counted = FactTable("exact", figures={"smallest_group": KnownFigure(60, 60)})
+    assert (beside_rows(counted, [inspect(file)], load(str(file)))["smallest_group"] != KnownFigure(60, 60)) == opened

@@ -27,7 +27,7 @@ from recon.inspection.findings.findings import LEVELS, Finding
 from solvers.display.counts import power
 from solvers.foundation.escaping import HIDDEN
 from solvers.questions.answers import CountAnswer
-from solvers.statements.release import World as SolverWorld
+from solvers.statements.release import RowWorld as SolverWorld
 
 ROOT = Path(__file__).parents[1]
 HOSTILE = [

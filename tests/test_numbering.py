@@ -12,9 +12,9 @@ from solvers.export.integer_program import IntegerProgram
 from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import live_cells, statement_sums
-from solvers.kernel.facts import Facts
-from solvers.noise.laws import Law
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
+from solvers.kernel.facts import NumberedStatements
+from solvers.noise.laws import NoiseLaw
+from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import observations, widened
 from solvers.statements.release import (
@@ -25,11 +25,11 @@ from solvers.statements.release import (
     Observed,
     Partition,
     Release,
-    Rows,
+    RowCount,
     Statement,
 )
 
-DOMAIN = Domain((Attribute("a", (1, 1, 1)), Attribute("b", (1, 2))))
+DOMAIN = RowSpace((Attribute("a", (1, 1, 1)), Attribute("b", (1, 2))))
 
 
 def tree(name, k, counts):
@@ -57,7 +57,7 @@ def mixed():
         (summed(2, 9, "a total"),),
         tree("tree 1", 1, (3, 1)),
     )
-    return Release(DOMAIN, Rows(4, 4), blocks)
+    return Release(DOMAIN, RowCount(4, 4), blocks)
 
 
 def test_numbers_are_positions_in_the_list_of_statements():
@@ -80,13 +80,13 @@ def test_numbers_are_positions_in_the_list_of_statements():
         with pytest.raises(IndexError):
             index.block_of(s)
         with pytest.raises(CertificateError, match=f"there is no statement {s} in a block"):
-            Facts(release).block_of(s)
+            NumberedStatements(release).block_of(s)
 
 
 def test_systems_certificates_and_exports_share_the_numbers():
     """Every statement counts the same rows of a dataset in the system, in the walked cells and one by one."""
     release = mixed()
-    system, facts = build(release, Limits()), Facts(release)
+    system, facts = build(release, Limits()), NumberedStatements(release)
     every = list(release.statements())
     assert system.choices == facts.choices
     assert len(system.linear) == len(every)  # the trees' counts imply the number of rows
@@ -117,10 +117,10 @@ def test_a_count_in_a_region_that_is_summed_takes_no_step_of_its_own():
 
 
 def test_noisy_figures_are_numbered_like_statements():
-    law = Law("laplace", Fraction(1))
+    law = NoiseLaw("laplace", Fraction(1))
     loose = (Statement(Region(Box(((0, 1),))), 0, UNBOUNDED, "rule"),)
     seen = (Observed(law, (Fraction(3),)), Observed(law, (Fraction(1), None)))
-    release = Release(DOMAIN, Rows(2, 4), (loose, tree("tree", 0, (1, 1))), observed=seen, confidence=Fraction(1))
+    release = Release(DOMAIN, RowCount(2, 4), (loose, tree("tree", 0, (1, 1))), observed=seen, confidence=Fraction(1))
     assert [(o.statement, o.source, o.published) for o in observations(release)] == [
         (0, "rule", 3),
         (1, "tree, leaf 0", 1),

@@ -20,11 +20,11 @@ from encoders.domain.values import Grid, Listed, equals
 from encoders.domain.views import View
 from encoders.encode.encoder import encode
 from encoders.models.learner import Learner
-from encoders.models.models import Figure, Node, Rule, RuleList, Support, Table, Tree
+from encoders.models.models import ModelNode, PublishedFigure, Rule, RuleList, Support, Table, Tree
 from recon.learner_rule.optimal.alternatives import Alternative, joined, under, without
 from recon.learner_rule.optimal.classes import class_of
 from recon.learner_rule.optimal.every_model import every_model
-from recon.learner_rule.optimal.generation import Search, optimal_rule
+from recon.learner_rule.optimal.generation import ConstraintGeneration, optimal_rule
 from recon.learner_rule.optimal.replaced import one_column, replaced
 from recon.learner_rule.optimal.shares import fixed_attributes, ordered_bits, product_share
 from recon.learner_rule.optimal.verdicts import certify_under_optimal
@@ -93,15 +93,17 @@ def stump(counts):
     """a at the root: region 1 where a is 1."""
     one, zero = counts[1], counts[0]
     return Tree((
-        Node(Support(), (("a", equals(1)),), 1, 2), Node(Support(tuple(one))), Node(Support(tuple(zero))),
+        ModelNode(Support(), (("a", equals(1)),), 1, 2), ModelNode(Support(tuple(one))),
+        ModelNode(Support(tuple(zero))),
     ))  # fmt: skip
 
 
 def two_level(counts):
     """a, then b where a is 1: regions 0 (a = 0), 1 (a = 1, b = 0), 2 (a = 1, b = 1)."""
     return Tree((
-        Node(Support(), (("a", equals(1)),), 1, 4), Node(Support(), (("b", equals(1)),), 2, 3),
-        Node(Support(tuple(counts[2]))), Node(Support(tuple(counts[1]))), Node(Support(tuple(counts[0]))),
+        ModelNode(Support(), (("a", equals(1)),), 1, 4), ModelNode(Support(), (("b", equals(1)),), 2, 3),
+        ModelNode(Support(tuple(counts[2]))), ModelNode(Support(tuple(counts[1]))),
+        ModelNode(Support(tuple(counts[0]))),
     ))  # fmt: skip
 
 
@@ -233,7 +235,7 @@ def test_verdicts_are_those_of_every_data_set(case):
 def joined_with_table(condition):
     """A stump of depth 2's class that leaves (1, 1) where a = 0, and one row that meets a condition."""
     model = stump([(1, 1), (2, 0)])
-    return encode(domain_of(2), [model, Table((Figure(condition, 1),))])
+    return encode(domain_of(2), [model, Table((PublishedFigure(condition, 1),))])
 
 
 def test_who_becomes_impossible_and_certain_only_by_the_rule():
@@ -293,7 +295,9 @@ def test_thresholds_and_missing_classes_are_refused():
     ages = Domain((Listed("a", (0, 1)), Grid.between("age", 18, 90)), Listed("y", (0, 1)))
     with pytest.raises(Unsupported, match="thresholds"):
         optimal_rule(encode(ages, [stump([(2, 0), (1, 1)])]), TREE1)
-    sizes = Tree((Node(Support(), (("a", equals(1)),), 1, 2), Node(Support(None, 2)), Node(Support(None, 1))))
+    sizes = Tree(
+        (ModelNode(Support(), (("a", equals(1)),), 1, 2), ModelNode(Support(None, 2)), ModelNode(Support(None, 1)))
+    )
     with pytest.raises(Unsupported, match="no counts per class"):
         optimal_rule(encode(domain_of(2), [sizes]), TREE1)
 
@@ -356,7 +360,7 @@ def test_the_training_rows_satisfy_every_inequality(data, is_list, size):
     release = encode(domain, [fitted.to_model("m", (0, 1))])
     models = class_of(release, learner)
     assert models.errors == fitted.errors_
-    found = Search(release, models, Limits(seconds=20), draws=6).run(every_draw=True)
+    found = ConstraintGeneration(release, models, Limits(seconds=20), draws=6).run(every_draw=True)
     assert not found.empty
     for one in found.alternatives:
         assert one.errors(frame[list("abcd")], frame["y"]) >= one.least == fitted.errors_
@@ -391,7 +395,7 @@ def test_time_that_is_up_ends_the_search_without_a_claim():
     release = encode(domain_of(3), [stump([(2, 1), (0, 2)])])
     late = optimal_rule(release, TREE1, Limits(seconds=0.0))
     assert (late.status, late.share, late.witness) == ("bounds", (-math.inf, 0.0), False)
-    found = Search(release, class_of(release, TREE1), Limits(seconds=0.0)).run()
+    found = ConstraintGeneration(release, class_of(release, TREE1), Limits(seconds=0.0)).run()
     assert found.world is None
     assert not found.empty
     assert found.open

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, exact
 from encoders.parts.cut_domain import CutDomain
@@ -66,8 +66,8 @@ def passes(text: tuple[str, int], x: float) -> bool:
     return x <= number if side else x < number
 
 
-def cuts_at(*positions: tuple[float, int]) -> Cuts:
-    return Cuts.at(Continuous("x"), {(exact(x), side) for x, side in positions})
+def cuts_at(*positions: tuple[float, int]) -> AttributeCuts:
+    return AttributeCuts.at(Continuous("x"), {(exact(x), side) for x, side in positions})
 
 
 def threshold_text(t: float) -> tuple[str, int]:
@@ -282,7 +282,9 @@ def test_the_release_file_keeps_its_numbers_and_is_said_alike(tree_file, tmp_pat
 def cut_domain(*attributes, single=True, label=None):
     """Return a domain whose attributes are cut between all values."""
     domain = Domain(tuple(attributes), label)
-    cuts = tuple(Cuts.at(a, set(range(1, a.span[1])) if not isinstance(a, Continuous) else set()) for a in domain.all)
+    cuts = tuple(
+        AttributeCuts.at(a, set(range(1, a.span[1])) if not isinstance(a, Continuous) else set()) for a in domain.all
+    )
     return CutDomain(domain, cuts, single)
 
 
@@ -361,8 +363,8 @@ def test_listed_values_are_said_as_ranges_or_by_what_is_not_meant():
 
 def test_real_numbers_that_may_be_missing():
     attribute = Continuous("x", missing=True)
-    cuts = Cuts.at(attribute, {(Fraction(5, 2), 1), attribute.gap[0]})
-    cut = CutDomain(Domain((attribute, BITS[0])), (cuts, Cuts.at(BITS[0], {1})), True)
+    cuts = AttributeCuts.at(attribute, {(Fraction(5, 2), 1), attribute.gap[0]})
+    cut = CutDomain(Domain((attribute, BITS[0])), (cuts, AttributeCuts.at(BITS[0], {1})), True)
     assert condition_text(cut, Box(((0, 0b101),))) == "x <= 2.5 or x is missing"
     assert condition_text(cut, Box(((0, 0b101), (1, 1)))) == "(x <= 2.5 or x is missing) and city_Oslo = 0"
     assert condition_text(cut, Box(((0, 0b011),))) == "x is any number"

@@ -17,7 +17,7 @@ from policy_cases import HOSTILE, facts_of, group, policy_of, ran
 from recon.console.exit_codes import USAGE, of_error
 from recon.policies.assessing import assess, least_loss
 from recon.policies.checks import PLACES
-from recon.policies.facts import Facts
+from recon.policies.facts import FactTable
 from recon.policies.intervals import all_of, at_least, at_most, interval_text, none_small
 from recon.policies.policy import MOST_FILES, preset, presets, read_policy
 from recon.policies.rules import RULES
@@ -78,7 +78,7 @@ def refused(text, file="p.toml"):
 
 def held(facts, key, threshold):
     """Return what a check says of facts as a report has them."""
-    return RULES[key].check(Facts.of_json(facts), RULES[key], threshold)
+    return RULES[key].check(FactTable.of_json(facts), RULES[key], threshold)
 
 
 def written(tmp_path, **texts):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 import recon
-from recon.auditing.evidence.positions import Boxed, groups_at_positions
+from recon.auditing.evidence.positions import RowBoxes, groups_at_positions
 from recon.located.positions import placed
 
 
@@ -33,7 +33,7 @@ def boxes(draw):
                 held[i, 1] = draw(st.booleans())
         sets = {0: held}
     left = np.array([draw(st.sampled_from([(True, False), (False, True), (True, True)])) for _ in range(rows)])
-    return Boxed(start, end, np.array(parts), sets), left
+    return RowBoxes(start, end, np.array(parts), sets), left
 
 
 def members(boxed, i):

@@ -549,7 +549,9 @@ def test_a_world_stands_in_the_order_of_the_file(tmp_path, capsys):
 
 
 def test_without_a_world_it_is_said_what_to_ask(files, capsys, monkeypatch):
-    monkeypatch.setattr(world, "find_world", lambda state, limits, seed: world.Found(None, "none was found", False))
+    monkeypatch.setattr(
+        world, "find_world", lambda state, limits, seed: world.AssignedWorld(None, "none was found", False)
+    )
     code, _, err = run(capsys, "reconstruct", files["forest"])
     assert code in {3, 4}
     assert "recon positions says what is proved of every row" in err

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.posteriors.convolution import Chain, Window, correlate
+from solvers.posteriors.convolution import LawWindow, WindowChain, correlate
 from solvers.posteriors.posterior import Term, posterior
 
 PRIORS = ("counts", "worlds")
@@ -395,7 +395,7 @@ def test_cut_partial_sums_are_paid_for(seed, spare):
     for law in laws:
         truth = np.convolve(truth, law)
     end = int(rng.choice(len(truth), p=truth / truth.sum()))
-    chain = Chain([Window(0, law, 0.0, 0.0, 0, 0.0) for law in laws], end, np.ones(1))
+    chain = WindowChain([LawWindow(0, law, 0.0, 0.0, 0, 0.0) for law in laws], end, np.ones(1))
     chain.run_forward(spare, Limits())
     assert chain.total * (1 - 1e-12) <= truth[end] <= (chain.total + chain.lost) * (1 + 1e-12)
     if spare == 1e-1:

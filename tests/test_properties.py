@@ -25,7 +25,7 @@ from test_kinds import MAKERS, random_rows, release_of
 
 from solvers import chain
 from solvers.cells import linear_system
-from solvers.cells.bit_boxes import Covering, Layout, minus, split, split_parts
+from solvers.cells.bit_boxes import Covering, WordLayout, minus, split, split_parts
 from solvers.cells.components import Component
 from solvers.cells.system import build
 from solvers.foundation.errors import ContradictionError, ReleaseError
@@ -34,7 +34,7 @@ from solvers.histograms.answering import sample_path
 from solvers.histograms.decision_diagram import layers_of
 from solvers.linear.linear_program import Relaxation
 from solvers.questions import query
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain
+from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
 from solvers.worlds.row_lists import RandomSource
 
 SEEDS = st.integers(0, 2**32)
@@ -211,12 +211,12 @@ def layouts(draw):
     parts = draw(st.permutations(parts))
     sizes = [tuple(draw(st.sampled_from([1, 1, 2, 5, 10**12])) for _ in range(min(p, 4))) for p in parts]
     sizes = [(s * p)[:p] for s, p in zip(sizes, parts, strict=True)]
-    domain = Domain(tuple(Attribute(f"a{k}", s) for k, s in enumerate(sizes)))
+    domain = RowSpace(tuple(Attribute(f"a{k}", s) for k, s in enumerate(sizes)))
     boxes = []
     for _ in range(draw(st.integers(0, 4))):
         named = draw(st.lists(st.integers(0, len(parts) - 1), max_size=3, unique=True))
         boxes.append(Box.of((k, draw(st.integers(1, (1 << parts[k]) - 1))) for k in named))
-    return Layout(domain), boxes
+    return WordLayout(domain), boxes
 
 
 def inside(box, row):

@@ -18,10 +18,10 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test
 from encoders.domain.views import View
 from encoders.encode.encoder import encode
-from encoders.models.models import Figure, Rule, RuleList, Table, Tree
-from encoders.models.nodes import Node, Support
+from encoders.models.models import PublishedFigure, Rule, RuleList, Table, Tree
+from encoders.models.nodes import ModelNode, Support
 from solvers.foundation import exact
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 BIT = (0, 1)
 LABEL = Listed("y", BIT)
@@ -32,11 +32,11 @@ def bits(d, label=True):
 
 
 def leaf(*counts):
-    return Node(Support(counts))
+    return ModelNode(Support(counts))
 
 
 def single_leaf(domain, *counts, plain=None):
-    return encode(domain, [Tree((Node(Support(counts or None, plain)),))])
+    return encode(domain, [Tree((ModelNode(Support(counts or None, plain)),))])
 
 
 TABLE_II = Domain((Grid.between("a1", 10, 15), Listed("a2", BIT), Listed("a3", (1, 2, 3))), LABEL)
@@ -44,9 +44,9 @@ TABLE_II = Domain((Grid.between("a1", 10, 15), Listed("a2", BIT), Listed("a3", (
 
 def table_ii():
     nodes = (
-        Node(Support(), (("a3", Test(high=1)),), 1, 2),
+        ModelNode(Support(), (("a3", Test(high=1)),), 1, 2),
         leaf(0, 1),
-        Node(Support(), (("a1", Test(high=11)),), 3, 4),
+        ModelNode(Support(), (("a1", Test(high=11)),), 3, 4),
         leaf(0, 1),
         leaf(2, 0),
     )
@@ -88,16 +88,18 @@ def test_rule_list_1():
 def test_tables_vi_and_vii(known, worlds, dist_g):
     domain = Domain((Listed("a1", BIT), Listed("a2", (1, 2, 3))))
     nodes = (
-        Node(Support(), ((known[0], Test(values=(known[1],))),), 1, 2),
-        Node(Support(count=1)),
-        Node(Support(count=0)),
+        ModelNode(Support(), ((known[0], Test(values=(known[1],))),), 1, 2),
+        ModelNode(Support(count=1)),
+        ModelNode(Support(count=0)),
     )
     release = encode(domain, [Tree(nodes)])
     m = recon.measure(release)
     assert recon.count(release).value == worlds
     assert m.dist == pytest.approx(0.5, abs=1e-12)
     assert m.dist_g == pytest.approx(dist_g, abs=5e-11)
-    as_table = recon.measure(encode(domain, [Table((Figure((nodes[0].condition[0],), count=1),))], Rows(1, 1)))
+    as_table = recon.measure(
+        encode(domain, [Table((PublishedFigure((nodes[0].condition[0],), count=1),))], RowCount(1, 1))
+    )
     assert (as_table.convention, as_table.dist) == ("ordered", pytest.approx(0.5, abs=1e-12))
     assert as_table.dist_g == pytest.approx(dist_g, abs=5e-11)
 
@@ -108,8 +110,8 @@ def test_dist_of_rows_in_no_known_order_is_that_of_their_marginals(table):
     domain = Domain((Listed("a1", BIT), Listed("a2", (1, 2, 3)), Listed("a3", BIT)))
     first, second = (("a1", Test(values=(1,))),), (("a2", Test(high=1)), ("a3", Test(values=(0,))))
     if table:
-        release = encode(domain, [Table((Figure(first, count=1), Figure(second, count=2),
-                                         Figure(first + second, count=0)))], Rows(3, 3))  # fmt: skip
+        release = encode(domain, [Table((PublishedFigure(first, count=1), PublishedFigure(second, count=2),
+                                         PublishedFigure(first + second, count=0)))], RowCount(3, 3))  # fmt: skip
     else:
         release = encode(domain, [RuleList((Rule(first, Support(count=1)), Rule(second, Support(count=2)),
                                             Rule((), Support(count=0))))])  # fmt: skip
@@ -143,7 +145,7 @@ def test_dist_g_of_a_tree_over_bits_is_one_minus_mean_depth_over_d(d, seed):
             depth_rows += sum(counts) * len(used)
             continue
         k = rng.choice([k for k in range(d) if k not in used])
-        nodes[i] = Node(Support(), ((f"b{k}", Test(high=0.5)),), len(nodes), len(nodes) + 1)
+        nodes[i] = ModelNode(Support(), ((f"b{k}", Test(high=0.5)),), len(nodes), len(nodes) + 1)
         stack += [(len(nodes), used | {k}), (len(nodes) + 1, used | {k})]
         nodes += [None, None]
     m = recon.measure(encode(bits(d), [Tree(tuple(nodes))]))
@@ -237,7 +239,7 @@ def test_factors_are_exact(counts, size, count):
 
 def test_integers_with_a_trillion_values():
     domain = Domain((Grid.between("income", 0, 10**12 - 1), Listed("b", BIT)), LABEL)
-    nodes = (Node(Support(), (("income", Test(high=999_999.5)),), 1, 2), leaf(3, 0), leaf(0, 2))
+    nodes = (ModelNode(Support(), (("income", Test(high=999_999.5)),), 1, 2), leaf(3, 0), leaf(0, 2))
     release = encode(domain, [Tree(nodes)])
     assert recon.count(release).value == (2 * 10**6) ** 3 * (2 * (10**12 - 10**6)) ** 2
     lines = recon.certify(release, [{"income": 999_999, "b": 1, "y": 0}, {"income": 10**6, "y": 0}])
@@ -257,11 +259,11 @@ def test_thresholds_of_several_kinds_on_one_attribute():
         {"big": View("size", Test(low="L"))},
     )
     nodes = (
-        Node(Support(), (("size", Test(high="M")),), 1, 2),
+        ModelNode(Support(), (("size", Test(high="M")),), 1, 2),
         leaf(1, 0),
-        Node(Support(), (("big", Test(high=0.5)),), 3, 4),
+        ModelNode(Support(), (("big", Test(high=0.5)),), 3, 4),
         leaf(0, 0),
-        Node(Support(), (("t", Test(low=0.25, high=0.7, high_open=True)),), 5, 6),
+        ModelNode(Support(), (("t", Test(low=0.25, high=0.7, high_open=True)),), 5, 6),
         leaf(1, 0),
         leaf(0, 1),
     )
@@ -271,7 +273,7 @@ def test_thresholds_of_several_kinds_on_one_attribute():
 
 def test_continuous_attributes_give_relative_figures_only():
     domain = Domain((Continuous("bmi", Fraction(10), Fraction(60)),), LABEL)
-    nodes = (Node(Support(), (("bmi", Test(high=22.5)),), 1, 2), leaf(4, 0), leaf(0, 4))
+    nodes = (ModelNode(Support(), (("bmi", Test(high=22.5)),), 1, 2), leaf(4, 0), leaf(0, 4))
     release = encode(domain, [Tree(nodes)])
     m = recon.measure(release)
     assert (m.counted.value, m.entropy_bits, m.dist_g) == (None, None, None)
@@ -288,7 +290,7 @@ def test_continuous_attributes_give_relative_figures_only():
 
 def test_rows_in_an_interval_are_summed_and_mixed():
     rules = (Rule((("b0", Test(values=(1,))),), Support((1, 0))),)
-    release = encode(bits(2), [RuleList(rules)], Rows(2, 4))
+    release = encode(bits(2), [RuleList(rules)], RowCount(2, 4))
     # The default rule holds n - 1 rows of 4 raw rows (2 x label).
     assert recon.count(release).value == sum(2 * 4 ** (n - 1) for n in (2, 3, 4))
     assert recon.count(release, "ordered").value == sum(n * 2 * 4 ** (n - 1) for n in (2, 3, 4))
@@ -303,7 +305,7 @@ def test_rows_in_an_interval_are_summed_and_mixed():
 
 def test_a_tree_with_48842_rows_is_counted_and_certified_quickly():
     """Not a benchmark (see tests/bench): only that nothing is quadratic in rows."""
-    nodes = (Node(Support(), (("b0", Test(high=0.5)),), 1, 2), leaf(20_000, 4_421), leaf(20_000, 4_421))
+    nodes = (ModelNode(Support(), (("b0", Test(high=0.5)),), 1, 2), leaf(20_000, 4_421), leaf(20_000, 4_421))
     begun = time.process_time()
     release = encode(bits(20), [Tree(nodes)])
     assert recon.count(release).log2 == 48_842 * 19
@@ -358,7 +360,7 @@ def test_long_counts_are_printed_past_pythons_limit():
 
 def test_a_short_range_of_a_continuous_attribute_is_never_certain():
     domain = Domain((Continuous("x", Fraction(0), Fraction(2)),), LABEL)
-    release = encode(domain, [Tree((Node(Support(), (("x", Test(high=1)),), 1, 2), leaf(3, 0), leaf(0, 2)))])
+    release = encode(domain, [Tree((ModelNode(Support(), (("x", Test(high=1)),), 1, 2), leaf(3, 0), leaf(0, 2)))])
     line = recon.certify(release, [{"x": 0.5}]).iloc[0]
     assert (line["verdict"], line["min_count"], line["max_count"]) == ("possible", 0, 3)
     answer = recon.bound(release, {"x": {"below": 0.25}})
@@ -366,9 +368,9 @@ def test_a_short_range_of_a_continuous_attribute_is_never_certain():
     whole = recon.bound(release, {"x": {"at_most": 1}})
     assert (whole.min, whole.max) == (3, 3)
     point = (
-        Node(Support(), (("x", Test(high=1, high_open=True)),), 1, 2),
+        ModelNode(Support(), (("x", Test(high=1, high_open=True)),), 1, 2),
         leaf(3, 0),
-        Node(Support(), (("x", Test(high=1)),), 3, 4),
+        ModelNode(Support(), (("x", Test(high=1)),), 3, 4),
         leaf(0, 2),
         leaf(0, 0),
     )
@@ -388,7 +390,11 @@ def test_a_row_space_that_is_empty_holds_no_rows():
 def test_dist_g_mentioned_leaves_a_label_out_that_nobody_names():
     def over_age(*more, label):
         attributes = (Grid.between("age", 0, 9), *more)
-        nodes = (Node(Support(), (("age", Test(high=2)),), 1, 2), Node(Support(count=3)), Node(Support(count=2)))
+        nodes = (
+            ModelNode(Support(), (("age", Test(high=2)),), 1, 2),
+            ModelNode(Support(count=3)),
+            ModelNode(Support(count=2)),
+        )
         return recon.measure(encode(Domain(attributes, label), [Tree(nodes)])).dist_g_mentioned
 
     assert over_age(label=None) == pytest.approx(over_age(Listed("b", BIT), label=LABEL), abs=1e-14)

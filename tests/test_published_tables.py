@@ -23,7 +23,7 @@ from recon.certificates.issuing import contradiction_certificate, world_certific
 from recon.certificates.verifying import verify
 from recon.formats.release.writing import release_json
 from recon.frames.selections import select_frame
-from solvers.cells.bit_boxes import Layout, apart
+from solvers.cells.bit_boxes import WordLayout, apart
 from solvers.cells.linear_system import same_columns
 from solvers.cells.system import system_of
 from solvers.chain import no_worse
@@ -295,7 +295,7 @@ def test_a_region_of_many_boxes_is_cut_within_the_limits():
     figures = [{"where": {"a0": i, "a1": i}, "count": 1} for i in range(60)]
     models = [{"kind": "table", "statements": figures}]
     got = encoded({"recon": 1, "domain": {"attributes": domain}, "rows": 60, "models": models})
-    layout = Layout(got.statements.domain)
+    layout = WordLayout(got.statements.domain)
     boxes = tuple(Box(((0, 1 << i), (1, 1 << i))) for i in range(60))
     asked = []
     apart(layout, layout.full[None].copy(), Region(Box(), boxes), lambda pieces, width: asked.append(pieces))

@@ -23,7 +23,7 @@ import recon.cli.app
 from encoders.kinds import tree as encoder
 from recon.auditing.matching import grouped
 from recon.certificates.issuing import all_of_it
-from recon.files.budget import Budget, current, drawing, within
+from recon.files.budget import ReadingBudget, current, drawing, within
 from recon.files.opening import read_stream, read_whole
 from recon.formats.release.reading import strict_json
 from recon.frames.selections import raw_indices, read_table
@@ -270,7 +270,7 @@ def test_budgets_add_up():
             with pytest.raises(ReleaseError):
                 part.entries(51, each=10)
     with pytest.raises(Inconclusive):
-        Budget(1_000, Limits(seconds=0.0, started=Limits().started - 60)).entries(5_000, each=0)
+        ReadingBudget(1_000, Limits(seconds=0.0, started=Limits().started - 60)).entries(5_000, each=0)
 
 
 JSON = [

@@ -21,17 +21,17 @@ import removal_forgeries
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import check_world, live_cells
-from solvers.kernel.checker import Replay, Verifier
-from solvers.kernel.claims import AtLeast, AtMost, NoWorld, OnlyWorld, Possible, Regions, Sum, Witness
-from solvers.kernel.facts import Facts
+from solvers.kernel.checker import CellReplay, Verifier
+from solvers.kernel.claims import AtLeast, AtMost, NoWorld, OnlyWorld, Possible, RegionProof, Sum, Witness
+from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.located import replayed
 from solvers.kernel.proof_format import proof_from, proof_json
-from solvers.kernel.removals import Left
+from solvers.kernel.removals import RemainingDomains
 from solvers.kernel.rup import check as check_clauses
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Partition, Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Partition, Release, RowCount, Statement
 
-KERNEL = (proof_from, check_world, check_clauses, Verifier, live_cells, Facts, Left, replayed)
+KERNEL = (proof_from, check_world, check_clauses, Verifier, live_cells, NumberedStatements, RemainingDomains, replayed)
 
 
 def tree(boxes, counts, name="tree"):
@@ -61,15 +61,15 @@ EITHER = Choice(
     ),
     "a choice",
 )
-DOMAIN = Domain((Attribute("a", (1, 1)), Attribute("b", (1, 1, 2))))
+DOMAIN = RowSpace((Attribute("a", (1, 1)), Attribute("b", (1, 1, 2))))
 # Statements 0, 1 | 2, 3, 4 | 5, 6, 7 | 8, 9 | 10 the number of rows. Two rows have b = 0, one has b = 2, one a = 0.
 RELEASE = Release(
     DOMAIN,
-    Rows(3, 3),
+    RowCount(3, 3),
     (tree(LEAVES[0], [(1, 1), (2, 2)]), tree(LEAVES[1], [(2, 2), (0, 0), (1, 1)]), LOOSE, EITHER),
 )
 WORLD = Witness(((0, 0), (1, 0), (1, 2)), (1, 1, 1))
-OPEN = replace(RELEASE, blocks=(RELEASE.blocks[0],), rows=Rows(0, None))
+OPEN = replace(RELEASE, blocks=(RELEASE.blocks[0],), rows=RowCount(0, None))
 
 
 @functools.cache
@@ -96,13 +96,13 @@ def over(blocks, cells=(), sums=(), **tree):
 
 ONE = {"steps": [[0, "<=", 1, 0]]}  # cell 0 holds at most what statement 0 counts
 ACCEPTED = {
-    "regions cover": (AtMost(box(a=1, b=3), 1), Regions((0,))),
-    "regions of two trees cover": (AtMost(Box(), 4), Regions((0, 2, 3, 4))),
-    "loose regions cover": (AtMost(box(a=1), 10), Regions((0, 4))),
-    "a region is inside": (AtLeast(box(a=2), 2), Regions((1,))),
-    "regions of one tree are disjoint": (AtLeast(box(b=5), 3), Regions((2, 4))),
-    "one loose region": (AtLeast(box(b=3), 1), Regions((6,))),
-    "nothing is at least nothing": (AtLeast(box(b=3), 0), Regions(())),
+    "regions cover": (AtMost(box(a=1, b=3), 1), RegionProof((0,))),
+    "regions of two trees cover": (AtMost(Box(), 4), RegionProof((0, 2, 3, 4))),
+    "loose regions cover": (AtMost(box(a=1), 10), RegionProof((0, 4))),
+    "a region is inside": (AtLeast(box(a=2), 2), RegionProof((1,))),
+    "regions of one tree are disjoint": (AtLeast(box(b=5), 3), RegionProof((2, 4))),
+    "one loose region": (AtLeast(box(b=3), 1), RegionProof((6,))),
+    "nothing is at least nothing": (AtLeast(box(b=3), 0), RegionProof(())),
     "a step": (AtMost(box(a=1), 1), over([0], [(0, 0)], steps=[[0, "<=", 1, 0]])),
     "a step up": (AtLeast(box(a=2), 2), over([0], [(0, 0), (1, 0)], steps=[[0, "<=", 1, 0], [1, ">=", 2, 10]])),
     "a sum": (AtMost(box(a=1, b=1), 1), over([0], sums=[(1, [(0, 1)])], sum=0)),
@@ -149,8 +149,8 @@ def test_what_holds_is_accepted(name):
     verified(claim, proof_json(read))
 
 
-PAIR = Domain((Attribute("a", (1, 1)),))
-EXACT = Release(PAIR, Rows(3, 3), (tree(LEAVES[0], [(1, 1), (2, 2)]),))
+PAIR = RowSpace((Attribute("a", (1, 1)),))
+EXACT = Release(PAIR, RowCount(3, 3), (tree(LEAVES[0], [(1, 1), (2, 2)]),))
 ONLY = OnlyWorld(((0,), (1,)), (1, 2))
 FIXED = [[0, "<=", 1, 0], [0, ">=", 1, 0], [1, "<=", 2, 1], [1, ">=", 2, 1]]
 ALONE = over([0], [(0,), (1,)], steps=FIXED)
@@ -168,9 +168,9 @@ def test_a_contradiction_is_accepted():
     for claim in (NoWorld(), AtMost(Box(), 0), AtLeast(Box(), 9)):
         verified(claim, over([0, 1], [(0,)], steps=[[0, "<=", 1, 0], [0, ">=", 2, 2]]), twice)
         verified(claim, over([0, 1], sums=[(1, [(0, 1), (2, -1)])], sum=0), twice) if claim == NoWorld() else None
-    verified(NoWorld(), {"kind": "drat", "blocks": [0, 1], "lines": ["0"]}, replace(twice, rows=Rows(4, 4)))
+    verified(NoWorld(), {"kind": "drat", "blocks": [0, 1], "lines": ["0"]}, replace(twice, rows=RowCount(4, 4)))
     empty = replace(EXACT, impossible=(box(a=1),))
-    verified(NoWorld(), Regions((0,)), empty)
+    verified(NoWorld(), RegionProof((0,)), empty)
 
 
 # ---------------------------------------------------------------- forgeries
@@ -208,7 +208,7 @@ def deep(levels):
 def replayed(limits, steps=0):
     """Replay many steps under limits, the cells walked before."""
     proof = proof_from(over([0], [(0, 0)], steps=[[0, "<=", 1, 0]] * steps))
-    return lambda: Replay(verifier().facts, verifier().live((0,)), proof, limits()).check(AtMost(box(a=1), 1))
+    return lambda: CellReplay(verifier().facts, verifier().live((0,)), proof, limits()).check(AtMost(box(a=1), 1))
 
 
 def by_leaf_values(steps=(), models=1):
@@ -289,7 +289,7 @@ READING: dict[str, tuple[str, Forgery]] = {
 DATASETS: dict[str, tuple[str, Forgery]] = {
     "regions for what is possible": (
         "a world proves what is possible; nothing else",
-        claimed(Possible(Box()), Regions((0,))),
+        claimed(Possible(Box()), RegionProof((0,))),
     ),
     "a world for what must be": ("and it proves nothing else", claimed(AtLeast(box(a=1), 1), WORLD)),
     "no row of the claim": ("no row of the world is one that the claim", claimed(Possible(box(a=1, b=4)), WORLD)),
@@ -337,7 +337,7 @@ DATASETS: dict[str, tuple[str, Forgery]] = {
         claimed(
             Possible(Box()),
             Witness(((0, 0),), (3,)),
-            Release(DOMAIN, Rows(3, 3), (EITHER,)),
+            Release(DOMAIN, RowCount(3, 3), (EITHER,)),
         ),
     ),
     "two alternatives": (
@@ -345,7 +345,7 @@ DATASETS: dict[str, tuple[str, Forgery]] = {
         claimed(
             Possible(Box()),
             Witness(((0, 0),), (3,)),
-            Release(DOMAIN, Rows(3, 3), (Choice(((LOOSE[0],), (LOOSE[1],)), "a choice"),)),
+            Release(DOMAIN, RowCount(3, 3), (Choice(((LOOSE[0],), (LOOSE[1],)), "a choice"),)),
         ),
     ),
     "another number of rows": (
@@ -365,64 +365,67 @@ DATASETS: dict[str, tuple[str, Forgery]] = {
 }
 
 REGIONS: dict[str, tuple[str, Forgery]] = {
-    "unbounded rows": ("the number of rows is unbounded", claimed(AtMost(box(a=1), 1), Regions((0,)), OPEN)),
-    "a statement twice": ("the proof names a statement twice", claimed(AtLeast(box(a=2), 4), Regions((1, 1)))),
-    "the number of rows": ("there is no statement 10 in a block", claimed(AtMost(Box(), 3), Regions((10,)))),
-    "a statement before the first": ("there is no statement -1", claimed(AtMost(Box(), 3), Regions((-1,)))),
-    "a sum of values": ("statement 7 is no count that holds", claimed(AtLeast(Box(), 2), Regions((7,)))),
+    "unbounded rows": ("the number of rows is unbounded", claimed(AtMost(box(a=1), 1), RegionProof((0,)), OPEN)),
+    "a statement twice": ("the proof names a statement twice", claimed(AtLeast(box(a=2), 4), RegionProof((1, 1)))),
+    "the number of rows": ("there is no statement 10 in a block", claimed(AtMost(Box(), 3), RegionProof((10,)))),
+    "a statement before the first": ("there is no statement -1", claimed(AtMost(Box(), 3), RegionProof((-1,)))),
+    "a sum of values": ("statement 7 is no count that holds", claimed(AtLeast(Box(), 2), RegionProof((7,)))),
     "a statement of a choice": (
         "statement 8 is no count that holds",
-        claimed(AtLeast(box(a=1, b=1), 1), Regions((8,))),
+        claimed(AtLeast(box(a=1, b=1), 1), RegionProof((8,))),
     ),
-    "rows not covered": ("do not cover the rows of the claim", claimed(AtMost(Box(), 1), Regions((0,)))),
+    "rows not covered": ("do not cover the rows of the claim", claimed(AtMost(Box(), 1), RegionProof((0,)))),
     "a minus not covered": (
         "do not cover the rows",
         claimed(
             AtMost(box(a=1), 2),
-            Regions((0,)),
+            RegionProof((0,)),
             replace(RELEASE, blocks=((Statement(Region(box(a=1), (box(b=1),)), 0, 2, "without"),),)),
         ),
     ),
     "counts above the claim": (
         "count up to 1 rows, the claim says at most 0",
-        claimed(AtMost(box(a=1), 0), Regions((0,))),
+        claimed(AtMost(box(a=1), 0), RegionProof((0,))),
     ),
-    "no bound above": ("count up to", claimed(AtMost(box(b=1), UNBOUNDED + 9), Regions((5,)))),
+    "no bound above": ("count up to", claimed(AtMost(box(b=1), UNBOUNDED + 9), RegionProof((5,)))),
     "regions for an only world": (
         "regions alone do not prove that a world is the only one",
-        claimed(ONLY, Regions((0,)), EXACT),
+        claimed(ONLY, RegionProof((0,)), EXACT),
     ),
     "regions of two models": (
         "the regions of different models may hold the same rows",
-        claimed(AtLeast(Box(), 4), Regions((1, 2))),
+        claimed(AtLeast(Box(), 4), RegionProof((1, 2))),
     ),
     "regions of a model and beside it": (
         "the regions of different models",
-        claimed(AtLeast(Box(), 2), Regions((0, 5))),
+        claimed(AtLeast(Box(), 2), RegionProof((0, 5))),
     ),
     "overlapping regions": (
         "regions outside a partition may hold the same rows",
-        claimed(AtLeast(box(b=3), 2), Regions((5, 6))),
+        claimed(AtLeast(box(b=3), 2), RegionProof((5, 6))),
     ),
-    "a region beyond": ("the region of tree, leaf 1 is not inside", claimed(AtLeast(box(a=2, b=1), 2), Regions((1,)))),
+    "a region beyond": (
+        "the region of tree, leaf 1 is not inside",
+        claimed(AtLeast(box(a=2, b=1), 2), RegionProof((1,))),
+    ),
     "a minus that leaves rows beyond": (
         "is not inside that of the claim",
         claimed(
             AtLeast(box(b=1), 1),
-            Regions((0,)),
+            RegionProof((0,)),
             replace(RELEASE, blocks=((Statement(Region(Box(), (box(b=2),)), 1, 9, "some"),),)),
         ),
     ),
     "counts below the claim": (
         "count at least 2 rows, the claim needs 3",
-        claimed(AtLeast(box(a=2), 3), Regions((1,))),
+        claimed(AtLeast(box(a=2), 3), RegionProof((1,))),
     ),
-    "rows that can be": ("is not inside that of the claim", claimed(NoWorld(), Regions((0,)))),
+    "rows that can be": ("is not inside that of the claim", claimed(NoWorld(), RegionProof((0,)))),
     "no rows needed": (
         "count at least 0 rows, the claim needs 1",
         claimed(
             NoWorld(),
-            Regions((0,)),
+            RegionProof((0,)),
             replace(EXACT, impossible=(box(a=1),), blocks=(tree(LEAVES[0], [(0, 9), (2, 2)]),)),
         ),
     ),
@@ -563,9 +566,15 @@ CELLS: dict[str, tuple[str, Forgery]] = {
 }
 
 LIMITS: dict[str, tuple[str, Forgery]] = {
-    "too many pieces": ("more than 0 pieces .--memory", lambda: live_cells(Facts(RELEASE, Limits(memory=1)), (0,))),
-    "time is up": ("not verified: the time was up", lambda: live_cells(Facts(RELEASE, Limits(seconds=0.0)), (0,))),
-    "too many cells": ("more than 1 pieces$", lambda: live_cells(Facts(RELEASE), (0, 1), maximum=1)),
+    "too many pieces": (
+        "more than 0 pieces .--memory",
+        lambda: live_cells(NumberedStatements(RELEASE, Limits(memory=1)), (0,)),
+    ),
+    "time is up": (
+        "not verified: the time was up",
+        lambda: live_cells(NumberedStatements(RELEASE, Limits(seconds=0.0)), (0,)),
+    ),
+    "too many cells": ("more than 1 pieces$", lambda: live_cells(NumberedStatements(RELEASE), (0, 1), maximum=1)),
     "time is up at a node": ("not verified: the time was up", replayed(lambda: Limits(seconds=0.0))),
     "time is up at a step": ("not verified: the time was up", replayed(Late, 600)),
     "clauses without time": (

@@ -26,8 +26,8 @@ from recon.cli.releasing.register import register as command
 from recon.loading.loading import load
 from recon.registers.adding import adds, joined
 from recon.registers.differences import SMALL
-from recon.registers.figures import Left, tied
-from recon.registers.index import HEAD, INDEX, Entry, appended, parsed, quoted
+from recon.registers.figures import RemainingUncertainty, tied
+from recon.registers.index import HEAD, INDEX, RegisterEntry, appended, parsed, quoted
 from recon.registers.naming import named_by_file
 from recon.registers.register import Register
 from solvers.foundation.errors import ReleaseError
@@ -82,7 +82,7 @@ def test_a_file_is_copied_in_and_listed(tmp_path):
     found = Register.opened(tmp_path / "register").add(file, "release", date=DAY, note='said "yes"\nand signed')
     copy = tmp_path / "register" / "march.json"
     assert copy.read_bytes() == file.read_bytes()
-    entry = Entry("march.json", sha256(file), DAY, "release", note='said "yes"\nand signed')
+    entry = RegisterEntry("march.json", sha256(file), DAY, "release", note='said "yes"\nand signed')
     assert found.entries == Register.read(tmp_path / "register").entries == (entry,)
     text = (tmp_path / "register" / INDEX).read_text(encoding="utf-8")
     assert text.startswith(HEAD)
@@ -194,8 +194,8 @@ def test_a_wrong_entry_is_refused_by_place(key, value, said):
 
 
 def test_one_file_or_content_stands_once():
-    text = appended("register = 1", Entry("a.json", "0" * 64, DAY, "release"))
-    for twin in (Entry("a.json", "1" * 64, DAY, "release"), Entry("b.json", "0" * 64, DAY, "release")):
+    text = appended("register = 1", RegisterEntry("a.json", "0" * 64, DAY, "release"))
+    for twin in (RegisterEntry("a.json", "1" * 64, DAY, "release"), RegisterEntry("b.json", "0" * 64, DAY, "release")):
         with pytest.raises(ReleaseError, match="release 2: has the same"):
             parsed(appended(text, twin), "index")
 
@@ -681,14 +681,14 @@ def test_every_kind_of_model_takes_a_file_in_its_name(tmp_path, kind):
 
 
 def test_bounds_of_a_part_bound_the_whole():
-    alone = Left("exact", (5.0, 5.0), (1.0, 1.0), (2, 2), (3.0, 3.0))
-    before = Left("bounds", (1.0, 9.0), (0.2, 1.8), (0, 4), (0.0, 7.0))
-    after = Left("bounds", (2.0, 8.0), (0.4, 1.6), (0, None), (1.0, 6.0))
+    alone = RemainingUncertainty("exact", (5.0, 5.0), (1.0, 1.0), (2, 2), (3.0, 3.0))
+    before = RemainingUncertainty("bounds", (1.0, 9.0), (0.2, 1.8), (0, 4), (0.0, 7.0))
+    after = RemainingUncertainty("bounds", (2.0, 8.0), (0.4, 1.6), (0, None), (1.0, 6.0))
     one, other, both = tied(alone, before, after)
     assert one == alone
     assert (other.log2_datasets, other.bits_left_per_person) == ((2.0, 9.0), (0.4, 1.8))
-    assert both == Left("bounds", (2.0, 5.0), (0.4, 1.0), (2, None), (1.0, 3.0))
-    clash = Left("unsat")
+    assert both == RemainingUncertainty("bounds", (2.0, 5.0), (0.4, 1.0), (2, None), (1.0, 3.0))
+    clash = RemainingUncertainty("unsat")
     assert tied(alone, before, clash) == (alone, before, clash)
 
 

@@ -26,7 +26,7 @@ from encoders.encode.encoder import encode
 from encoders.models.models import Tree
 from recon.auditing.auditing import stored_outright
 from recon.cli.releasing import remedy as command
-from recon.console.guarding import Commands
+from recon.console.guarding import GuardedTyper
 from recon.loading.loading import load, read_domain
 from recon.policies.policy import Policy, Threshold
 from recon.remediation.helping import accuracy, remedies
@@ -188,7 +188,7 @@ def rows_of_numbers() -> tuple[pd.DataFrame, np.ndarray]:
     return x, ((x["a"] + x["b"] * 2 + rng.integers(0, 9, 300)) > 18).astype(int).to_numpy()
 
 
-APP = Commands(name="recon", pretty_exceptions_enable=False)
+APP = GuardedTyper(name="recon", pretty_exceptions_enable=False)
 APP.command()(command.remedy)
 
 

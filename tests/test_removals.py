@@ -34,7 +34,7 @@ from recon.certificates.verifying import verify
 from recon.formats.release.writing import dump
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import Counted, Removals, Revised
+from solvers.kernel.claims import CountRevision, Removals, Revised
 from solvers.kernel.proof_format import proof_from, proof_json
 from solvers.kernel.removals import tightened
 
@@ -386,10 +386,10 @@ def test_a_replay_serves_all_claims_that_share_it(monkeypatch):
     monkeypatch.setattr(checker, "replayed", lambda *args: calls.append(1) or once(*args))
     verifier = Verifier(BAGGED)
     for _ in range(3):
-        verifier.verify(ACCEPTED["positions"][0], Removals((Counted(1), Revised(1))))
+        verifier.verify(ACCEPTED["positions"][0], Removals((CountRevision(1), Revised(1))))
     assert len(calls) == 1
     with pytest.raises(CertificateError):
-        verifier.verify(ACCEPTED["positions"][0], Removals((Counted(1),)))
+        verifier.verify(ACCEPTED["positions"][0], Removals((CountRevision(1),)))
     assert len(calls) == 2
 
 

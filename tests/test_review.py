@@ -25,7 +25,7 @@ from solvers.certificates.certifier import Certifier
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import AtLeast, AtMost, Regions
+from solvers.kernel.claims import AtLeast, AtMost, RegionProof
 from solvers.statements.boxes import Box
 
 tree = extra("sklearn.tree")
@@ -129,7 +129,7 @@ def test_no_leaf_of_a_bag_proves_more_rows_than_there_must_be():
         for proof in [*((s,) for s in range(verifier.facts.rows)), *several]:
             for rows in range(1, 6):
                 try:
-                    verifier.verify(AtLeast(box, rows), Regions(proof))
+                    verifier.verify(AtLeast(box, rows), RegionProof(proof))
                 except CertificateError:
                     refused += 1
                 else:
@@ -145,7 +145,7 @@ def test_who_is_late_has_a_tenth_more_and_no_search():
     assert certifier.late
     assert 0 < certifier.limits.left() <= 2.0
     whole = AtMost(Box(), 10_000)
-    assert all(isinstance(p, Regions) for p in certifier.candidates(whole))
+    assert all(isinstance(p, RegionProof) for p in certifier.candidates(whole))
     early = Certifier(got.statements, Limits(seconds=600.0))
     assert not early.late
     assert early.limits.left() > 2.0

@@ -25,7 +25,7 @@ from recon.formats.release.reading import strict_json
 from recon.frames.true_rows import violations
 from recon.stored.binary.rds import RObject, read_rds
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 FILES = [e for e in json.loads((GOLDEN / "index.json").read_text(encoding="utf-8")) if e["file"].endswith(".rds")]
@@ -97,7 +97,7 @@ def test_golden(entry):
     draft = read_rpart_rds((GOLDEN / entry["file"]).read_bytes(), MEMORY)
     assert (draft.origin.format, draft.origin.counts) == ("R rpart object (.rds)", ("exact",))
     assert draft.label == frame.columns[-1]
-    assert draft.rows == Rows(len(frame), len(frame))
+    assert draft.rows == RowCount(len(frame), len(frame))
     assert draft.slack is None
     assert [str(c) for c in draft.classes] == entry["truth"]["classes"]
     (tree,) = draft.models

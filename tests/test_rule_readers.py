@@ -34,7 +34,7 @@ from recon.stored.containers import open_stored
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 MODULES = (imodels_lists, imodels_figs, imodels_trees, corels_saved, dl85, streed)
@@ -106,7 +106,7 @@ def test_training_data_satisfy_every_statement(file):
     assert violations(release, frame) == []
     assert sum(1 for _ in release.statements.statements()) >= 2
     if draft.rows is not None:
-        assert draft.rows == Rows(len(frame), len(frame))
+        assert draft.rows == RowCount(len(frame), len(frame))
 
 
 @pytest.mark.parametrize("file", READ)
@@ -196,7 +196,7 @@ def test_dl85_gives_errors_rows_and_classes_exactly(depth):
     file = f"pydl8.5-0.1.8/depth_{depth}.pkl"
     draft, truth = golden(file), np.array(ENTRIES[file]["truth"]["counts"])
     figures = {f.name: f for f in draft.models[0].statements}
-    assert draft.rows == Rows(120, 120)
+    assert draft.rows == RowCount(120, 120)
     assert [figures[f"all rows of class {c}"].count for c in (0, 1)] == truth.sum(axis=0).tolist()
     errors = sorted(f.count for n, f in figures.items() if n.startswith("errors"))
     assert errors == sorted(truth.min(axis=1).tolist())

@@ -21,7 +21,7 @@ from recon.frames.selections import select_frame
 from recon.frames.world import World as PublicWorld
 from solvers.chain import answer
 from solvers.clauses.lowering import Lowered, lower
-from solvers.clauses.sat import Question, broken, satisfy, settle
+from solvers.clauses.sat import LiteralQuestion, broken, satisfy, settle
 from solvers.columns.single_partitions import decide_apart
 from solvers.engines.sat import MAX_CLAUSES, SatEngine
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
@@ -29,8 +29,8 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.rup import check
 from solvers.native import processes
 from solvers.questions.query import Count, Decide, MostLikely, Selections
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
-from solvers.statements.release import Partition, Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
+from solvers.statements.release import Partition, Release, RowCount, Statement
 
 pytest.importorskip("pysat")
 
@@ -169,9 +169,9 @@ def test_worlds_found_are_datasets():
 
 def test_sums_said_too_coarsely_settle_nothing_as_possible():
     """x is in 0..9 and its sum is published as 5, seen only as 0 or 9 at most: a world for the parts may be none."""
-    domain = Domain((Attribute("x", (1, 9)),))
+    domain = RowSpace((Attribute("x", (1, 9)),))
     said = Statement(Region(Box()), 5, 9, "total", of=0, coefs=(0, 9), coarse=True)
-    release = Release(domain, Rows(1, 1), ((said,),))
+    release = Release(domain, RowCount(1, 1), ((said,),))
     frame = select(release, [(1, 0), (0, 9), (0, 3)])
     found = SatEngine().answer(release, Decide(frame, "ordered"), Limits())
     assert found.high.tolist() == [0, 1, 1]
@@ -188,7 +188,7 @@ def select(release, allowed):
 
 
 def test_too_many_rows_are_refused_at_once():
-    domain = Domain((Attribute("x", (1,) * 50),))
+    domain = RowSpace((Attribute("x", (1,) * 50),))
     everything = Partition(
         "tree",
         Boxes.of([Box(((0, 1 << p),)) for p in range(50)]),
@@ -199,7 +199,7 @@ def test_too_many_rows_are_refused_at_once():
         np.full(50, 1_000, dtype=np.int64),
         tuple(map(str, range(50))),
     )
-    release = Release(domain, Rows(50_000, 50_000), (everything,))
+    release = Release(domain, RowCount(50_000, 50_000), (everything,))
     begun = time.process_time()
     assert "too many" in SatEngine().refuses(release, Count("ordered"))
     assert time.process_time() - begun < 20
@@ -215,7 +215,7 @@ def hard(guarded=False):
     at = {(p, h): 3 + 12 * p + h for p in range(13) for h in range(12)}
     clauses = [(1,), *((*guard, *(at[p, h] for h in range(12))) for p in range(13))]
     clauses += [(-at[p, h], -at[q, h]) for h in range(12) for q in range(13) for p in range(q)]
-    release = Release(Domain((Attribute("x", (1,)),)), Rows(0, 0), ())
+    release = Release(RowSpace((Attribute("x", (1,)),)), RowCount(0, 0), ())
     return Lowered(release, False, 2 + 12 * 13, tuple(clauses), (), ())
 
 
@@ -229,7 +229,12 @@ def test_time_and_stop_are_heard():
 
 
 def test_each_question_has_its_share_of_the_work():
-    questions = [Question(some=(2,)), Question(), Question(none=(2,)), Question(some=(2,), none=(2,))]
+    questions = [
+        LiteralQuestion(some=(2,)),
+        LiteralQuestion(),
+        LiteralQuestion(none=(2,)),
+        LiteralQuestion(some=(2,), none=(2,)),
+    ]
     limits = Limits().at_most(4.0)
     found = settle(hard(guarded=True), questions, limits)
     assert found.answers == (None, True, True, False)
@@ -240,7 +245,9 @@ def test_each_question_has_its_share_of_the_work():
 
 
 def small():
-    release = Release(Domain((Attribute("x", (1, 1)),)), Rows(2, 2), ((Statement(Region(Box(((0, 1),))), 1, 1, "s"),),))
+    release = Release(
+        RowSpace((Attribute("x", (1, 1)),)), RowCount(2, 2), ((Statement(Region(Box(((0, 1),))), 1, 1, "s"),),)
+    )
     return release, lower(release, Limits(), raw=False)
 
 
@@ -252,7 +259,7 @@ def test_a_world_that_breaks_a_statement_is_not_believed(monkeypatch):
     with pytest.raises(EngineError, match="breaks a statement: s"):
         satisfy(lowered, Limits())
     with pytest.raises(EngineError, match="breaks a statement: s"):
-        settle(lowered, [Question()], Limits())
+        settle(lowered, [LiteralQuestion()], Limits())
     with pytest.raises(EngineError, match="breaks a statement: s"):
         SatEngine().answer(release, MostLikely(), Limits())
 

@@ -15,8 +15,8 @@ from solvers.foundation.limits import Limits
 from solvers.gradients.boosted import Boosted, BoostedTree, Gradients
 from solvers.leaf_values import targets as room
 from solvers.questions.query import Targets
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain
-from solvers.statements.release import ANY_LABEL, Partition, Release, Rows
+from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
+from solvers.statements.release import ANY_LABEL, Partition, Release, RowCount
 
 PARTS = 6
 PRECISION = {"float64": np.float64, "float32": np.float32}
@@ -80,8 +80,8 @@ def released(model, blocks, x):
     found, cell, counts = np.unique(x, axis=0, return_inverse=True, return_counts=True)
     boxes = [Box(tuple((k, 1 << int(p)) for k, p in enumerate(row))) for row in found]
     known = partition("known rows", [*boxes, Box()], [*counts, 0], True)
-    domain = Domain(tuple(Attribute(name, (1,) * PARTS) for name in "ab"))
-    return Release(domain, Rows(len(x), len(x)), (*blocks, known), boosted=(model,)), cell.reshape(-1)
+    domain = RowSpace(tuple(Attribute(name, (1,) * PARTS) for name in "ab"))
+    return Release(domain, RowCount(len(x), len(x)), (*blocks, known), boosted=(model,)), cell.reshape(-1)
 
 
 def case(seed, rows=12, trees=8, alone=False, **options):

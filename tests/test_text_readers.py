@@ -28,7 +28,7 @@ from recon.formats.printed.rpart_text import looks_like_rpart, read_rpart, read_
 from recon.formats.release.reading import strict_json
 from recon.frames.true_rows import violations
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 INDEX = json.loads((GOLDEN / "index.json").read_text(encoding="utf-8"))
@@ -113,7 +113,7 @@ def test_golden(entry):
         assert found == []
         assert models[0].statements
     if kind in {"exact", "size"}:
-        assert draft.rows == Rows(len(frame), len(frame))
+        assert draft.rows == RowCount(len(frame), len(frame))
     guessed = guess_domain(draft)
     encode(guessed, draft.bound(Binder(draft, guessed)), draft.rows)
 
@@ -270,7 +270,7 @@ def test_export_text_forms():
     assert not looks_like_export_text("| a | b |\n|---|---|")
     cut = stump("truncated branch of depth 3", "weights: [0.00, 2.00] class: 1")
     draft = read_export_text(cut)
-    assert draft.rows == Rows(5, None)
+    assert draft.rows == RowCount(5, None)
     assert [(f.count, f.low) for f in draft.models[0].statements] == [(None, 3), (2, None)]
     domain = Domain((Listed("x", (0, 1)),), Listed("y", (0, 1)))
     figures = draft.bound(Binder(draft, domain))[0].statements
@@ -395,7 +395,7 @@ def test_corels_forms():
     assert supports(draft.models) == [[7, 87], [5, 1], [0, 3]]
     assert draft.models[0].rules[0].condition == (("age:18-20", Test(values=(1,))), ("sex:Male", Test(values=(0,))))
     assert draft.label == "recidivate"
-    assert draft.rows == Rows(103, 103)
+    assert draft.rows == RowCount(103, 103)
     cpp = f"learning...\n\n{CPP}\nwriting to: x\n"
     draft = read_corels_text(cpp)
     assert looks_like_corels_text(cpp)
@@ -448,7 +448,7 @@ def test_count_table():
         (40, None, None, None), (None, 5, 9, None),
     ]  # fmt: skip
     assert figures[3].condition == (("sex", Test(values=("M",))),)
-    assert draft.rows == Rows(40, 40)
+    assert draft.rows == RowCount(40, 40)
     assert draft.hints["sex"].values == ("F", "M")
     for noisy in ("3.5", "-2", "abc"):
         with pytest.raises(ReleaseError, match="line 2"):
@@ -461,9 +461,9 @@ def test_count_table():
     assert read_count_table("a;count\n1;2\n10;3\n2;0\n").hints["a"].values == (1, 2, 10)
     assert read_count_table("a\tcount\n01\t2\n1\t3\n").hints["a"].values == ("01", "1")
     partial = read_count_table("a,b,count\n0,0,2\n0,1,3\n1,0,4\n")
-    assert partial.rows == Rows(9, None)
+    assert partial.rows == RowCount(9, None)
     whole = read_count_table("a,b,count\n0,0,2\n0,1,3\n1,0,4\n1,1,0\n")
-    assert whole.rows == Rows(9, 9)
+    assert whole.rows == RowCount(9, 9)
     assert any("every combination" in note for note in whole.origin.notes)
 
 
@@ -477,7 +477,7 @@ def test_count_tables_of_real_frames_hold():
         margin = frame.groupby("b").size().rename("count").reset_index()
         text = pd.concat([table, margin, pd.DataFrame({"count": [30]})]).to_csv(index=False)
         draft = read_count_table(text)
-        assert draft.rows == Rows(30, 30)
+        assert draft.rows == RowCount(30, 30)
         models, release = bound(draft, guess_domain(draft))
         assert violations(release, frame) == []
         frame.loc[0, "a"] = (frame.loc[0, "a"] + 1) % 3
@@ -625,7 +625,7 @@ def test_a_total_above_its_parts_says_that_the_table_leaves_a_value_out():
     draft = read_count_table(IMPLIED)
     assert draft.hints["ill"].values == ("flu", "other")
     assert draft.hints["region"].values == ("north", "south")
-    assert draft.rows == Rows(70, 70)
+    assert draft.rows == RowCount(70, 70)
     assert any("'ill' has a further value 'other': the values listed are 2 rows short" in n for n in draft.reader_notes)
 
 

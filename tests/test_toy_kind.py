@@ -107,7 +107,7 @@ class KindEncoder(Encoder):
     def __init__(self):
         import encoders.kinds.rule_set
 
-        self.rules = encoders.kinds.rule_set.KindEncoder()
+        self.rules = encoders.kinds.rule_set.RuleSetEncoder()
 
     def check(self, model, domain, place):
         self.rules.check(as_rules(model), domain, place)

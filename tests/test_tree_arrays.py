@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test, exact
 from encoders.domain.views import View
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Tree
-from encoders.models.nodes import CountTable, Node, Nodes, Support
+from encoders.models.nodes import CountTable, ModelNode, Nodes, Support
 from recon.formats.release.parts import to_domain, to_models
 from recon.formats.release.reading import parse
 from recon.formats.release.writing import dump, release_json
@@ -63,14 +63,14 @@ def trees(draw, most=12):
         leaves += children[at]
     size = 1 + 2 * len(children)
     place = [0, *(1 + i for i in draw(st.permutations(range(size - 1))))]
-    nodes: list[Node] = [Node(Support())] * size
+    nodes: list[ModelNode] = [ModelNode(Support())] * size
     for i in range(size):
         name = draw(st.sampled_from([None, None, f"node {i}"]))
         if i in children:
             then, otherwise = (place[child] for child in children[i])
-            nodes[place[i]] = Node(Support(), draw(TESTS), then, otherwise, name)
+            nodes[place[i]] = ModelNode(Support(), draw(TESTS), then, otherwise, name)
         else:
-            nodes[place[i]] = Node(draw(LEAVES), name=name)
+            nodes[place[i]] = ModelNode(draw(LEAVES), name=name)
     return tuple(nodes)
 
 
@@ -139,9 +139,9 @@ def test_leaves_of_many_thresholds_are_the_boxes_of_their_paths(numbers, bounded
     nodes = []
     for i, x in enumerate(numbers):
         test = Test(high=x / 300 if bounded else x / 7)
-        nodes += [Node(Support(), (("height" if bounded else "weight", test),), 2 * i + 1, 2 * i + 2)]
-        nodes += [Node(Support((i, 1)))]
-    nodes.append(Node(Support((3, 0))))
+        nodes += [ModelNode(Support(), (("height" if bounded else "weight", test),), 2 * i + 1, 2 * i + 2)]
+        nodes += [ModelNode(Support((i, 1)))]
+    nodes.append(ModelNode(Support((3, 0))))
     release = encoded(tuple(nodes))
     assert list(release.statements.blocks[0].boxes) == walked(nodes, release.cut)
 
@@ -166,7 +166,10 @@ def test_thresholds_are_cut_as_their_positions_are(pairs, others):
     for attribute in (Continuous("x"), Continuous("x", Fraction(-20), Fraction(41, 2))):
         low, high = attribute.span
         for more in (set(), {(exact(x), side) for x, side in others}):
-            cuts, wanted = Cuts.at(attribute, set(more), numbers), Cuts.at(attribute, positions | more)
+            cuts, wanted = (
+                AttributeCuts.at(attribute, set(more), numbers),
+                AttributeCuts.at(attribute, positions | more),
+            )
             assert cuts == wanted
             inside = np.array([low <= (exact(z.real), int(z.imag)) <= high for z in numbers.tolist()], dtype=bool)
             found = cuts.starting_at(numbers[inside]).tolist()
@@ -181,12 +184,12 @@ def test_a_float_is_the_number_that_is_written(x):
 def test_numbers_beyond_64_bits_and_fractions_are_kept():
     supports = [Support((2**70, 1)), Support(None, Fraction(1, 3)), Support(), Support((), None, 2**80)]
     assert list(CountTable.of(supports)) == supports
-    nodes = (Node(Support(), (("city", Test(values=("A",))),), 2**70, -(2**65)), Node(Support((1, 0))))
+    nodes = (ModelNode(Support(), (("city", Test(values=("A",))),), 2**70, -(2**65)), ModelNode(Support((1, 0))))
     assert Nodes.of(nodes) == nodes
     with pytest.raises(ReleaseError, match=f"there is no node {2**70}"):
         encode(DOMAIN, [Tree(nodes)])
     with pytest.raises(ReleaseError, match=r"the count 1\.18e\+21 is not between 0 and 2\^53"):
-        encode(DOMAIN, [Tree((Node(Support((2**70, 1))),))])
+        encode(DOMAIN, [Tree((ModelNode(Support((2**70, 1))),))])
 
 
 LEAF = '{"counts": [1, 2]}'

@@ -19,7 +19,7 @@ from recon.formats.release.reading import parse
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Regions
+from solvers.kernel.claims import AtLeast, AtMost, NoWorld, RegionProof
 from solvers.kernel.proof_format import proof_from
 from solvers.statements.boxes import Box
 
@@ -53,15 +53,15 @@ def long_list(tmp_path):
 def test_regions_that_cannot_be_cut_end_at_the_memory_limit(long_list):
     verifier = Verifier(long_list.statements, Limits(seconds=600, memory=1 << 24))
     with pytest.raises(NotVerified, match="--memory"):
-        verifier.verify(AtLeast(Box(((0, 1),)), 1), Regions((60,)))
+        verifier.verify(AtLeast(Box(((0, 1),)), 1), RegionProof((60,)))
     with pytest.raises(NotVerified, match="--memory"):
-        verifier.verify(AtMost(Box(((0, 1),)), 9), Regions(tuple(range(61))))
+        verifier.verify(AtMost(Box(((0, 1),)), 9), RegionProof(tuple(range(61))))
 
 
 def test_regions_that_cannot_be_cut_end_at_the_time_limit(long_list):
     verifier = Verifier(long_list.statements, Limits(seconds=0.0, memory=1 << 34))
     with pytest.raises(NotVerified, match="time"):
-        verifier.verify(AtMost(Box(((0, 1),)), 9), Regions(tuple(range(61))))
+        verifier.verify(AtMost(Box(((0, 1),)), 9), RegionProof(tuple(range(61))))
 
 
 def test_a_time_limit_is_no_rejection(monkeypatch, capsys, tmp_path):

@@ -43,7 +43,7 @@ def as_written(threshold: complex) -> Position:
 
 
 @dataclass(frozen=True)
-class Cuts:
+class AttributeCuts:
     """One attribute cut into parts: inner cut positions in order; part p lies between cuts p-1 and p.
 
     `numbers`: all edges once more as floats, where every cut is a threshold that was written as one (None: not so).
@@ -54,7 +54,9 @@ class Cuts:
     numbers: Thresholds | None = field(default=None, compare=False)
 
     @classmethod
-    def at(cls, attribute: AnyAttribute, positions: set[Position], thresholds: Thresholds | None = None) -> Cuts:
+    def at(
+        cls, attribute: AnyAttribute, positions: set[Position], thresholds: Thresholds | None = None
+    ) -> AttributeCuts:
         """Return the attribute cut at the positions and thresholds strictly inside its span.
 
         Thresholds are sorted as floats: two different ones are written as different numbers, in the same order.

@@ -19,7 +19,7 @@ from encoders.domain.values import (
     intersection,
 )
 from encoders.domain.views import TRAINING_DATA, View
-from solvers.display.displayed import LINES, NAME, Displayed, Facts, many, short
+from solvers.display.displayed import LINES, NAME, Displayed, DisplayFacts, many, short
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import named
 
@@ -192,7 +192,7 @@ class Domain(Displayed):
         notes = tuple(dict.fromkeys((*self.notes, AS_BITS)))
         return replace(self, attributes=kept + bits, columns={}, notes=notes, order=order)
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         free = sum(isinstance(a, Continuous) for a in self.attributes)
         names = many(len(self.attributes), "attribute") + (f" ({free:,} continuous)" if free else "")
         label = (
@@ -203,7 +203,7 @@ class Domain(Displayed):
         pairs = [
             ("binary columns", len(self.columns)), ("impossible boxes", len(self.impossible)), ("source", self.source),
         ]  # fmt: skip
-        return Facts(
+        return DisplayFacts(
             f"{names}, {label}, {self.origin}", pairs, ("attribute", "values"),
             lambda: [(a.name, a.describe()) for a in self.attributes[:LINES]], len(self.attributes),
             self.notes, "to_frame(), plot()",

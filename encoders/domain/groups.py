@@ -33,7 +33,7 @@ BOTH_VALUES = 10  # how often both values must occur before unrelated names are 
 
 
 @dataclass(frozen=True)
-class Group:
+class ColumnGroup:
     """Columns (by index) that view one attribute: its values, and per column the values where it is 1."""
 
     columns: tuple[int, ...]
@@ -42,7 +42,7 @@ class Group:
     ones: tuple[tuple[str, ...], ...]
     note: str
 
-    def renamed(self, name: str) -> Group:
+    def renamed(self, name: str) -> ColumnGroup:
         """Return the group under another attribute name, also in its note."""
         return replace(self, name=name, note=self.note.replace(f"attribute '{self.name}'", f"attribute '{name}'"))
 
@@ -105,7 +105,7 @@ class Bitset:
         return total * self.rows
 
 
-def _one_hot(data: Bitset, columns: Sequence[int], base: str, reason: str) -> Group:
+def _one_hot(data: Bitset, columns: Sequence[int], base: str, reason: str) -> ColumnGroup:
     """Return the categorical attribute of columns that exclude each other, with "none" where some row needs it."""
     names = [data.names[c] for c in columns]
     values = value_names(names, base)
@@ -117,10 +117,10 @@ def _one_hot(data: Bitset, columns: Sequence[int], base: str, reason: str) -> Gr
         none = next(v for v in ("none", "none of these", " or ".join(names)) if v not in values)
         values, how = (*values, none), f"at most one of them is 1 (else the value '{none}')"
     note = f"columns {quoted(names)} are one attribute '{name}': {how}{reason}"
-    return Group(tuple(columns), name, values, ones, note)
+    return ColumnGroup(tuple(columns), name, values, ones, note)
 
 
-def declared_group(data: Bitset, names: list[str]) -> Group:
+def declared_group(data: Bitset, names: list[str]) -> ColumnGroup:
     """Return a declared group; `ReleaseError` where a column is not binary or a row has two ones."""
     for name in names:
         if name not in data.names:
@@ -134,10 +134,10 @@ def declared_group(data: Bitset, names: list[str]) -> Group:
     return _one_hot(data, columns, common_base(names), ", as declared")
 
 
-def guess(data: Bitset, taken: set[int], notes: list[str]) -> list[Group]:
+def guess(data: Bitset, taken: set[int], notes: list[str]) -> list[ColumnGroup]:
     """Return the groups that names and data agree on, the largest first; adds what was refused to the notes."""
     free = [c for c in range(len(data.names)) if c not in taken]
-    groups: list[Group] = []
+    groups: list[ColumnGroup] = []
     found: set[int] = set()
     for base, columns in _candidates([(c, data.names[c]) for c in free]):
         if found.isdisjoint(columns):
@@ -175,7 +175,7 @@ def _thresholds(data: Bitset, columns: Sequence[int], base: str) -> bool:
     return all(spans) and any(s is not None and s.one_sided for s in spans)
 
 
-def _exclusive(data: Bitset, columns: list[int], base: str, notes: list[str]) -> Group | None:
+def _exclusive(data: Bitset, columns: list[int], base: str, notes: list[str]) -> ColumnGroup | None:
     """Return the one-hot group, None if two columns meet or too few rows speak for "at most one"."""
     if not data.exclusive(columns) or sum(data.count(c) > 0 for c in columns) < 2:
         return None
@@ -197,7 +197,7 @@ def _exclusive(data: Bitset, columns: list[int], base: str, notes: list[str]) ->
     return _one_hot(data, columns, base, f" (independent columns would meet {expected:,.0f} times){chance}")
 
 
-def _ordered(data: Bitset, columns: list[int], base: str, notes: list[str]) -> Group | None:
+def _ordered(data: Bitset, columns: list[int], base: str, notes: list[str]) -> ColumnGroup | None:
     """Return the ordered attribute whose intervals the columns are, None if names and data do not show one.
 
     Thresholds (`<25`, `>=30`) are believed as soon as every row agrees with them; intervals without any
@@ -224,7 +224,7 @@ def _ordered(data: Bitset, columns: list[int], base: str, notes: list[str]) -> G
             note += f"; no row has {quoted(unseen)}, which the names allow" if unseen else ""
             wrong = quoted([names[i] for i in mirrored])
             note += f"; the data contradict the names {wrong}, which are read the other way round" if mirrored else ""
-            return Group(tuple(columns), base, tuple(v for v, _ in values), ones, note)
+            return ColumnGroup(tuple(columns), base, tuple(v for v, _ in values), ones, note)
     if explicit:
         notes.append(
             f"columns {quoted(names)} are named like tests on one attribute '{base}', "
@@ -233,7 +233,7 @@ def _ordered(data: Bitset, columns: list[int], base: str, notes: list[str]) -> G
     return None
 
 
-def _nested(data: Bitset, columns: list[int], base: str) -> Group | None:
+def _nested(data: Bitset, columns: list[int], base: str) -> ColumnGroup | None:
     """Return the chain c1 > c2 > ... as an ordered attribute, None if a link is broken or could be chance."""
     chain = sorted(columns, key=lambda c: -data.count(c))
     for outer, inner in pairwise(chain):
@@ -248,12 +248,12 @@ def _nested(data: Bitset, columns: list[int], base: str) -> Group | None:
         values = ("none of these", *values[1:])
     ones = {c: values[k + 1 :] for k, c in enumerate(chain)}
     note = f"columns {quoted(names)} are nested steps of one attribute '{base}': each is 1 only where the one before is"
-    return Group(tuple(columns), base, values, tuple(ones[c] for c in columns), note)
+    return ColumnGroup(tuple(columns), base, values, tuple(ones[c] for c in columns), note)
 
 
-def _pairs(data: Bitset, columns: list[int]) -> list[Group]:
+def _pairs(data: Bitset, columns: list[int]) -> list[ColumnGroup]:
     """Return complementary pairs among columns without a common group, both values seen at least 10 times."""
-    out: list[Group] = []
+    out: list[ColumnGroup] = []
     free = [c for c in columns if BOTH_VALUES <= data.count(c) <= data.rows - BOTH_VALUES]
     ones = data.together.diagonal()
     found: set[int] = set()
@@ -268,7 +268,7 @@ def _pairs(data: Bitset, columns: list[int]) -> list[Group]:
     return out
 
 
-def unique_names(groups: list[Group], taken: set[str]) -> list[Group]:
+def unique_names(groups: list[ColumnGroup], taken: set[str]) -> list[ColumnGroup]:
     """Return the groups with names that no column and no other group has."""
     out = []
     for group in groups:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from encoders.domain.groups import Bits, Bitset, Group, declared_group, guess, unique_names
+from encoders.domain.groups import Bits, Bitset, ColumnGroup, declared_group, guess, unique_names
 from encoders.domain.patterns import quoted, shown
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, Value, exact, is_number
 from encoders.domain.views import View
@@ -24,7 +24,7 @@ FEW_VALUES, MANY_ROWS, SPREAD = 12, 20, 4  # numbers taken for codes: so few, in
 
 
 @dataclass(frozen=True, slots=True)
-class Inferred:
+class InferredDomain:
     """What a domain read off data is made of."""
 
     attributes: tuple[AnyAttribute, ...]
@@ -41,7 +41,7 @@ def infer(
     one_hot: Sequence[Sequence[str]] = (),
     strict: bool = False,
     independent: bool = False,
-) -> Inferred:
+) -> InferredDomain:
     """Return what the rows of a frame suggest of a domain; `notes` say what was assumed, group by group.
 
     Binary columns become bits, or views of one attribute where names and data agree: exactly one or at most
@@ -85,7 +85,7 @@ def infer(
     target = None if target_name is None else columns.pop(target_name)
     bitset = Bitset.of(list(bits), list(bits.values()), len(df))
     notes: list[str] = []
-    groups: list[Group] = []
+    groups: list[ColumnGroup] = []
     if independent:
         notes.append("every column is its own attribute, nothing is grouped: impossible worlds are counted too")
     else:
@@ -100,7 +100,7 @@ def infer(
     notes = [group.note for group in groups] + notes + _column_notes(bitset, columns, occurring)
     attributes, views = _assemble(columns, bitset, groups)
     order = tuple(name for name in names if name != target_name)
-    return Inferred(attributes, target, views, tuple(notes), order)
+    return InferredDomain(attributes, target, views, tuple(notes), order)
 
 
 def _names(df: pd.DataFrame) -> list[str]:
@@ -150,7 +150,7 @@ def _empty(column: pd.Series[Any]) -> Bits:
     return empty.to_numpy(dtype=np.bool_)
 
 
-def _refuse_gaps(data: Bitset, groups: list[Group], empty: dict[str, int]) -> None:
+def _refuse_gaps(data: Bitset, groups: list[ColumnGroup], empty: dict[str, int]) -> None:
     """Refuse empty cells in a group of columns: they would leave open which value of its attribute the row has."""
     for group in groups:
         for name in (data.names[c] for c in group.columns):
@@ -244,7 +244,7 @@ def _decimals(values: list[Value]) -> int:
 
 
 def _assemble(
-    columns: dict[str, AnyAttribute], data: Bitset, groups: list[Group]
+    columns: dict[str, AnyAttribute], data: Bitset, groups: list[ColumnGroup]
 ) -> tuple[tuple[AnyAttribute, ...], dict[str, View]]:
     """Return attributes (a group stands where its first column stood) and the views of grouped columns."""
     group_of = {data.names[c]: group for group in groups for c in group.columns}

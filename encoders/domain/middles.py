@@ -11,13 +11,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.values import Position
 
 Middle = float | None  # None: missing
 
 
-def middles(cuts: Cuts) -> tuple[Middle, ...]:
+def middles(cuts: AttributeCuts) -> tuple[Middle, ...]:
     """Return a number inside every part of a continuous attribute, None for a part of missing cells alone.
 
     A part that holds no float at all gets one of its ends (`narrow` names those parts).
@@ -27,7 +27,7 @@ def middles(cuts: Cuts) -> tuple[Middle, ...]:
     return tuple(middle(cuts, low, high, width) for low, high in pairwise(cuts.edges))
 
 
-def middle(cuts: Cuts, low: Position, high: Position, width: float) -> Middle:
+def middle(cuts: AttributeCuts, low: Position, high: Position, width: float) -> Middle:
     """Return the number that stands for the positions from `low` to before `high`; `width`: how far open ends reach."""
     last = cuts.attribute.known[1]
     if low >= last:
@@ -55,7 +55,7 @@ def holds(low: Position, high: Position, x: float) -> bool:
     return math.isfinite(x) and above and (x, 1) <= (float(high[0]), high[1])
 
 
-def narrow(cuts: Cuts) -> int:
+def narrow(cuts: AttributeCuts) -> int:
     """Return the parts that hold no number of single precision, as bits; a number of them cannot be given."""
     out = 0
     for part, (x, (low, high)) in enumerate(zip(middles(cuts), pairwise(cuts.edges), strict=True)):

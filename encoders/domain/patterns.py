@@ -51,7 +51,7 @@ def quoted(names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PassingNumbers:
     """The numbers that pass the test in a column's name; None is an open end."""
 
     low: Fraction | None
@@ -70,12 +70,12 @@ class Span:
         zero = Fraction(0)
         return self.low is not None, self.low or zero, self.low_open, self.high or zero
 
-    def mirrored(self) -> Span:
+    def mirrored(self) -> PassingNumbers:
         """Return "at least x" for "at most x" and the like."""
-        return Span(self.high, self.low, self.high_open, self.low_open)
+        return PassingNumbers(self.high, self.low, self.high_open, self.low_open)
 
 
-def span(text: str) -> Span | None:
+def span(text: str) -> PassingNumbers | None:
     """Return the numbers a suffix such as "18-20", "0", ">3" or "65+" stands for, None if it is no such test."""
     match = NUMERIC.fullmatch(text)
     if match is None:
@@ -87,15 +87,19 @@ def span(text: str) -> Span | None:
         return None
     if op in {"=", "=="}:
         if match["plus"]:
-            return Span(low, None)
-        return Span(low, low if high is None else high) if high is None or low <= high else None
+            return PassingNumbers(low, None)
+        return PassingNumbers(low, low if high is None else high) if high is None or low <= high else None
     if high is not None or match["plus"]:
         return None
-    return Span(low, None, op == ">") if op in {">", ">=", "≥"} else Span(None, low, high_open=op == "<")
+    return (
+        PassingNumbers(low, None, op == ">")
+        if op in {">", ">=", "≥"}
+        else PassingNumbers(None, low, high_open=op == "<")
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class NumberLine:
     """The number line cut at the marks: position 2j+1 is mark j, position 2j lies below it, 2m above all.
 
     `whole`: only integers exist, so there is nothing between neighbouring marks.
@@ -104,13 +108,13 @@ class Line:
     marks: tuple[Fraction, ...]
     whole: bool
 
-    def bounds(self, test: Span) -> tuple[int, int]:
+    def bounds(self, test: PassingNumbers) -> tuple[int, int]:
         """Return the first and the last position that pass a test."""
         start = 0 if test.low is None else 2 * self.marks.index(test.low) + 1 + test.low_open
         end = 2 * len(self.marks) if test.high is None else 2 * self.marks.index(test.high) + 1 - test.high_open
         return start, end
 
-    def regions(self, spans: Sequence[Span]) -> list[tuple[int, int, Pattern]]:
+    def regions(self, spans: Sequence[PassingNumbers]) -> list[tuple[int, int, Pattern]]:
         """Return (first position, last position, pattern) of the stretches where no test changes, ascending."""
         gaps = {2 * j + 2 for j, (a, b) in enumerate(pairwise(self.marks)) if self.whole and b - a == 1}
         bounds = [self.bounds(test) for test in spans]
@@ -146,11 +150,13 @@ def shown(number: Fraction) -> str:
     return str(int(number)) if number.denominator == 1 else str(float(number))
 
 
-def readings(spans: Sequence[Span]) -> Iterator[tuple[Line, tuple[Span, ...], tuple[int, ...]]]:
+def readings(
+    spans: Sequence[PassingNumbers],
+) -> Iterator[tuple[NumberLine, tuple[PassingNumbers, ...], tuple[int, ...]]]:
     """Yield (line, tests, mirrored columns): integers before reals, names as written before misnamed ones."""
     marks = tuple(sorted({x for s in spans for x in (s.low, s.high) if x is not None}))
     whole = all(x.denominator == 1 for x in marks)
-    lines = [Line(marks, True), Line(marks, False)] if whole else [Line(marks, False)]
+    lines = [NumberLine(marks, True), NumberLine(marks, False)] if whole else [NumberLine(marks, False)]
     sided = [i for i, s in enumerate(spans) if s.one_sided]
     subsets = chain.from_iterable(combinations(sided, size) for size in range(len(sided) + 1))
     below = tuple(i for i in sided if spans[i].low is None)
@@ -161,7 +167,9 @@ def readings(spans: Sequence[Span]) -> Iterator[tuple[Line, tuple[Span, ...], tu
             yield line, tests, mirrored
 
 
-def values_of(line: Line, regions: list[tuple[int, int, Pattern]], seen: set[Pattern]) -> list[tuple[str, Pattern]]:
+def values_of(
+    line: NumberLine, regions: list[tuple[int, int, Pattern]], seen: set[Pattern]
+) -> list[tuple[str, Pattern]]:
     """Return (name, pattern) ascending: what was seen and what lies between; every column is 1 somewhere."""
     places: dict[Pattern, list[int]] = {}
     for i, region in enumerate(regions):

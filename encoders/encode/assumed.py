@@ -9,7 +9,7 @@ from encoders.domain.domain import DECLARED, GUESSED, Domain
 from encoders.models.learner_facts import LearnerFacts
 from encoders.models.models import AnyModel
 from solvers.foundation.exact import level_text
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
 ON_THE_ROWS = "the tree "  # how a reader's assumption begins on which rows a tree counts: it comes first
@@ -19,7 +19,7 @@ NO_LEARNER = "the adversary does not use how the learner chose the model"  # wha
 def assumptions(
     domain: Domain,
     unsized: Sequence[str],
-    rows: Rows,
+    rows: RowCount,
     models: int,
     said_by_models: Sequence[str] = (),
     noisy: bool = False,
@@ -38,7 +38,7 @@ def assumptions(
     else:
         where = f"the domain was read off the {domain.source}: an adversary may not know it"
     n = f"exactly {rows.low} rows" if rows.exact else f"at least {rows.low} rows"
-    n = "any number of rows" if noisy and rows == Rows() else n
+    n = "any number of rows" if noisy and rows == RowCount() else n
     if not rows.exact and rows.high is not None:
         n = f"between {rows.low} and {rows.high} rows"
     notes = [
@@ -78,7 +78,7 @@ def level_lines(models: Sequence[AnyModel], confidence: Fraction) -> list[str]:
     return [f"{INTERVALS}, {level}: figures hold at it, not for certain"]
 
 
-def privacy_lines(models: Sequence[AnyModel], known: Rows) -> list[str]:
+def privacy_lines(models: Sequence[AnyModel], known: RowCount) -> list[str]:
     """Return what the number of rows gives away beside private counts."""
     relations = {m.noise.neighbours for m in models if isinstance(m, AnyModel) and m.noise is not None}
     if known.exact and "add_remove" in relations:

@@ -1,7 +1,7 @@
 """From published models to one release: cut the attributes, then let each kind's encoder write its block.
 
-An encoder is one file named after the kind (`tree`, `rule_list`, ...) with a class `KindEncoder`; it is found
-by that name, so adding a kind touches nothing here.
+An encoder is one file named after the kind (`tree`, `rule_list`, ...) with a class named after it (`RuleListEncoder`);
+it is found by that name, so adding a kind touches nothing here.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from encoders.encode.recutting import label_excluded, recut, without_labels
 from encoders.encode.shown import groups_plot, models_frame, release_facts
 from encoders.models.known_rows import KnownPositions, KnownRows
 from encoders.models.learner_facts import LearnerFacts
-from encoders.models.models import AnyModel, Forest, Question
+from encoders.models.models import AnyModel, Forest, GroupQuestion
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import MAX_ROWS, count_text
-from solvers.display.displayed import Displayed, Facts
+from solvers.display.displayed import Displayed, DisplayFacts
 from solvers.foundation.collector import collector_paused
 from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number
 from solvers.gradients.boosted import Boosted
-from solvers.statements.bags import Bags
-from solvers.statements.release import Block, Observed, Partition, Release, Rows
+from solvers.statements.bags import TreeBags
+from solvers.statements.release import Block, Observed, Partition, Release, RowCount
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ class EncodedRelease(Displayed):
     sha256: str = ""
     files: tuple[str, ...] = ()
     hashes: tuple[str, ...] = ()
-    declared: Rows | None = None
+    declared: RowCount | None = None
     reader_notes: tuple[str, ...] = ()
     known: KnownRows | None = None
     facts: LearnerFacts | None = None
@@ -97,7 +97,7 @@ class EncodedRelease(Displayed):
         return all(seen is None or seen.law.bounded for seen in self.statements.observed)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowCount:
         """Return the number of training rows."""
         return self.statements.rows
 
@@ -106,7 +106,7 @@ class EncodedRelease(Displayed):
         """Return what every answer about this release assumes."""
         return self.statements.assumptions
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         files = self.files or (self.file or "in memory",)
         return release_facts(self.domain, self.models, self.statements, self.confidence, files, self.sha256)
 
@@ -140,7 +140,7 @@ class EncodedRelease(Displayed):
         if level not in known:
             origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
             found = assemble(
-                self.domain, self.models, self.declared or Rows(), origins, self.file, level, self.known, self.facts
+                self.domain, self.models, self.declared or RowCount(), origins, self.file, level, self.known, self.facts
             )
             known[level] = found.read_as(self)
         return known[level]
@@ -157,7 +157,8 @@ def encoder_for(kind: str) -> Encoder[AnyModel]:
     """Return the encoder of a kind; `Unsupported` when this version has none."""
     if importlib.util.find_spec(f"encoders.kinds.{kind}") is None:
         raise Unsupported(f"models of kind '{kind}' cannot be encoded by this version of recon")
-    found: Encoder[AnyModel] = importlib.import_module(f"encoders.kinds.{kind}").KindEncoder()
+    name = "".join(word.capitalize() for word in kind.split("_")) + "Encoder"
+    found: Encoder[AnyModel] = getattr(importlib.import_module(f"encoders.kinds.{kind}"), name)()
     return found
 
 
@@ -194,7 +195,7 @@ class Origin:
         return f"{self.file}: {self.place}" if self.file else self.place
 
 
-def asking(release: EncodedRelease, question: Question) -> EncodedRelease:
+def asking(release: EncodedRelease, question: GroupQuestion) -> EncodedRelease:
     """Return the same release over cells that a question can be answered on; no world is added or taken away.
 
     Cost: that of encoding. Raises `ReleaseError` for names and values that the domain does not have.
@@ -220,7 +221,7 @@ def asking(release: EncodedRelease, question: Question) -> EncodedRelease:
 def encode(
     domain: Domain,
     models: Sequence[AnyModel],
-    rows: Rows | None = None,
+    rows: RowCount | None = None,
     file: str = "",
     confidence: Fraction | float = CONFIDENCE,
 ) -> EncodedRelease:
@@ -255,7 +256,7 @@ def of_single_numbers(model: AnyModel) -> bool:
 def assemble(
     domain: Domain,
     models: Sequence[AnyModel],
-    known: Rows,
+    known: RowCount,
     origins: Sequence[Origin],
     file: str = "",
     confidence: Fraction = CONFIDENCE,
@@ -286,7 +287,7 @@ def assemble(
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
     cut = CutDomain(domain, resolved.cut(domain, positions), not impossible and all(map(of_single_numbers, models)))
     blocks: list[tuple[Block, Observed | None]] = []
-    bags: list[Bags] = []
+    bags: list[TreeBags] = []
     boosted: list[Boosted] = []
     excluded = label_excluded(domain, published)
     for model, encoder, origin in zip(models, encoders, origins, strict=True):
@@ -360,7 +361,7 @@ def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease
         raise ReleaseError(message, file=known.file)
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
     level = release.statements.confidence or CONFIDENCE
-    found = assemble(release.domain, release.models, Rows(n, n), origins, release.file, level, known, release.facts)
+    found = assemble(release.domain, release.models, RowCount(n, n), origins, release.file, level, known, release.facts)
     return found.read_as(release)
 
 
@@ -375,7 +376,7 @@ def share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction
     return per_statement(1 - confidence, max(1, sum(1 for m in noisy for _ in published(m, ""))))
 
 
-def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[Origin]) -> Rows:
+def total_rows(models: Sequence[AnyModel], rows: RowCount | None, origins: Sequence[Origin]) -> RowCount:
     """Return the number of rows that the models and `rows` agree on.
 
     Raises `ReleaseError` when one model's counts do not sum to `rows`, `ContradictionError` when two models do
@@ -407,5 +408,5 @@ def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[
         )
         raise ContradictionError("the models count different numbers of rows", named)
     if found:
-        return Rows(found[0], found[0])
-    return rows if rows is not None else Rows()
+        return RowCount(found[0], found[0])
+    return rows if rows is not None else RowCount()

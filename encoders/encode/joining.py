@@ -17,18 +17,18 @@ from encoders.domain.views import View
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble, check, encoder_of, total_rows
 from encoders.models.models import AnyModel
 from solvers.foundation.errors import ContradictionError, ReleaseError
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedFile:
     """What one file publishes: a domain, models, and the number of rows where it is declared."""
 
     file: str
     sha256: str
     domain: Domain
     models: tuple[AnyModel, ...]
-    rows: Rows | None
+    rows: RowCount | None
 
     @property
     def origins(self) -> list[Origin]:
@@ -36,7 +36,9 @@ class Published:
         return [Origin(self.file, f"models[{i}]") for i in range(len(self.models))]
 
 
-def join(parts: Sequence[Published], domain: Domain | None = None, confidence: Fraction = CONFIDENCE) -> EncodedRelease:
+def join(
+    parts: Sequence[PublishedFile], domain: Domain | None = None, confidence: Fraction = CONFIDENCE
+) -> EncodedRelease:
     """Return the release of all models over the united domain (or the given one).
 
     `confidence` is that of the joint intervals around noisy counts.
@@ -55,12 +57,12 @@ def join(parts: Sequence[Published], domain: Domain | None = None, confidence: F
     return replace(found, sha256=digest, files=tuple(part.file for part in parts), hashes=hashes)
 
 
-def name_of(parts: Sequence[Published]) -> str:
+def name_of(parts: Sequence[PublishedFile]) -> str:
     """Return the files' names as one."""
     return " + ".join(part.file for part in parts)
 
 
-def joint_rows(parts: Sequence[Published]) -> Rows:
+def joint_rows(parts: Sequence[PublishedFile]) -> RowCount:
     """Return the numbers of rows that all files allow; `ContradictionError` naming two files where none is left."""
     known = [total_rows(part.models, part.rows, part.origins) for part in parts]
     minimum = [max((encoder_of(m).least(m) for m in part.models), default=0) for part in parts]
@@ -74,10 +76,10 @@ def joint_rows(parts: Sequence[Published]) -> Rows:
             f"{parts[smallest].file}: {'' if known[smallest].low == high else 'at most '}{high} rows",
         )
         raise ContradictionError("the files are of different numbers of rows", notes)
-    return Rows(max(rows.low for rows in known), min(tops)[0] if tops else None)
+    return RowCount(max(rows.low for rows in known), min(tops)[0] if tops else None)
 
 
-def unite(parts: Sequence[Published]) -> Domain:
+def unite(parts: Sequence[PublishedFile]) -> Domain:
     """Return the domain of all files: attributes and columns by name, label, impossible boxes, notes.
 
     The order is that of the first file, then what is new. A file without a label may list the others' label among
@@ -85,7 +87,7 @@ def unite(parts: Sequence[Published]) -> Domain:
     """
     label = unite_labels(parts)
     attributes: dict[str, tuple[AnyAttribute, str]] = {}
-    columns: dict[str, tuple[View, Published]] = {}
+    columns: dict[str, tuple[View, PublishedFile]] = {}
     for part in parts:
         for attribute in part.domain.attributes:
             first = attributes.setdefault(attribute.name, (attribute, part.file))
@@ -109,7 +111,7 @@ def unite(parts: Sequence[Published]) -> Domain:
     )
 
 
-def unite_labels(parts: Sequence[Published]) -> tuple[AnyAttribute, str] | None:
+def unite_labels(parts: Sequence[PublishedFile]) -> tuple[AnyAttribute, str] | None:
     """Return the label and the file it is first declared in, None where no file has one."""
     found: tuple[AnyAttribute, str] | None = None
     for part in parts:
@@ -146,7 +148,7 @@ def same_values(a: AnyAttribute, b: AnyAttribute) -> bool:
     return a == b
 
 
-def agree_views(name: str, first: tuple[View, Published], second: tuple[View, Published]) -> None:
+def agree_views(name: str, first: tuple[View, PublishedFile], second: tuple[View, PublishedFile]) -> None:
     """Refuse two columns of one name that are 1 for different values, naming both files."""
     (one, there), (two, here) = first, second
     same = one.attribute == two.attribute and there.domain.view_ranges(name)[1] == here.domain.view_ranges(name)[1]

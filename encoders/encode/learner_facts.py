@@ -14,10 +14,10 @@ from encoders.kinds.node_regions import NodeRegion, node_regions
 from encoders.kinds.open_leaves import ROUNDED, Features, always_kept, open_leaves, why_closed
 from encoders.kinds.split_midpoints import Midpoints
 from encoders.models.learner import Learner
-from encoders.models.learner_facts import Fact, FactLimits, LearnerFacts
+from encoders.models.learner_facts import FactLimits, LearnerFact, LearnerFacts
 from encoders.models.models import Forest, Tree
 from solvers.foundation.errors import ContradictionError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 KINDS: dict[str, type[Tree] | type[Forest]] = {"sklearn tree": Tree, "sklearn forest": Forest}
 TOO_MANY = "of {} facts {} are left out: {} (limits of what is added)"
@@ -53,7 +53,7 @@ def adding(release: EncodedRelease, facts: LearnerFacts) -> EncodedRelease:
         tuple(dict.fromkeys((*earlier.notes, *facts.notes))),
     )
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
-    level, rows = release.statements.confidence or CONFIDENCE, release.declared or Rows()
+    level, rows = release.statements.confidence or CONFIDENCE, release.declared or RowCount()
     found = assemble(release.domain, release.models, rows, origins, release.file, level, release.known, both)
     return found.read_as(release)
 
@@ -72,7 +72,7 @@ def facts_of_learner(
     models = [model for model in release.models if isinstance(model, kind)]
     if not models:
         raise Unsupported(f"the learner is a {learner.name}, and the release has no model of it")
-    found: list[Fact] = []
+    found: list[LearnerFact] = []
     notes = [known_line(learner, written)]
     for model in models:
         own, said = facts_of(model, release, learner, limits, written)
@@ -101,7 +101,7 @@ def known_line(learner: Learner, written: bool) -> str:
 
 def facts_of(
     model: Tree | Forest, release: EncodedRelease, learner: Learner, limits: FactLimits, written: bool
-) -> tuple[list[Fact], list[str]]:
+) -> tuple[list[LearnerFact], list[str]]:
     """Return the facts of a model, and what is left out of them in words."""
     if model.noise is not None:
         return [], [f"{model.name}: its counts carry noise, no fact of its learner is used"]
@@ -113,7 +113,7 @@ def facts_of(
     closed = why_closed(learner, sampled)
     if not closed and learner.max_features is not None and not features.told:
         closed = "not every feature was tried, and some may have values that are not told apart"
-    found: list[Fact] = []
+    found: list[LearnerFact] = []
     for tree in trees:
         name = f"{model.name}, {tree.name}" if isinstance(model, Forest) else model.name
         nodes = node_regions(tree, release.domain)
@@ -134,7 +134,9 @@ def facts_of(
     return found, notes
 
 
-def leaf_facts(nodes: list[NodeRegion], learner: Learner, features: Features, name: str, most: int) -> list[Fact]:
+def leaf_facts(
+    nodes: list[NodeRegion], learner: Learner, features: Features, name: str, most: int
+) -> list[LearnerFact]:
     """Return what the open leaves of a tree say, attribute by attribute."""
     found = []
     for leaf in open_leaves(nodes, learner):
@@ -167,8 +169,8 @@ def broken(conflict: str) -> None:
 
 
 def chosen(
-    facts: Sequence[Fact], earlier: Sequence[Fact], release: EncodedRelease, limits: FactLimits
-) -> tuple[list[Fact], list[str]]:
+    facts: Sequence[LearnerFact], earlier: Sequence[LearnerFact], release: EncodedRelease, limits: FactLimits
+) -> tuple[list[LearnerFact], list[str]]:
     """Return the facts that the limits leave, those of most rows first, and what is left out in words."""
     only = release.models[0] if len(release.models) == 1 and release.known is None else None
     cells = CellBound(only, release) if isinstance(only, Tree) else None
@@ -200,7 +202,7 @@ class CellBound:
         self.leaves = [node for node in node_regions(tree, self.domain) if node.tests < 0]
         self.cuts: list[dict[int, set[int]]] = [{} for _ in self.leaves]
 
-    def add(self, fact: Fact, most: int) -> bool:
+    def add(self, fact: LearnerFact, most: int) -> bool:
         """Add the cuts of a fact unless the bound goes above `most`; return whether they were added."""
         new: list[dict[int, set[int]]] = []
         for leaf, cuts in zip(self.leaves, self.cuts, strict=True):

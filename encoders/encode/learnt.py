@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
-from encoders.kinds.tree import Shape, shape
+from encoders.kinds.tree import TreeLinks, shape
 from encoders.models.models import Forest, Tree
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.foundation.errors import EngineError, Unsupported
-from solvers.midpoints.splits import Splits
+from solvers.midpoints.splits import TreeSplits
 from solvers.statements.row_problem import RowProblem, bags_with_most
 
 Ints = NDArray[np.int64]
@@ -24,7 +24,7 @@ NO_MIDPOINTS = (
 )
 
 
-def learnt_splits(encoded: EncodedRelease, problem: RowProblem) -> Splits:
+def learnt_splits(encoded: EncodedRelease, problem: RowProblem) -> TreeSplits:
     """Return the splits of the trees of a problem that are known to be midpoints, with the leaves on either side.
 
     Raises `Unsupported` where there are none: other learners, random thresholds (extra trees), columns that may miss
@@ -102,7 +102,7 @@ class Gathered:
         left_first[inner] = below
         self.add_paths(found, nodes.leaves, number, left_first)
 
-    def add_paths(self, found: Shape, leaves: Ints, number: Ints, left_first: NDArray[np.bool_]) -> None:
+    def add_paths(self, found: TreeLinks, leaves: Ints, number: Ints, left_first: NDArray[np.bool_]) -> None:
         """Add the nodes on the path to every leaf, in file order; `number`: of a node among the splits, or -1."""
         parent = np.full(len(found.inner), -1, dtype=np.int64)
         on_left = np.zeros(len(found.inner), dtype=bool)
@@ -125,12 +125,12 @@ class Gathered:
         self.node.append(split[order])
         self.left.append(side[order])
 
-    def splits(self) -> Splits:
+    def splits(self) -> TreeSplits:
         """Return all that was added."""
         regions = [len(one) for one in self.width]
         start = np.concatenate([[0], np.cumsum(np.concatenate(self.width))]).astype(np.int64)
         names = self.cut.domain.all
-        return Splits(
+        return TreeSplits(
             np.array([k for k, _ in self.columns], dtype=np.int64),
             tuple(names[k].name for k, _ in self.columns),
             np.concatenate(self.tree),
@@ -147,7 +147,7 @@ class Gathered:
 
 
 def seen_ranges(
-    encoded: EncodedRelease, splits: Splits, given: Mapping[str, tuple[float, float]]
+    encoded: EncodedRelease, splits: TreeSplits, given: Mapping[str, tuple[float, float]]
 ) -> NDArray[np.float64]:
     """Return (columns, 2) the least and greatest value that the trees saw, from those of attributes by name.
 

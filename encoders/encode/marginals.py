@@ -25,7 +25,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.column_figures import ColumnFigures
 from solvers.foundation.errors import Unsupported
 from solvers.marginals.statements import MAX_VALUES, Marginal
-from solvers.statements.release import ANY_LABEL, Rows
+from solvers.statements.release import ANY_LABEL, RowCount
 
 ERROR = Fraction(1, 1 << 46)  # of a pairwise sum of floats, in parts of the sum of the terms' sizes
 FINEST = 1 << 20  # parts of one that numbers may have
@@ -55,7 +55,7 @@ def marginals_of(release: EncodedRelease) -> list[Marginal]:
     return list(found.values())
 
 
-def stated(figures: ColumnFigures, domain: Domain, rows: Rows) -> Iterator[Marginal]:
+def stated(figures: ColumnFigures, domain: Domain, rows: RowCount) -> Iterator[Marginal]:
     """Yield the statements of one column's figures over so many rows."""
     k, cells = cells_of(figures.column, domain)
     made = [cell if figures.make is None else figures.make(cell) for cell in cells]
@@ -92,7 +92,7 @@ def cells_of(column: str, domain: Domain) -> tuple[int, list[Cell]]:
 Sum = tuple[str, Sequence[int], int, int]
 
 
-def of_values(figures: ColumnFigures, values: Sequence[Value | None], rows: Rows) -> Iterator[Sum]:
+def of_values(figures: ColumnFigures, values: Sequence[Value | None], rows: RowCount) -> Iterator[Sum]:
     """Yield which values occur: each of them in a row at least, no other in any; and which most rows have."""
     if figures.commonest is not None:
         for value in sorted({v for v in values if v is not None and v != figures.commonest}, key=str):
@@ -109,7 +109,7 @@ def of_values(figures: ColumnFigures, values: Sequence[Value | None], rows: Rows
         yield "missing value", [int(v is None) for v in values], int(figures.gap), most if figures.gap else 0
 
 
-def of_numbers(figures: ColumnFigures, values: Sequence[Value | None], rows: Rows) -> Iterator[Sum]:
+def of_numbers(figures: ColumnFigures, values: Sequence[Value | None], rows: RowCount) -> Iterator[Sum]:
     """Yield extremes, the number of rows with a number, and sums."""
     published = (figures.mean, figures.least, figures.greatest, figures.largest, *figures.quantiles)
     if all(one is None for one in published):
@@ -138,7 +138,7 @@ def of_numbers(figures: ColumnFigures, values: Sequence[Value | None], rows: Row
         yield from sums(figures, numbers, rows)
 
 
-def sums(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: Rows) -> Iterator[Sum]:
+def sums(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: RowCount) -> Iterator[Sum]:
     """Yield the number of rows with a number, their sum, and the sum of squares about a whole number near the mean."""
     own, missing, n = figures.source, any(x is None for x in numbers), figures.rows
     if n is None and missing:
@@ -188,7 +188,7 @@ def ratio(figures: ColumnFigures, rows: int) -> Fraction:
     return found
 
 
-def mean_of_some(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: Rows) -> Iterator[Sum]:
+def mean_of_some(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: RowCount) -> Iterator[Sum]:
     """Yield that the numbers that are there have the mean, however many they are."""
     scale = math.lcm(*(x.denominator for x in numbers if x is not None))
     mean = ratio(figures, (rows.high or 0) * scale)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, RuleSet, Tree
-from solvers.display.displayed import LINES, Facts, many, short
+from solvers.display.displayed import LINES, DisplayFacts, many, short
 from solvers.display.plots import standing_bars
-from solvers.statements.release import Choice, Loose, Partition, Release, Rows
+from solvers.statements.release import Choice, Loose, Partition, Release, RowCount
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SMALL = 10  # rows: the minimum cell of official statistics
 
 
-def rows_words(rows: Rows) -> str:
+def rows_words(rows: RowCount) -> str:
     """Return a number of rows in words."""
     if rows.exact:
         return many(rows.low, "row")
@@ -48,7 +48,7 @@ def noise_words(model: AnyModel) -> str:
 
 def release_facts(
     domain: Domain, models: Sequence[AnyModel], statements: Release, confidence: float, files: Iterable[str], sha: str
-) -> Facts:
+) -> DisplayFacts:
     """Return what is shown of a release. Cost: linear in models, not in their trees."""
     first = [model_words(model) for model in models[:2]] + ([f"{len(models) - 2:,} more"] if len(models) > 2 else [])
     label = "no label" if domain.label is None else f"label {short(domain.label.name)}"
@@ -60,7 +60,7 @@ def release_facts(
         ("domain", domain.origin), ("counts", "noisy" if noisy else "without noise"),
         ("confidence", confidence if noisy else None),
     ]  # fmt: skip
-    return Facts(
+    return DisplayFacts(
         f"{line}{', noisy counts' if noisy else ''}", pairs, ("model", "what", "noise"),
         lambda: [(model.name, model_words(model), noise_words(model)) for model in models[:LINES]], len(models),
         statements.assumptions, "to_frame(), plot()",

@@ -26,11 +26,20 @@ from encoders.models.models import Forest, Tree
 from encoders.models.nodes import UNPUBLISHED as NOT_GIVEN
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
-from encoders.parts.supports import Supports, label_texts, partition
+from encoders.parts.supports import PartitionSupports, label_texts, partition
 from solvers.foundation.errors import EngineError, ReleaseError
-from solvers.statements.bags import BagCounts, Bags
+from solvers.statements.bags import BagCounts, TreeBags
 from solvers.statements.boxes import Box, Boxes, Region
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Draws, Loose, Partition, Rows, Statement
+from solvers.statements.release import (
+    ANY_LABEL,
+    UNBOUNDED,
+    Block,
+    BootstrapCounts,
+    Loose,
+    Partition,
+    RowCount,
+    Statement,
+)
 
 Ints = NDArray[np.int64]
 MAX_CLASSES = 6  # in one leaf; the statements about sets of them are 2^classes
@@ -100,7 +109,7 @@ def distinct_rows(tree: Tree) -> int | None:
 def leaves_of(forest: Forest, t: int) -> Leaves:
     """Return the counts of the leaves of tree t, with the training rows that each implies."""
     published = forest.trees[t].nodes.leaf_counts
-    stated = Supports.of(published)
+    stated = PartitionSupports.of(published)
     leaf, count = stated.region.astype(np.int64), stated.low.astype(np.int64)
     distinct = np.where(published.different == NOT_GIVEN, UNPUBLISHED, published.different).astype(np.int64)
     none = np.zeros(0, dtype=np.int64)
@@ -133,7 +142,9 @@ def minimum_rows(forest: Forest) -> int:
     return max(max(int(leaves_of(forest, t).fewest.sum()), roots[t]) for t in range(len(forest.trees)))
 
 
-def bag_blocks(forest: Forest, t: int, kind: str, cut: CutDomain, resolved: Resolutions, rows: Rows) -> Iterator[Block]:
+def bag_blocks(
+    forest: Forest, t: int, kind: str, cut: CutDomain, resolved: Resolutions, rows: RowCount
+) -> Iterator[Block]:
     """Yield what tree t says about the training rows: a partition of lower bounds, and sums that it does not imply.
 
     Sums over all classes are a second partition, others are loose statements.
@@ -142,7 +153,7 @@ def bag_blocks(forest: Forest, t: int, kind: str, cut: CutDomain, resolved: Reso
     boxes, names = leaf_boxes(tree, cut, resolved), leaf_names(tree.nodes)
     leaf, label = found.leaf.astype(np.int32), found.label.astype(np.int32)
     bounds = settled(found.low, found.high, rows)
-    stated = partition(kind, boxes, Supports(leaf, label, *bounds), names, cut.domain, first_match=False)
+    stated = partition(kind, boxes, PartitionSupports(leaf, label, *bounds), names, cut.domain, first_match=False)
     yield stated if forest.multiplicities is not None else replace(stated, draws=draws_of(found, forest.bootstrap))
     if not forest.bootstrap:
         return
@@ -153,19 +164,19 @@ def bag_blocks(forest: Forest, t: int, kind: str, cut: CutDomain, resolved: Reso
         low = np.where(whole, found.distinct, implied)
         every = np.arange(len(low), dtype=np.int32)
         open_above = np.full(len(low), UNBOUNDED, dtype=np.int64)
-        sums = Supports(every, np.full(len(low), ANY_LABEL, dtype=np.int32), *settled(low, open_above, rows))
+        sums = PartitionSupports(every, np.full(len(low), ANY_LABEL, dtype=np.int32), *settled(low, open_above, rows))
         named = [f"{name}, distinct rows" for name in names]
         yield partition(kind, boxes, sums, named, cut.domain, first_match=False)
     if loose := tuple(sums_of_classes(found, boxes, [f"{kind}, {name}" for name in names], cut)):
         yield Loose(loose)
 
 
-def draws_of(found: Leaves, bootstrap: bool) -> Draws:
+def draws_of(found: Leaves, bootstrap: bool) -> BootstrapCounts:
     """Return what a tree counted of its bag; without replacement, all draws are different rows."""
-    return Draws(found.count, found.distinct if bootstrap else found.sums(found.count))
+    return BootstrapCounts(found.count, found.distinct if bootstrap else found.sums(found.count))
 
 
-def known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> Bags:
+def known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> TreeBags:
     """Return what the trees of a forest count of bags that are known; `blocks` are those of `bag_blocks`, tree by tree.
 
     Without replacement all counted rows are different, so that every leaf's sum is its number of different rows.
@@ -180,10 +191,10 @@ def known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> Bags:
         draws, label = draws_of(found, forest.bootstrap), found.label.astype(np.int32)
         counts = block.boxes, found.leaf.astype(np.int32), label, draws.count, draws.distinct
         trees.append(BagCounts(block.kind, *counts, block.names, block.labels))
-    return Bags(forest.name, forest.multiplicities, tuple(trees), tuple(range(first, first + len(blocks))))
+    return TreeBags(forest.name, forest.multiplicities, tuple(trees), tuple(range(first, first + len(blocks))))
 
 
-def settled(low: Ints, high: Ints, rows: Rows) -> tuple[Ints, Ints]:
+def settled(low: Ints, high: Ints, rows: RowCount) -> tuple[Ints, Ints]:
     """Return the bounds of a partition, exact where the number of rows leaves only one possibility."""
     if len(low) == 1:  # everybody is counted there
         maximum = UNBOUNDED if rows.high is None else rows.high

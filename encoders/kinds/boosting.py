@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.kinds.forest import KindEncoder as ForestEncoder
+from encoders.kinds.forest import ForestEncoder
 from encoders.kinds.open_trees import counted, with_bounds
 from encoders.kinds.tree import shape
 from encoders.models.models import Boosting, Tree, TreeSums
@@ -20,10 +20,10 @@ from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.gradients.boosted import Boosted, BoostedTree
-from solvers.statements.release import Block, Rows
+from solvers.statements.release import Block, RowCount
 
 
-class KindEncoder(Encoder[Boosting]):
+class BoostingEncoder(Encoder[Boosting]):
     """Boosted models: every tree counts all the rows, and says sums of gradients."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class KindEncoder(Encoder[Boosting]):
         return self.forest.loosens(model.forest)
 
     def blocks(
-        self, model: Boosting, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
+        self, model: Boosting, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> tuple[Block, ...]:
         """Return one partition per tree."""
         return with_bounds(model, self.forest.blocks(counted(model).forest, cut, resolved, rows, place))

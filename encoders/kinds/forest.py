@@ -17,13 +17,13 @@ from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.bags import Bags
-from solvers.statements.release import Block, Rows
+from solvers.statements.bags import TreeBags
+from solvers.statements.release import Block, RowCount
 
 UNNAMED = "forest"
 
 
-class KindEncoder(Encoder[Forest]):
+class ForestEncoder(Encoder[Forest]):
     """Forests: every tree counts all the rows, or those of its bag."""
 
     def check(self, model: Forest, domain: Domain, place: str) -> None:
@@ -86,7 +86,9 @@ class KindEncoder(Encoder[Forest]):
         inner = (line for tree in model.trees for line in unused_counts(tree, f"{model.name}, {tree.name}"))
         return (*islice(inner, 1), *(left_out(model) if model.resampled else ()))
 
-    def blocks(self, model: Forest, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str) -> tuple[Block, ...]:
+    def blocks(
+        self, model: Forest, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
+    ) -> tuple[Block, ...]:
         """Return one partition per tree; of a tree on a resample what its counts imply."""
         named = "" if model.name == UNNAMED else f"{model.name}, "
         if not model.resampled:
@@ -94,6 +96,6 @@ class KindEncoder(Encoder[Forest]):
         kinds = [named + tree.name for tree in model.trees]
         return tuple(b for t, kind in enumerate(kinds) for b in bag_blocks(model, t, kind, cut, resolved, rows))
 
-    def bags(self, model: Forest, blocks: Sequence[Block], first: int) -> tuple[Bags, ...]:
+    def bags(self, model: Forest, blocks: Sequence[Block], first: int) -> tuple[TreeBags, ...]:
         """Return what the trees count of their bags, where those are known."""
         return () if model.multiplicities is None else (known_bags(model, blocks, first),)

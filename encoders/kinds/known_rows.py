@@ -12,24 +12,24 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import GUESSED, Domain
 from encoders.domain.values import Cell, Continuous, Listed, Ranges, Test, intersection
 from encoders.models.known_rows import KnownRows
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
-from encoders.parts.supports import Supports, label_texts, partition
+from encoders.parts.supports import PartitionSupports, label_texts, partition
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.release import Block, Rows
+from solvers.statements.release import Block, RowCount
 
 KIND, LABELS = "known rows", "known labels"
 NOT_PUBLISHED = (KIND, LABELS)  # what an adversary knows is no figure of a release
 Ints = NDArray[np.int64]
 
 
-class KindEncoder(Encoder[KnownRows]):
+class KnownRowsEncoder(Encoder[KnownRows]):
     """Known rows: how many of everybody are alike, and the labels that are known."""
 
     def check(self, model: KnownRows, domain: Domain, place: str) -> None:
@@ -56,14 +56,16 @@ class KindEncoder(Encoder[KnownRows]):
         return (f"everybody's features are known from {model.file or 'a table'}: that is not released",)
 
     def blocks(
-        self, model: KnownRows, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
+        self, model: KnownRows, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> tuple[Block, ...]:
         """Return the rows per region, and per region and label where some labels are known."""
-        regions = Regions.of(model, cut)
+        regions = KnownRegions.of(model, cut)
         names = [f"like row {i + 1}" for i in regions.first.tolist()] + ["any other row"]
         boxes = Boxes.of([*regions.boxes, Box()])
         times = np.append(regions.times, 0)
-        counted = Supports(np.arange(len(boxes), dtype=np.int32), np.full(len(boxes), -1, dtype=np.int32), times, times)
+        counted = PartitionSupports(
+            np.arange(len(boxes), dtype=np.int32), np.full(len(boxes), -1, dtype=np.int32), times, times
+        )
         out = [partition(KIND, boxes, counted, names, cut.domain, True)]
         known = regions.labels(model, cut)
         if known is not None:
@@ -71,13 +73,13 @@ class KindEncoder(Encoder[KnownRows]):
             rest = times - known.sum(axis=1)
             region, label = np.divmod(np.arange(known.size), labels)
             low, high = known.ravel(), (known + rest[:, None]).ravel()
-            each = Supports(region.astype(np.int32), label.astype(np.int32), low, high)
+            each = PartitionSupports(region.astype(np.int32), label.astype(np.int32), low, high)
             out.append(partition(LABELS, boxes, each, names, cut.domain, True))
         return tuple(out)
 
 
 @dataclass(frozen=True, eq=False)
-class Regions:
+class KnownRegions:
     """The regions of known rows: boxes, numbers of rows, the first row of each, and the region of each row."""
 
     boxes: tuple[Box, ...]
@@ -86,7 +88,7 @@ class Regions:
     of_row: Ints
 
     @classmethod
-    def of(cls, model: KnownRows, cut: CutDomain) -> Regions:
+    def of(cls, model: KnownRows, cut: CutDomain) -> KnownRegions:
         """Return the regions; `ReleaseError` naming the row and column for values that the domain does not have.
 
         Cost: linear in rows times columns, and in distinct values.
@@ -191,7 +193,7 @@ def positions(domain: Domain, k: int, cells: list[tuple[str, Cell]]) -> Ranges:
     return found
 
 
-def parts_meeting(cuts: Cuts, ranges: Ranges) -> int:
+def parts_meeting(cuts: AttributeCuts, ranges: Ranges) -> int:
     """Return the parts that hold some of the positions, as bits."""
     mask = 0
     for start, end in ranges:

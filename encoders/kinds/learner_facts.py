@@ -9,15 +9,15 @@ from collections.abc import Mapping
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Position
-from encoders.models.learner_facts import Counted, LearnerFacts
+from encoders.models.learner_facts import GroupCount, LearnerFacts
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.statements.boxes import Region
-from solvers.statements.release import UNBOUNDED, Block, Choice, Loose, Rows, Statement
+from solvers.statements.release import UNBOUNDED, Block, Choice, Loose, RowCount, Statement
 
 
-class KindEncoder(Encoder[LearnerFacts]):
+class LearnerFactsEncoder(Encoder[LearnerFacts]):
     """Facts of a known learner: counts of groups of rows, and choices between several."""
 
     def check(self, model: LearnerFacts, domain: Domain, place: str) -> None:
@@ -40,7 +40,7 @@ class KindEncoder(Encoder[LearnerFacts]):
         return model.notes
 
     def blocks(
-        self, model: LearnerFacts, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
+        self, model: LearnerFacts, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> tuple[Block, ...]:
         """Return the facts with one reading as one block, and a choice per fact with several."""
         loose: list[Statement] = []
@@ -54,7 +54,7 @@ class KindEncoder(Encoder[LearnerFacts]):
         return (*((Loose(tuple(loose)),) if loose else ()), *choices)
 
 
-def statement(one: Counted, name: str, cut: CutDomain) -> Statement:
+def statement(one: GroupCount, name: str, cut: CutDomain) -> Statement:
     """Return the statement of a count of a group."""
     high = UNBOUNDED if one.high is None else one.high
     return Statement(Region(cut.box(dict(one.where))), one.low, high, f"{name}: {one.text}")

@@ -22,10 +22,10 @@ from encoders.kinds.tree import splits
 from encoders.models.models import (
     AnyModel,
     Boosting,
-    Figure,
     Forest,
     Noise,
     Published,
+    PublishedFigure,
     Rule,
     RuleList,
     RuleSet,
@@ -38,10 +38,10 @@ from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import label_texts
 from solvers.foundation.errors import ReleaseError
-from solvers.noise.laws import Law
+from solvers.noise.laws import NoiseLaw
 from solvers.statements.boxes import Box, Region
 from solvers.statements.observations import certain_bounds
-from solvers.statements.release import UNBOUNDED, Block, Loose, Observed, Rows, Statement
+from solvers.statements.release import UNBOUNDED, Block, Loose, Observed, RowCount, Statement
 
 WORDS = {"add_remove": "adding or removing a row", "replace": "replacing a row"}
 
@@ -111,13 +111,13 @@ class NoisyEncoder(Encoder[AnyModel]):
         return (*self.inner.assumes(without_counts(model)), f"{model.name}: {describe(noise)}", *doubts(model, noise))
 
     def blocks(
-        self, model: AnyModel, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
+        self, model: AnyModel, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> tuple[Block, ...]:
         """Return the blocks with an interval for every noisy count."""
         return tuple(block for block, _ in self.observed(model, cut, resolved, rows, place))
 
     def observed(
-        self, model: AnyModel, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
+        self, model: AnyModel, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> list[tuple[Block, Observed | None]]:
         """Return the blocks and the noisy figures behind each."""
         law = noise_of(model).law
@@ -138,7 +138,7 @@ class NoisyEncoder(Encoder[AnyModel]):
                 out.append(self._filled(statements, law, [f for _, f in inner], rows))
         return out
 
-    def _filled(self, block: Block, law: Law, figures: list[Published], rows: Rows) -> tuple[Block, Observed]:
+    def _filled(self, block: Block, law: NoiseLaw, figures: list[Published], rows: RowCount) -> tuple[Block, Observed]:
         """Return a block with the intervals of its figures; a statement more (a default rule) is left open."""
         bounds = [self._interval(law, Fraction(f), rows) for f in figures]
         seen: list[Fraction | None] = [Fraction(f) for f in figures]
@@ -148,7 +148,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         low, high = np.array(bounds, dtype=np.int64).reshape(-1, 2).T
         return block.bounded(low.copy(), high.copy()), Observed(law, tuple(seen))
 
-    def _interval(self, law: Law, figure: Fraction, rows: Rows) -> tuple[int, int]:
+    def _interval(self, law: NoiseLaw, figure: Fraction, rows: RowCount) -> tuple[int, int]:
         """Return the counts that the noise leaves possible; every one where unbounded noise may not be left out.
 
         An empty interval stays empty: (1, 0).
@@ -161,7 +161,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         return (low, min(high, maximum)) if low <= min(high, maximum) else (1, 0)
 
     def _table(
-        self, model: Table, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
+        self, model: Table, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> list[tuple[Block, Observed | None]]:
         """Return the noisy counts of a table as one block, and its suppressed figures, which say nothing."""
         counted = [i for i, f in enumerate(model.statements) if f.count is not None]
@@ -176,7 +176,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         return out + [(b, None) for b in self.inner.blocks(rest, cut, resolved, rows, place)]
 
 
-def refuse_exact(figure: Figure, place: str) -> None:
+def refuse_exact(figure: PublishedFigure, place: str) -> None:
     """Refuse a figure of a noisy table that is no count: the law is one of counts, and nothing says it is exact."""
     interval = figure.low is not None or figure.high is not None
     if figure.statistic is None and not interval:
@@ -215,7 +215,7 @@ def cleared(support: Support) -> Support:
     return Support(count=None if support.count is None else 0)
 
 
-def cleared_figure(figure: Figure) -> Figure:
+def cleared_figure(figure: PublishedFigure) -> PublishedFigure:
     """Return the figure with 0 for its count."""
     return figure if figure.count is None else replace(figure, count=0)
 

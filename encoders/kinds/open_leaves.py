@@ -21,7 +21,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Continuous
 from encoders.kinds.node_regions import NodeRegion
 from encoders.models.learner import Learner
-from encoders.models.learner_facts import Counted, Fact
+from encoders.models.learner_facts import GroupCount, LearnerFact
 from encoders.models.models import Tree
 from encoders.parts.single_values import Positions, Singles, as_ranges, chains, positions_in, singles
 
@@ -190,7 +190,7 @@ class Features:
             return None, np.arange(2, dtype=np.int64)  # whatever they are called, a feature tells two values apart
         return (values, bits) if seen or values is not None else None
 
-    def fact(self, leaf: NodeRegion, k: int, name: str, most: int) -> Fact | None:
+    def fact(self, leaf: NodeRegion, k: int, name: str, most: int) -> LearnerFact | None:
         """Return that all rows of an open leaf have one of the values of attribute k that are told apart."""
         found, attribute = self.signature(k), self.domain.all[k]
         at = positions_in(leaf.within(k, self.domain), attribute) if not isinstance(attribute, Continuous) else None
@@ -211,9 +211,9 @@ class Features:
         for g in range(classes):
             shown = attribute.value_at(int(at[of == g][0]))
             others = leaf.having(k, as_ranges(at[of != g]))
-            alone = Counted(others, 0, 0, f"no row with another value than {shown}")
-            here = Counted(leaf.having(k, as_ranges(at[of == g])), 1, None, f"a row with {shown}")
+            alone = GroupCount(others, 0, 0, f"no row with another value than {shown}")
+            here = GroupCount(leaf.having(k, as_ranges(at[of == g])), 1, None, f"a row with {shown}")
             readings.append((here, alone) if attribute.missing else (alone,))
         if attribute.missing:
-            readings.append((Counted(leaf.having(k, as_ranges(at)), 0, 0, "no row with a value"),))
-        return Fact(said, tuple(readings), leaf.rows, leaf.number, k)
+            readings.append((GroupCount(leaf.having(k, as_ranges(at)), 0, 0, "no row with a value"),))
+        return LearnerFact(said, tuple(readings), leaf.rows, leaf.number, k)

@@ -8,37 +8,37 @@ from __future__ import annotations
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
-from encoders.models.models import Question
+from encoders.models.models import GroupQuestion
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from encoders.parts.statistics import numbers_of, numeric, value_cuts
 from solvers.statements.boxes import Region
-from solvers.statements.release import UNBOUNDED, Block, Loose, Rows, Statement
+from solvers.statements.release import UNBOUNDED, Block, Loose, RowCount, Statement
 
 
-class KindEncoder(Encoder[Question]):
+class QuestionEncoder(Encoder[GroupQuestion]):
     """Questions: a count of the group, and per attribute the class of its numbers."""
 
-    def check(self, model: Question, domain: Domain, place: str) -> None:
+    def check(self, model: GroupQuestion, domain: Domain, place: str) -> None:
         """Refuse names that are not numeric."""
         for name in model.of:
             numeric(domain, name)
 
-    def conditions(self, model: Question, place: str) -> list[tuple[Condition, str]]:
+    def conditions(self, model: GroupQuestion, place: str) -> list[tuple[Condition, str]]:
         """Return the group's condition."""
         return [(model.condition, "where")]
 
-    def further_cuts(self, model: Question, domain: Domain) -> dict[int, set[Position]]:
+    def further_cuts(self, model: GroupQuestion, domain: Domain) -> dict[int, set[Position]]:
         """Return every value of the attributes (at most 2,000), and the ends of columns."""
         return value_cuts(domain, model.of)
 
-    def total(self, model: Question) -> None:
+    def total(self, model: GroupQuestion) -> None:
         """Return None: a question counts nothing."""
         return
 
     def blocks(
-        self, model: Question, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
+        self, model: GroupQuestion, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> tuple[Block, ...]:
         """Return the count of the group, then per attribute the number (from 1) of each row's class of parts."""
         region = Region(cut.box(resolved[model.condition]))

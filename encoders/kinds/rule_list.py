@@ -12,10 +12,10 @@ from encoders.models.nodes import CountTable
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
-from encoders.parts.supports import Supports, check_support, partition
+from encoders.parts.supports import PartitionSupports, check_support, partition
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.release import UNBOUNDED, Block, Rows
+from solvers.statements.release import UNBOUNDED, Block, RowCount
 
 DEFAULT = "default rule"
 
@@ -25,7 +25,7 @@ def has_default(model: RuleList) -> bool:
     return bool(model.rules) and not model.rules[-1].condition
 
 
-class KindEncoder(Encoder[RuleList]):
+class RuleListEncoder(Encoder[RuleList]):
     """Rule lists: exact class counts or plain counts per rule; the default's count may follow from `rows`."""
 
     def check(self, model: RuleList, domain: Domain, place: str) -> None:
@@ -50,11 +50,11 @@ class KindEncoder(Encoder[RuleList]):
         return sum(r.support.total or 0 for r in model.rules)
 
     def blocks(
-        self, model: RuleList, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
+        self, model: RuleList, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> tuple[Block, ...]:
         """Return the antecedents in order; a missing default rule is added with what `rows` leaves."""
         boxes = [cut.box(resolved[rule.condition]) for rule in model.rules]
-        supports = Supports.of(CountTable.of([rule.support for rule in model.rules]))
+        supports = PartitionSupports.of(CountTable.of([rule.support for rule in model.rules]))
         names = [rule.name or f"rule {j}" for j, rule in enumerate(model.rules)]
         if has_default(model):
             names[-1] = model.rules[-1].name or DEFAULT
@@ -65,7 +65,7 @@ class KindEncoder(Encoder[RuleList]):
         return (partition(model.name, Boxes.of(boxes), supports, names, cut.domain, first_match=True),)
 
 
-def left_over(model: RuleList, rows: Rows) -> tuple[int, int]:
+def left_over(model: RuleList, rows: RowCount) -> tuple[int, int]:
     """Return how many rows the implicit default rule has; `ReleaseError` where nothing says how many rows there are."""
     if rows.low == 0 and rows.high is None:
         raise ReleaseError("the last rule is not the default ('if': {}), so 'rows' must say how many rows there are")

@@ -13,10 +13,10 @@ from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import check_support, label_texts, numbered_names
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Region
-from solvers.statements.release import Block, Loose, Rows, Statement
+from solvers.statements.release import Block, Loose, RowCount, Statement
 
 
-class KindEncoder(Encoder[RuleSet]):
+class RuleSetEncoder(Encoder[RuleSet]):
     """Rule sets: a count, or counts per class, of the rows that meet each rule."""
 
     def check(self, model: RuleSet, domain: Domain, place: str) -> None:
@@ -35,7 +35,7 @@ class KindEncoder(Encoder[RuleSet]):
         return
 
     def blocks(
-        self, model: RuleSet, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
+        self, model: RuleSet, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> tuple[Block, ...]:
         """Return one statement per rule, or one per rule and class."""
         label, labels = len(cut.cuts) - 1, label_texts(cut.domain)

@@ -15,7 +15,7 @@ import numpy as np
 from encoders.domain.domain import Domain, sizes
 from encoders.domain.values import AnyAttribute, Ranges
 from encoders.kinds.node_regions import NodeRegion
-from encoders.models.learner_facts import Counted, Fact
+from encoders.models.learner_facts import GroupCount, LearnerFact
 from encoders.models.models import Tree
 from encoders.parts.single_values import Positions, Singles, around, as_ranges, positions_in, singles
 from solvers.foundation.errors import ContradictionError
@@ -42,11 +42,11 @@ class Midpoints:
     left_out: dict[str, int] = field(default_factory=dict)
     known: dict[int, Singles | None] = field(default_factory=dict)
 
-    def facts(self, tree: Tree, name: str, nodes: list[NodeRegion]) -> list[Fact]:
+    def facts(self, tree: Tree, name: str, nodes: list[NodeRegion]) -> list[LearnerFact]:
         """Return the facts of a tree; `ContradictionError` for a threshold that no two values of the domain have."""
         return [f for node in nodes if node.tests >= 0 and (f := self.fact(tree, name, node)) is not None]
 
-    def fact(self, tree: Tree, name: str, node: NodeRegion) -> Fact | None:
+    def fact(self, tree: Tree, name: str, node: NodeRegion) -> LearnerFact | None:
         """Return what the threshold of an inner node says beyond the counts; None for nothing."""
         k = node.tests
         attribute = self.domain.all[k]
@@ -74,10 +74,10 @@ class Midpoints:
                 f"({attribute.describe()}) that can reach the node",
                 (said,),
             )
-        split = Split(node, k, attribute, at, own, left, said)
+        split = MidpointSplit(node, k, attribute, at, own, left, said)
         return split.sampled(found) if not self.certain else self.readings(split, found)
 
-    def readings(self, split: Split, found: list[tuple[np.float32, np.float32]]) -> Fact | None:
+    def readings(self, split: MidpointSplit, found: list[tuple[np.float32, np.float32]]) -> LearnerFact | None:
         """Return the readings of a split all of whose rows are known to have taken part."""
         kept = [split.pair(lo, hi) for lo, hi in found[: self.pairs]]
         if len(found) > self.pairs:
@@ -102,14 +102,14 @@ class Midpoints:
         end, closed = (test.high, not test.high_open) if test.low is None else (test.low, test.low_open)
         return float(end) if closed and isinstance(end, int | float) else NOT_PLAIN
 
-    def without(self, why: str) -> Fact | None:
+    def without(self, why: str) -> LearnerFact | None:
         """Return None, and count a split of which nothing is said."""
         self.left_out[why] = self.left_out.get(why, 0) + 1
         return None
 
 
 @dataclass(frozen=True)
-class Split:
+class MidpointSplit:
     """A split: node, attribute, and of every value that can reach the node its position, itself and its side."""
 
     node: NodeRegion
@@ -120,37 +120,37 @@ class Split:
     left: np.ndarray[tuple[int], np.dtype[np.bool_]]
     said: str
 
-    def pair(self, lo: np.float32, hi: np.float32) -> tuple[Counted, ...]:
+    def pair(self, lo: np.float32, hi: np.float32) -> tuple[GroupCount, ...]:
         """Return that both values occur and none between; what the counts of the children say is left out."""
         between = (self.own > lo) & (self.own < hi)
         out = [*self.occurs(self.own == lo, True), *self.occurs(self.own == hi, False)]
         if between.any():
-            out.append(Counted(self.having(between), 0, 0, f"no row strictly between {lo} and {hi}"))
+            out.append(GroupCount(self.having(between), 0, 0, f"no row strictly between {lo} and {hi}"))
         return tuple(out)
 
-    def occurs(self, which: np.ndarray[tuple[int], np.dtype[np.bool_]], left: bool) -> list[Counted]:
+    def occurs(self, which: np.ndarray[tuple[int], np.dtype[np.bool_]], left: bool) -> list[GroupCount]:
         """Return that some row has one of these values; nothing where a child has no others."""
         side = self.left if left else ~self.left
         if which.sum() == side.sum():
             return []
         values = [self.attribute.value_at(int(p)) for p in self.at[which][:3]]
         shown = ", ".join(map(str, values)) + (", ..." if which.sum() > 3 else "")
-        return [Counted(self.having(which), 1, None, f"a row with {shown} just {'below' if left else 'above'} it")]
+        return [GroupCount(self.having(which), 1, None, f"a row with {shown} just {'below' if left else 'above'} it")]
 
-    def beyond(self, lo: np.float32, hi: np.float32) -> tuple[Counted, ...]:
+    def beyond(self, lo: np.float32, hi: np.float32) -> tuple[GroupCount, ...]:
         """Return that the values around the threshold lie farther off than these."""
         inside = (self.own >= lo) & (self.own <= hi)
-        return (Counted(self.having(inside), 0, 0, f"no row from {lo} to {hi}"),)
+        return (GroupCount(self.having(inside), 0, 0, f"no row from {lo} to {hi}"),)
 
-    def sampled(self, found: list[tuple[np.float32, np.float32]]) -> Fact | None:
+    def sampled(self, found: list[tuple[np.float32, np.float32]]) -> LearnerFact | None:
         """Return what holds of the training rows where the node's rows are a sample: some of the values occur."""
         lows, highs = (np.array(x, dtype=np.float32) for x in zip(*found, strict=True))
         said = (*self.occurs(np.isin(self.own, lows), True), *self.occurs(np.isin(self.own, highs), False))
         return self.stating((said,)) if said else None
 
-    def stating(self, readings: tuple[tuple[Counted, ...], ...]) -> Fact:
+    def stating(self, readings: tuple[tuple[GroupCount, ...], ...]) -> LearnerFact:
         """Return the fact that one of the readings holds."""
-        return Fact(self.said, readings, self.node.rows, self.node.number, self.k)
+        return LearnerFact(self.said, readings, self.node.rows, self.node.number, self.k)
 
     def having(self, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[tuple[int, Ranges], ...]:
         """Return the node's rows with some of the values."""

@@ -9,20 +9,20 @@ from collections.abc import Sequence
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position, exact, is_number
-from encoders.models.models import Figure, Statistic, Table
+from encoders.models.models import PublishedFigure, Statistic, Table
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
-from encoders.parts.statistics import Group, Numbers, numbers_of, numeric, statements_of, value_cuts
+from encoders.parts.statistics import PartNumbers, StatisticGroup, numbers_of, numeric, statements_of, value_cuts
 from encoders.parts.supports import check_count
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Region
-from solvers.statements.release import UNBOUNDED, Block, Choice, Loose, Rows, Statement
+from solvers.statements.release import UNBOUNDED, Block, Choice, Loose, RowCount, Statement
 
 MAX_SHOWN = 80  # letters of a condition in a source
 
 
-class KindEncoder(Encoder[Table]):
+class TableEncoder(Encoder[Table]):
     """Tables: loose statements, and a choice per median."""
 
     def check(self, model: Table, domain: Domain, place: str) -> None:
@@ -47,13 +47,15 @@ class KindEncoder(Encoder[Table]):
         """Return the count of everybody, None where it is not in the table."""
         return next((int(f.count) for f in model.statements if not f.condition and f.count is not None), None)
 
-    def blocks(self, model: Table, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str) -> tuple[Block, ...]:
+    def blocks(
+        self, model: Table, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
+    ) -> tuple[Block, ...]:
         """Return the loose statements as one block, those on what is not listed last, and one choice per median."""
         boxes = [cut.box(resolved[figure.condition]) for figure in model.statements]
         counts = {b: f.count for b, f in zip(boxes, model.statements, strict=True) if f.count is not None}
         if rows.exact:
             counts.setdefault(Box(), rows.low)
-        numbers: dict[str, Numbers] = {}
+        numbers: dict[str, PartNumbers] = {}
         loose: list[Statement] = []
         choices: list[Choice] = []
         for i, (figure, box) in enumerate(zip(model.statements, boxes, strict=True)):
@@ -63,7 +65,7 @@ class KindEncoder(Encoder[Table]):
                 continue
             if figure.statistic.of not in numbers:
                 numbers[figure.statistic.of] = numbers_of(cut, figure.statistic.of)
-            group = Group.of(box, numbers[figure.statistic.of], rows, source)
+            group = StatisticGroup.of(box, numbers[figure.statistic.of], rows, source)
             why = f"{name} (a {figure.statistic.kind} was published, so the group is not empty)"
             try:
                 found = statements_of(figure.statistic, group, odd=bool((counts.get(box) or 0) % 2))
@@ -79,7 +81,7 @@ class KindEncoder(Encoder[Table]):
         return (*((Loose(tuple(loose)),) if loose else ()), *choices)
 
 
-def check_figure(figure: Figure, domain: Domain, place: str) -> None:
+def check_figure(figure: PublishedFigure, domain: Domain, place: str) -> None:
     """Refuse a figure that is not exactly one of a count, an interval, a statistic or a suppressed count."""
     interval = figure.low is not None or figure.high is not None
     given = [figure.count is not None, interval, figure.statistic is not None]
@@ -115,7 +117,7 @@ def check_statistic(statistic: Statistic, domain: Domain, place: str) -> None:
         raise ReleaseError(f"{statistic.within} is negative", place=f"{place}.within")
 
 
-def count_statements(figure: Figure, region: Region, source: str) -> list[Statement]:
+def count_statements(figure: PublishedFigure, region: Region, source: str) -> list[Statement]:
     """Return the statement of a count or an interval, none for a suppressed count without bounds."""
     if figure.count is not None:
         return [Statement(region, int(figure.count), int(figure.count), source)]
@@ -148,7 +150,7 @@ def source_of(model: Table, i: int) -> str:
     return f"{name_of(model, i)} ({figure_text(model.statements[i])})"
 
 
-def figure_text(figure: Figure) -> str:
+def figure_text(figure: PublishedFigure) -> str:
     """Format a figure: "mean of age = 36.7 ± 0.05 where sex = F"."""
     kind = "suppressed count" if figure.suppressed else "count"
     if figure.statistic is not None:

@@ -20,13 +20,13 @@ from encoders.models.nodes import LEAF, UNPUBLISHED, Nodes
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions, SplitTable
-from encoders.parts.supports import MAX_ROWS, Supports, check_support, fits, partition
+from encoders.parts.supports import MAX_ROWS, PartitionSupports, check_support, fits, partition
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.statements.boxes import Boxes, RunMasks
-from solvers.statements.release import Block, Partition, Rows
+from solvers.statements.release import Block, Partition, RowCount
 
 
-class KindEncoder(Encoder[Tree]):
+class TreeEncoder(Encoder[Tree]):
     """Trees: exact class counts or plain counts per leaf; inner counts are checked."""
 
     def check(self, model: Tree, domain: Domain, place: str) -> None:
@@ -41,7 +41,9 @@ class KindEncoder(Encoder[Tree]):
         """Return the number of rows in all leaves."""
         return tree_total(model)
 
-    def blocks(self, model: Tree, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str) -> tuple[Block, ...]:
+    def blocks(
+        self, model: Tree, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
+    ) -> tuple[Block, ...]:
         """Return the leaves as disjoint boxes, in file order."""
         return (tree_partition(model, model.name, cut, resolved),)
 
@@ -51,7 +53,7 @@ class KindEncoder(Encoder[Tree]):
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class TreeLinks:
     """The links of a tree as arrays: `inner` (nodes,), `children` (nodes, 2) then and else, nodes by level."""
 
     inner: NDArray[np.bool_]
@@ -59,7 +61,7 @@ class Shape:
     levels: tuple[NDArray[np.int64], ...]
 
 
-def shape(nodes: Nodes) -> Shape | None:
+def shape(nodes: Nodes) -> TreeLinks | None:
     """Return the links by level, None where they do not make one tree with node 0 as its root."""
     inner, children = nodes.inner, nodes.children
     linked = children[inner].ravel()
@@ -74,7 +76,7 @@ def shape(nodes: Nodes) -> Shape | None:
         levels.append(level)
         seen += len(level)
         level = children[level[inner[level]]].astype(np.int64).ravel()
-    return Shape(inner, children, tuple(levels)) if seen == len(nodes) else None
+    return TreeLinks(inner, children, tuple(levels)) if seen == len(nodes) else None
 
 
 def check_tree(model: Tree, domain: Domain, place: str, repeated: bool = False) -> None:
@@ -174,7 +176,7 @@ def check_split(condition: Condition, domain: Domain, place: str) -> None:
         raise ReleaseError(message, place=f"{place}.if")
 
 
-def check_inner_counts(model: Tree, found: Shape, place: str) -> None:
+def check_inner_counts(model: Tree, found: TreeLinks, place: str) -> None:
     """Refuse an inner node whose counts are not the sum of its leaves', and a tree of more than 2^53 rows."""
     table = model.nodes.counts
     if (rows := tree_total(model)) > MAX_ROWS:
@@ -201,7 +203,7 @@ def check_inner_counts(model: Tree, found: Shape, place: str) -> None:
         raise ReleaseError(f"the node says {total[i]}, its leaves sum to {totals[i]}", place=f"{place}.nodes[{i}]")
 
 
-def check_distinct(model: Tree, found: Shape, place: str, repeated: bool) -> None:
+def check_distinct(model: Tree, found: TreeLinks, place: str, repeated: bool) -> None:
     """Refuse numbers of different rows that no rows can have, and of an inner node those that its leaves contradict."""
     table = model.nodes.counts
     different, published = table.different, table.published
@@ -228,7 +230,7 @@ def check_distinct(model: Tree, found: Shape, place: str, repeated: bool) -> Non
 
 def tree_partition(model: Tree, kind: str, cut: CutDomain, resolved: Resolutions) -> Partition:
     """Return the leaves of a checked tree as disjoint boxes, in file order."""
-    boxes, supports = leaf_boxes(model, cut, resolved), Supports.of(model.nodes.leaf_counts)
+    boxes, supports = leaf_boxes(model, cut, resolved), PartitionSupports.of(model.nodes.leaf_counts)
     return partition(kind, boxes, supports, leaf_names(model.nodes), cut.domain, first_match=False)
 
 
@@ -240,7 +242,7 @@ def leaf_names(nodes: Nodes) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Splits:
+class InnerTests:
     """What the inner nodes of a tree test: `column[i]` of the `attributes`, and the parts that go each way.
 
     `sides` is (nodes, 2): the parts for then and else, uint64, or object where an attribute has more than 64.
@@ -252,7 +254,7 @@ class Splits:
     sides: NDArray[Any]
 
 
-def splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> Splits:
+def splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> InnerTests:
     """Return the tests of the inner nodes as masks; every test is turned into one once."""
     table, codes, of_node = tested(model, resolved)
     # Every split tests one attribute (`check_tree`), so both of its sides are boxes.
@@ -264,7 +266,7 @@ def splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> Splits:
         sides[at] = mask, full[k] & ~mask
     whole = np.empty(len(full), dtype=dtype)
     whole[:] = full
-    return Splits(attributes, whole, np.append(column, 0)[of_node], sides[of_node])
+    return InnerTests(attributes, whole, np.append(column, 0)[of_node], sides[of_node])
 
 
 def tested(model: Tree, resolved: Resolutions) -> tuple[SplitTable, NDArray[np.int64], NDArray[np.int64]]:
@@ -307,7 +309,7 @@ def leaf_boxes(model: Tree, cut: CutDomain, resolved: Resolutions) -> Boxes:
     return Boxes(start, np.concatenate(attributes)[order], np.concatenate(masks)[order])
 
 
-def by_leaf(tree: Shape, found: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def by_leaf(tree: TreeLinks, found: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where the literals of each leaf begin, and their order; `found`: (2, literals) node and column."""
     leaves, (nodes, columns) = np.flatnonzero(~tree.inner), found
     start = np.zeros(len(leaves) + 1, dtype=np.int64)
@@ -345,7 +347,7 @@ def run_splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> RunSplits 
     return RunSplits(attributes, parts, column[of_node], sides[of_node])
 
 
-def run_boxes(tree: Shape, split: RunSplits) -> Boxes:
+def run_boxes(tree: TreeLinks, split: RunSplits) -> Boxes:
     """Return the boxes of the leaves in file order, as `leaf_boxes`; cost: nodes times attributes, no more.
 
     A tree of n thresholds has boxes of n parts: as bits they would take n^2 of memory and time.

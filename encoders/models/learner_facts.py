@@ -12,7 +12,7 @@ Where = tuple[tuple[int, Ranges], ...]  # attribute -> the positions that rows o
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class GroupCount:
     """Between `low` and `high` rows (None: any number) lie in a group; `text` says so in words."""
 
     where: Where
@@ -22,7 +22,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class LearnerFact:
     """One fact: exactly one of the alternatives holds, each a conjunction of counts; no dataset fits two.
 
     `name` says which node of which tree it is about, `rows` how many rows that `node` has (weight among facts), and
@@ -30,7 +30,7 @@ class Fact:
     """
 
     name: str
-    alternatives: tuple[tuple[Counted, ...], ...]
+    alternatives: tuple[tuple[GroupCount, ...], ...]
     rows: int
     node: int
     attribute: int
@@ -61,6 +61,6 @@ class LearnerFacts:
 
     kind: ClassVar[str] = "learner_facts"
     learners: tuple[Learner, ...]
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[LearnerFact, ...] = ()
     notes: tuple[str, ...] = ()
     name: str = "learner facts"

@@ -18,7 +18,7 @@ ORDER: tuple[Standing, ...] = get_args(Standing)  # from the best to the worst
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PrivacyStep:
     """One step: its mechanism, what it spent, and why that holds (proof or source) or what is wrong with it.
 
     `standing`: "guaranteed" where a proof covers the code as it runs; "claimed" where a paper says so, or where it
@@ -34,12 +34,12 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Ledger:
+class PrivacyLedger:
     """All steps of one fit; `neighbours` says which datasets are told apart, `assumes` what is taken as public."""
 
     neighbours: Neighbours
     assumes: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[PrivacyStep, ...]
 
     @property
     def epsilon(self) -> float:
@@ -56,7 +56,7 @@ class Ledger:
         """Return the worst standing of an entry ("guaranteed" without entries: nothing was released)."""
         return max((e.standing for e in self.entries), key=ORDER.index, default="guaranteed")
 
-    def with_public(self, public: Iterable[str]) -> Ledger:
+    def with_public(self, public: Iterable[str]) -> PrivacyLedger:
         """Return the ledger with more that is taken as public: what was written down without spending anything."""
         return replace(self, assumes=(*self.assumes, *public))
 

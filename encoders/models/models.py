@@ -17,13 +17,13 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Value
 from encoders.models.column_figures import ColumnFigures
 from encoders.models.learner import Learner
-from encoders.models.ledger import Ledger
-from encoders.models.nodes import Node, Nodes, Published, Support
+from encoders.models.ledger import PrivacyLedger
+from encoders.models.nodes import ModelNode, Nodes, Published, Support
 from solvers.foundation.errors import ReleaseError
 from solvers.gradients.boosted import Gradients
-from solvers.noise.laws import Law, Neighbours
+from solvers.noise.laws import Neighbours, NoiseLaw
 
-__all__ = ["Node", "Nodes", "Published", "Support"]  # of `encoders.models.nodes`; what follows is public as well
+__all__ = ["ModelNode", "Nodes", "Published", "Support"]  # of `encoders.models.nodes`; what follows is public as well
 
 StatisticKind = Literal["mean", "total", "median"]
 
@@ -35,19 +35,19 @@ class Noise:
     `ledger`: what every step of the learner spent, where the publisher says it. No answer rests on it.
     """
 
-    law: Law
+    law: NoiseLaw
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     sensitivity: Fraction | None = None
     neighbours: Neighbours | None = None
-    ledger: Ledger | None = None
+    ledger: PrivacyLedger | None = None
 
 
 CountKind = Literal["exact", "bag", "distinct", "ratio", "size", "label", "noisy"]
 
 
 @dataclass(frozen=True, slots=True)
-class Unused:
+class UnusedPublication:
     """Figures of a file that no statement carries: what they are, and why not.
 
     `labels`: each is about the labels of the rows of one published group, and of nothing else, so that no smaller group
@@ -79,13 +79,13 @@ class Provenance:
     notes: tuple[str, ...] = ()
     single: bool = field(default=False, compare=False)
     learner: Learner | None = None
-    unused: tuple[Unused, ...] = field(default=(), compare=False)
+    unused: tuple[UnusedPublication, ...] = field(default=(), compare=False)
     columns: tuple[ColumnFigures, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A decision tree; node 0 is the root. Given as any sequence of `Node`, kept as arrays."""
+    """A decision tree; node 0 is the root. Given as any sequence of `ModelNode`, kept as arrays."""
 
     kind: ClassVar[str] = "tree"
     nodes: Nodes
@@ -254,7 +254,7 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PublishedFigure:
     """One published figure about the rows that meet a condition (an empty one: everybody).
 
     It is a count, an interval of counts (`low`, `high`) or a statistic. `suppressed` says which rule hid a count:
@@ -279,7 +279,7 @@ class Table:
     """
 
     kind: ClassVar[str] = "table"
-    statements: tuple[Figure, ...]
+    statements: tuple[PublishedFigure, ...]
     name: str = "table"
     noise: Noise | None = None
     origin: Provenance | None = None
@@ -287,7 +287,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class GroupQuestion:
     """No publication but a question about a group and up to two numeric attributes: cells are cut as it needs."""
 
     kind: ClassVar[str] = "question"

@@ -1,4 +1,4 @@
-"""The nodes of a tree as arrays, and what they count; a `Node` or `Support` is a view, made when somebody asks for it.
+"""The nodes of a tree as arrays, and what they count; a `ModelNode` or `Support` is a view, made when asked for.
 
 A forest has hundreds of thousands of nodes and a few hundred different tests: conditions stand once in a table, which
 the trees of a forest may share, and every inner node has its number.
@@ -43,7 +43,7 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ModelNode:
     """A node of a tree: an inner node has a condition and two children, a leaf has a support."""
 
     support: Support
@@ -181,8 +181,8 @@ class Learnt:
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes(Sequence[Node]):
-    """The nodes of a tree, read like a sequence of `Node`; node 0 is the root.
+class Nodes(Sequence[ModelNode]):
+    """The nodes of a tree, read like a sequence of `ModelNode`; node 0 is the root.
 
     `condition[i]` is a number in the table `conditions` (LEAF: node i is a leaf), `children` (nodes, 2) then and else:
     int64, or object where a file names a node beyond 64 bits. `names`: what nodes are called, () where none has a name.
@@ -197,7 +197,7 @@ class Nodes(Sequence[Node]):
     learnt: Learnt | None = None
 
     @classmethod
-    def of(cls, nodes: Iterable[Node]) -> Nodes:
+    def of(cls, nodes: Iterable[ModelNode]) -> Nodes:
         """Return the arrays of the given nodes; themselves where they are arrays already."""
         if isinstance(nodes, Nodes):
             return nodes
@@ -227,10 +227,10 @@ class Nodes(Sequence[Node]):
         return len(self.condition)
 
     @overload
-    def __getitem__(self, at: int) -> Node: ...
+    def __getitem__(self, at: int) -> ModelNode: ...
     @overload
-    def __getitem__(self, at: slice) -> tuple[Node, ...]: ...
-    def __getitem__(self, at: int | slice) -> Node | tuple[Node, ...]:
+    def __getitem__(self, at: slice) -> tuple[ModelNode, ...]: ...
+    def __getitem__(self, at: int | slice) -> ModelNode | tuple[ModelNode, ...]:
         """Return one node, or several."""
         if isinstance(at, slice):
             return tuple(self[i] for i in range(*at.indices(len(self))))
@@ -238,13 +238,13 @@ class Nodes(Sequence[Node]):
         code = int(self.condition[i])
         then, otherwise = self.children[i].tolist()
         condition = None if code == LEAF else self.conditions[code]
-        return Node(self.counts[i], condition, then, otherwise, self.names[i] if self.names else None)
+        return ModelNode(self.counts[i], condition, then, otherwise, self.names[i] if self.names else None)
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[ModelNode]:
         names = self.names or (None,) * len(self)
         columns = (self.counts, self.condition.tolist(), self.children.tolist(), names)
         for support, code, (then, otherwise), name in zip(*columns, strict=True):
-            yield Node(support, None if code == LEAF else self.conditions[code], then, otherwise, name)
+            yield ModelNode(support, None if code == LEAF else self.conditions[code], then, otherwise, name)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (Nodes, tuple)):

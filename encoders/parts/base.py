@@ -11,8 +11,8 @@ from encoders.domain.values import Position
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.gradients.boosted import Boosted
-from solvers.statements.bags import Bags
-from solvers.statements.release import Block, Observed, Rows
+from solvers.statements.bags import TreeBags
+from solvers.statements.release import Block, Observed, RowCount
 
 M = TypeVar("M")
 
@@ -33,7 +33,7 @@ class Encoder(ABC, Generic[M]):
         into.add(self.conditions(model, place), domain)
 
     @abstractmethod
-    def blocks(self, model: M, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str) -> tuple[Block, ...]:
+    def blocks(self, model: M, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str) -> tuple[Block, ...]:
         """Return the statements; `resolved` has the positions of every condition, `rows` what is known of them."""
 
     @abstractmethod
@@ -41,12 +41,12 @@ class Encoder(ABC, Generic[M]):
         """Return the number of rows the model itself publishes, None where it leaves it open."""
 
     def observed(
-        self, model: M, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
+        self, model: M, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> list[tuple[Block, Observed | None]]:
         """Return the blocks, each with the noisy figures behind it (None: exact)."""
         return [(block, None) for block in self.blocks(model, cut, resolved, rows, place)]
 
-    def bags(self, model: M, blocks: Sequence[Block], first: int) -> tuple[Bags, ...]:
+    def bags(self, model: M, blocks: Sequence[Block], first: int) -> tuple[TreeBags, ...]:
         """Return what trees on known resamples count; `blocks` are the model's own, numbered from `first`."""
         return ()
 

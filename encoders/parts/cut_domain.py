@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Ranges
 from solvers.foundation.derived import Derived
 from solvers.statements.boxes import Attribute, Box
-from solvers.statements.boxes import Domain as SolverDomain
+from solvers.statements.boxes import RowSpace as SolverDomain
 
 Resolved = dict[int, Ranges]  # attribute -> the positions that pass
 
@@ -23,7 +23,7 @@ class CutDomain:
     """
 
     domain: Domain
-    cuts: tuple[Cuts, ...]
+    cuts: tuple[AttributeCuts, ...]
     single: bool = field(default=False, compare=False)
     derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.cuts import Cuts, Thresholds
+from encoders.domain.cuts import AttributeCuts, Thresholds
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Continuous, Position, Ranges, Test, exact
 from encoders.models.nodes import Nodes
@@ -64,7 +64,9 @@ class SplitTable:
             attributes, thresholds, below = zip(*found, strict=True)
             self.attribute[codes], self.threshold[codes], self.below[codes] = attributes, thresholds, below
 
-    def runs(self, codes: NDArray[np.int64], cuts: tuple[Cuts, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def runs(
+        self, codes: NDArray[np.int64], cuts: tuple[AttributeCuts, ...]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return (codes, 2), the first part that passes each test and the one behind the last, and which are runs."""
         out = np.zeros((len(codes), 2), dtype=np.int64)
         written = ~np.isnan(self.threshold[codes].real)
@@ -80,7 +82,7 @@ class SplitTable:
             out[own, 1] = np.where(below, part, len(cuts[k].inner) + 1)
         return out, single
 
-    def masks(self, codes: NDArray[np.int64], cuts: tuple[Cuts, ...]) -> list[int]:
+    def masks(self, codes: NDArray[np.int64], cuts: tuple[AttributeCuts, ...]) -> list[int]:
         """Return the parts that pass each test as bits."""
         ends, single = self.runs(codes, cuts)
         return [
@@ -122,7 +124,7 @@ class Resolutions(Mapping[Condition, Resolved]):
         """Return the table of the conditions of a tree that was added."""
         return self.tables[id(nodes.conditions)]
 
-    def cut(self, domain: Domain, positions: dict[int, set[Position]]) -> tuple[Cuts, ...]:
+    def cut(self, domain: Domain, positions: dict[int, set[Position]]) -> tuple[AttributeCuts, ...]:
         """Return every attribute of the domain cut where the conditions need it, and at the given positions."""
         thresholds: dict[int, list[Thresholds]] = {}
         for one in self.conditions.values():
@@ -134,7 +136,7 @@ class Resolutions(Mapping[Condition, Resolved]):
             for k in np.unique(table.attribute[written]).tolist():
                 thresholds.setdefault(k, []).append(table.threshold[written & (table.attribute == k)])
         return tuple(
-            Cuts.at(a, positions.get(k, set()), np.concatenate(thresholds[k]) if k in thresholds else None)
+            AttributeCuts.at(a, positions.get(k, set()), np.concatenate(thresholds[k]) if k in thresholds else None)
             for k, a in enumerate(domain.all)
         )
 

@@ -26,7 +26,7 @@ from encoders.models.models import Statistic
 from encoders.parts.cut_domain import CutDomain
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.boxes import Box, Region
-from solvers.statements.release import UNBOUNDED, Choice, Rows, Statement
+from solvers.statements.release import UNBOUNDED, Choice, RowCount, Statement
 
 MAX_VALUES = 2_000  # an attribute with more values stays coarse
 MAX_ALTERNATIVES = 20_000
@@ -74,7 +74,7 @@ def number(attribute: Listed | Grid, position: int) -> Fraction:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class PartNumbers:
     """The least and greatest number that each part of attribute `of` holds, times `scale`: whole numbers.
 
     `missing` is the part of missing values, if there is one: it has no number (0 stands there).
@@ -93,14 +93,14 @@ class Numbers:
             raise ReleaseError(f"{source}: a mean, total or median over missing values is not defined: {ask}")
 
 
-def numbers_of(cut: CutDomain, name: str) -> Numbers:
+def numbers_of(cut: CutDomain, name: str) -> PartNumbers:
     """Return the numbers behind a `numeric` name, per part of its attribute."""
     k = numeric(cut.domain, name)
     cuts = cut.cuts[k]
     if name in cut.domain.columns:
         ones = cuts.mask(cut.domain.view_ranges(name)[1])
         bits = tuple(ones >> p & 1 for p in range(len(cuts.sizes)))
-        return Numbers(k, 1, bits, bits)
+        return PartNumbers(k, 1, bits, bits)
     if isinstance(cuts.attribute, Continuous):
         raise TypeError("a continuous attribute has no numbers")
     missing = len(cuts.sizes) - 1 if cuts.attribute.missing else None
@@ -109,7 +109,9 @@ def numbers_of(cut: CutDomain, name: str) -> Numbers:
     minimum = [*(number(cuts.attribute, edge) for edge in edges[:-1]), *none]
     greatest = [*(number(cuts.attribute, edge - 1) for edge in edges[1:]), *none]
     scale = math.lcm(*(v.denominator for v in chain(minimum, greatest)))
-    return Numbers(k, scale, tuple(int(v * scale) for v in minimum), tuple(int(v * scale) for v in greatest), missing)
+    return PartNumbers(
+        k, scale, tuple(int(v * scale) for v in minimum), tuple(int(v * scale) for v in greatest), missing
+    )
 
 
 def bounds(statistic: Statistic) -> tuple[Fraction, Fraction]:
@@ -119,17 +121,17 @@ def bounds(statistic: Statistic) -> tuple[Fraction, Fraction]:
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class StatisticGroup:
     """The rows of a box that a statistic is about; `inside` says which parts of the attribute the box allows."""
 
     region: Region
-    numbers: Numbers
+    numbers: PartNumbers
     inside: tuple[bool, ...]
-    rows: Rows
+    rows: RowCount
     source: str
 
     @classmethod
-    def of(cls, box: Box, numbers: Numbers, rows: Rows, source: str) -> Group:
+    def of(cls, box: Box, numbers: PartNumbers, rows: RowCount, source: str) -> StatisticGroup:
         """Return the rows of a box; `source` is how messages name the figure."""
         mask = dict(box.literals).get(numbers.of, -1)
         return cls(Region(box), numbers, tuple(mask >> p & 1 == 1 for p in range(len(numbers.least))), rows, source)
@@ -158,7 +160,7 @@ class Group:
         return replace(self.statement(lower, upper, [v // unit for v in inside]), coarse=self.coarse)
 
 
-def statements_of(statistic: Statistic, group: Group, odd: bool) -> Choice | list[Statement]:
+def statements_of(statistic: Statistic, group: StatisticGroup, odd: bool) -> Choice | list[Statement]:
     """Return the statements of a mean, total or median; `odd`: the number of rows is known to be odd."""
     group.numbers.refuse_missing(group.region.box, group.source)
     low, high = bounds(statistic)
@@ -174,7 +176,7 @@ def statements_of(statistic: Statistic, group: Group, odd: bool) -> Choice | lis
     return list(alternatives[0]) if len(alternatives) == 1 else Choice(tuple(alternatives), group.source)
 
 
-def total(group: Group, low: Fraction, high: Fraction) -> list[Statement]:
+def total(group: StatisticGroup, low: Fraction, high: Fraction) -> list[Statement]:
     """Return the statements of a total between low and high; coarse parts bound it from both sides."""
     found = group.numbers
     low, high = low * found.scale, high * found.scale
@@ -183,7 +185,7 @@ def total(group: Group, low: Fraction, high: Fraction) -> list[Statement]:
     return [group.sum_between(found.least, None, high), group.sum_between(found.greatest, low, None)]
 
 
-def mean(group: Group, low: Fraction, high: Fraction) -> list[Statement]:
+def mean(group: StatisticGroup, low: Fraction, high: Fraction) -> list[Statement]:
     """Return the statements of a mean between low and high: deviations from low sum to 0 or more, from high or less."""
     found, zero = group.numbers, Fraction(0)
     if low == high and not group.coarse:
@@ -201,7 +203,7 @@ def deviations(values: Sequence[int], bound: Fraction, scale: int) -> list[int]:
     return [v * times - at for v in values]
 
 
-def median(group: Group, low: Fraction, high: Fraction, odd: bool) -> list[tuple[Statement, ...]]:
+def median(group: StatisticGroup, low: Fraction, high: Fraction, odd: bool) -> list[tuple[Statement, ...]]:
     """Return the alternatives of a median between low and high, one per middle value or two.
 
     They exclude each other and leave none out: a value m that is the middle one (or both), or two values a < b,
@@ -233,7 +235,7 @@ def span(values: Sequence[int], a: int, low: Fraction, high: Fraction) -> tuple[
 class Middles:
     """The alternatives of a median; values are named by their rank among those inside the group's box."""
 
-    def __init__(self, group: Group, values: Sequence[int]) -> None:
+    def __init__(self, group: StatisticGroup, values: Sequence[int]) -> None:
         rank = {v: i for i, v in enumerate(values)}
         inside = group.inside
         self.group = group

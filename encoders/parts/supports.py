@@ -19,7 +19,7 @@ MAX_ROWS = 1 << 53  # sums of counts stay exact in double precision
 
 
 @dataclass(frozen=True, eq=False)
-class Supports:
+class PartitionSupports:
     """The statements of one partition: region, label (ANY_LABEL: any), low and high, one entry each."""
 
     region: NDArray[np.int32]
@@ -28,16 +28,16 @@ class Supports:
     high: NDArray[np.int64]
 
     @classmethod
-    def of(cls, published: CountTable) -> Supports:
+    def of(cls, published: CountTable) -> PartitionSupports:
         """Return the statements of regions 0, 1, ...: one per class where there are counts, else one."""
         region = published.owner
         label = np.where(published.by_class[region], np.arange(len(region)) - published.start[region], ANY_LABEL)
         values = published.values.astype(np.int64, copy=False)
         return cls(region.astype(np.int32), label.astype(np.int32), values, values)
 
-    def between(self, region: int, low: int, high: int) -> Supports:
+    def between(self, region: int, low: int, high: int) -> PartitionSupports:
         """Return the statements and one more, for any label."""
-        return Supports(
+        return PartitionSupports(
             np.append(self.region, np.int32(region)),
             np.append(self.label, np.int32(ANY_LABEL)),
             np.append(self.low, np.int64(low)),
@@ -46,7 +46,7 @@ class Supports:
 
 
 def partition(
-    kind: str, boxes: Boxes, supports: Supports, names: Sequence[str], domain: Domain, first_match: bool
+    kind: str, boxes: Boxes, supports: PartitionSupports, names: Sequence[str], domain: Domain, first_match: bool
 ) -> Partition:
     """Return the partition block of the boxes; `kind` and the names say in words where a statement stands."""
     return Partition(

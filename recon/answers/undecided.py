@@ -18,7 +18,7 @@ from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive
 from solvers.foundation.limits import Limits, ended
 from solvers.parallel.pieces import STARTING, completed_with
 from solvers.questions.answers import Answer, DecideAnswer, LeaveOneOutAnswer, ShareAnswer
-from solvers.questions.query import Convention, Decide, LeaveOneOut, Selections, Share
+from solvers.questions.query import Convention, Decide, LeaveOneOut, Selections, ShareQuery
 from solvers.statements.release import UNBOUNDED, Release
 
 CHUNK = 500  # distinct selections that are decided in one go where there are processes for others
@@ -128,7 +128,7 @@ def leave_one_out(
 
 
 def share(
-    release: EncodedRelease, query: Share, limits: Limits | None, after: DecideAnswer | None = None
+    release: EncodedRelease, query: ShareQuery, limits: Limits | None, after: DecideAnswer | None = None
 ) -> ShareAnswer:
     """Return the bounds on shares, 0 to 1 where the limits leave no answer; `after`: see `decide`."""
     try:

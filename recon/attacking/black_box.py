@@ -22,7 +22,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import MEANING, kinds_of
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, RuleSet, Table, Tree
 from encoders.models.nodes import Nodes
-from recon.attacking.inputs import Column, Layout, Line, columns_of, line, numbers
+from recon.attacking.inputs import InputColumn, InputLayout, NameLine, columns_of, line, numbers
 from recon.attacking.shares import clipped, leaf_shares, leaf_steps, linked, rule_shares, tables_of
 from recon.attacks.records import Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -91,14 +91,14 @@ Literal = tuple[int, list[tuple[int, int]], bool]  # a line, the runs of its par
 
 
 @dataclass(frozen=True, eq=False)
-class Conditions:
+class Comparisons:
     """Tests turned into comparisons: condition c holds where column `of[c]` is below `cut[c]`, or is not (`flipped`).
 
     The columns are the parts of line k (slots (k, False)), the same with missing values above all parts instead of
     below ((k, True)), and behind them a column per condition that is no single comparison: 0 where it holds.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[NameLine, ...]
     slots: tuple[tuple[int, bool], ...]
     of: NDArray[np.int32]
     cut: NDArray[np.int32]
@@ -106,7 +106,7 @@ class Conditions:
     derived: tuple[tuple[Literal, ...], ...]
 
     @classmethod
-    def of_model(cls, conditions: Sequence[Condition], domain: Domain) -> Conditions:
+    def of_model(cls, conditions: Sequence[Condition], domain: Domain) -> Comparisons:
         """Return the comparisons of conditions; cost: linear in tests, and sorting them."""
         tests: dict[str, dict[Test, None]] = {}
         for condition in conditions:
@@ -144,7 +144,7 @@ class Conditions:
         return wide
 
 
-def compared(literal: Literal, lines: Sequence[Line]) -> tuple[tuple[int, bool], int, bool] | None:
+def compared(literal: Literal, lines: Sequence[NameLine]) -> tuple[tuple[int, bool], int, bool] | None:
     """Return one literal as slot, cut and whether it holds at or above it; None where that takes two comparisons."""
     k, runs, gap = literal
     if len(runs) != 1:
@@ -196,17 +196,17 @@ class ReleasedModel:
         return predicting(self.release)
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> InputLayout:
         """Return what the columns of arrays are."""
-        return Layout(self.release.domain, columns_of(self.release.domain, self.columns))
+        return InputLayout(self.release.domain, columns_of(self.release.domain, self.columns))
 
     @property
-    def inputs(self) -> tuple[Column, ...]:
+    def inputs(self) -> tuple[InputColumn, ...]:
         """Return the columns of arrays in order."""
         return self.layout.columns
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[NameLine, ...]:
         """Return the lines of the tested names, cut where they are tested."""
         return self._conditions.lines
 
@@ -233,11 +233,11 @@ class ReleasedModel:
         return out
 
     @cached_property
-    def _conditions(self) -> Conditions:
+    def _conditions(self) -> Comparisons:
         if isinstance(self.model, RuleList):
-            return Conditions.of_model([rule.condition for rule in self.model.rules], self.release.domain)
+            return Comparisons.of_model([rule.condition for rule in self.model.rules], self.release.domain)
         found: dict[int, tuple[Condition, ...]] = {id(t.nodes.conditions): t.nodes.conditions for t in self._trees}
-        return Conditions.of_model([c for table in found.values() for c in table], self.release.domain)
+        return Comparisons.of_model([c for table in found.values() for c in table], self.release.domain)
 
     @cached_property
     def _shares(self) -> list[Floats]:
@@ -265,7 +265,7 @@ class ReleasedModel:
         layout = self.layout
         if isinstance(X, pd.DataFrame):
             names = [str(c) for c in X.columns]
-            layout = Layout(self.release.domain, columns_of(self.release.domain, names))
+            layout = InputLayout(self.release.domain, columns_of(self.release.domain, names))
             layout.demand(self.tested)
             layout.settled(X, self.release, self.lines)
             x = numbers(X, layout.columns, self.release)

@@ -26,17 +26,17 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import equals
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level, encode
-from encoders.models.models import Figure, Noise, Table
+from encoders.models.models import Noise, PublishedFigure, Table
 from recon.attacking.views import BinaryView, labels_of, named_view, rows_of, views_of
 from recon.attacks.correlation.intervals import pair_interval
 from recon.frames.selections import select_conditions
 from recon.frames.true_rows import violations
 from recon.measures.sweeping import exact_counts, with_noise
-from solvers.display.displayed import LINES, Displayed, Facts, many
+from solvers.display.displayed import LINES, Displayed, DisplayFacts, many
 from solvers.figures.selection_bounds import selection_bounds
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, ended
-from solvers.noise.laws import Law
+from solvers.noise.laws import NoiseLaw
 from solvers.noise.sampling import Randomness
 
 DEFINITE, DISCRETE, WORLDS = "positive definite", "exact discrete", "worlds"
@@ -67,15 +67,17 @@ class Correlations(Displayed):
     views: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         columns = [str(name) for name in self.frame.columns]
         sizes = many(len(self.frame), "interval"), many(len(self.views), "column"), many(len(self.knows), "attacker")
         lines = self.frame.head(LINES).to_numpy(dtype=object).tolist
-        return Facts(", ".join(sizes), list(self.knows.items()), columns, lines, len(self.frame), self.notes, "frame")
+        return DisplayFacts(
+            ", ".join(sizes), list(self.knows.items()), columns, lines, len(self.frame), self.notes, "frame"
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownRecords:
     """True rows as the attackers know them: (rows, views) bits and (rows,) label numbers of so many classes."""
 
     views: tuple[BinaryView, ...]
@@ -93,13 +95,13 @@ class Known:
         """Return (classes,) how many rows have each label."""
         return np.bincount(self.label, minlength=self.classes).astype(np.int64)
 
-    def of(self, views: Sequence[int]) -> Known:
+    def of(self, views: Sequence[int]) -> KnownRecords:
         """Return what is known of some of the views."""
-        return Known(tuple(self.views[i] for i in views), self.bits[:, list(views)], self.label, self.classes)
+        return KnownRecords(tuple(self.views[i] for i in views), self.bits[:, list(views)], self.label, self.classes)
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
+class CorrelationBounds:
     """Least and greatest number of rows where both columns of each pair are 1; `status` as in `Correlations`."""
 
     low: Ints
@@ -169,7 +171,7 @@ def correlations(
 
 def what_is_known(
     release: EncodedRelease, data: pd.DataFrame, pairs: Sequence[tuple[str, str]] | None, epsilons: Sequence[float]
-) -> tuple[Known, list[tuple[int, int]]]:
+) -> tuple[KnownRecords, list[tuple[int, int]]]:
     """Return the true rows as attackers know them and the pairs of views asked about; see `correlations`."""
     if release.known is not None:
         raise Unsupported("whoever knows the columns of everybody knows their correlations")
@@ -194,7 +196,7 @@ def what_is_known(
         raise ReleaseError(f"a correlation is one of two columns; the model tests {len(views)}")
     if not release.noisy and (broken := violations(release, data)):
         raise ReleaseError(f"the data are not the rows that the release is about: {broken[0]}")
-    known = Known(tuple(views), rows_of(release, data, views), label, classes)
+    known = KnownRecords(tuple(views), rows_of(release, data, views), label, classes)
     held, rows = known.bits.sum(axis=0), len(label)
     for k in sorted({k for pair in asked for k in pair}):
         if held[k] in (0, rows):
@@ -204,7 +206,7 @@ def what_is_known(
     return known, asked
 
 
-def pearson(known: Known, a: Ints, b: Ints, joint: Ints) -> NDArray[np.float64]:
+def pearson(known: KnownRecords, a: Ints, b: Ints, joint: Ints) -> NDArray[np.float64]:
     """Return the correlations of pairs of 0/1 columns from the numbers of rows where both are 1."""
     n, held = len(known.label), known.bits.sum(axis=0).astype(np.int64)
     first, second = held[a].tolist(), held[b].tolist()
@@ -214,7 +216,7 @@ def pearson(known: Known, a: Ints, b: Ints, joint: Ints) -> NDArray[np.float64]:
     ])  # fmt: skip
 
 
-def definite(known: Known, a: Ints, b: Ints, truth: NDArray[np.float64]) -> pd.DataFrame:
+def definite(known: KnownRecords, a: Ints, b: Ints, truth: NDArray[np.float64]) -> pd.DataFrame:
     """Return the lines of the attacker who knows correlations with the label only, rounded outwards."""
     n, held, ones = len(known.label), known.bits.sum(axis=0).tolist(), int(known.sizes[1])
     rho = np.array([
@@ -229,15 +231,17 @@ def definite(known: Known, a: Ints, b: Ints, truth: NDArray[np.float64]) -> pd.D
     })  # fmt: skip
 
 
-def frechet(known: Known, a: Ints, b: Ints) -> Ends:
+def frechet(known: KnownRecords, a: Ints, b: Ints) -> CorrelationBounds:
     """Return the bounds on rows where both are 1 that the tables with the label give: Fréchet's, summed over labels."""
     held, sizes = known.with_label, known.sizes[:, None]
     low = np.maximum(held[:, a] + held[:, b] - sizes, 0).sum(axis=0)
     high = np.minimum(held[:, a], held[:, b]).sum(axis=0)
-    return Ends(low, high, np.full(len(a), "exact", dtype=object))
+    return CorrelationBounds(low, high, np.full(len(a), "exact", dtype=object))
 
 
-def as_lines(known: Known, pair: tuple[Ints, Ints], found: Ends, joint: Ints, name: str, level: float) -> pd.DataFrame:
+def as_lines(
+    known: KnownRecords, pair: tuple[Ints, Ints], found: CorrelationBounds, joint: Ints, name: str, level: float
+) -> pd.DataFrame:
     """Return an attacker's lines from the bounds on rows where both columns are 1."""
     low, high = (pearson(known, *pair, ends) for ends in (found.low, found.high))
     return pd.DataFrame({
@@ -257,14 +261,19 @@ def noisy_releases(
     dice = Randomness(seed)
     for epsilon in sorted(set(map(float, epsilons)), reverse=True):
         exact = Fraction(repr(epsilon))
-        noise = Noise(Law("discrete_laplace", 1 / exact), exact, Fraction(0), Fraction(1), "add_remove")
+        noise = Noise(NoiseLaw("discrete_laplace", 1 / exact), exact, Fraction(0), Fraction(1), "add_remove")
         noisy = [int(c) + dice.discrete_laplace(noise.law.scale) for c in truth]
         yield epsilon, with_noise(release, noisy, noise).at_confidence(level)
 
 
 def over_worlds(
-    release: EncodedRelease, known: Known, asked: Sequence[tuple[int, int]], outer: Ends, together: bool, limits: Limits
-) -> Ends:
+    release: EncodedRelease,
+    known: KnownRecords,
+    asked: Sequence[tuple[int, int]],
+    outer: CorrelationBounds,
+    together: bool,
+    limits: Limits,
+) -> CorrelationBounds:
     """Return the bounds on rows where both columns are 1 over all worlds of the release and the tables with the label.
 
     `outer`: what the tables alone say, and what is left where no world fits the noisy counts at the confidence. Never
@@ -274,15 +283,19 @@ def over_worlds(
         return inside(release, known, asked, outer, limits)
     parts = []
     for i, (first, second) in enumerate(asked):
-        one = Ends(outer.low[i : i + 1], outer.high[i : i + 1], outer.status[i : i + 1])
+        one = CorrelationBounds(outer.low[i : i + 1], outer.high[i : i + 1], outer.status[i : i + 1])
         parts.append(inside(release, known.of([first, second]), [(0, 1)], one, limits))
     low, high = (np.concatenate([getattr(p, name) for p in parts]) for name in ("low", "high"))
-    return Ends(low, high, np.concatenate([p.status for p in parts]), parts[0].engine)
+    return CorrelationBounds(low, high, np.concatenate([p.status for p in parts]), parts[0].engine)
 
 
 def inside(
-    release: EncodedRelease, known: Known, asked: Sequence[tuple[int, int]], outer: Ends, limits: Limits
-) -> Ends:
+    release: EncodedRelease,
+    known: KnownRecords,
+    asked: Sequence[tuple[int, int]],
+    outer: CorrelationBounds,
+    limits: Limits,
+) -> CorrelationBounds:
     """Return the bounds over all worlds of the release joined with the tables of the given views; see `over_worlds`.
 
     From both sides (`selection_bounds`), "exact" where they meet. With too many cells, or without time, what was known
@@ -290,7 +303,7 @@ def inside(
     """
     low, high, status = outer.low.copy(), outer.high.copy(), np.full(len(asked), "bounds", dtype=object)
     if limits.expired():
-        return Ends(low, high, status)
+        return CorrelationBounds(low, high, status)
     level = release.statements.confidence or CONFIDENCE
     joined = encode(release.domain, [*release.models, tables(release, known)], release.declared, confidence=level)
     wanted = [(*known.views[i].condition, *known.views[j].condition) for i, j in asked]
@@ -303,10 +316,10 @@ def inside(
         return impossible(release, outer)
     except (Unsupported, Inconclusive):
         pass  # what was known before is left
-    return Ends(low, high, status)
+    return CorrelationBounds(low, high, status)
 
 
-def impossible(release: EncodedRelease, outer: Ends) -> Ends:
+def impossible(release: EncodedRelease, outer: CorrelationBounds) -> CorrelationBounds:
     """Return what is left where no dataset fits: of noisy counts what was known before.
 
     Raises `EngineError` for exact ones: the true rows fit them.
@@ -316,16 +329,16 @@ def impossible(release: EncodedRelease, outer: Ends) -> Ends:
     return replace(outer, status=np.full(len(outer.low), "empty", dtype=object))
 
 
-def tables(release: EncodedRelease, known: Known) -> Table:
+def tables(release: EncodedRelease, known: KnownRecords) -> Table:
     """Return the table that says how many rows have each label, and how many of them each view."""
     label = release.domain.label
     assert label is not None  # checked where the data were read
-    figures = [Figure((), count=len(known.label))]
+    figures = [PublishedFigure((), count=len(known.label))]
     for c, size in enumerate(known.sizes.tolist()):
         of_label = ((label.name, equals(label.value_at(c))),)
-        figures.append(Figure(of_label, count=size))
+        figures.append(PublishedFigure(of_label, count=size))
         for view, count in zip(known.views, known.with_label[c].tolist(), strict=True):
-            figures.append(Figure((*view.condition, *of_label), count=count))
+            figures.append(PublishedFigure((*view.condition, *of_label), count=count))
     return Table(tuple(figures), "tables with the label")
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, complement, intersection
 from encoders.encode.encoder import EncodedRelease
-from recon.attacks.records import Columns, Floats, Ints
+from recon.attacks.records import Floats, Ints, RecordColumns
 from recon.frames.odd import doubt
 from recon.frames.selections import columns_by_attribute, distinct_cells, frame_ranges, from_text, missing, untested
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -27,7 +27,7 @@ BIT = 0.5  # a 0/1 column above it is a 1
 
 
 @dataclass(frozen=True)
-class Column:
+class InputColumn:
     """One column of numbers: an attribute's own, a view's bit, or the bit that a listed attribute has one value."""
 
     name: str
@@ -36,14 +36,14 @@ class Column:
     value: Value | None = None
 
 
-def columns_of(domain: Domain, names: Iterable[str] | None = None) -> tuple[Column, ...]:
+def columns_of(domain: Domain, names: Iterable[str] | None = None) -> tuple[InputColumn, ...]:
     """Return the columns of numbers behind a table's columns (default: the domain's own order), the label left out.
 
     A listed attribute of texts becomes a bit per value (of two values: one bit). Raises `ReleaseError` for a name that
     the domain does not have.
     """
     label = None if domain.label is None else len(domain.all) - 1
-    out: list[Column] = []
+    out: list[InputColumn] = []
     named = default_names(domain) if names is None else list(names)
     for k, places in columns_by_attribute(pd.DataFrame(columns=pd.Index(named)), domain).items():
         for name in (named[i] for i in places):
@@ -51,12 +51,12 @@ def columns_of(domain: Domain, names: Iterable[str] | None = None) -> tuple[Colu
                 continue
             attribute = domain.all[k]
             if name not in domain.place:
-                out.append(Column(name, k, view=True))
+                out.append(InputColumn(name, k, view=True))
             elif isinstance(attribute, Listed) and not attribute.numeric:
                 values = attribute.values[1:] if len(attribute.values) == 2 else attribute.values
-                out += [Column(f"{name} = {value}", k, value=value) for value in values]
+                out += [InputColumn(f"{name} = {value}", k, value=value) for value in values]
             else:
-                out.append(Column(name, k))
+                out.append(InputColumn(name, k))
     order = {name: i for i, name in enumerate(named)}
     own = {c: order[c.name if c.view else domain.all[c.attribute].name] for c in out}
     return tuple(sorted(out, key=own.__getitem__))
@@ -70,7 +70,7 @@ def default_names(domain: Domain) -> list[str]:
     return [*(a.name for a in domain.attributes if a.name not in viewed), *domain.columns]
 
 
-def numbers(frame: pd.DataFrame, columns: Sequence[Column], release: EncodedRelease) -> Floats:
+def numbers(frame: pd.DataFrame, columns: Sequence[InputColumn], release: EncodedRelease) -> Floats:
     """Return (rows, columns) a table's rows as numbers.
 
     Raises `ReleaseError` naming row and column for an empty cell, and for one that is no number or no listed value
@@ -143,7 +143,7 @@ def class_numbers(frame: pd.DataFrame, domain: Domain) -> Ints:
     return y
 
 
-def attack_columns(x: Floats, columns: Sequence[Column]) -> Columns:
+def attack_columns(x: Floats, columns: Sequence[InputColumn]) -> RecordColumns:
     """Return the columns as attacks see them: bits, continuous ones, and the bits of one attribute as a group."""
     continuous = tuple(bool(np.any((x[:, j] != 0) & (x[:, j] != 1))) for j in range(len(columns)))
     of: dict[int, list[int]] = {}
@@ -151,11 +151,11 @@ def attack_columns(x: Floats, columns: Sequence[Column]) -> Columns:
         if (column.view or column.value is not None) and not continuous[j]:
             of.setdefault(column.attribute, []).append(j)
     groups = tuple(tuple(g) for g in of.values() if len(g) > 1 and (x[:, g].sum(axis=1) == 1).all())
-    return Columns(tuple(c.name for c in columns), continuous, groups)
+    return RecordColumns(tuple(c.name for c in columns), continuous, groups)
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class NameLine:
     """The line of one tested name, cut where it is tested: part p begins at cut p - 1; -1 is a missing value.
 
     Cuts of continuous attributes are numbers and sides (0: just below, 1: just above) as complex numbers, which sort
@@ -200,21 +200,21 @@ def spans_of(attribute: AnyAttribute, test: Test) -> tuple[list[tuple[Any, Any]]
     return [(a, min(b, last)) for a, b in ranges if a < last], any(b > last for _, b in ranges)
 
 
-def line(name: str, domain: Domain, tests: Iterable[Test]) -> Line:
+def line(name: str, domain: Domain, tests: Iterable[Test]) -> NameLine:
     """Return the line of a tested name, cut where the tests need it."""
     k = domain.place.get(name)
     attribute = Listed(name, (0, 1)) if k is None else domain.all[k]
     ends = {end for test in tests for span in spans_of(attribute, test)[0] for end in span if end is not None}
     dtype = np.complex128 if isinstance(attribute, Continuous) else np.int64
-    return Line(name, attribute, np.unique(np.array(list(ends), dtype=dtype)))
+    return NameLine(name, attribute, np.unique(np.array(list(ends), dtype=dtype)))
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class InputLayout:
     """Where the places of tested names come from in rows of numbers by column."""
 
     domain: Domain
-    columns: tuple[Column, ...]
+    columns: tuple[InputColumn, ...]
 
     def demand(self, names: Iterable[str]) -> None:
         """Raise `ReleaseError` where no column says anything about a tested name."""
@@ -223,7 +223,7 @@ class Layout:
         if lacking:
             raise ReleaseError(f"the model tests {shown(lacking)}, of which the rows say nothing: they lack the column")
 
-    def settled(self, frame: pd.DataFrame, release: EncodedRelease, lines: Iterable[Line]) -> None:
+    def settled(self, frame: pd.DataFrame, release: EncodedRelease, lines: Iterable[NameLine]) -> None:
         """Raise `ReleaseError` naming the row where views of an attribute leave open what a tested name is.
 
         Only those of whose attribute the table has views alone, and not the tested one.
@@ -246,7 +246,7 @@ class Layout:
                 message = f"the model tests '{one.name}', which the columns {shown(views)} leave open"
                 raise ReleaseError(message, place=f"row {row}", file=frame.attrs.get("file", ""))
 
-    def leaves_open(self, one: Line, ranges: Ranges) -> bool:
+    def leaves_open(self, one: NameLine, ranges: Ranges) -> bool:
         """Return whether positions of an attribute lie in several parts of a tested name's line."""
         if one.name in self.domain.columns:
             ones = self.domain.view_ranges(one.name)[1]

@@ -15,11 +15,11 @@ import pandas as pd
 
 from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
-from recon.attacking.records import Population, Split, population, public_ranges, splits
+from recon.attacking.records import Population, RecordSplit, population, public_ranges, splits
 from recon.attacks.evaluation.duplicates import Duplicates, duplicates, once
 from recon.attacks.evaluation.figures import Evaluation, always_in, balanced, clopper_pearson, evaluated
-from recon.attacks.evaluation.folds import Spread, averaged
-from recon.attacks.membership.attack import Guess, Kind, Knowledge
+from recon.attacks.evaluation.folds import FoldMean, averaged
+from recon.attacks.membership.attack import Kind, Knowledge, MembershipGuess
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
 from recon.attacks.records import Bits, Ints, predicted
@@ -121,7 +121,7 @@ class MembershipAttack(Displayed):
     seed: int
     confidence: float
     statistical: tuple[Judged, ...]
-    averaged: tuple[tuple[str, str, Rows, dict[str, Spread]], ...]
+    averaged: tuple[tuple[str, str, Rows, dict[str, FoldMean]], ...]
     not_run: tuple[NotRun, ...]
     duplicates: Duplicates
     certified: Certified | None
@@ -244,7 +244,7 @@ def unique(not_run: Sequence[NotRun]) -> tuple[NotRun, ...]:
 
 
 def guesses(
-    found: Population, split: Split, attacks: Sequence[str], shadow: Sequence[str], seed: int, limits: Limits,
+    found: Population, split: RecordSplit, attacks: Sequence[str], shadow: Sequence[str], seed: int, limits: Limits,
     fold: int, confidence: float,
 ) -> Iterator[Judged | NotRun]:  # fmt: skip
     """Yield what every attack is worth under every shadow data, or why it was not run."""
@@ -274,14 +274,16 @@ def guesses(
                 yield from judged(guess, name, kind, member, once(found.number)[split.asked], seed, fold, confidence)
 
 
-def guessed(found: Population, split: Split, name: str, known: Knowledge, seed: int, limits: Limits) -> Guess:
+def guessed(
+    found: Population, split: RecordSplit, name: str, known: Knowledge, seed: int, limits: Limits
+) -> MembershipGuess:
     """Return what one attack says of the rows asked about."""
     x, y = found.rows.x[split.asked], found.rows.y[split.asked]
     return attacked(attack(name), found.box, known, x, y, seed, limits)
 
 
 def judged(
-    guess: Guess, name: str, kind: str, member: Bits, single: Bits, seed: int, fold: int, confidence: float
+    guess: MembershipGuess, name: str, kind: str, member: Bits, single: Bits, seed: int, fold: int, confidence: float
 ) -> Iterator[Judged]:
     """Yield what a guess is worth on all rows, as many of both sides, and those that occur once (`single`)."""
 
@@ -297,7 +299,7 @@ def judged(
 
 def means(
     judged: Sequence[Judged], folds: int, confidence: float
-) -> tuple[tuple[str, str, Rows, dict[str, Spread]], ...]:
+) -> tuple[tuple[str, str, Rows, dict[str, FoldMean]], ...]:
     """Return the mean and the interval over folds of every figure, where there are folds."""
     if folds == 1:
         return ()

@@ -11,7 +11,7 @@ import pandas as pd
 from encoders.domain.values import Continuous, Grid, Listed
 from encoders.encode.encoder import EncodedRelease
 from recon.attacking.black_box import ReleasedModel, predicting
-from recon.attacking.inputs import Column, attack_columns, class_numbers, columns_of, numbers, shown
+from recon.attacking.inputs import InputColumn, attack_columns, class_numbers, columns_of, numbers, shown
 from recon.attacks.membership.shadow_data import constant_columns
 from recon.attacks.records import Bits, Floats, Ints, Records
 from recon.frames.naming import named_like
@@ -34,7 +34,7 @@ class Population:
     frame: pd.DataFrame
     rows: Records
     member: Bits
-    inputs: tuple[Column, ...]
+    inputs: tuple[InputColumn, ...]
     notes: tuple[str, ...]
     whole: bool
 
@@ -61,7 +61,7 @@ class Population:
 
 
 @dataclass(frozen=True)
-class Split:
+class RecordSplit:
     """Which rows are asked about (`asked`, members and others), and which others the attacker has."""
 
     asked: Ints
@@ -171,7 +171,7 @@ def refuse_one_class(release: EncodedRelease, y: Ints) -> None:
         )
 
 
-def splits(found: Population, folds: int, limit: int, rng: np.random.Generator) -> list[Split]:
+def splits(found: Population, folds: int, limit: int, rng: np.random.Generator) -> list[RecordSplit]:
     """Return who is asked about and what the attacker has, once or once per fold.
 
     Of the others half are the attacker's (`folds` 1), or all but a fold; the other half, or the fold, are asked about
@@ -195,7 +195,7 @@ def splits(found: Population, folds: int, limit: int, rng: np.random.Generator) 
         one = len(others) == 1
         few = f"{len(others)} {'row that was' if one else 'rows that were'} not trained on leave{'s' if one else ''}"
         raise ReleaseError(f"{few} {short} to the attacker, who needs {LEAST} at least")
-    return [Split(np.sort(np.concatenate([m[:limit], o[:limit]])), np.sort(rest)) for m, o, rest in parts]
+    return [RecordSplit(np.sort(np.concatenate([m[:limit], o[:limit]])), np.sort(rest)) for m, o, rest in parts]
 
 
 def public_ranges(found: Population) -> tuple[Floats, Floats]:

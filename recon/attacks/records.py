@@ -32,7 +32,7 @@ class Target(Protocol):
 
 
 @dataclass(frozen=True)
-class Columns:
+class RecordColumns:
     """The columns of rows: their names, which are continuous (the others hold 0 and 1), and one-hot groups of bits."""
 
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class Columns:
     groups: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, groups: Sequence[Sequence[int]] = ()) -> Columns:
+    def of(cls, frame: pd.DataFrame, groups: Sequence[Sequence[int]] = ()) -> RecordColumns:
         """Return the columns of a frame of numbers: those with any value beside 0 and 1 are continuous."""
         values = frame.to_numpy(dtype=np.float64)
         continuous = tuple(bool(any_) for any_ in np.any(~np.isin(values, (0.0, 1.0)), axis=0).tolist())
@@ -63,12 +63,12 @@ class Records:
 
     x: Floats
     y: Ints
-    columns: Columns
+    columns: RecordColumns
     classes: tuple[Any, ...]
 
     @classmethod
     def of(cls, frame: pd.DataFrame, label: str | None = None, classes: Sequence[Any] | None = None,
-           columns: Columns | None = None) -> Records:  # fmt: skip
+           columns: RecordColumns | None = None) -> Records:  # fmt: skip
         """Return a frame's rows; its label is the last column unless named, its classes ascend unless given.
 
         Raises `ReleaseError` naming the column: one that holds no numbers or gaps, an unknown label, an unknown class.
@@ -88,7 +88,7 @@ class Records:
             raise ReleaseError(f"the label '{label}' is {unknown!r} in some row, which is none of {list(known)}")
         x = features.to_numpy(dtype=np.float64)
         y = np.array([number[v] for v in frame[label].tolist()], dtype=np.int64)
-        return cls(x, y, Columns.of(features) if columns is None else columns, known)
+        return cls(x, y, RecordColumns.of(features) if columns is None else columns, known)
 
     def __len__(self) -> int:
         return len(self.x)

@@ -14,7 +14,7 @@ from encoders.models.models import Table
 from recon.answers.counting import count
 from recon.auditing.determined_rows import beside_truth
 from recon.auditing.findings import Bought, BoughtWorlds, Emptiness, GroupDisclosure, GroupSize
-from recon.auditing.spreading import Asked
+from recon.auditing.spreading import AuditContext
 from recon.bounds.disclosure import disclosed_values, numeric_target, tells
 from recon.bounds.intervals import IntervalCells, interval_cells
 from recon.certificates.certificate_format import Json
@@ -134,30 +134,30 @@ def certificate_wanted(release: EncodedRelease, found: Measures) -> str | None:
     return "one" if datasets.log2 == 0.0 and datasets.convention != "ordered" else None
 
 
-def certified(asked: Asked, worlds: str | None, limits: Limits) -> Json | None:
+def certified(asked: AuditContext, worlds: str | None, limits: Limits) -> Json | None:
     """Return the certificate that is wanted; None where it was not proved."""
     if worlds == "none":
         return contradiction_certificate(asked.release.at_confidence(1), limits)
     return all_of_it(asked.release, limits) if worlds == "one" else None
 
 
-def grouped(asked: Asked, _: None, limits: Limits) -> GroupDisclosure:
+def grouped(asked: AuditContext, _: None, limits: Limits) -> GroupDisclosure:
     """Return what figures give away of groups: as published where leaf values fail, or add cells nobody published."""
     release = asked.release
     return group_disclosure(as_released(release) if release.statements.settled is not None else release)
 
 
-def feasible(asked: Asked, _: None, limits: Limits) -> IntervalCells:
+def feasible(asked: AuditContext, _: None, limits: Limits) -> IntervalCells:
     """Return the cells that were suppressed or published as intervals, and what is left of them."""
     return interval_cells(asked.release, limits)
 
 
-def otherwise(asked: Asked, remedy: Remedy, limits: Limits) -> Line:
+def otherwise(asked: AuditContext, remedy: Remedy, limits: Limits) -> Line:
     """Return what boosted models give back published otherwise: one line."""
     return remedied(asked.release, remedy, limits)
 
 
-def true_beside(asked: Asked, found: Determined, limits: Limits) -> Mapping[str, Any]:
+def true_beside(asked: AuditContext, found: Determined, limits: Limits) -> Mapping[str, Any]:
     """Return the true rows beside what leaf values determine."""
     assert asked.truth is not None
     return beside_truth(asked.release, found, asked.truth, asked.population, asked.seed)

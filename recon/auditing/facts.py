@@ -1,4 +1,4 @@
-"""What policies look at: the figures of a finished audit as `recon.policies.facts.Facts`.
+"""What policies look at: the figures of a finished audit as `recon.policies.facts.FactTable`.
 
 Each figure is worked out by one function here; what may say more than they used (`Unused`: rows in the file, leaf
 values, groups that cut each other) then takes away the ends that it makes unsure. Everything is proved at `confidence`
@@ -19,7 +19,7 @@ from encoders.models.models import Boosting, Forest, RuleList, Tree
 from recon.auditing.auditing import group_disclosure
 from recon.auditing.evidence.evidence import with_evidence
 from recon.auditing.evidence.unused import OPENS, implied
-from recon.auditing.findings import Findings, GroupDisclosure
+from recon.auditing.findings import AuditFindings, GroupDisclosure
 from recon.bounds.disclosure import numeric_target, regression
 from recon.bounds.intervals import IntervalCells
 from recon.frames.describe import condition_text
@@ -36,14 +36,14 @@ from recon.measures.unordered import bits_left
 from recon.policies.facts import (
     FIGURES,
     LISTED,
-    Absent,
-    Facts,
+    AbsentFigure,
+    FactTable,
     Figure,
-    Groups,
     Help,
-    Known,
-    Unknown,
-    Unused,
+    KnownFigure,
+    SmallGroups,
+    UnknownFigure,
+    UnusedFigure,
     smallest_of,
 )
 from solvers.foundation.escaping import named
@@ -51,10 +51,10 @@ from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 
 WORDED = 1_000  # groups whose condition is put in words
-UNSIZED = Unknown("an attribute has no values that could be counted: declare a domain (--domain)", "domain")
-BOUNDED = Unknown("the worlds could not be counted within the limits", "limits")
-ROWS_OPEN = Unknown("the number of rows is open", "rows")
-ROWS_UNSAID = Unknown(f"{ROWS_OPEN.why} (--rows makes worlds countable)", ROWS_OPEN.help)
+UNSIZED = UnknownFigure("an attribute has no values that could be counted: declare a domain (--domain)", "domain")
+BOUNDED = UnknownFigure("the worlds could not be counted within the limits", "limits")
+ROWS_OPEN = UnknownFigure("the number of rows is open", "rows")
+ROWS_UNSAID = UnknownFigure(f"{ROWS_OPEN.why} (--rows makes worlds countable)", ROWS_OPEN.help)
 TOGETHER = "where groups of several models, or figures, cut each other the class of more people may follow"
 BY_POSITION = "more may follow by position than propagation proved"
 BAGS_UNUSED = "the seeds that give the bags away are stored, and what follows from them was not worked out"
@@ -62,7 +62,7 @@ TARGETS_TOGETHER = "several figures together may give away more than was found"
 CONTRADICTION = "no training set agrees with the release: its statements contradict each other"
 
 
-def facts_of(found: Findings) -> Facts:
+def facts_of(found: AuditFindings) -> FactTable:
     """Return the figures of an audit that policies are held against."""
     release, m = found.release, found.measures
     noisy = release.confidence if release.noisy else 1.0
@@ -74,11 +74,11 @@ def facts_of(found: Findings) -> Facts:
     group, groups = sizes(release, found.groups, found.intervals)
     cell, cells = cells_of(release, found.groups)
     rows, pure = classes(found)
-    facts = Facts(
+    facts = FactTable(
         m.status,
         1.0 if release.certain else noisy,
         {
-            "rows": Known(release.rows.low, release.rows.high),
+            "rows": KnownFigure(release.rows.low, release.rows.high),
             "pinned": known_wholly(found),
             **bits(m),
             "least_bits_left": most_exposed(found),
@@ -105,8 +105,11 @@ def facts_of(found: Findings) -> Facts:
 
 
 def beside_rows(
-    facts: Facts, stored: Sequence[Inspection], release: EncodedRelease | None = None, together: Together | None = None
-) -> Facts:
+    facts: FactTable,
+    stored: Sequence[Inspection],
+    release: EncodedRelease | None = None,
+    together: Together | None = None,
+) -> FactTable:
     """Return the figures as they are beside what else stands in the files, whatever counts say.
 
     A row that stands there is a group of one. What no statement carries, or nobody understands, takes away the ends of
@@ -130,7 +133,7 @@ def beside_rows(
     found = []
     for (said, stated), some in unused.items():
         opens = {key: end for key, end in OPENS[said].items() if not (stated and key == "pinned")}
-        found.append(Unused(not_carried(some[0]), opens, "strip" if all(one.removable for one in some) else ""))
+        found.append(UnusedFigure(not_carried(some[0]), opens, "strip" if all(one.removable for one in some) else ""))
     return facts.opened(found)
 
 
@@ -141,7 +144,7 @@ def not_carried(one: Finding) -> str:
     return f"no statement carries what {one.path} says ({one.what})"
 
 
-def of_resamples(release: EncodedRelease, facts: Facts) -> Facts:
+def of_resamples(release: EncodedRelease, facts: FactTable) -> FactTable:
     """Return figures in which groups of trees on resamples hold at least the different rows that each drew of them.
 
     Beside trees whose counts tell their groups' sizes, those that do not must not be passed over. Figures of classes
@@ -158,29 +161,29 @@ def of_resamples(release: EncodedRelease, facts: Facts) -> Facts:
         groups.append({"name": f"a leaf of {tree.name}", "where": "", "rows": [least, release.rows.high]})
     groups.sort(key=lambda one: one["rows"][0])
     least = min((max(1, one["rows"][0]) for one in groups), default=1)
-    unknown = Unknown(why)
+    unknown = UnknownFigure(why)
     figures = {
-        **facts.figures, "smallest_group": Known(least, release.rows.high, why), "smallest_cell": unknown,
+        **facts.figures, "smallest_group": KnownFigure(least, release.rows.high, why), "smallest_cell": unknown,
         "class_disclosure": unknown,
     }  # fmt: skip
-    return replace(facts, figures=figures, groups={**facts.groups, "groups": Groups(groups[:LISTED], len(groups))})
+    return replace(facts, figures=figures, groups={**facts.groups, "groups": SmallGroups(groups[:LISTED], len(groups))})
 
 
-def nothing_known(stored: Sequence[Inspection], reason: str, help: Help = "") -> Facts:
+def nothing_known(stored: Sequence[Inspection], reason: str, help: Help = "") -> FactTable:
     """Return the figures where nothing could be counted: what the files store, and for the rest the reason."""
     return beside_rows(unknown_figures(stored, reason, help), stored)
 
 
-def unknown_figures(stored: Sequence[Inspection], reason: str, help: Help = "") -> Facts:
+def unknown_figures(stored: Sequence[Inspection], reason: str, help: Help = "") -> FactTable:
     """Return figures of which nothing is known, and what the files store."""
     others = {"kinds_of_counts": [], "profiles": None, **stored_facts(stored)}
-    return Facts(figures=dict.fromkeys(FIGURES, Unknown(reason, help)), others=others)
+    return FactTable(figures=dict.fromkeys(FIGURES, UnknownFigure(reason, help)), others=others)
 
 
 def open_facts(
-    release: EncodedRelease, stored: Sequence[Inspection], unknown: Unknown = ROWS_UNSAID,
+    release: EncodedRelease, stored: Sequence[Inspection], unknown: UnknownFigure = ROWS_UNSAID,
     together: Together | None = None,
-) -> Facts:  # fmt: skip
+) -> FactTable:  # fmt: skip
     """Return what published counts prove one by one, and together if that was asked; all else is `unknown`.
 
     `unknown`: why nothing more was worked out, the number of rows being open if not said. Linear in the counts.
@@ -188,27 +191,29 @@ def open_facts(
     facts = unknown_figures(stored, unknown.why, unknown.help)
     facts = replace(facts, others={**facts.others, "kinds_of_counts": counted_kinds(release)})
     if release.rows.high is not None:
-        facts = with_counts(facts.with_figure("rows", Known(release.rows.low, release.rows.high)), release, unknown)
+        facts = with_counts(
+            facts.with_figure("rows", KnownFigure(release.rows.low, release.rows.high)), release, unknown
+        )
     if together is not None:
         facts = with_together(release, facts, together)
     always = frozenset[str]() if together is None else together.always
     return beside_rows(with_evidence(facts, release, stored, None, always), stored, release, together)
 
 
-def with_counts(facts: Facts, release: EncodedRelease, unknown: Unknown) -> Facts:
+def with_counts(facts: FactTable, release: EncodedRelease, unknown: UnknownFigure) -> FactTable:
     """Return the facts with the groups, cells and classes that single counts prove; there may be more of each."""
     counts = group_disclosure(as_released(release))
     each = {"smallest_group": sizes(release, counts, IntervalCells()), "smallest_cell": cells_of(release, counts)}
     for key, (figure, listed) in each.items():
-        if isinstance(figure, Known):
+        if isinstance(figure, KnownFigure):
             facts = facts.with_groups(key, listed.each, further=unknown.why, help=unknown.help)
     if counts.rows_in_pure:
-        rows = Known(counts.rows_in_pure, release.rows.high, unknown.why, unknown.help)
+        rows = KnownFigure(counts.rows_in_pure, release.rows.high, unknown.why, unknown.help)
         facts = facts.with_figure("class_disclosure", rows)
     return facts
 
 
-def known_wholly(found: Findings) -> Figure:
+def known_wholly(found: AuditFindings) -> Figure:
     """Return how many people are known wholly: by counts, by position, or by leaf values, whichever proves most."""
     m, elsewhere = found.measures, [0, *(one.whole for one in found.determined)]
     if found.positions is not None:
@@ -219,47 +224,47 @@ def known_wholly(found: Findings) -> Figure:
         return between(m, max(least, ends[0]), None if ends[1] is None else max(least, ends[1]))
     unknown = not_counted(m)
     if least:
-        return Known(least, found.release.rows.high, unknown.why, unknown.help)
+        return KnownFigure(least, found.release.rows.high, unknown.why, unknown.help)
     free = interval_left(found.release)
     assumed = f"{named(free, 80)} can have several values between any two thresholds that the models have"
     worst = None if found.positions is None else next((one for one in found.positions.classes if one.boxes_whole), None)
     if worst is not None:
         assumed += f"; by position the leaves of rows are known all the same, worst off is {class_text(worst)}"
-    return Known(0, 0, assumes=assumed) if free else unknown
+    return KnownFigure(0, 0, assumes=assumed) if free else unknown
 
 
-def not_counted(m: Measures) -> Unknown:
+def not_counted(m: Measures) -> UnknownFigure:
     """Return why figures over the worlds are not known."""
     return UNSIZED if m.counted.relative else BOUNDED
 
 
-def between(m: Measures, low: float, high: float | None) -> Known:
+def between(m: Measures, low: float, high: float | None) -> KnownFigure:
     """Return a figure over the worlds between two ends; where limits kept them apart, that they did."""
     if low == high or m.status == "exact":
-        return Known(low, high)
-    return Known(low, high, BOUNDED.why, BOUNDED.help)
+        return KnownFigure(low, high)
+    return KnownFigure(low, high, BOUNDED.why, BOUNDED.help)
 
 
 def bits(m: Measures) -> dict[str, Figure]:
     """Return the bits before the release and left by it, per person, the order of rows not counted."""
     ends, before = bits_left(m), m.unordered_before
     if not m.rows or before is None:
-        unknown = UNSIZED if m.counted.relative else ROWS_OPEN if m.rows is None else Unknown("there are none")
+        unknown = UNSIZED if m.counted.relative else ROWS_OPEN if m.rows is None else UnknownFigure("there are none")
         return {"bits_before_per_person": unknown, "bits_left_per_person": unknown}
     left = BOUNDED if ends is None else between(m, ends[0] / m.rows, ends[1] / m.rows)
-    return {"bits_before_per_person": Known(before / m.rows, before / m.rows), "bits_left_per_person": left}
+    return {"bits_before_per_person": KnownFigure(before / m.rows, before / m.rows), "bits_left_per_person": left}
 
 
-def most_exposed(found: Findings) -> Figure:
+def most_exposed(found: AuditFindings) -> Figure:
     """Return the bits left about the most exposed person, given the group (leaf, rule or cell, and class) of hers."""
     m = found.measures
     if any(one.whole for one in found.determined) or (found.positions is not None and found.positions.rows_known):
-        return Known(0.0, 0.0)
+        return KnownFigure(0.0, 0.0)
     ends = least_bits(found.release, m, system_of(found.release, m, Limits()))
     return not_counted(m) if ends is None else between(m, *ends)
 
 
-def sizes(release: EncodedRelease, disclosure: GroupDisclosure, intervals: IntervalCells) -> tuple[Figure, Groups]:
+def sizes(release: EncodedRelease, disclosure: GroupDisclosure, intervals: IntervalCells) -> tuple[Figure, SmallGroups]:
     """Return the smallest group and the groups, the fewest rows first, with their conditions in words."""
     groups: list[tuple[int, int | None, str, str]] = []
     partitions, cut = release.statements.partitions, release.cut
@@ -274,9 +279,9 @@ def sizes(release: EncodedRelease, disclosure: GroupDisclosure, intervals: Inter
     ends = smallest_of(groups)
     more = max(0, len(disclosure.sizes) - LISTED)
     each = [{"name": n, "where": where, "rows": [low, high]} for low, high, n, where in groups[:LISTED]]
-    listed = Groups(each, len(groups) + more)
+    listed = SmallGroups(each, len(groups) + more)
     if ends is None:
-        return Unknown(groups_left_out(release)[1] or "no group with a number of rows was published"), listed
+        return UnknownFigure(groups_left_out(release)[1] or "no group with a number of rows was published"), listed
     return ends, listed
 
 
@@ -285,29 +290,29 @@ def bounded(rows: int) -> int | None:
     return None if rows >= UNBOUNDED else rows
 
 
-def cells_of(release: EncodedRelease, groups: GroupDisclosure) -> tuple[Figure, Groups]:
+def cells_of(release: EncodedRelease, groups: GroupDisclosure) -> tuple[Figure, SmallGroups]:
     """Return the smallest number of rows of one class in a group that is not empty, and the cells, smallest first."""
     each = [{"name": n, "class": c, "rows": [low, bounded(high)]} for low, high, n, c in groups.cells[:LISTED]]
-    listed = Groups(each, len(groups.cells))
+    listed = SmallGroups(each, len(groups.cells))
     ends = smallest_of((low, bounded(high)) for low, high, *_ in groups.cells)
     if ends is None:
         return no_classes(release, groups, "no counts per class"), listed
     return ends, listed
 
 
-def no_classes(release: EncodedRelease, groups: GroupDisclosure, otherwise: str = "") -> Unknown | Absent:
+def no_classes(release: EncodedRelease, groups: GroupDisclosure, otherwise: str = "") -> UnknownFigure | AbsentFigure:
     """Return why nothing is said of classes: there are none at all, or none whose counts could be evaluated."""
     boosted = any(isinstance(model, Boosting) and model.labels for model in release.models)
     classifying = any("lassifier" in m.origin.format for m in release.models if m.origin is not None)
     why = groups.undefined or otherwise
     if boosted or classifying or not groups.undefined:
-        return Unknown(why)
+        return UnknownFigure(why)
     label = release.domain.label
     summed = isinstance(label, Listed) and not regression(release)  # the mean of classes 0 and 1 tells their numbers
-    return Absent(why) if label is None or (numeric_target(release) and not summed) else Unknown(why)
+    return AbsentFigure(why) if label is None or (numeric_target(release) and not summed) else UnknownFigure(why)
 
 
-def classes(found: Findings) -> tuple[Figure, Groups]:
+def classes(found: AuditFindings) -> tuple[Figure, SmallGroups]:
     """Return how many people's class follows (groups of one class only, leaf values), and these groups.
 
     Exact of one tree or list; of several the class may follow where their groups cut each other.
@@ -315,14 +320,14 @@ def classes(found: Findings) -> tuple[Figure, Groups]:
     release, groups = found.release, found.groups
     least = groups.rows_in_pure
     if groups.undefined and not least:
-        return no_classes(release, groups), Groups()
+        return no_classes(release, groups), SmallGroups()
     settled = all(low == high for low, high, *_ in (*groups.sizes, *groups.cells))
     alone = len(release.models) == 1 and not release.statements.loose and not found.determined
     evaluated = settled and alone and not groups.undefined and groups.models == 1
     pure = sorted(groups.pure, key=lambda one: one[2:])[:LISTED]
     each = [{"name": n, "class": c, "rows": [low, bounded(high)]} for n, c, low, high in pure]
-    rows = Known(least, least) if evaluated else Known(least, release.rows.high, TOGETHER)
-    return rows, Groups(each, len(groups.pure))
+    rows = KnownFigure(least, least) if evaluated else KnownFigure(least, release.rows.high, TOGETHER)
+    return rows, SmallGroups(each, len(groups.pure))
 
 
 def targets(release: EncodedRelease, groups: GroupDisclosure) -> Figure:
@@ -332,41 +337,41 @@ def targets(release: EncodedRelease, groups: GroupDisclosure) -> Figure:
     """
     values, everybody = groups.values, release.rows.high
     if values.rows is not None:
-        return Known(values.rows, everybody, TARGETS_TOGETHER)
+        return KnownFigure(values.rows, everybody, TARGETS_TOGETHER)
     boosted = any(isinstance(model, Boosting) and not model.labels for model in release.models)
     if numeric_target(release) or boosted:  # alone in a leaf whose stored value is then their target
-        return Known(values.alone, everybody, TARGETS_TOGETHER)
-    return Absent("no figures of numbers were published")
+        return KnownFigure(values.alone, everybody, TARGETS_TOGETHER)
+    return AbsentFigure("no figures of numbers were published")
 
 
-def worked_out(found: Findings) -> frozenset[str]:
+def worked_out(found: AuditFindings) -> frozenset[str]:
     """Return the rules of stored findings whose consequences are in the other figures: seeds whose bags were used."""
     complete = found.positions is not None and found.positions.complete
     return frozenset(["bag-seeds"] if complete else [])
 
 
-def by_position(found: Findings) -> dict[str, Figure]:
+def by_position(found: AuditFindings) -> dict[str, Figure]:
     """Return how many labels and values are proved by position; 0 where nothing tells rows apart by position."""
     release, placed = found.release, found.positions
     labelled = release.domain.label is not None
-    none: Figure = Absent("the domain has no label")
+    none: Figure = AbsentFigure("the domain has no label")
     if not release.statements.bags:
         seeds = any(each.rule == "bag-seeds" for one in found.stored for each in one.findings)
-        zero = Unknown(BAGS_UNUSED) if seeds else Known(0, 0)
+        zero = UnknownFigure(BAGS_UNUSED) if seeds else KnownFigure(0, 0)
         return {"labels_by_position": zero if labelled else none, "values_by_position": zero}
     if placed is None:
-        late = Unknown("what follows by position was not worked out within the limits", "limits")
+        late = UnknownFigure("what follows by position was not worked out within the limits", "limits")
         return {"labels_by_position": late if labelled else none, "values_by_position": late}
     help: Help = "" if placed.complete else "limits"
     values = sum(int(column.exact.sum()) for column in placed.data)
-    labels = Known(placed.labels_known or 0, placed.rows, BY_POSITION, help)
+    labels = KnownFigure(placed.labels_known or 0, placed.rows, BY_POSITION, help)
     return {
         "labels_by_position": labels if labelled else none,
-        "values_by_position": Known(values, placed.rows * len(placed.data), BY_POSITION, help),
+        "values_by_position": KnownFigure(values, placed.rows * len(placed.data), BY_POSITION, help),
     }
 
 
-def classes_at_positions(found: Findings) -> list[dict[str, Any]] | None:
+def classes_at_positions(found: AuditFindings) -> list[dict[str, Any]] | None:
     """Return what is proved by position of the rows of every class, the worst-off class first; None without positions.
 
     A threshold on all rows says nothing of a class with few: these stand beside it.

@@ -114,7 +114,7 @@ class Emptiness:
 
 
 @dataclass(frozen=True)
-class Findings:
+class AuditFindings:
     """Everything an audit found; the report formats it.
 
     `certificate`: that there is no possible world, or only one (None: neither, or not proved). `bought`: the noisy

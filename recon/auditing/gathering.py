@@ -25,12 +25,12 @@ from recon.auditing.auditing import (
     what_noise_bought,
 )
 from recon.auditing.evidence.positions import groups_at_positions
-from recon.auditing.findings import Findings
+from recon.auditing.findings import AuditFindings
 from recon.auditing.ground_truth import checked, first_asked
 from recon.auditing.persons.exposed_rows import exposed_rows
 from recon.auditing.persons.people import people
 from recon.auditing.persons.under_rule import under_rule
-from recon.auditing.spreading import Asked, Question, Turn
+from recon.auditing.spreading import AuditContext, Question, Turn
 from recon.bounds.intervals import IntervalCells
 from recon.leaf_values.determined import Determined, determined
 from recon.leaf_values.remedies import remedies_of, table_of
@@ -49,7 +49,7 @@ LARGE = 1.0  # seconds: where the measures take longer, the questions behind the
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class AuditInputs:
     """What an officer gives beside the release; everything may be left out.
 
     `truth`: the real training rows, `population`: other rows of the same kind (for the fresh-sample baseline),
@@ -75,7 +75,7 @@ class Beside:
     thresholds: Mapping[str, Any] = field(default_factory=dict)
 
 
-def gathered(release: EncodedRelease, beside: Beside, limits: Limits) -> Findings:
+def gathered(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> AuditFindings:
     """Return what an audit finds. Raises what `count` raises, and of data that do not fit what says where."""
     truth, remedies = beside.truth, beside.remedies
     begun = time.monotonic()
@@ -89,10 +89,10 @@ def gathered(release: EncodedRelease, beside: Beside, limits: Limits) -> Finding
     except EmptyConfidenceSet as error:
         none = empty(release, convention_of(release, beside.convention), CountAnswer("unsat"))
         groups = group_disclosure(as_released(release))
-        return Findings(release, none, groups, stored=stored, empty=emptiness(release, error, limits))
+        return AuditFindings(release, none, groups, stored=stored, empty=emptiness(release, error, limits))
     known = () if first.status == "unsat" else determined(release)  # settled before
     large = time.monotonic() - begun > LARGE or (remedies and bool(known))
-    turn = Turn(Asked(Travelling.of(release), truth, beside.population, beside.seed), limits, large)
+    turn = Turn(AuditContext(Travelling.of(release), truth, beside.population, beside.seed), limits, large)
     answers: dict[Any, Any] = turn.answers(dict(asked(turn.asked, first, known, remedies)), "questions of the audit")
     checks = None if truth is None else checked(turn, first, answers)
     exact = beside.without_noise
@@ -100,7 +100,7 @@ def gathered(release: EncodedRelease, beside: Beside, limits: Limits) -> Finding
     against = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
     tried = [answers["remedy", k] for k in range(len(answers)) if ("remedy", k) in answers]
     located = None if rows is None else groups_at_positions(rows)
-    found = Findings(
+    found = AuditFindings(
         release, first, answers["groups"], checks, answers["certificate"], bought, stored, None,
         answers.get("intervals", IntervalCells()), rows, against, known,
         tuple(answers.get(("beside", one.number)) for one in known), table_of(tried) if tried else None,
@@ -111,7 +111,7 @@ def gathered(release: EncodedRelease, beside: Beside, limits: Limits) -> Finding
     return with_persons(replace(found, together=judged_together(release, beside.thresholds, limits)), beside, limits)
 
 
-def with_persons(found: Findings, beside: Beside, limits: Limits) -> Findings:
+def with_persons(found: AuditFindings, beside: AuditInputs, limits: Limits) -> AuditFindings:
     """Return the findings with what is revealed by attribute, and of the people who were given."""
     release, m = found.release, found.measures
     asked, rows = None, None
@@ -131,7 +131,7 @@ def with_persons(found: Findings, beside: Beside, limits: Limits) -> Findings:
 
 
 def asked(
-    about: Asked, first: Measures, known: Sequence[Determined], remedies: bool
+    about: AuditContext, first: Measures, known: Sequence[Determined], remedies: bool
 ) -> Iterator[tuple[Hashable, Question]]:
     """Yield the questions that need nothing but the release and its measures by their names.
 

@@ -13,7 +13,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.answers.reasons import no_reconstruction, plain_reasons
 from recon.auditing.findings import TruthCheck
 from recon.auditing.matching import Comparison, Match, compare
-from recon.auditing.spreading import Asked, Question, Turn
+from recon.auditing.spreading import AuditContext, Question, Turn
 from recon.frames.true_rows import SHOWN, violations
 from recon.loading.settled import Travelling, as_released
 from recon.measures.figures import Measures
@@ -23,7 +23,7 @@ from solvers.foundation.limits import Limits
 
 
 @dataclass(frozen=True)
-class Guess:
+class ReconstructionGuess:
     """A reconstruction beside the true rows, or why there is none (`note`, and what every engine said)."""
 
     match: Match | None
@@ -43,7 +43,7 @@ def check_truth(
 
     An empty cell of an attribute that may be missing is missing; of any other it is open.
     """
-    turn = Turn(Asked(Travelling.of(release), truth, population, seed), limits or Limits())
+    turn = Turn(AuditContext(Travelling.of(release), truth, population, seed), limits or Limits())
     asked = first_asked(release, measures)
     return checked(turn, measures, turn.answers(asked, "questions about the true rows"))
 
@@ -70,25 +70,25 @@ def checked(turn: Turn, measures: Measures, answers: Mapping[str, Any]) -> Truth
     return TruthCheck(not violated, violated, Comparison(found.match, chance.baselines(matches)), proved=proved)
 
 
-def broken(asked: Asked, _: None, limits: Limits) -> tuple[str, ...]:
+def broken(asked: AuditContext, _: None, limits: Limits) -> tuple[str, ...]:
     """Return what the true rows contradict."""
     return tuple(violations(as_released(asked.release), asked.rows))
 
 
-def guessed(asked: Asked, _: None, limits: Limits) -> Guess:
+def guessed(asked: AuditContext, _: None, limits: Limits) -> ReconstructionGuess:
     """Return how much of the true rows a reconstruction has right."""
     real = asked.real
     try:
         guess = reconstruct(asked.release, asked.seed, limits).indices()
-        return Guess(compare(real, guess))
+        return ReconstructionGuess(compare(real, guess))
     except ContradictionError as error:
-        return Guess(None, f"no reconstruction: {error}")
+        return ReconstructionGuess(None, f"no reconstruction: {error}")
     except (Inconclusive, Unsupported) as error:
         trail = tuple(str(error).split("; "))
-        return Guess(None, no_reconstruction(trail), trail)
+        return ReconstructionGuess(None, no_reconstruction(trail), trail)
 
 
-def right_by_chance(asked: Asked, draw: int, limits: Limits) -> Match | None:
+def right_by_chance(asked: AuditContext, draw: int, limits: Limits) -> Match | None:
     """Return one draw that needs no release beside the true rows, None where the time was up."""
     try:
         return asked.chance.match(draw)
@@ -108,7 +108,7 @@ def no_guess(release: EncodedRelease, measures: Measures) -> str:
     return ""
 
 
-def proved_rows(asked: Asked, limits: Limits) -> int | None:
+def proved_rows(asked: AuditContext, limits: Limits) -> int | None:
     """Return how many of the rows that occur once in the truth are in every possible world, None if not decided."""
     _, first, times = np.unique(asked.real, axis=0, return_index=True, return_counts=True)
     once = asked.rows.iloc[np.sort(first[times == 1])]

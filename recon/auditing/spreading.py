@@ -22,7 +22,7 @@ from solvers.parallel.pieces import STARTING, completed_with
 
 
 @dataclass(frozen=True)
-class Asked:
+class AuditContext:
     """What the questions of one audit start from; it travels once to every process.
 
     `truth` are the true rows, `population` other rows of the same kind, as users give them (None: not given). Their
@@ -61,10 +61,10 @@ class Asked:
 
 
 K = TypeVar("K", bound=Hashable)
-Question = tuple[Callable[[Asked, Any, Limits], Any], Any]  # a function of a module, and what it is given
+Question = tuple[Callable[[AuditContext, Any, Limits], Any], Any]  # a function of a module, and what it is given
 
 
-def one(asked: Asked, question: Question, limits: Limits) -> Any:
+def one(asked: AuditContext, question: Question, limits: Limits) -> Any:
     """Return the answer to one question."""
     function, given = question
     return function(asked, given, limits)
@@ -76,7 +76,7 @@ class Turn:
     `large`: they will take time, so that they are handed out at once.
     """
 
-    def __init__(self, asked: Asked, limits: Limits, large: bool = False) -> None:
+    def __init__(self, asked: AuditContext, limits: Limits, large: bool = False) -> None:
         self.asked, self.limits, self.alone = asked, limits, 0.0 if large else STARTING
 
     def answers(self, questions: Mapping[K, Question], what: str, needed: bool = True) -> dict[K, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recon.frames.world import World
-from solvers.display.displayed import Displayed, Facts, text
+from solvers.display.displayed import Displayed, DisplayFacts, text
 from solvers.foundation.errors import Unsupported
 from solvers.questions.answers import Answer
 
@@ -36,14 +36,16 @@ class BoundAnswer(Displayed, Answer):
     informative: bool | None = None
     _more: Later | None = None
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         ends = "no world has it" if self.min is None else text(self.min)
         ends += "" if self.max is None or self.min == self.max else f" to {text(self.max)}"
         mean = "" if self.expectation is None else f", {text(self.expectation)} expected"
         names = ("status", "min", "max", "expectation", "convention", "informative", "guarantee", "engine", "seconds")
         pairs = [(name, getattr(self, name)) for name in names]
         notes = self.conflict or self.assumptions
-        return Facts(f"{ends}{mean}, {self.status} ({self.convention})", pairs, notes=notes, more="to_frame(), plot()")
+        return DisplayFacts(
+            f"{ends}{mean}, {self.status} ({self.convention})", pairs, notes=notes, more="to_frame(), plot()"
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return the answer as one line: min, max, expectation, status, convention, informative, engine, seconds."""

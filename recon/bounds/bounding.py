@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease, asking
 from encoders.kinds.question import class_numbers
-from encoders.models.models import Question
+from encoders.models.models import GroupQuestion
 from recon.answers.counting import convention_of
 from recon.answers.undecided import decide
 from recon.bounds.bound_answer import BoundAnswer, Later
@@ -60,7 +60,7 @@ class QuestionCells:
 
 def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits: Limits) -> QuestionCells:
     """Return the release cut for a question. Raises `Unsupported` for too many cells."""
-    cut = asking(release, Question(where, of))
+    cut = asking(release, GroupQuestion(where, of))
     given = release.statements
     bags = cut.statements.bags if given.bags else ()  # their boxes over the parts of this cut
     boosted = cut.statements.boosted if given.boosted else ()
@@ -208,7 +208,7 @@ def known_world(found: ExtremeAnswer) -> Any:
 
 
 @dataclass(frozen=True)
-class Ratio:
+class ExtremeMean:
     """The extreme mean: an outer bound (the value itself where `exact`), and the last sum that was extreme."""
 
     value: Fraction | None
@@ -218,7 +218,7 @@ class Ratio:
     why: str = ""
 
 
-def extreme_mean(question: QuestionCells, values: Ints, greatest: bool, limits: Limits) -> Ratio:
+def extreme_mean(question: QuestionCells, values: Ints, greatest: bool, limits: Limits) -> ExtremeMean:
     """Return the least (greatest) mean of values over the rows of the group, over worlds where it has a row.
 
     Where the time is up, the best outer bound so far: no farther than the least (greatest) value of a cell.
@@ -233,21 +233,21 @@ def extreme_mean(question: QuestionCells, values: Ints, greatest: bool, limits: 
     share, best, engine = Fraction(-sign * top), None, ""
     while True:
         if limits.expired():
-            return Ratio(outermost, False, best, engine, "the time was up while a mean was bounded")
+            return ExtremeMean(outermost, False, best, engine, "the time was up while a mean was bounded")
         p, d = share.numerator, share.denominator
         coefs = np.where(inside, d * values - p, 0).astype(np.int64)
         try:
             found = extreme(question, coefs, greatest, limits)
         except Inconclusive as error:
-            return Ratio(outermost, False, best, engine, str(error))
+            return ExtremeMean(outermost, False, best, engine, str(error))
         engine = found.engine
         inner, outer = found.bounds[0 if greatest else 1], found.outer(greatest)
         if inner == 0 and outer == 0:
-            return Ratio(share if best is not None else None, True, best, engine)
+            return ExtremeMean(share if best is not None else None, True, best, engine)
         # The group's sum of v - t exceeds 0 by at most `outer`, so its mean exceeds t by no more than that.
         outermost = nearer(outermost, share + Fraction(outer, d))
         if inner == 0 or found.status != "exact":
-            return Ratio(outermost, False, coefs, engine, "; ".join(found.trail))
+            return ExtremeMean(outermost, False, coefs, engine, "; ".join(found.trail))
         better = Fraction(*attained_sums(question, found, values))
         if best is not None and sign * (better - share) <= 0:
             raise EngineError("a mean that should be more extreme is not")

@@ -16,7 +16,7 @@ from encoders.domain.values import Continuous, Grid, Listed, Value, complement, 
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.known_rows import NOT_PUBLISHED
 from encoders.kinds.table import name_of
-from encoders.models.models import Boosting, Figure, Forest, Statistic, Table, Tree
+from encoders.models.models import Boosting, Forest, PublishedFigure, Statistic, Table, Tree
 from encoders.parts.statistics import bounds, number, numeric
 from solvers.statements.boxes import Box
 from solvers.statements.release import Loose, Partition
@@ -49,7 +49,7 @@ class ValueDisclosure:
 
 
 @dataclass(frozen=True)
-class Group:
+class PublishedBox:
     """A box whose number of rows is published: by which partition (None: by a loose statement), and its name there."""
 
     rows: int
@@ -58,7 +58,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Values:
+class GroupNumbers:
     """The numbers that an attribute, or a binary column of it, can have in a group: position ranges, ascending."""
 
     attribute: Listed | Grid
@@ -89,7 +89,7 @@ def tells(block: Partition) -> bool:
     return block.kind not in NOT_PUBLISHED and block.open_counts <= 1
 
 
-def figures(release: EncodedRelease) -> list[tuple[Table, int, Figure, Statistic]]:
+def figures(release: EncodedRelease) -> list[tuple[Table, int, PublishedFigure, Statistic]]:
     """Return the means, totals and medians of a release with the tables that they stand in."""
     tables = [m for m in release.models if isinstance(m, Table) and m.noise is None]
     every = ((t, i, f) for t in tables for i, f in enumerate(t.statements))
@@ -131,26 +131,26 @@ def disclosed_values(release: EncodedRelease) -> ValueDisclosure:
     return ValueDisclosure(tuple(groups), rows_of(found))
 
 
-def counted_groups(release: EncodedRelease, wanted: set[Box]) -> dict[Box, Group]:
+def counted_groups(release: EncodedRelease, wanted: set[Box]) -> dict[Box, PublishedBox]:
     """Return the wanted boxes whose number of rows is published exactly."""
-    found: dict[Box, Group] = {}
+    found: dict[Box, PublishedBox] = {}
     several = len(release.statements.blocks) > 1
     for b, block in enumerate(release.statements.blocks):
         if isinstance(block, Partition) and not block.first_match:
             for j, statements in block.by_region.items():
                 if (box := block.boxes[j]) in wanted and (block.low[statements] == block.high[statements]).all():
                     name = f"{block.kind}, {block.names[j]}" if several else block.names[j]
-                    found.setdefault(box, Group(int(block.low[statements].sum()), b, name))
+                    found.setdefault(box, PublishedBox(int(block.low[statements].sum()), b, name))
         elif isinstance(block, Loose):
             for one in block:
                 if one.of is None and one.low == one.high and not one.region.minus and one.region.box in wanted:
-                    found.setdefault(one.region.box, Group(one.low, None))
+                    found.setdefault(one.region.box, PublishedBox(one.low, None))
     if release.rows.exact and Box() in wanted:
-        found.setdefault(Box(), Group(release.rows.low, None))
+        found.setdefault(Box(), PublishedBox(release.rows.low, None))
     return found
 
 
-def only_value(release: EncodedRelease, figure: Figure, statistic: Statistic, rows: int) -> Value | None:
+def only_value(release: EncodedRelease, figure: PublishedFigure, statistic: Statistic, rows: int) -> Value | None:
     """Return the one value that all of a group's rows have by a figure, None where others are possible."""
     values = numbers_within(release.domain, figure.condition, statistic.of)
     minimum, greatest = values.extremes()
@@ -174,7 +174,7 @@ def only_value(release: EncodedRelease, figure: Figure, statistic: Statistic, ro
     return None
 
 
-def numbers_within(domain: Domain, where: Condition, name: str) -> Values:
+def numbers_within(domain: Domain, where: Condition, name: str) -> GroupNumbers:
     """Return the numbers that an attribute or binary column can have in rows that meet a condition.
 
     Raises `ReleaseError` for what has no numbers.
@@ -185,11 +185,11 @@ def numbers_within(domain: Domain, where: Condition, name: str) -> Values:
         raise TypeError("a continuous attribute has no numbers")
     ranges = intersection(resolved.get(k, (attribute.span,)), (attribute.known,))
     if name not in domain.columns:
-        return Values(attribute, ranges)
+        return GroupNumbers(attribute, ranges)
     ones = domain.view_ranges(name)[1]
     zeros = complement(ones, attribute.span)
     bits = [bit for bit, side in enumerate((zeros, ones)) if intersection(ranges, side)]
-    return Values(Listed(name, (0, 1)), tuple((bit, bit + 1) for bit in bits))
+    return GroupNumbers(Listed(name, (0, 1)), tuple((bit, bit + 1) for bit in bits))
 
 
 def rows_of(found: dict[tuple[str, Box], tuple[DisclosedGroup, int | None]]) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease, encode
-from encoders.models.models import Figure, Table
+from encoders.models.models import PublishedFigure, Table
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 
@@ -40,5 +40,5 @@ def informative(
 def rows_alone(release: EncodedRelease) -> EncodedRelease:
     """Return a release of the same domain that only says how many rows there are."""
     rows = release.declared if release.declared is not None and release.declared.high is not None else release.rows
-    everybody = Table((Figure((), None, rows.low, rows.high),), "the number of rows")
+    everybody = Table((PublishedFigure((), None, rows.low, rows.high),), "the number of rows")
     return encode(release.domain, [everybody], rows)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import source_of
-from encoders.models.models import Figure, Table
+from encoders.models.models import PublishedFigure, Table
 from recon.bounds.disclosure import tells
 from recon.frames.selections import select_conditions
 from solvers.chain import ask
@@ -36,7 +36,7 @@ MAX_CELLS = 10_000  # that are asked about
 
 
 @dataclass(frozen=True)
-class IntervalCell:
+class UnpublishedCell:
     """A cell whose count was not published: the interval that was, and the one that is left over all worlds.
 
     `published`: least and greatest count as published (None: no such end). `suppressed`: which rule hid it ("": it was
@@ -77,7 +77,7 @@ class IntervalCell:
 class IntervalCells:
     """The cells of a release whose counts were not published; `left_out`: how many more were not asked about."""
 
-    cells: tuple[IntervalCell, ...] = ()
+    cells: tuple[UnpublishedCell, ...] = ()
     left_out: int = 0
 
     @property
@@ -101,20 +101,22 @@ def interval_cells(release: EncodedRelease, limits: Limits) -> IntervalCells:
     conditions = [figure.condition for _, figure in kept]
     feasible = ranges(release, conditions, limits) if kept else []
     cells = [
-        IntervalCell(name, (figure.low, figure.high), figure.suppressed or "", *inside(figure.low, figure.high, ends))
+        UnpublishedCell(
+            name, (figure.low, figure.high), figure.suppressed or "", *inside(figure.low, figure.high, ends)
+        )
         for (name, figure), ends in zip(kept, feasible, strict=True)
     ]
     return IntervalCells((*cells, *open_counts(release, limits)), len(found) - len(kept))
 
 
-def table_cells(release: EncodedRelease) -> list[tuple[str, Figure]]:
+def table_cells(release: EncodedRelease) -> list[tuple[str, PublishedFigure]]:
     """Return the figures of exact tables that are suppressed or intervals, each with its name in words."""
     tables = [model for model in release.models if isinstance(model, Table) and model.noise is None]
     every = ((source_of(t, i), figure) for t in tables for i, figure in enumerate(t.statements))
     return [(name, f) for name, f in every if f.suppressed or (f.count is None and f.statistic is None and open_(f))]
 
 
-def open_(figure: Figure) -> bool:
+def open_(figure: PublishedFigure) -> bool:
     """Return whether an interval is more than one count."""
     return figure.low is None or figure.low != figure.high
 
@@ -171,7 +173,7 @@ def sharper(
     return low, high, tight or low == high
 
 
-def open_counts(release: EncodedRelease, limits: Limits) -> list[IntervalCell]:
+def open_counts(release: EncodedRelease, limits: Limits) -> list[UnpublishedCell]:
     """Return the counts of trees and rule lists that an open number of rows leaves open."""
     out = []
     for b, block in release.statements.partitions.items():
@@ -179,7 +181,9 @@ def open_counts(release: EncodedRelease, limits: Limits) -> list[IntervalCell]:
             for s in np.flatnonzero(block.low != block.high).tolist():
                 minimum, maximum, tight = of_statement(release, b, s, limits)
                 published = None if int(block.high[s]) == UNBOUNDED else int(block.high[s])
-                out.append(IntervalCell(block.source(s), (int(block.low[s]), published), "", (minimum, maximum), tight))
+                out.append(
+                    UnpublishedCell(block.source(s), (int(block.low[s]), published), "", (minimum, maximum), tight)
+                )
     return out
 
 

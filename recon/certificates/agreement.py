@@ -89,7 +89,7 @@ class Agreement:
     unchecked: dict[str, None] = field(default_factory=dict)
 
 
-class Proved:
+class ProvedFacts:
     """What the certificates that were verified prove, about the whole and by profile."""
 
     def __init__(self, held: list[VerifiedClaim], release: EncodedRelease) -> None:
@@ -143,7 +143,7 @@ def profile_key(profile: Any) -> object:
 
 def agreement(data: Any, claims: dict[str, Any], held: dict[str, VerifiedClaim], release: EncodedRelease) -> Agreement:
     """Return what agrees and what does not: `claims` of all certificates by their places, `held` those verified."""
-    out, proved = Agreement(), Proved(list(held.values()), release)
+    out, proved = Agreement(), ProvedFacts(list(held.values()), release)
     names = {*release.domain.place, *release.domain.columns}
     people = given_people(data)
     for place, key, value in everything(data, names):
@@ -240,7 +240,7 @@ def whole(
     line: Json,
     claims: dict[str, Any],
     held: dict[str, VerifiedClaim],
-    proved: Proved,
+    proved: ProvedFacts,
 ) -> None:
     """Add what an object says: `at` is its place, for certificates and for people."""
     place, here = at
@@ -288,7 +288,7 @@ def of_outside(line: Json, stated: Any, release: EncodedRelease) -> list[str] | 
     return [] if odd and figures == [None] * 3 else ["the verdict is outside, its profile is not"]
 
 
-def of_verdict(line: Json, stated: Any, proved: Proved) -> list[str] | None:
+def of_verdict(line: Json, stated: Any, proved: ProvedFacts) -> list[str] | None:
     """Return what is wrong with a verdict; None where it should have a certificate and has none."""
     verdict = line["verdict"]
     if verdict == "outside":
@@ -322,7 +322,7 @@ def of_verdict(line: Json, stated: Any, proved: Proved) -> list[str] | None:
 BOUNDS = {"min_count": "at_least", "max_count": "at_most"}
 
 
-def of_bound(line: Json, key: str, proved: Proved) -> list[str] | None:
+def of_bound(line: Json, key: str, proved: ProvedFacts) -> list[str] | None:
     """Return what is wrong with a least or greatest number of rows; None where nothing proves it."""
     value, profile, level = line[key], line.get("profile_values"), wanted_level(line)
     if value is None:
@@ -348,7 +348,7 @@ def of_reconstruction(line: Json, stated: Any, release: EncodedRelease) -> list[
     return same_rows(line.get("rows"), stated["only_world"], release)
 
 
-def of_position(line: Json, proved: Proved) -> list[str] | None:
+def of_position(line: Json, proved: ProvedFacts) -> list[str] | None:
     """Return what is wrong with what is said of a position and an attribute; None where nothing proves it."""
     level = wanted_level(line)
     return [] if proved.none >= level else proved.positions.of_line(line, level)
@@ -367,7 +367,7 @@ def nothing_left(line: Json) -> bool:
     )
 
 
-def of_count(line: Json, stated: Any, proved: Proved) -> list[str] | None:
+def of_count(line: Json, stated: Any, proved: ProvedFacts) -> list[str] | None:
     """Return what is wrong with a count or an audit; None where it should have a certificate and has none.
 
     A part of a result without a status of its own rests on the certificate of another part.
@@ -406,7 +406,7 @@ def datasets_in(line: Json) -> Any:
     return None if printable(stated) == "0" else stated
 
 
-def of_datasets(line: Json, proved: Proved) -> list[str] | None:
+def of_datasets(line: Json, proved: ProvedFacts) -> list[str] | None:
     """Return nothing where the number of datasets is proved: one is; None where it is not."""
     one = type(found := datasets_in(line)) in (int, str) and str(found) == "1"
     return [] if one and proved.only >= wanted_level(line) else None

@@ -12,23 +12,23 @@ from recon.frames.describe import condition_text
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import (
     AnyProof,
-    Branch,
     Cases,
-    Counted,
+    CaseSplit,
+    CountRevision,
     Drat,
     Hall,
     Labelled,
     LeafValues,
-    Node,
+    ProofStep,
     Refined,
-    Regions,
+    RegionProof,
     Removal,
     Removals,
     Revised,
     Sum,
     Witness,
 )
-from solvers.kernel.facts import Facts
+from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import replayed
 from solvers.kernel.proof_format import proof_from
 from solvers.statements.boxes import Box
@@ -49,7 +49,7 @@ def explained(
         whole = opened(found, folders, limits.memory)
         at = release.at_confidence(level_of(whole))
         if at.confidence not in facts:
-            facts[at.confidence] = Facts(at.statements)
+            facts[at.confidence] = NumberedStatements(at.statements)
         if shares(whole["proof"]):
             notes = ["the steps are those of another certificate of this result, told there"]
         else:
@@ -63,13 +63,13 @@ def explained(
 class Teller:
     """Formats the proofs of one release for people."""
 
-    def __init__(self, release: EncodedRelease, facts: Facts) -> None:
+    def __init__(self, release: EncodedRelease, facts: NumberedStatements) -> None:
         self.release, self.facts = release, facts
         self.cells: tuple[tuple[int, ...], ...] = ()
 
     def proof(self, proof: AnyProof) -> Iterator[str]:
         """Yield the lines of a proof."""
-        if isinstance(proof, Regions):
+        if isinstance(proof, RegionProof):
             yield "these regions settle it:"
             yield from (f"  {self.statement(s)}" for s in proof.statements)
         elif isinstance(proof, Witness):
@@ -101,7 +101,7 @@ class Teller:
         for step in steps:
             if isinstance(step, Revised):
                 yield f"row {step.row}: no value that misses all that some other tree leaves it"
-            elif isinstance(step, Counted):
+            elif isinstance(step, CountRevision):
                 yield f"{value_text(problem, step.value)}: no more rows, and no fewer, than its counts allow"
             elif isinstance(step, Hall):
                 values = "; ".join(value_text(problem, v) for v in step.values)
@@ -124,7 +124,7 @@ class Teller:
             says = str(step.low) if step.low == step.high else f"{step.low} to {step.high}"
             yield f"  {' + '.join(terms)}: {says}, by a sum of {len(step.multipliers):,} statements over {step.over}"
         yield "z(cell, label) are rows; what is known of cells is one more block, by which:"
-        after = Facts(replayed(self.facts, proof, Limits()).release())
+        after = NumberedStatements(replayed(self.facts, proof, Limits()).release())
         yield from Teller(self.release, after).proof(proof.last)
 
     def world(self, proof: Witness) -> Iterator[str]:
@@ -138,12 +138,12 @@ class Teller:
             self.cells = (proof.parts[i], row)
             yield f"one of the {self.cell(0)} may be one of the {self.cell(1)}: no statement tells them apart"
 
-    def node(self, node: Node) -> Iterator[str]:
+    def node(self, node: ProofStep) -> Iterator[str]:
         """Yield the lines of a node and of those below."""
         for step in node.steps:
             why = self.statement(step.reason) if step.reason >= 0 else f"sum {-1 - step.reason}"
             yield f"{self.cell(step.cell)}: {'at most' if step.upper else 'at least'} {step.value}, by {why}"
-        if isinstance(node.end, Branch):
+        if isinstance(node.end, CaseSplit):
             for side, inner in (
                 (f"at most {node.end.value}", node.end.below),
                 (f"at least {node.end.value + 1}", node.end.above),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import MISSING, Continuous, Grid, Ranges, Test, Value, intersection
 from encoders.encode.encoder import EncodedRelease
@@ -14,7 +14,7 @@ from recon.formats.release.reading import converted
 from recon.formats.release.schema import ConditionPart
 from recon.formats.release.writing import test_json
 from solvers.foundation.errors import CertificateError, ReleaseError
-from solvers.kernel.claims import Located
+from solvers.kernel.claims import RowLocation
 from solvers.kernel.proof_format import entry, keys, number, quoted
 from solvers.statements.boxes import Box, spans
 from solvers.statements.row_problem import bags_with_most
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 MAX_LISTED = 20  # values of a grid that a test lists; others become a range
 
 
-def positions_json(release: EncodedRelease, claim: Located) -> Json:
+def positions_json(release: EncodedRelease, claim: RowLocation) -> Json:
     """Return a claim as JSON; a test says no more than its box, and less where a range covers a gap in it."""
     cut = release.cut
     tests: dict[tuple[int, int], Any] = {}
@@ -43,7 +43,7 @@ def training_file(release: EncodedRelease) -> Json:
     return {"of": bags_with_most(bags).name} if len(bags) > 1 else {}
 
 
-def test_of(cuts: Cuts, mask: int) -> Test | None:
+def test_of(cuts: AttributeCuts, mask: int) -> Test | None:
     """Return the test for some parts of an attribute; None where it would allow everything."""
     attribute, runs = cuts.attribute, spans(mask)
     ranges = [(cuts.edges[a], cuts.edges[b]) for a, b in runs]
@@ -66,7 +66,7 @@ def test_of(cuts: Cuts, mask: int) -> Test | None:
     )
 
 
-def located(claim: Any, release: EncodedRelease) -> Located:
+def located(claim: Any, release: EncodedRelease) -> RowLocation:
     """Return a claim of positions over parts: of each test the parts that it holds entirely."""
     keys(claim, {"positions", *training_file(release)}, "the claim")
     if claim.get("of") != training_file(release).get("of"):
@@ -75,7 +75,7 @@ def located(claim: Any, release: EncodedRelease) -> Located:
     for i, ranges in stated_positions(claim, release.domain):
         rows.append(i)
         boxes.append(Box.of((k, held(release.cut.cuts[k], found)) for k, found in ranges.items()))
-    return Located(tuple(rows), tuple(boxes))
+    return RowLocation(tuple(rows), tuple(boxes))
 
 
 def stated_positions(claim: Any, domain: Domain) -> Iterator[tuple[int, dict[int, Ranges]]]:
@@ -93,7 +93,7 @@ def stated_positions(claim: Any, domain: Domain) -> Iterator[tuple[int, dict[int
             raise CertificateError(f"{place}.where: {error}") from None
 
 
-def held(cuts: Cuts, ranges: Ranges) -> int:
+def held(cuts: AttributeCuts, ranges: Ranges) -> int:
     """Return the parts of an attribute that lie in some ranges entirely, as bits."""
     mask = 0
     for start, end in ranges:

@@ -41,7 +41,7 @@ from recon.formats.release.reading import strict_json
 from recon.loading.asking import Released, release_of
 from recon.loading.known_columns import Table
 from recon.loading.known_positions import with_known_positions
-from solvers.display.displayed import LINES, Displayed, Facts
+from solvers.display.displayed import LINES, Displayed, DisplayFacts
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
@@ -95,7 +95,7 @@ class Verification(Displayed):
     sha256: str = ""
     unchecked: tuple[str, ...] = ()
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         figures = ("verified", len(self.verified)), ("rejected", len(self.rejected)), ("unsettled", len(self.unsettled))
         pairs = [
             ("release", self.release),
@@ -105,7 +105,9 @@ class Verification(Displayed):
         ]
         lines = [(c.place, c.claim, c.error or "verified") for c in self.checked[:LINES]]
         line = ", ".join(f"{n:,} {word}" for word, n in figures)
-        return Facts(line, pairs, ("place", "claim", "result"), lambda: lines, len(self.checked), self.assumptions)
+        return DisplayFacts(
+            line, pairs, ("place", "claim", "result"), lambda: lines, len(self.checked), self.assumptions
+        )
 
     def to_dict(self) -> Json:
         """Return the verification as an object ready for JSON."""

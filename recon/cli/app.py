@@ -30,7 +30,7 @@ from recon.cli.studies.learn import learn_app
 from recon.cli.studies.reproduce import reproduce
 from recon.console.channels import lost_output
 from recon.console.exit_codes import DONE, INCONCLUSIVE, INTERNAL, INTERRUPTED, UNREADABLE, USAGE, of_error
-from recon.console.guarding import Commands
+from recon.console.guarding import GuardedTyper
 from recon.console.options import (
     Certificates,
     Confidence,
@@ -73,7 +73,7 @@ def show_version(asked: bool) -> None:
         raise typer.Exit()
 
 
-app = Commands(
+app = GuardedTyper(
     name="recon",
     help="Which training sets agree with a released model? Count, measure, draw and certify them.",
     no_args_is_help=True,

@@ -36,7 +36,7 @@ def open_files(
     from encoders.encode.encoder import encode
     from recon.loading.loading import load, read_domain
     from solvers.foundation.errors import ReleaseError
-    from solvers.statements.release import Rows
+    from solvers.statements.release import RowCount
 
     declared = None if domain is None else read_domain(domain, label, lenient=True)
     beside = known if not independent and rows is None else None
@@ -46,7 +46,7 @@ def open_files(
     if not independent and rows is None:
         return release
     found = release.domain.as_columns() if independent else release.domain
-    declared_rows = release.declared if rows is None else Rows(rows, rows)
+    declared_rows = release.declared if rows is None else RowCount(rows, rows)
     try:
         again = encode(found, release.models, declared_rows, release.file, confidence)
     except ReleaseError as error:

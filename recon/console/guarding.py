@@ -25,7 +25,7 @@ Raw = Annotated[
 ]
 
 
-class Commands(typer.Typer):
+class GuardedTyper(typer.Typer):
     """A Typer application whose commands are all guarded."""
 
     def command(self, *args: Any, **options: Any) -> Callable[[T], T]:

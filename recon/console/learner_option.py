@@ -33,14 +33,14 @@ EXAMPLE = "greedy:criterion=gini,max_depth=5,min_samples_leaf=1"
 
 
 @dataclass(frozen=True)
-class Asked:
+class LearnerSettings:
     """How much of the rule is known (one of `KNOWN`), and the `settings` given beside it, as fields of `Learner`."""
 
     known: str
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def asked_of(text: str) -> Asked:
+def asked_of(text: str) -> LearnerSettings:
     """Return what an option such as "greedy:criterion=gini,max_depth=5" says; `none` after "=" takes a limit away.
 
     Raises `ReleaseError` (a `ValueError`) naming what is no such thing: on the command line that is wrong usage.
@@ -49,7 +49,7 @@ def asked_of(text: str) -> Asked:
     if known not in KNOWN:
         raise ReleaseError(f"there is no learner '{known}': choose {', '.join(KNOWN[:-1])} or {KNOWN[-1]}")
     if not colon:
-        return Asked(known)
+        return LearnerSettings(known)
     if known not in {"greedy", "optimal"}:
         raise ReleaseError(f"'{known}' takes no settings: give them as in {EXAMPLE}")
     settings: dict[str, Any] = {}
@@ -60,7 +60,7 @@ def asked_of(text: str) -> Asked:
         if name in settings:
             raise ReleaseError(f"the setting '{name}' is given twice")
         settings[name] = setting(name, value)
-    return Asked(known, settings)
+    return LearnerSettings(known, settings)
 
 
 def setting(name: str, text: str) -> Any:

@@ -45,7 +45,7 @@ SHADE = 0.3  # of all bands of a panel together
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """One series. `low`, `high`: an interval around y, drawn as a band; `hollow`: points whose y is not certified.
 
     Points are joined in the order given, which is that of the parameter behind them. "dashed": a reference, grey and
@@ -100,7 +100,7 @@ class Panel:
     title: str
     x: str
     y: str
-    lines: Sequence[Line] = ()
+    lines: Sequence[PlotLine] = ()
     x_scale: str = "linear"
     y_scale: str = "linear"
     heat: Heat | None = None
@@ -110,7 +110,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Figure:
+class PanelFigure:
     """Panels, two in a row; `about`: what is drawn and in which units, for those who cannot see."""
 
     name: str
@@ -121,7 +121,7 @@ class Figure:
 Look = tuple[str, str]  # colour and marker
 
 
-def svg(figure: Figure, others: Sequence[Figure] = ()) -> str:
+def svg(figure: PanelFigure, others: Sequence[PanelFigure] = ()) -> str:
     """Return the figure as SVG, quantities looking as in `others`; `Unsupported` without matplotlib."""
     out = io.StringIO()
     with rendering(figure):
@@ -131,7 +131,7 @@ def svg(figure: Figure, others: Sequence[Figure] = ()) -> str:
     return slim(out.getvalue())
 
 
-def rendering(figure: Figure) -> Any:
+def rendering(figure: PanelFigure) -> Any:
     """Return the settings under which a figure is drawn, as a context."""
     try:
         import matplotlib
@@ -140,7 +140,7 @@ def rendering(figure: Figure) -> Any:
     return matplotlib.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9})
 
 
-def canvas(figure: Figure, others: Sequence[Figure] = ()) -> Any:
+def canvas(figure: PanelFigure, others: Sequence[PanelFigure] = ()) -> Any:
     """Return the figure drawn by matplotlib, not shown."""
     from matplotlib.figure import Figure as Canvas
 
@@ -166,19 +166,19 @@ def canvas(figure: Figure, others: Sequence[Figure] = ()) -> Any:
     return drawn
 
 
-def labels(figures: Sequence[Figure]) -> list[str]:
+def labels(figures: Sequence[PanelFigure]) -> list[str]:
     """Return the labels of all lines in order."""
     return list(dict.fromkeys(line.label for figure in figures for panel in figure.panels for line in panel.lines))
 
 
-def quantities(figures: Sequence[Figure]) -> list[str]:
+def quantities(figures: Sequence[PanelFigure]) -> list[str]:
     """Return the labels that have a look of their own: no references, and nothing that is like another."""
     panels = [panel for figure in figures for panel in figure.panels]
     names = [line.label for panel in panels for line in panel.lines if line.style != "dashed" and not line.like]
     return list(dict.fromkeys([*names, *(name for panel in panels if panel.ranks for name in panel.ranks.names)]))
 
 
-def looks(figures: Sequence[Figure]) -> dict[str, Look]:
+def looks(figures: Sequence[PanelFigure]) -> dict[str, Look]:
     """Return the colour and marker of every quantity of some figures: other colours in one figure, or one panel."""
     known = {name: k for k, names in enumerate(ALIKE) for name in names}
     series = quantities(figures)
@@ -230,7 +230,7 @@ def draw(place: Any, panel: Panel, known: Mapping[str, Look]) -> None:
     place.grid(visible=True, alpha=0.25)
 
 
-def draw_series(place: Any, line: Line, known: Mapping[str, Look], shade: float) -> None:
+def draw_series(place: Any, line: PlotLine, known: Mapping[str, Look], shade: float) -> None:
     """Draw one series with its band and its hollow points; of many points only some are marked."""
     colour, marker = known[line.like or line.label]
     marker, size = ("x", 5) if line.like else (marker, 4)

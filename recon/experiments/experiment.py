@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from recon.experiments.drawing import Figure
+from recon.experiments.drawing import PanelFigure
 from solvers.foundation.limits import Limits
 
 Size = Literal["full", "quick"]
@@ -52,7 +52,7 @@ def in_chunks(dataset: str, parameters: Mapping[str, Scalar], runs: int, chunk: 
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """A table of results: `name` becomes the name of its files, `about` says what a line is and in which units."""
 
     name: str
@@ -61,11 +61,11 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Findings:
+class ExperimentFindings:
     """What an experiment's results say: tables, figures, and sentences (each compares a figure with the paper's)."""
 
-    tables: Sequence[Table] = ()
-    figures: Sequence[Figure] = ()
+    tables: Sequence[ResultTable] = ()
+    figures: Sequence[PanelFigure] = ()
     sentences: Sequence[str] = ()
 
 
@@ -85,7 +85,7 @@ class Experiment:
     source: str
     points: Callable[[Size], list[Point]]
     run: Callable[[Point, pd.DataFrame | None, Limits], list[Row]]
-    findings: Callable[[pd.DataFrame], Findings]
+    findings: Callable[[pd.DataFrame], ExperimentFindings]
     version: int = 1
     needs: Mapping[str, str] = field(default_factory=dict)  # package -> extra
     figures: Mapping[str, Mapping[str, Sequence[Scalar]]] = field(default_factory=dict)

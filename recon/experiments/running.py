@@ -16,7 +16,7 @@ import pandas as pd
 
 from recon.experiments.datasets import load
 from recon.experiments.drawing import svg
-from recon.experiments.experiment import NAMES, Experiment, Findings, Point, Size, experiment, of_module
+from recon.experiments.experiment import NAMES, Experiment, ExperimentFindings, Point, Size, experiment, of_module
 from recon.experiments.store import Run, Store, parquet, together, versions
 from recon.files.spreadsheets import write_csv
 from recon.files.writing import writing
@@ -26,7 +26,7 @@ from solvers.parallel.pieces import completed
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What a call left behind: points done before, now, failed (with why) and still to do; the findings so far."""
 
     folder: str
@@ -34,7 +34,7 @@ class Outcome:
     now: int
     failed: tuple[tuple[str, str], ...]
     left: int
-    findings: Findings
+    findings: ExperimentFindings
     results: pd.DataFrame
     seconds: float
 
@@ -45,7 +45,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Work:
+class TravellingPoint:
     """A point as it travels: everything is found by name where it is done."""
 
     module: str
@@ -54,7 +54,7 @@ class Work:
 
 
 def reproduce(name: str, out: str, size: Size = "full", data: str | None = None, limits: Limits | None = None,
-              points: Sequence[Point] | None = None, figures: Sequence[str] = ()) -> Outcome:  # fmt: skip
+              points: Sequence[Point] | None = None, figures: Sequence[str] = ()) -> RunOutcome:  # fmt: skip
     """Run an experiment's points that are not stored in `out` yet, then write its tables and figures there.
 
     Dear points are begun first, on `limits.workers` processes or `limits.cluster`. When time is up, or at Ctrl-C, what
@@ -80,7 +80,7 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
             done[i] = run
     before, failed = len(done), []
     numbers = sorted((i for i in range(len(wanted)) if i not in done), key=lambda i: -wanted[i].cost)
-    missing = [Work(NAMES[name], wanted[i], data) for i in numbers]
+    missing = [TravellingPoint(NAMES[name], wanted[i], data) for i in numbers]
     lost: EngineError | None = None
     try:
         for k, found in completed(worked, missing, limits, what=f"points of {name}"):
@@ -97,10 +97,12 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     left = len(wanted) - len(done) - len(failed)
     finished = [(wanted[i], done[i]) for i in sorted(done)]
     results = together(finished)
-    findings = of.findings(results) if len(results) else Findings()
+    findings = of.findings(results) if len(results) else ExperimentFindings()
     if figures:
         findings = replace(findings, figures=[one for one in findings.figures if one.name in figures])
-    outcome = Outcome(out, before, len(done) - before, tuple(failed), left, findings, results, time.monotonic() - begun)
+    outcome = RunOutcome(
+        out, before, len(done) - before, tuple(failed), left, findings, results, time.monotonic() - begun
+    )
     written(store, outcome, [run.manifest for _, run in finished], size)
     if lost is not None:
         raise lost
@@ -119,7 +121,7 @@ class Over(threading.Event):
         return super().is_set() or self.limits.expired()
 
 
-def worked(work: Work, limits: Limits) -> Run | str | None:
+def worked(work: TravellingPoint, limits: Limits) -> Run | str | None:
     """Return one point's results, or why it has none; None where it was under way when time was up or somebody stopped.
 
     A point's caps are its parameters alone, never what is left of the command's time: what is stored is the same
@@ -155,7 +157,7 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, int) and abs(value) >= 1 << 63 else value
 
 
-def written(store: Store, outcome: Outcome, manifests: Sequence[dict[str, Any]], size: Size) -> None:
+def written(store: Store, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size) -> None:
     """Write all rows, the tables, the figures, and a page that shows them."""
     folder, of = store.folder, store.of
     folder.mkdir(parents=True, exist_ok=True)
@@ -182,7 +184,7 @@ def written(store: Store, outcome: Outcome, manifests: Sequence[dict[str, Any]],
         file.write("\n".join(lines).rstrip() + "\n")
 
 
-def whole(of: Experiment, outcome: Outcome, manifests: Sequence[dict[str, Any]], size: Size) -> dict[str, Any]:
+def whole(of: Experiment, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size) -> dict[str, Any]:
     """Return the manifest of all: what was run on what, with which versions, and for how long."""
     return {
         "experiment": of.name, "version": of.version, "size": size, "source": of.source,
@@ -195,7 +197,7 @@ def whole(of: Experiment, outcome: Outcome, manifests: Sequence[dict[str, Any]],
     }  # fmt: skip
 
 
-def state(outcome: Outcome) -> str:
+def state(outcome: RunOutcome) -> str:
     """Return in a sentence how far the experiment is."""
     total = outcome.before + outcome.now + outcome.left + len(outcome.failed)
     text = f"{outcome.before + outcome.now:,} of {total:,} points are stored ({outcome.before:,} were before)"

@@ -14,7 +14,7 @@ SAMPLED = ("adult19", "adult24")
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class TrainTestSplit:
     """Features and label of training and test rows, and all rows together as a frame with the label last."""
 
     x: pd.DataFrame
@@ -29,7 +29,7 @@ class Split:
         return len(self.x)
 
 
-def split(dataset: str, frame: pd.DataFrame, seed: int) -> Split:
+def split(dataset: str, frame: pd.DataFrame, seed: int) -> TrainTestSplit:
     """Return the reconstruction paper's split: 20 % test rows by scikit-learn's `train_test_split(random_state=seed)`.
 
     Of Adult a tenth is drawn first, anew for every seed, as the authors' program does: all their rule lists come out of
@@ -45,12 +45,12 @@ def split(dataset: str, frame: pd.DataFrame, seed: int) -> Split:
     x, x_test, y, y_test = train_test_split(
         whole.drop(columns=label), whole[label], test_size=TEST_SHARE, random_state=seed
     )
-    return Split(x, y, x_test, y_test, whole)
+    return TrainTestSplit(x, y, x_test, y_test, whole)
 
 
-def shuffled(frame: pd.DataFrame, rows: int, seed: int) -> Split:
+def shuffled(frame: pd.DataFrame, rows: int, seed: int) -> TrainTestSplit:
     """Return the first `rows` rows in the random order of a seed for training, all others for testing."""
     order = np.random.default_rng(seed).permutation(len(frame))
     x, y = frame.iloc[:, :-1], frame.iloc[:, -1]
     inside, outside = order[:rows], order[rows:]
-    return Split(x.iloc[inside], y.iloc[inside], x.iloc[outside], y.iloc[outside], frame)
+    return TrainTestSplit(x.iloc[inside], y.iloc[inside], x.iloc[outside], y.iloc[outside], frame)

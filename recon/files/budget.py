@@ -28,7 +28,7 @@ AGAIN = 1.0  # seconds to the next signal, should somebody have caught what the 
 T = TypeVar("T")
 
 
-class Budget:
+class ReadingBudget:
     """What reading may still take: `left` bytes of memory, and time (`limits`); `above` is drawn on too.
 
     `rings`: the clock may break into whatever runs, by a signal (a command line does nothing else at that time).
@@ -38,7 +38,7 @@ class Budget:
         self,
         memory: int = MEMORY,
         limits: Limits | None = None,
-        above: Budget | None = None,
+        above: ReadingBudget | None = None,
         rings: bool = False,
     ) -> None:
         self.limit = self.own = memory
@@ -55,7 +55,7 @@ class Budget:
         """Take `size` bytes; `ReleaseError` naming --memory where they are not there."""
         if size > self.left:
             raise ReleaseError(f"{what} needs more than the {shown(self.smallest)} of memory allowed (--memory)")
-        one: Budget | None = self
+        one: ReadingBudget | None = self
         while one is not None:
             one.own -= size
             one = one.above
@@ -115,8 +115,8 @@ class Budget:
     @contextmanager
     def lent(self) -> Iterator[None]:
         """Give back afterwards what the block takes: its objects are gone then."""
-        before: list[tuple[Budget, int]] = []
-        one: Budget | None = self
+        before: list[tuple[ReadingBudget, int]] = []
+        one: ReadingBudget | None = self
         while one is not None:
             before.append((one, one.own))
             one = one.above
@@ -135,34 +135,34 @@ def _rung(number: int, frame: FrameType | None) -> NoReturn:
     raise Inconclusive(TIME_UP)
 
 
-_CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
+_CURRENT: ContextVar[ReadingBudget | None] = ContextVar("budget", default=None)
 
 
-def current() -> Budget:
+def current() -> ReadingBudget:
     """Return the budget that is drawn on; outside of any, a fresh one."""
     found = _CURRENT.get()
-    return Budget() if found is None else found
+    return ReadingBudget() if found is None else found
 
 
 @contextmanager
-def drawing(limits: Limits, rings: bool = False) -> Iterator[Budget]:
+def drawing(limits: Limits, rings: bool = False) -> Iterator[ReadingBudget]:
     """Let everything inside draw on one budget, of the limits' memory and time: that of a command."""
-    with _set(Budget(limits.memory, limits, rings=rings)) as budget:
+    with _set(ReadingBudget(limits.memory, limits, rings=rings)) as budget:
         yield budget
 
 
 @contextmanager
-def within(memory: int | None = None, limits: Limits | None = None) -> Iterator[Budget]:
+def within(memory: int | None = None, limits: Limits | None = None) -> Iterator[ReadingBudget]:
     """Let everything inside draw on the budget that there is, and take at most `memory` bytes and `limits` of it."""
     above = _CURRENT.get()
     if memory is None:
         memory = limits.memory if limits is not None else MEMORY if above is None else above.left
-    with _set(Budget(memory, limits, above)) as budget, budget.ringing():
+    with _set(ReadingBudget(memory, limits, above)) as budget, budget.ringing():
         yield budget
 
 
 @contextmanager
-def _set(budget: Budget) -> Iterator[Budget]:
+def _set(budget: ReadingBudget) -> Iterator[ReadingBudget]:
     token = _CURRENT.set(budget)
     try:
         yield budget

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Test, equals
-from encoders.models.models import AnyModel, Figure, Provenance, Rule, RuleList, RuleSet, Table
+from encoders.models.models import AnyModel, Provenance, PublishedFigure, Rule, RuleList, RuleSet, Table
 from encoders.models.nodes import Support
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft
@@ -38,7 +38,7 @@ from recon.formats.weka_text import (
     test_of,
 )
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 PART, C50_RULES = "Weka PART, printed rules", "C5.0, printed rules"
 MAX_RULES = 20_000
@@ -110,7 +110,7 @@ def read_rules(text: str) -> Draft:
         models if exact or alone else (*models, Table(least)),
         classes=None if alone else tuple(names.values()),
         label=label,
-        rows=Rows(total, total) if ordered else _cases(text, max(r.rows for r in rules)),
+        rows=RowCount(total, total) if ordered else _cases(text, max(r.rows for r in rules)),
         hints=listed(iter(tests)),
         slack=slack_of(thresholds),
     )
@@ -121,16 +121,20 @@ def _support(rule: _Line, order: dict[str, int]) -> Support:
     return Support(tuple(rule.rows if k == order[rule.name] else 0 for k in range(len(order))))
 
 
-def _figure(rule: _Line, where: Condition, ordered: bool) -> Figure:
+def _figure(rule: _Line, where: Condition, ordered: bool) -> PublishedFigure:
     """Return how many rows of its class meet a rule's tests: of a list those that meet no rule before it, or more."""
     right = rule.rows - rule.wrong
-    return Figure(where, low=right, name=rule.place) if ordered else Figure(where, count=right, name=rule.place)
+    return (
+        PublishedFigure(where, low=right, name=rule.place)
+        if ordered
+        else PublishedFigure(where, count=right, name=rule.place)
+    )
 
 
-def _cases(text: str, most: int) -> Rows:
+def _cases(text: str, most: int) -> RowCount:
     """Return how many rows C5.0 says that it read, as many as its greatest rule has or more where it does not."""
     found = re.search(r"^Read (\d{1,15}) cases", text, re.MULTILINE)
-    return Rows(most, None) if found is None else Rows(int(found[1]), int(found[1]))
+    return RowCount(most, None) if found is None else RowCount(int(found[1]), int(found[1]))
 
 
 def _part(text: str, thresholds: Thresholds) -> Iterator[_Line]:

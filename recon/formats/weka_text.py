@@ -22,9 +22,9 @@ from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.drafts import Draft
 from recon.formats.printed.printed_trees import (
     NO_MISSING,
-    Branch,
     Interval,
     LeafCounts,
+    PrintedBranch,
     draft_of,
     number,
     slack_of,
@@ -88,7 +88,7 @@ def read_weka(text: str) -> Draft:
     columns: tuple[Value | None, ...] = tuple(names.values())
     if len(names) == 1 and any(one.wrong != (0, 0) for one in leaves):
         columns += (None,)  # the class of the others is not named: a label of two values names it
-    nodes: list[Branch] = []
+    nodes: list[PrintedBranch] = []
     _grow(top, nodes, place, len(columns))
     exact = (
         bool(place)
@@ -306,7 +306,7 @@ def _leaf(one: _Printed, text: str, form: str) -> None:
         raise ReleaseError(f"{found['err']} % of {one.rows} rows is no number of rows", place=one.place)
 
 
-def _grow(branches: list[_Printed], nodes: list[Branch], place: dict[str, int], width: int) -> None:
+def _grow(branches: list[_Printed], nodes: list[PrintedBranch], place: dict[str, int], width: int) -> None:
     """Add the nodes of branches that exclude each other: a branch per value becomes a chain of splits."""
     todo: list[tuple[list[_Printed], int, bool]] = [(branches, -1, False)]
     while todo:
@@ -320,7 +320,7 @@ def _grow(branches: list[_Printed], nodes: list[Branch], place: dict[str, int], 
             if one.below:
                 todo.append((one.below, parent, then))
             else:
-                nodes.append(Branch(_counts(one, place, width)))
+                nodes.append(PrintedBranch(_counts(one, place, width)))
             continue
         first, rest = group[0], group[1:]
         if first.test.bare and not rest[0].test.bare:
@@ -332,7 +332,7 @@ def _grow(branches: list[_Printed], nodes: list[Branch], place: dict[str, int], 
         values: tuple[Value, ...] = tuple(v for b in rest for v in b.test.values or ())
         listed_all = first.test.values is not None and not any(b.test.bare for b in rest)
         other = Test(values=values) if listed_all else rest[0].test
-        nodes.append(Branch(LeafCounts(), first.feature, first.test, other))
+        nodes.append(PrintedBranch(LeafCounts(), first.feature, first.test, other))
         todo += [(rest, here, False), ([first], here, True)]
 
 

@@ -147,7 +147,7 @@ def ranged(name: str, start: Shown, end: Shown) -> str:
     return f"{low} {'<' if above else '<='} {name} {'<=' if to else '<'} {high}"
 
 
-class Said:
+class ConditionText:
     """The words for one cut domain, kept with it."""
 
     words: Words | None = None
@@ -155,7 +155,7 @@ class Said:
 
 def words_of(cut: CutDomain) -> Words:
     """Return the words for a cut domain, made once."""
-    said = cut.derived.part(Said)
+    said = cut.derived.part(ConditionText)
     if said.words is None:
         said.words = Words(cut)
     return said.words

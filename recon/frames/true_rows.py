@@ -15,7 +15,7 @@ from encoders.domain.values import Continuous, Ranges
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import source_of
 from encoders.models.models import Table
-from encoders.parts.statistics import Group, bounds, number, numbers_of
+from encoders.parts.statistics import StatisticGroup, bounds, number, numbers_of
 from recon.frames.selections import frame_ranges, select_frame, whole_rows
 from solvers.figures.leaf_values import broken as broken_figures
 from solvers.foundation.errors import ReleaseError
@@ -122,7 +122,7 @@ def coarse_figures(release: EncodedRelease, truth: pd.DataFrame, rows: TrueRows)
             if not isinstance(model, Table) or statistic is None:
                 continue
             box = release.cut.box(release.domain.resolve(figure.condition))
-            if not Group.of(box, numbers_of(release.cut, statistic.of), release.rows, "").coarse:
+            if not StatisticGroup.of(box, numbers_of(release.cut, statistic.of), release.rows, "").coarse:
                 continue
             k = release.domain.place[statistic.of]
             codes, ranges = frame_ranges(truth, release.domain)[k]

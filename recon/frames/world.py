@@ -17,8 +17,8 @@ from encoders.domain.middles import middles
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Ranges, Value, exact, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.cut_domain import CutDomain
-from solvers.display.displayed import WIDTH, Displayed, Facts, many
-from solvers.statements.release import World as SolverWorld
+from solvers.display.displayed import WIDTH, Displayed, DisplayFacts, many
+from solvers.statements.release import RowWorld as SolverWorld
 
 if TYPE_CHECKING:
     from solvers.display.plots import Axes
@@ -127,9 +127,9 @@ class World(Displayed):
         """Return the raw value indices of rows by their number; nothing is repeated for it."""
         return self.inner.values[np.searchsorted(np.cumsum(self.inner.times), rows, side="right")]
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         size = f"{many(self.rows, 'row')} of {many(len(self.domain.all), 'column')}"
-        return Facts(
+        return DisplayFacts(
             f"{size}, {ALONE[self.unique]}", [("different rows, at most", len(self.inner.times))],
             [a.name for a in self.domain.all], self._head, self.rows, [self.note] if self.note else (),
             "to_frame(), plot()",

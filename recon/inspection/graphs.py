@@ -10,15 +10,15 @@ from recon.inspection.documents.documents import document_findings
 from recon.inspection.documents.leftovers import odd_findings
 from recon.inspection.findings.claims import CLAIMS, MIDWAY
 from recon.inspection.findings.findings import Finding, merged, not_understood
-from recon.inspection.findings.rules import Rule, rules_of
+from recon.inspection.findings.rules import LeakRule, rules_of
 from recon.inspection.findings.severity import GRAVE, about, is_counting, of_object, rows_of_tree
-from recon.inspection.ledger.entries import Ledger
+from recon.inspection.ledger.entries import FileLedger
 from recon.inspection.ledger.sizes import NUMBER
 from recon.inspection.objects.blobs import DEEPEST, blob_findings, is_rule_list
 from recon.inspection.objects.entries import LONGEST_NAME, Said, object_entries
 from recon.inspection.objects.generic import examples, lone_tree_rows, rows_known, table_finding
 from recon.inspection.objects.seeding import seed_findings
-from recon.inspection.objects.traversal import Place, described, entries_of, things_of, traverse
+from recon.inspection.objects.traversal import GraphPlace, described, entries_of, things_of, traverse
 from recon.inspection.objects.tree_fields import tree_parts
 from recon.stored.containers import open_stored
 from recon.stored.objects.arrays import resolve
@@ -50,7 +50,7 @@ class Graph:
 
     rows: int | None
     findings: list[Finding]
-    ledger: Ledger
+    ledger: FileLedger
     classes: tuple[str, ...]
 
 
@@ -92,20 +92,20 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool 
     entries, per_row = object_entries(
         outside, told, bounded, set(known), is_rule_list(root), parts if whole else None, columns
     )
-    ledger = Ledger(tuple(entries))
+    ledger = FileLedger(tuple(entries))
     found = counted + seeds.findings + wrong
     found += [one for _, one in tables] + per_row + ledger.findings()
     found += blob_findings(outside, look_inside, memory, depth)
     return Graph(max(known, default=None), merged(found), ledger, tuple(thing.class_name for thing in things))
 
 
-def _is_sure(held: list[Place], one: Finding) -> bool:
+def _is_sure(held: list[GraphPlace], one: Finding) -> bool:
     """Return whether a rule's finding says all of an attribute: rows anyway, else where the class is the library's."""
     owner = held[0].owner
     return one.level in GRAVE or (owner is not None and owner.kind.partition(".")[0] in LIBRARIES)
 
 
-def _outside(places: list[Place], whole: set[int]) -> list[Place]:
+def _outside(places: list[GraphPlace], whole: set[int]) -> list[GraphPlace]:
     """Return the places that do not stand inside of something that a finding tells wholly."""
     inside: set[int] = set()
     found = []
@@ -117,7 +117,7 @@ def _outside(places: list[Place], whole: set[int]) -> list[Place]:
     return found
 
 
-def beside_counted(root: Any, found: list[tuple[list[Place], Finding]], depth: int) -> list[Finding]:
+def beside_counted(root: Any, found: list[tuple[list[GraphPlace], Finding]], depth: int) -> list[Finding]:
     """Return findings, and of counts whether they are of another model than the one that is read of the file.
 
     `depth`: how many files the graph stands inside of; nothing is read of those inside another.
@@ -139,7 +139,7 @@ def beside_counted(root: Any, found: list[tuple[list[Place], Finding]], depth: i
     return out
 
 
-def stated_places(root: Any, places: Sequence[Place], depth: int) -> set[int]:
+def stated_places(root: Any, places: Sequence[GraphPlace], depth: int) -> set[int]:
     """Return the ids of places whose figures of single columns the file's reader states, with what is inside of them.
 
     Nothing is stated of a file inside another (`depth`).
@@ -157,9 +157,9 @@ def stated_places(root: Any, places: Sequence[Place], depth: int) -> set[int]:
     return found
 
 
-def matches(places: Iterable[Place]) -> list[tuple[list[Place], Finding]]:
+def matches(places: Iterable[GraphPlace]) -> list[tuple[list[GraphPlace], Finding]]:
     """Return what the rules find: the places of the attributes that belong to a finding, and the finding."""
-    groups: dict[tuple[int, str], list[tuple[int, Place, Rule]]] = {}
+    groups: dict[tuple[int, str], list[tuple[int, GraphPlace, LeakRule]]] = {}
     for place in places:
         rule = _rule(place)
         if rule is not None and not place.nested:
@@ -175,15 +175,15 @@ def matches(places: Iterable[Place]) -> list[tuple[list[Place], Finding]]:
     return found
 
 
-def _rule(place: Place) -> tuple[Rule, int] | None:
-    """Return the rule of a place's attribute; a class named `Node` or `Rule` is known of imodels only."""
+def _rule(place: GraphPlace) -> tuple[LeakRule, int] | None:
+    """Return the rule of a place's attribute; a class named `Node` or `LeakRule` is known of imodels only."""
     owner = place.owner
     if owner is None or (owner.class_name in _HOMONYMS and not owner.kind.startswith("imodels.")):
         return None
     return rules_of(owner.class_name).get(place.attribute)
 
 
-def _matched(places: list[Place], rule: Rule) -> Finding | None:
+def _matched(places: list[GraphPlace], rule: LeakRule) -> Finding | None:
     """Return the finding of a rule at the attributes of one object, None where nothing follows."""
     first = places[0]
     owner = first.owner
@@ -207,7 +207,7 @@ def _matched(places: list[Place], rule: Rule) -> Finding | None:
                    entries_of(value))  # fmt: skip
 
 
-def _random_splits(place: Place) -> bool:
+def _random_splits(place: GraphPlace) -> bool:
     """Return whether the place is in a tree whose estimator draws its thresholds at random."""
     estimator = None if place.above is None else place.above.owner
     return estimator is not None and estimator.has("splitter") and estimator.get("splitter") == "random"

@@ -18,11 +18,11 @@ from recon.inspection.findings.leaf_values import boosted
 from recon.inspection.findings.refusing import naming
 from recon.inspection.findings.severity import graded
 from recon.inspection.graphs import inspect_graph
-from recon.inspection.ledger.entries import Ledger
+from recon.inspection.ledger.entries import FileLedger
 from recon.inspection.ledger.lines import PRINTED
-from recon.stored.containers import Stored, open_stored, unpacked
+from recon.stored.containers import StoredFile, open_stored, unpacked
 from recon.stored.pickled.joblib_files import header_bytes
-from solvers.display.displayed import LINES, NAME, Displayed, Facts, many
+from solvers.display.displayed import LINES, NAME, Displayed, DisplayFacts, many
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.escaping import named, shown_lines
 from solvers.foundation.limits import Limits
@@ -59,7 +59,7 @@ class Inspection(Displayed):
     sha256: str
     rows: int | None
     findings: tuple[Finding, ...]
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: FileLedger = field(default_factory=FileLedger)
 
     def to_json(self) -> dict[str, Any]:
         """Return the inspection as one JSON object: file, format, sha256, rows, levels, findings."""
@@ -69,11 +69,11 @@ class Inspection(Displayed):
             "levels": dict(LEVELS), "findings": notes,
         }  # fmt: skip
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         count = Counter(one.level for one in self.findings)
         found = ", ".join(f"{count[level]:,} {level}" for level in LEVELS if count[level]) or "nothing"
         rows = "rows not found in it" if self.rows is None else many(self.rows, "training row")
-        return Facts(
+        return DisplayFacts(
             f"{named(self.file, NAME)}, {self.format}, {rows}; found: {found}", [("SHA-256", self.sha256)],
             ("level", "where", "what", "follows", "remedy"),
             lambda: [(one.level, one.path, one.what, one.follows, one.remove) for one in self.findings[:LINES]],
@@ -161,7 +161,7 @@ def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspect
         return _inspect_document(data, file, memory)
 
 
-def inspect_stored(stored: Stored, data: bytes, file: str, memory: int) -> Inspection:
+def inspect_stored(stored: StoredFile, data: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection of an opened file, `data` its content as it stands."""
     graph = inspect_graph(stored.root, memory)
     found = graph.findings + (member_leftovers(data) if stored.format == "skops" else [])

@@ -15,7 +15,7 @@ from recon.inspection.documents.leftovers import member_leftovers, odd_findings,
 from recon.inspection.documents.pmml_findings import pmml_ledger
 from recon.inspection.findings.findings import Finding
 from recon.inspection.graphs import inspect_graph
-from recon.inspection.ledger.entries import Entry, FigureKind, Ledger, Status, Use
+from recon.inspection.ledger.entries import FigureKind, FileLedger, LedgerEntry, Status, Use
 from recon.inspection.ledger.forms import document_ledger, size_of_json
 from recon.inspection.ledger.lines import DRAWING, LINES, text_ledger
 from recon.inspection.ledger.spelling import odd_spelling
@@ -23,7 +23,7 @@ from recon.inspection.objects.blobs import blobs_of
 from recon.inspection.objects.r_ledger import r_ledger
 from recon.inspection.objects.r_objects import is_r_file
 from recon.inspection.objects.traversal import traverse
-from recon.stored.containers import Stored, open_stored, unpacked
+from recon.stored.containers import StoredFile, open_stored, unpacked
 from recon.stored.pickled.joblib_files import header_bytes
 from solvers.foundation.errors import ReconError
 
@@ -38,15 +38,15 @@ _RELEASE: Mapping[str, tuple[Status, str, str]] = {
 
 def ledger_of(
     data: bytes, memory: int = 1 << 30, uses: Mapping[FigureKind, Use] | None = None, why: str = ""
-) -> Ledger:
+) -> FileLedger:
     """Return the ledger of a file's content.
 
     `uses`: what statements carry (`recon.loading.uses`); without them no figure is used, and `why` says the reason.
     """
-    return Ledger(tuple(_entries(data, memory, 0))).by_statements(uses or {}, why or "no reader states the figures")
+    return FileLedger(tuple(_entries(data, memory, 0))).by_statements(uses or {}, why or "no reader states the figures")
 
 
-def _entries(data: bytes, memory: int, depth: int) -> Iterator[Entry]:
+def _entries(data: bytes, memory: int, depth: int) -> Iterator[LedgerEntry]:
     """Yield the entries of a file; figures of files inside of it are of no statement but that file's own."""
     stored = open_stored(data, memory)
     if stored is not None:
@@ -60,7 +60,7 @@ def _entries(data: bytes, memory: int, depth: int) -> Iterator[Entry]:
     if looks_like_cbm(content[:64]):
         yield from (one for one in cbm_entries(cbm_booster(content, memory)) if one.bytes)
     odd = odd_spelling(content)
-    yield from [Entry("(spelling)", "unknown", "spaces and digits", odd)] if odd else []
+    yield from [LedgerEntry("(spelling)", "unknown", "spaces and digits", odd)] if odd else []
     parsed = parsed_document(content, memory)
     if parsed is not None:
         yield from document_ledger(*parsed, whole=True).entries
@@ -71,20 +71,20 @@ def _entries(data: bytes, memory: int, depth: int) -> Iterator[Entry]:
     yield from _of_text(content, memory)
 
 
-def _of_objects(stored: Stored, data: bytes, memory: int, depth: int) -> Iterator[Entry]:
+def _of_objects(stored: StoredFile, data: bytes, memory: int, depth: int) -> Iterator[LedgerEntry]:
     """Yield the entries of stored objects, and of files inside of them."""
     yield from inspect_graph(stored.root, memory, whole=True).ledger.entries
     members = member_leftovers(data) if stored.format == "skops" else []
     yield from _of_findings([*members, *odd_findings(stored.odd, stored.format)])
     for path, raw in blobs_of(list(traverse(stored.root))):
-        inner = [Entry("", "unknown", "bytes", len(raw))]
+        inner = [LedgerEntry("", "unknown", "bytes", len(raw))]
         if depth < DEEPEST:
             with contextlib.suppress(ReconError):
                 inner = list(_entries(raw, memory, depth + 1)) or inner
         yield from (replace(one, path=f"{path}({one.path})") for one in inner)
 
 
-def _of_text(content: bytes, memory: int) -> Iterator[Entry]:
+def _of_text(content: bytes, memory: int) -> Iterator[LedgerEntry]:
     """Yield the entries of a release file, of a printed model, or of a table of counts."""
     try:
         parsed: Any = json.loads(content.decode("utf-8-sig"))
@@ -95,7 +95,7 @@ def _of_text(content: bytes, memory: int) -> Iterator[Entry]:
             status, figures, why = _RELEASE.get(
                 key, ("harmless", "", "of the form of release files, checked by its reader")
             )
-            yield Entry(key, status, "JSON", size_of_json(value), why=why, figures=figures)
+            yield LedgerEntry(key, status, "JSON", size_of_json(value), why=why, figures=figures)
         return
     known = document_findings(content, memory)
     text = text_of(content)
@@ -104,7 +104,7 @@ def _of_text(content: bytes, memory: int) -> Iterator[Entry]:
         yield from _of_table(text)
         return
     if kind not in LINES and kind != DRAWING:
-        yield Entry("", "unknown", kind or "text", len(content))
+        yield LedgerEntry("", "unknown", kind or "text", len(content))
         return
     odd = sum(int(one.what.partition(" ")[0].replace(",", "")) for one in text_leftovers(kind, text))
     yield from text_ledger(kind, text, odd).entries
@@ -121,16 +121,18 @@ def kind_as_read(content: bytes, memory: int) -> str:
     return "" if draft is None else draft.origin.format
 
 
-def _of_table(text: str) -> Iterator[Entry]:
+def _of_table(text: str) -> Iterator[LedgerEntry]:
     """Yield the entries of a table of counts: its groups and its counts."""
     body = text.partition("\n")[2]
     size = len(text.encode("utf-8", "replace"))
     digits = sum(map(str.isdigit, body))
-    yield Entry("(counts)", "used", "numbers of rows", digits, why="numbers of rows", figures="counts")
-    yield Entry("(groups)", "assumed", "names and values of groups", size - digits, why="which groups were published")
+    yield LedgerEntry("(counts)", "used", "numbers of rows", digits, why="numbers of rows", figures="counts")
+    yield LedgerEntry(
+        "(groups)", "assumed", "names and values of groups", size - digits, why="which groups were published"
+    )
 
 
-def _of_findings(findings: list[Finding]) -> Iterator[Entry]:
+def _of_findings(findings: list[Finding]) -> Iterator[LedgerEntry]:
     """Yield the entries of bytes that are not understood."""
     for one in findings:
-        yield Entry(one.path, "unknown", one.what, int(one.what.partition(" ")[0].replace(",", "")))
+        yield LedgerEntry(one.path, "unknown", one.what, int(one.what.partition(" ")[0].replace(",", "")))

@@ -15,7 +15,7 @@ import numpy as np
 
 from recon.inspection.findings.findings import Finding
 from recon.inspection.ledger.sizes import parts_of
-from recon.inspection.objects.traversal import Place, is_sparse, traverse
+from recon.inspection.objects.traversal import GraphPlace, is_sparse, traverse
 from recon.stored.objects.things import Thing
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _values(rows: pd.DataFrame) -> _Values:
     return out
 
 
-def _cells(place: Place, values: _Values) -> Iterator[Cell]:
+def _cells(place: GraphPlace, values: _Values) -> Iterator[Cell]:
     """Yield the cells whose values stand at a place, without what the walk goes on to."""
     value = place.value
     if is_sparse(value):
@@ -112,7 +112,7 @@ def _of_array(array: np.ndarray[Any, Any], values: _Values) -> Iterator[Cell]:
         yield from known[number]
 
 
-def _finding(place: Place, cells: dict[int, dict[str, Any]]) -> Finding:
+def _finding(place: GraphPlace, cells: dict[int, dict[str, Any]]) -> Finding:
     """Return that rows, or single values of them, stand at a place."""
     whole = sorted(row for row, held in cells.items() if len(held) >= CELLS)
     row = whole[0] if whole else min(cells)

@@ -27,8 +27,8 @@ from recon.inspection.findings.refusing import naming
 from recon.inspection.graphs import matches
 from recon.inspection.inspecting import Inspection, inspect_stored, read_file
 from recon.inspection.objects.seeding import seed_findings
-from recon.inspection.objects.traversal import Place, traverse
-from recon.stored.containers import Stored, open_stored
+from recon.inspection.objects.traversal import GraphPlace, traverse
+from recon.stored.containers import StoredFile, open_stored
 from recon.stored.objects.arrays import resolve
 from recon.stored.objects.things import Thing
 from recon.stored.rewriting import write_pickle, write_skops
@@ -116,21 +116,21 @@ def _packed(out: str, form: str) -> bool:
     return ending == ".gz"
 
 
-def _open(data: bytes, memory: int) -> Stored:
+def _open(data: bytes, memory: int) -> StoredFile:
     stored = open_stored(data, memory)
     if stored is None:
         raise Unsupported("only copies of pickle, joblib and skops files are made: the findings say what to change")
     return stored
 
 
-def _edits(root: Any) -> list[Place]:
+def _edits(root: Any) -> list[GraphPlace]:
     """Return the attributes to be set to None."""
     places = list(traverse(root))
     found = [p for held, finding in matches(places) if finding.removable for p in held]
     return found + seed_findings(places).places
 
 
-def _leave_out(place: Place) -> None:
+def _leave_out(place: GraphPlace) -> None:
     """Set an attribute to None in the state of its object, or an entry in its dict."""
     if place.holder is not None:
         place.holder[place.step[-1]] = None
@@ -163,7 +163,7 @@ def _compare(original: Any, copy: Any) -> int:
     return kept
 
 
-def _key(place: Place) -> tuple[int, str | int]:
+def _key(place: GraphPlace) -> tuple[int, str | int]:
     """Return what tells an attribute of an object, or an entry of a dict, from all others of its graph."""
     if place.holder is not None:
         return id(place.holder), place.step[-1]

@@ -23,7 +23,7 @@ from solvers.display.displayed import many
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.escaping import named
 from solvers.greedy.chosen import ChosenTree, GreedyRule
-from solvers.greedy.rule_lists import Level, ListRule
+from solvers.greedy.rule_lists import ListLevel, ListRule
 
 EPSILON = float(np.finfo(np.float64).eps)  # scikit-learn's tolerance on `min_impurity_decrease`
 ROUNDING = 1e-12  # relative: a gain this close below `min_impurity_decrease` may be rounding
@@ -64,7 +64,7 @@ def chosen_tree(release: EncodedRelease, model: AnyModel, learner: Learner) -> C
     return ChosenTree(then, otherwise, column, tree.counts, limits_of(learner, tree))
 
 
-def chosen_list(release: EncodedRelease, model: AnyModel, learner: Learner) -> tuple[tuple[Level, ...], ListRule]:
+def chosen_list(release: EncodedRelease, model: AnyModel, learner: Learner) -> tuple[tuple[ListLevel, ...], ListRule]:
     """Return the levels of a released list of single tests, the default rule last, and the rule of its learner.
 
     Columns are numbered as `columns_of` has them, in the order of the learner's own. Ties that nobody speaks of go to
@@ -84,8 +84,8 @@ def chosen_list(release: EncodedRelease, model: AnyModel, learner: Learner) -> t
     levels = []
     for k, rule in enumerate(model.rules[:-1]):
         column, one = _literal(release.domain, rule.condition, f"rule {k} of {named(model.name)}", only_bits=True)
-        levels.append(Level(column, int(one), tuple(counts[k].tolist())))
-    levels.append(Level(-1, 0, tuple(counts[-1].tolist())))
+        levels.append(ListLevel(column, int(one), tuple(counts[k].tolist())))
+    levels.append(ListLevel(-1, 0, tuple(counts[-1].tolist())))
     ties = learner.ties or "fewest"
     return tuple(levels), ListRule(learner.min_support or 1, learner.max_length, learner.negations, ties)
 

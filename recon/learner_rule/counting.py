@@ -17,12 +17,12 @@ from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.learner_facts import facts_of_learner
 from encoders.models.learner import Learner, Ties
-from encoders.models.learner_facts import Fact, LearnerFacts
+from encoders.models.learner_facts import LearnerFact, LearnerFacts
 from encoders.models.models import AnyModel, RuleList, Tree
 from recon.answers.counting import count
 from recon.frames.describe import condition_text
 from recon.learner_rule.chosen import chosen_list, chosen_tree, columns_of, depths, greedy_rule, not_used
-from recon.learner_rule.figures import Bits, LearnerRule, Part
+from recon.learner_rule.figures import Bits, LearnerRule, RuleContribution
 from recon.learner_rule.settings import OPTIMAL, exact_refusals, learner_of
 from recon.learner_rule.wording import rule_assumptions
 from recon.loading.asking import Released, release_of
@@ -33,7 +33,7 @@ from solvers.foundation.errors import ContradictionError, Inconclusive, Unsuppor
 from solvers.foundation.exact import log2_multinomial
 from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import ChosenTree, GreedyRule, RuleShare
-from solvers.greedy.rule_lists import Level, ListRule, list_share, united
+from solvers.greedy.rule_lists import ListLevel, ListRule, list_share, united
 from solvers.greedy.tree_counts import tree_share
 from solvers.questions.query import Convention
 from solvers.statements.boxes import Box
@@ -50,7 +50,7 @@ FLOATS = 2.0**-48  # relative: more than a sum of a few logarithms is off
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenModel:
     """A released tree or rule list over independent binary columns as its learner chose it.
 
     `columns`: their names. Of a tree `tree` and `rule`, of a list `levels` (the default rule last) and `list_rule`.
@@ -62,7 +62,7 @@ class Chosen:
     columns: tuple[str, ...]
     tree: ChosenTree | None = None
     rule: GreedyRule | None = None
-    levels: tuple[Level, ...] = ()
+    levels: tuple[ListLevel, ...] = ()
     list_rule: ListRule | None = None
 
 
@@ -143,7 +143,7 @@ def asked_learner(release: EncodedRelease, learner: str) -> Learner:
     return known
 
 
-def chosen_of(release: EncodedRelease, learner: Learner) -> Chosen:
+def chosen_of(release: EncodedRelease, learner: Learner) -> ChosenModel:
     """Return the one model of a release as its learner chose it; `Unsupported` saying why no exact count is made."""
     if len(release.models) != 1:
         raise Unsupported(f"exact counts under a learner's rule are made for one model, not {len(release.models)}")
@@ -152,15 +152,15 @@ def chosen_of(release: EncodedRelease, learner: Learner) -> Chosen:
     (model,), columns = release.models, release.domain
     if isinstance(model, Tree):
         tree = chosen_tree(release, model, learner)
-        return Chosen(release, model, learner, columns_of(columns), tree, greedy_rule(learner, tree))
+        return ChosenModel(release, model, learner, columns_of(columns), tree, greedy_rule(learner, tree))
     if isinstance(model, RuleList):
         levels, rule = chosen_list(release, model, learner)
-        return Chosen(release, model, learner, columns_of(columns), levels=levels, list_rule=rule)
+        return ChosenModel(release, model, learner, columns_of(columns), levels=levels, list_rule=rule)
     reasons = exact_refusals(learner, len(columns.attributes))
     raise Unsupported(f"no exact count of {short(model.name)} under its learner's rule", reasons)
 
 
-def of_tree(chosen: Chosen, limits: Limits) -> LearnerRule:
+def of_tree(chosen: ChosenModel, limits: Limits) -> LearnerRule:
     """Return the figures of a tree. Cost: three dynamic programs over its nodes (`tree_share`)."""
     tree, rule, columns = chosen.tree, chosen.rule, len(chosen.columns)
     assert tree is not None
@@ -184,7 +184,7 @@ def of_tree(chosen: Chosen, limits: Limits) -> LearnerRule:
     return replace(found, assumptions=assumed(chosen, (strict is None and not further) or plain is None))
 
 
-def of_list(chosen: Chosen, limits: Limits) -> LearnerRule:
+def of_list(chosen: ChosenModel, limits: Limits) -> LearnerRule:
     """Return the figures of a rule list of single tests (`list_share`)."""
     columns, levels, rule = len(chosen.columns), chosen.levels, chosen.list_rule
     assert rule is not None
@@ -224,21 +224,21 @@ def no_world(bits: int, share: Bits) -> Bits:
     return (-math.inf, -math.inf) if bits + share[1] < 0 else share
 
 
-def figures(chosen: Chosen, share: RuleShare, bits: int, counts: Sequence[int]) -> LearnerRule:
+def figures(chosen: ChosenModel, share: RuleShare, bits: int, counts: Sequence[int]) -> LearnerRule:
     """Return the figures that trees and lists share; `bits` of the worlds (`assigned`), `counts` per leaf and class."""
     rows = sum(counts)
     order = log2_multinomial([c for c in counts if c])
     ordered = bits + order * (1 - FLOATS), bits + order * (1 + FLOATS)
     before = float(rows * len(chosen.columns))
     named = zip(chosen.columns, share.by_column, strict=True)
-    columns = [Part("column", c, name, rows, lost(bits)) for c, (name, bits) in enumerate(named)]
+    columns = [RuleContribution("column", c, name, rows, lost(bits)) for c, (name, bits) in enumerate(named)]
     return LearnerRule(
         "greedy", chosen.learner, chosen.model.name, rows, (before, before), (float(bits), float(bits)), ordered,
         share.log2, exact=share.exact, by_column=most_first(columns),
     )  # fmt: skip
 
 
-def tree_parts(chosen: Chosen, tree: ChosenTree, by_node: Sequence[Bits]) -> tuple[Part, ...]:
+def tree_parts(chosen: ChosenModel, tree: ChosenTree, by_node: Sequence[Bits]) -> tuple[RuleContribution, ...]:
     """Return what every split and every open leaf removes, in words, most first."""
     out, depth = [], depths(tree)
     for node, box in enumerate(boxes(tree)):
@@ -250,11 +250,11 @@ def tree_parts(chosen: Chosen, tree: ChosenTree, by_node: Sequence[Bits]) -> tup
         if column >= 0:
             what = f"split of {where} on {chosen.columns[column]}"
         kind = "split" if column >= 0 else "leaf"
-        out.append(Part(kind, node, what, int(tree.counts[node].sum()), by_node[node], int(depth[node])))
+        out.append(RuleContribution(kind, node, what, int(tree.counts[node].sum()), by_node[node], int(depth[node])))
     return most_first(out)
 
 
-def list_parts(chosen: Chosen, by_level: Sequence[Bits]) -> tuple[Part, ...]:
+def list_parts(chosen: ChosenModel, by_level: Sequence[Bits]) -> tuple[RuleContribution, ...]:
     """Return what every rule of a list removes, in words, most first."""
     out, rows = [], sum(sum(level.counts) for level in chosen.levels)
     for i, (level, bits) in enumerate(zip(chosen.levels, by_level, strict=True)):
@@ -262,7 +262,7 @@ def list_parts(chosen: Chosen, by_level: Sequence[Bits]) -> tuple[Part, ...]:
         if level.column >= 0:
             box = Box(((level.column, 1 << level.value),))
             kind, what = "rule", f"rule {i + 1}: {condition_text(chosen.release.cut, box)}"
-        out.append(Part(kind, i, what, rows, bits, i))
+        out.append(RuleContribution(kind, i, what, rows, bits, i))
         rows -= sum(level.counts)
     return most_first(out)
 
@@ -331,7 +331,7 @@ def with_facts_counted(
     with_them = with_facts(release, learner, limits)
     half = limits.stage("without the rule")
     before, bits, _ = plain_worlds(release, half, "ordered")
-    known, columns, unbounded = not release.domain.continuous, list[Part](), (-math.inf, math.inf)
+    known, columns, unbounded = not release.domain.continuous, list[RuleContribution](), (-math.inf, math.inf)
     said = with_them.facts or LearnerFacts(())
     try:
         alone = fact_bits(release, learner, limits) if known else None
@@ -341,7 +341,7 @@ def with_facts_counted(
         said = facts_of_learner(release, learner)
         share = -alone.removed[1], -alone.removed[0]
         rows, named = release.rows.high or 0, enumerate(alone.by_attribute)
-        columns = [Part("column", k, name, rows, removed) for k, (name, removed) in named]
+        columns = [RuleContribution("column", k, name, rows, removed) for k, (name, removed) in named]
     elif known:
         under = worlds_of(with_them, limits)
         share = min(0.0, under[0] - bits[1]), min(0.0, under[1] - bits[0])
@@ -368,7 +368,7 @@ def plain_worlds(release: EncodedRelease, limits: Limits, convention: Convention
     return before, bits, bits if convention == "ordered" else worlds_of(release, limits)
 
 
-def fact_text(fact: Fact) -> str:
+def fact_text(fact: LearnerFact) -> str:
     """Return a fact in words."""
     if len(fact.alternatives) == 1:
         return f"{fact.name}: {'; '.join(one.text for one in fact.alternatives[0])}"
@@ -384,7 +384,7 @@ def worlds_of(release: EncodedRelease, limits: Limits) -> Bits:
     return max(0.0, answer.bounds[0]), answer.bounds[1]
 
 
-def refuse_nothing(chosen: Chosen, share: RuleShare) -> None:
+def refuse_nothing(chosen: ChosenModel, share: RuleShare) -> None:
     """Raise `ContradictionError` where no filling of a column is left, naming the lowest such node and the column."""
     if share.nothing_at is None:
         return
@@ -412,12 +412,12 @@ def lost(share: Bits) -> Bits:
     return max(0.0, -share[1]), max(0.0, -share[0])
 
 
-def most_first(parts: Iterable[Part]) -> tuple[Part, ...]:
+def most_first(parts: Iterable[RuleContribution]) -> tuple[RuleContribution, ...]:
     """Return parts by their bits, most first, and in their order where they are equal."""
     return tuple(sorted(parts, key=lambda one: (-one.bits[0], one.number)))
 
 
-def assumed(chosen: Chosen, cut_short: bool) -> tuple[str, ...]:
+def assumed(chosen: ChosenModel, cut_short: bool) -> tuple[str, ...]:
     """Return what the figures assume: what the release does, with the learner's rule for its absence."""
     base = [line for line in chosen.release.assumptions if line != NO_LEARNER]
     late = ["the time was up before every figure was worked out"] if cut_short else []

@@ -20,7 +20,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.learner_facts import facts_of_learner, with_learner_facts
 from encoders.kinds.node_regions import NodeRegion, node_regions
 from encoders.models.learner import Learner
-from encoders.models.learner_facts import Fact, FactLimits
+from encoders.models.learner_facts import FactLimits, LearnerFact
 from encoders.models.models import Tree
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
@@ -109,9 +109,9 @@ def leaves_below(tree: Tree, nodes: Sequence[NodeRegion]) -> list[frozenset[int]
     return out
 
 
-def components(facts: Iterable[Fact], below: Sequence[frozenset[int]]) -> list[list[Fact]]:
+def components(facts: Iterable[LearnerFact], below: Sequence[frozenset[int]]) -> list[list[LearnerFact]]:
     """Return facts of one attribute in groups that have no leaf in common."""
-    out: list[tuple[frozenset[int], list[Fact]]] = []
+    out: list[tuple[frozenset[int], list[LearnerFact]]] = []
     for fact in facts:
         own, apart, leaves = [fact], [], below[fact.node]
         for others, group in out:
@@ -136,7 +136,7 @@ class Tied:
 
     @classmethod
     def of(
-        cls, facts: Sequence[Fact], nodes: Sequence[NodeRegion], below: Sequence[frozenset[int]], domain: Domain
+        cls, facts: Sequence[LearnerFact], nodes: Sequence[NodeRegion], below: Sequence[frozenset[int]], domain: Domain
     ) -> Tied:
         """Return the facts over the leaves that they are about."""
         k = facts[0].attribute
@@ -202,14 +202,16 @@ def without(allowed: tuple[int, ...], groups: Iterable[Group]) -> tuple[int, ...
     return tuple(out)
 
 
-def bits_of_tied(tied: Sequence[Fact], tree: Tree, nodes: Sequence[NodeRegion], domain: Domain, limits: Limits) -> Bits:
+def bits_of_tied(
+    tied: Sequence[LearnerFact], tree: Tree, nodes: Sequence[NodeRegion], domain: Domain, limits: Limits
+) -> Bits:
     """Return the bits of facts of one attribute that leaves tie.
 
     Where they are too many, of those about most rows only; then no upper bound is known. Raises `ContradictionError`
     naming the lowest node where no filling is left.
     """
     below = leaves_below(tree, nodes)
-    kept: list[Fact] = []
+    kept: list[LearnerFact] = []
     for fact in sorted(tied, key=lambda f: (len(f.alternatives), -f.rows)):
         if Tied.of([*kept, fact], nodes, below, domain).terms <= TERMS:
             kept.append(fact)
@@ -224,7 +226,11 @@ def bits_of_tied(tied: Sequence[Fact], tree: Tree, nodes: Sequence[NodeRegion], 
 
 
 def refuse(
-    facts: Sequence[Fact], nodes: Sequence[NodeRegion], below: Sequence[frozenset[int]], domain: Domain, limits: Limits
+    facts: Sequence[LearnerFact],
+    nodes: Sequence[NodeRegion],
+    below: Sequence[frozenset[int]],
+    domain: Domain,
+    limits: Limits,
 ) -> NoReturn:
     """Raise `ContradictionError` naming the lowest node at which facts of one attribute leave no filling."""
     for fact in sorted(facts, key=lambda f: -nodes[f.node].depth):

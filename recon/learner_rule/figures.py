@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.models.learner import Learner
-from solvers.display.displayed import Displayed, Facts
+from solvers.display.displayed import Displayed, DisplayFacts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,7 @@ PARTS = ("kind", "what", "rows", "bits_low", "bits_high", "depth")
 
 
 @dataclass(frozen=True)
-class Part:
+class RuleContribution:
     """One node's or column's part of what the rule removes: bits between `bits[0]` and `bits[1]`.
 
     `kind`: split, leaf, rule, default rule or column; `what`: in words; `number`: of the node, rule or column; `rows`
@@ -69,8 +69,8 @@ class LearnerRule(Displayed):
     exact: bool = True
     confidence: float = 1.0
     estimate: float | None = None
-    by_node: tuple[Part, ...] = ()
-    by_column: tuple[Part, ...] = ()
+    by_node: tuple[RuleContribution, ...] = ()
+    by_column: tuple[RuleContribution, ...] = ()
     facts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class LearnerRule(Displayed):
         low, high = self.bits[0] + self.share[0], self.bits[1] + self.share[1]
         return max(low, 0.0) if self.share[0] > -math.inf else low, high
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         said = bits_text(self.extra_bits) + (
             f" (an estimate, confidence {self.confidence:g})" if self.estimated else ""
         )
@@ -127,7 +127,7 @@ class LearnerRule(Displayed):
             return [(one.kind, one.what, one.rows, bits_text(one.bits)) for one in parts]
 
         columns = ("kind", "what", "rows", "bits") if parts else ()
-        return Facts(line, pairs, columns, lines, len(parts), self.assumptions, "to_frame(), plot(), to_json()")
+        return DisplayFacts(line, pairs, columns, lines, len(parts), self.assumptions, "to_frame(), plot(), to_json()")
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per node or rule, then per column, most bits first (kind, what, rows, bits, depth)."""

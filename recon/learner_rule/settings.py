@@ -7,7 +7,7 @@ from dataclasses import replace
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner import Learner, LearnerName
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree
-from recon.console.learner_option import EXAMPLE, Asked, asked_of
+from recon.console.learner_option import EXAMPLE, LearnerSettings, asked_of
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.escaping import named
 
@@ -46,7 +46,7 @@ def learner_of(release: EncodedRelease, asked: str, /) -> Learner | None:
     return found[0][1] if found else None
 
 
-def _learner(model: AnyModel, asked: Asked) -> Learner | None:
+def _learner(model: AnyModel, asked: LearnerSettings) -> Learner | None:
     """Return the learner of one model as asked for, None where it has none of that kind."""
     said = None if model.origin is None else model.origin.learner
     if asked.known == "auto":
@@ -97,7 +97,7 @@ def _midpoints(model: AnyModel, said: Learner | None) -> Learner | None:
     return said
 
 
-def _nothing_said(release: EncodedRelease, asked: Asked) -> str:
+def _nothing_said(release: EncodedRelease, asked: LearnerSettings) -> str:
     """Return why no model has the learner asked for, and what to do."""
     if asked.known == "midpoints":
         return "no model is a tree or a forest: midpoints are of their thresholds"

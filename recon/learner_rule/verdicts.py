@@ -23,13 +23,13 @@ from recon.answers.exact import Profiles, as_frame, certify_exact
 from recon.frames.naming import column_like, named_like
 from recon.frames.outside import answered
 from recon.frames.selections import profile_ranges
-from recon.learner_rule.counting import STAYS, Chosen, asked_learner, assumed, chosen_of
+from recon.learner_rule.counting import STAYS, ChosenModel, asked_learner, assumed, chosen_of
 from recon.learner_rule.worlds import classes_of
 from recon.loading.asking import Released, release_of
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.greedy.rows.marginals import Asked, Marginals, expected_rows, some_row
-from solvers.greedy.rows.support import Supports
+from solvers.greedy.rows.marginals import ColumnMarginal, StateMarginals, expected_rows, some_row
+from solvers.greedy.rows.support import StateSupports
 from solvers.questions.query import Convention
 
 NO_CERTIFICATE = (
@@ -45,13 +45,13 @@ Bounds = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Profile:
+class RuleProfile:
     """Values (0, 1) asked for by column, and the classes of the chosen tree that are (of each whether)."""
 
     values: tuple[tuple[int, int], ...]
     among: tuple[bool, bool]
 
-    def asking(self, column: int, value: int) -> Profile | None:
+    def asking(self, column: int, value: int) -> RuleProfile | None:
         """Return the profile with one more value, None where it has the other one."""
         known = dict(self.values)
         return (
@@ -60,7 +60,7 @@ class Profile:
 
 
 @dataclass(frozen=True)
-class Row:
+class RowVerdict:
     """What is known of the rows that fit a profile: bounds over all worlds under the rule.
 
     `low`, `high`: rows (`sharp`: both are attained); `certain` None where it was not decided. `some`: the probability
@@ -83,13 +83,13 @@ class Row:
 
 
 @dataclass(eq=False)
-class Rows:
+class RowQuestions:
     """Answers about single rows of a chosen tree under its learner's rule; what profiles share is worked out once."""
 
-    chosen: Chosen
+    chosen: ChosenModel
     limits: Limits
-    supports: Supports = field(init=False)
-    marginals: Marginals = field(init=False)
+    supports: StateSupports = field(init=False)
+    marginals: StateMarginals = field(init=False)
 
     def __post_init__(self) -> None:
         tree, rule = self.chosen.tree, self.chosen.rule
@@ -97,10 +97,10 @@ class Rows:
         assert rule is not None
         self.tree = tree
         self.large = int(np.prod(tree.counts[0] + 1)) > LISTED
-        self.supports = Supports(tree, rule, self.limits)
-        self.marginals = Marginals(tree, rule, self.limits)
+        self.supports = StateSupports(tree, rule, self.limits)
+        self.marginals = StateMarginals(tree, rule, self.limits)
 
-    def leaves(self, profile: Profile) -> list[tuple[int, list[tuple[int, int]]]]:
+    def leaves(self, profile: RuleProfile) -> list[tuple[int, list[tuple[int, int]]]]:
         """Return the leaves that a profile may be in, each with the values asked for that its path leaves open."""
         known, out = dict(profile.values), list[tuple[int, list[tuple[int, int]]]]()
         stack: list[tuple[int, frozenset[int]]] = [(0, frozenset())]
@@ -136,7 +136,7 @@ class Rows:
         found = [self.marginals.leaves(column)[leaf].seen(counts, k)[:: 1 if value else -1] for column, value in asked]
         return (0, counts[k]) if all(one for one, _ in found) and any(other for _, other in found) else None
 
-    def row(self, profile: Profile, likely: bool = True) -> Row:
+    def row(self, profile: RuleProfile, likely: bool = True) -> RowVerdict:
         """Return what is known of the rows that fit a profile; `likely`: with probabilities."""
         cells = [
             (leaf, asked, k)
@@ -153,7 +153,7 @@ class Rows:
             certain = None
         some = (1.0, 1.0) if certain else some
         expected = max(expected[0], float(low)), min(expected[1], float(high))
-        return Row(low, high, len(cells) == 1 and rough == [None], certain, some, expected)
+        return RowVerdict(low, high, len(cells) == 1 and rough == [None], certain, some, expected)
 
     def avoided(self, cells: Sequence[tuple[int, Sequence[tuple[int, int]], int]]) -> bool:
         """Return whether some column asked for in every cell has a filling without the value in all of them."""
@@ -169,12 +169,12 @@ class Rows:
                 return True
         return False
 
-    def likely(self, profile: Profile) -> tuple[Bounds, Bounds]:
+    def likely(self, profile: RuleProfile) -> tuple[Bounds, Bounds]:
         """Return bounds on the probability that a row fits, and on the expected number of those that do."""
         least, most, expected = 0.0, 0.0, [0.0, 0.0]
         for leaf, asked in self.leaves(profile):
             counts = int(self.tree.counts[leaf, 0]), int(self.tree.counts[leaf, 1])
-            states = [Asked(self.marginals.leaves(column)[leaf], value) for column, value in asked]
+            states = [ColumnMarginal(self.marginals.leaves(column)[leaf], value) for column, value in asked]
             low, high = some_row(counts, states, profile.among)
             least, most = max(least, low), most + high
             for one, wanted in zip(expected_rows(counts, states), profile.among, strict=True):
@@ -215,7 +215,7 @@ def certify(
     return out
 
 
-def rows_of(release: EncodedRelease, known: Learner, learner: str, limits: Limits) -> Rows | None:
+def rows_of(release: EncodedRelease, known: Learner, learner: str, limits: Limits) -> RowQuestions | None:
     """Return what answers about the rows of a tree; None where facts of thresholds are all that stays.
 
     Raises `Unsupported` where the rule was asked for by name.
@@ -225,10 +225,10 @@ def rows_of(release: EncodedRelease, known: Learner, learner: str, limits: Limit
     except Unsupported:
         if learner == "auto":
             return None
-    return Rows(chosen_tree_of(release, known), limits)
+    return RowQuestions(chosen_tree_of(release, known), limits)
 
 
-def chosen_tree_of(release: EncodedRelease, known: Learner) -> Chosen:
+def chosen_tree_of(release: EncodedRelease, known: Learner) -> ChosenModel:
     """Return the tree of a release as its learner chose it; `Unsupported` for other models."""
     try:
         chosen = chosen_of(release, known)
@@ -239,18 +239,18 @@ def chosen_tree_of(release: EncodedRelease, known: Learner) -> Chosen:
     return chosen
 
 
-def certify_rows(rows: Rows, frame: pd.DataFrame, limits: Limits) -> pd.DataFrame:
+def certify_rows(rows: RowQuestions, frame: pd.DataFrame, limits: Limits) -> pd.DataFrame:
     """Return the verdicts under a tree's rule; see `certify`."""
     release = rows.chosen.release
     base = certify_exact(release, frame, "assigned", limits, None)
-    found, late = list[Row](), 0
+    found, late = list[RowVerdict](), 0
     for i, profile in enumerate(profiles_of(release, frame)):
         try:
             found.append(rows.row(profile))
         except Inconclusive:
             late += 1
             low, high = int(base["min_count"].iloc[i]), int(base["max_count"].iloc[i])
-            found.append(Row(low, high, False, True if low else None, (0.0, 1.0), (float(low), float(high))))
+            found.append(RowVerdict(low, high, False, True if low else None, (0.0, 1.0), (float(low), float(high))))
     out = beside(base, found)
     notes = [NO_CERTIFICATE] if out["by_rule"].any() else []
     notes += [f"{late:,} profiles were not decided under the rule: the time was up"] if late else []
@@ -260,7 +260,7 @@ def certify_rows(rows: Rows, frame: pd.DataFrame, limits: Limits) -> pd.DataFram
     return out
 
 
-def beside(base: pd.DataFrame, found: Sequence[Row]) -> pd.DataFrame:
+def beside(base: pd.DataFrame, found: Sequence[RowVerdict]) -> pd.DataFrame:
     """Return the verdicts under the rule beside those without it."""
     verdict = pd.Series([one.verdict for one in found], dtype=object)
     without = base["verdict"]
@@ -300,7 +300,7 @@ def certify_facts(release: EncodedRelease, frame: pd.DataFrame, known: Learner, 
     return out
 
 
-def profiles_of(release: EncodedRelease, frame: pd.DataFrame) -> list[Profile]:
+def profiles_of(release: EncodedRelease, frame: pd.DataFrame) -> list[RuleProfile]:
     """Return profiles as values by column and classes of the chosen tree."""
     columns, classes = len(release.domain.attributes), classes_of(release)
     values: list[dict[int, int]] = [{} for _ in range(len(frame))]
@@ -312,7 +312,7 @@ def profiles_of(release: EncodedRelease, frame: pd.DataFrame) -> list[Profile]:
                 among[i] = (classes[0] in allowed, classes[1] in allowed)
             elif len(allowed) == 1:
                 values[i][k] = allowed.pop()
-    return [Profile(tuple(v.items()), a) for v, a in zip(values, among, strict=True)]
+    return [RuleProfile(tuple(v.items()), a) for v, a in zip(values, among, strict=True)]
 
 
 def attribute(
@@ -335,7 +335,7 @@ def attribute(
     limits = limits or Limits()
     release = release_of(release, limits)
     known = asked_learner(release, learner)
-    rows = Rows(chosen_tree_of(release, known), limits)
+    rows = RowQuestions(chosen_tree_of(release, known), limits)
     frame, _ = named_like(as_frame(profiles), release.domain, label)
     name = column_like(sensitive, release.domain, label)
     base = without(release, frame, name, "assigned", limits)
@@ -350,7 +350,7 @@ def attribute(
         MISSING if v is None else v for v in map(release.domain.all[k].value, range(release.domain.all[k].span[1]))
     ]
     for number, profile in zip(kept, asked, strict=True):
-        parts = [rows.row(one, likely=True) if one is not None else Row() for one in split(release, profile, k)]
+        parts = [rows.row(one, likely=True) if one is not None else RowVerdict() for one in split(release, profile, k)]
         means = [one.expected for one in parts]
         for i, (value, one) in enumerate(zip(values, parts, strict=True)):
             others = sum(m[0] for j, m in enumerate(means) if j != i), sum(m[1] for j, m in enumerate(means) if j != i)
@@ -368,7 +368,7 @@ def attribute(
     return out
 
 
-def split(release: EncodedRelease, profile: Profile, k: int) -> list[Profile | None]:
+def split(release: EncodedRelease, profile: RuleProfile, k: int) -> list[RuleProfile | None]:
     """Return a profile with every value of a column, or of the label, in turn."""
     if k < len(release.domain.attributes):
         return [profile.asking(k, value) for value in (0, 1)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from encoders.models.learner import Learner
-from recon.learner_rule.figures import LearnerRule, Part, bits_text, middle
+from recon.learner_rule.figures import LearnerRule, RuleContribution, bits_text, middle
 
 NAMES = {
     "sklearn tree": "a scikit-learn decision tree",
@@ -103,7 +103,7 @@ def beside(found: LearnerRule) -> str:
     return f", beside {bits_text(known)} that the counts remove" if math.isfinite(known[1]) else ""
 
 
-def part_lines(head: str, parts: Sequence[Part], shown: int) -> list[str]:
+def part_lines(head: str, parts: Sequence[RuleContribution], shown: int) -> list[str]:
     """Return the parts that remove most, one line each, and how much the others remove together."""
     some = [one for one in parts if middle(one.bits) >= 0.0005]
     if not some or not shown:

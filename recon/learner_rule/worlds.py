@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import convention_of
 from recon.frames.world import World, wrap
-from recon.learner_rule.counting import STAYS, Chosen, asked_learner, chosen_of
+from recon.learner_rule.counting import STAYS, ChosenModel, asked_learner, chosen_of
 from recon.loading.asking import Released, release_of
 from recon.questions.questions import drawn, one_fits
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.sampling import Sampler
-from solvers.statements.release import World as SolverWorld
+from solvers.statements.release import RowWorld as SolverWorld
 
 EXACT = "exactly uniform over the worlds in which the learner could have chosen this tree"
 
@@ -61,7 +61,7 @@ def sample(
     return worlds_of(chosen, sampler, k, seed, limits)
 
 
-def worlds_of(chosen: Chosen, sampler: Sampler, k: int, seed: int, limits: Limits) -> Iterator[World]:
+def worlds_of(chosen: ChosenModel, sampler: Sampler, k: int, seed: int, limits: Limits) -> Iterator[World]:
     """Yield worlds as they are drawn, rows in a random order."""
     note = EXACT if sampler.exact else f"uniform up to {sampler.variation:.2g} (total variation), else {EXACT}"
     rng = np.random.default_rng(seed)
@@ -72,7 +72,7 @@ def worlds_of(chosen: Chosen, sampler: Sampler, k: int, seed: int, limits: Limit
 
 
 def with_labels(
-    chosen: Chosen, sampler: Sampler, bits: NDArray[np.bool_], rng: np.random.Generator, note: str
+    chosen: ChosenModel, sampler: Sampler, bits: NDArray[np.bool_], rng: np.random.Generator, note: str
 ) -> SolverWorld:
     """Return (rows, columns) bits as a world, with the labels of their rows."""
     labels = np.array(classes_of(chosen.release), dtype=np.int64)[sampler.class_of_row]

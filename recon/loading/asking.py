@@ -23,7 +23,7 @@ NAME = 60  # characters of a type's name
 OURS = {"recon", "encoders", "solvers"}
 
 
-class Fitted(Protocol):
+class FittedModel(Protocol):
     """A fitted model of any library: something that predicts."""
 
     @property
@@ -31,7 +31,7 @@ class Fitted(Protocol):
         """Return what predicts."""
 
 
-Released: TypeAlias = EncodedRelease | str | os.PathLike[str] | Fitted
+Released: TypeAlias = EncodedRelease | str | os.PathLike[str] | FittedModel
 
 
 def release_of(thing: Released, limits: Limits | None = None) -> EncodedRelease:

@@ -22,7 +22,18 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import AnyModel, Boosting, Forest, Provenance, Rule, RuleList, RuleSet, Table, Tree, Unused
+from encoders.models.models import (
+    AnyModel,
+    Boosting,
+    Forest,
+    Provenance,
+    Rule,
+    RuleList,
+    RuleSet,
+    Table,
+    Tree,
+    UnusedPublication,
+)
 from encoders.models.nodes import Nodes, Support
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft
@@ -30,11 +41,11 @@ from recon.formats.drafts.facts import Feature
 from recon.formats.rules.skeletons import SkeletonDraft
 from recon.frames.true_rows import TrueRows, violations
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 COUNTED = "class counts were counted on the given X and y, through the model's conditions, not read off the model"
 OTHER_ROWS = "the model itself says otherwise about its rows: X and y are not (all) those it was fitted on"
-SUMS = Unused("its leaf values", "the counts of the given rows stand in their place")
+SUMS = UnusedPublication("its leaf values", "the counts of the given rows stand in their place")
 EMPTY = Support(count=0)
 
 
@@ -62,18 +73,18 @@ def attach_counts(model: Any, X: Any, y: Any, domain: Domain | None = None) -> E
     if found.label is None:
         raise ReleaseError("the domain has no label: counts per class need one")
     shape = structure(draft, Binder(draft, found))
-    empty = encode_models(found, [emptied(shape)], Rows(0))
+    empty = encode_models(found, [emptied(shape)], RowCount(0))
     rows = TrueRows.of(empty, frame)
     located = locate(shape, empty, rows)
     counted = filled(shape, [per_class(rows, r, found) for r in located])
     unused = unused_of(draft, shape)
     origin = Provenance(f"{draft.origin.format}, counts attached", ("exact",), (COUNTED,), unused=unused)
-    release = encode_models(found, [replace(counted, origin=origin)], Rows(len(frame), len(frame)))
+    release = encode_models(found, [replace(counted, origin=origin)], RowCount(len(frame), len(frame)))
     notes = [] if keeps_figures(draft, found, frame) else [OTHER_ROWS]
     return replace(release, reader_notes=(*notes, *compared(model, X, draft, located, rows)))
 
 
-def unused_of(draft: Draft, shape: AnyModel) -> tuple[Unused, ...]:
+def unused_of(draft: Draft, shape: AnyModel) -> tuple[UnusedPublication, ...]:
     """Return the figures of the model itself that attached counts leave out: its reader's, and sums of gradients.
 
     Those that are about the labels of one group's rows alone are told by its counts.
@@ -193,7 +204,7 @@ def locate(model: AnyModel, empty: EncodedRelease, rows: TrueRows) -> list[NDArr
 
 
 @dataclass(frozen=True)
-class Counted:
+class RegionCounts:
     """Training rows per class of one partition's regions: (regions, classes)."""
 
     table: NDArray[np.int64]
@@ -205,16 +216,16 @@ class Counted:
         return Support(tuple(int(n) for n in self.table[region]))
 
 
-def per_class(rows: TrueRows, regions: NDArray[np.int64], domain: Domain) -> Counted:
+def per_class(rows: TrueRows, regions: NDArray[np.int64], domain: Domain) -> RegionCounts:
     """Return the rows per region and value of the label."""
     last = len(domain.all) - 1
     value = rows.parts[last].argmax(axis=1)[rows.codes[:, last]]
     table = np.zeros((int(regions.max(initial=0)) + 1, rows.parts[last].shape[1]), dtype=np.int64)
     np.add.at(table, (regions, value), rows.times)
-    return Counted(table)
+    return RegionCounts(table)
 
 
-def filled(model: AnyModel, counted: Sequence[Counted]) -> AnyModel:
+def filled(model: AnyModel, counted: Sequence[RegionCounts]) -> AnyModel:
     """Return the model with the counts of its regions."""
     if isinstance(model, Tree):
         return filled_tree(model, counted[0])
@@ -230,7 +241,7 @@ def filled(model: AnyModel, counted: Sequence[Counted]) -> AnyModel:
     return replace(model, rules=listed, noise=None)
 
 
-def filled_tree(model: Tree, counted: Counted) -> Tree:
+def filled_tree(model: Tree, counted: RegionCounts) -> Tree:
     """Return a tree with the counts of its leaves, in file order."""
     return replace(model, nodes=model.nodes.counting_leaves(map(counted.of, count())), noise=None)
 

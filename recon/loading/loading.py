@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
 from encoders.encode.encoder import encode as encode_models
-from encoders.encode.joining import Published, join
+from encoders.encode.joining import PublishedFile, join
 from encoders.models.models import AnyModel, Provenance
 from recon.files.budget import MEMORY, current, within
 from recon.files.locating import located
@@ -162,7 +162,7 @@ def read_apart(path: str, limits: Limits) -> tuple[ReadFile, int]:
         return read_file(path), budget.limit - budget.own if budget.above is None else 0
 
 
-def refuse_subsets(parts: Sequence[Published]) -> None:
+def refuse_subsets(parts: Sequence[PublishedFile]) -> None:
     """Refuse to join what is about a part of the rows (folds): others are not about the same rows."""
     for part in parts:
         notes = (note for m in part.models if m.origin is not None for note in m.origin.notes)
@@ -196,16 +196,16 @@ class ReadFile:
         except Unsupported as error:
             raise Unsupported(f"{self.path}: {error}") from None
 
-    def published(self, declared: Domain | None, first: int = 0, several: bool | None = None) -> Published:
+    def published(self, declared: Domain | None, first: int = 0, several: bool | None = None) -> PublishedFile:
         """Return the models over the declared domain, else the file's own or a guessed one."""
         try:
             if isinstance(self.content, Draft):
                 domain, models = settle(self.content, declared)
-                return Published(self.path, self.sha256, domain, models, self.content.rows)
+                return PublishedFile(self.path, self.sha256, domain, models, self.content.rows)
             part = self.content
             own = declared if declared is not None else reading.to_domain(part.domain)
             found = tuple(reading.to_models(part, first, several))
-            return Published(self.path, self.sha256, own, found, reading.to_rows(part))
+            return PublishedFile(self.path, self.sha256, own, found, reading.to_rows(part))
         except ReleaseError as error:
             raise error.at(file=self.path) from None
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from encoders.encode.encoder import EncodedRelease
 from solvers.foundation.limits import Limits
 from solvers.settling import strengthened
-from solvers.statements.release import Partition, Release, Settled
+from solvers.statements.release import AddedBlocks, Partition, Release
 
 
 @dataclass(slots=True)
-class KnownSettled:
+class StrengthenedReleases:
     """A release with what its leaf values prove, made of these statements."""
 
     statements: Release | None = None
@@ -39,7 +39,7 @@ def settled_release(
     found = strengthened(release.statements, limits, lattices)
     if found is release.statements:
         return release
-    known = release.derived.part(KnownSettled)
+    known = release.derived.part(StrengthenedReleases)
     if known.statements is not found or known.release is None:
         known.statements, lines = found, tuple(leaf_value_lines(release.statements, found))
         noted = replace(found, assumptions=(*found.assumptions, *lines))
@@ -87,9 +87,9 @@ def leaf_value_lines(before: Release, found: Release) -> Iterator[str]:
             yield f"{name}: leaf values: {proved.note}"
 
 
-def proofs(release: Release) -> list[tuple[Settled, Partition]]:
+def proofs(release: Release) -> list[tuple[AddedBlocks, Partition]]:
     """Return the blocks by label that leaf values prove, each with its proof, in the order in which they were added."""
-    out: list[tuple[Settled, Partition]] = []
+    out: list[tuple[AddedBlocks, Partition]] = []
     while release.settled is not None:
         block = release.blocks[len(release.settled.before.blocks)]  # one with totals may follow
         assert isinstance(block, Partition)

@@ -14,7 +14,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.frames.naming import named_like
 from recon.frames.selections import profile_ranges, untested, whole_rows
 from recon.frames.true_rows import TrueRows, speaks_of
-from recon.located.columns import Column, Floats, columns_of
+from recon.located.columns import Floats, PositionColumn, columns_of
 from recon.located.known_ranges import KnownRanges
 from recon.located.placed_rows import PlacedRows
 from solvers.foundation.errors import ReleaseError
@@ -117,7 +117,7 @@ def outside(found: PlacedRows, k: int, rows: TrueRows, real: Floats) -> NDArray[
     return np.asarray(wrong)
 
 
-def not_among(attribute: AnyAttribute, column: Column, real: Floats) -> NDArray[np.bool_]:
+def not_among(attribute: AnyAttribute, column: PositionColumn, real: Floats) -> NDArray[np.bool_]:
     """Return (rows,): whether the value with a true index (NaN: open) is none of the single values left."""
     known = np.flatnonzero(np.isfinite(real))
     keys = np.stack([column.values_of[known], real[known].astype(np.int64)], axis=1)

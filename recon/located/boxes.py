@@ -28,7 +28,7 @@ from solvers.statements.release import ANY_LABEL
 
 
 @dataclass(slots=True)
-class Proved:
+class ProvedBox:
     """The narrowest box so far that holds the profile, the least number of rows in it, and log2 of its share."""
 
     box: Box | None = None
@@ -52,7 +52,7 @@ def with_boxes(
     """
     limits = limits or Limits()
     open_ones = np.flatnonzero(found["verdict"].isin(["unknown", "possible"]).to_numpy())
-    proved = [Proved() for _ in range(len(frame))]
+    proved = [ProvedBox() for _ in range(len(frame))]
     if len(open_ones):
         asked = frame.iloc[open_ones]
         asked.attrs.update(frame.attrs)
@@ -86,7 +86,7 @@ def size_of(release: EncodedRelease, box: Box) -> float:
 
 
 def by_cell(
-    release: EncodedRelease, cells: Selections, proved: list[Proved], chosen: Convention, limits: Limits
+    release: EncodedRelease, cells: Selections, proved: list[ProvedBox], chosen: Convention, limits: Limits
 ) -> None:
     """Take what no statement tells from a profile, where the engines prove rows in it."""
     some = limits.stage("profiles placed")
@@ -95,7 +95,7 @@ def by_cell(
         one.take(box, int(rows), size_of(release, box))
 
 
-def by_leaf(release: EncodedRelease, cells: Selections, proved: list[Proved]) -> None:
+def by_leaf(release: EncodedRelease, cells: Selections, proved: list[ProvedBox]) -> None:
     """Take the leaf of every tree that a profile lies in, with its class where that is said."""
     codes, back = np.unique(cells.codes, axis=0, return_inverse=True)
     names = tuple(a.name for a in release.domain.all)
@@ -119,7 +119,7 @@ def by_leaf(release: EncodedRelease, cells: Selections, proved: list[Proved]) ->
             proved[i].take(stated.region.box, stated.low, size_of(release, stated.region.box))
 
 
-def by_row(release: EncodedRelease, cells: Selections, proved: list[Proved], limits: Limits) -> None:
+def by_row(release: EncodedRelease, cells: Selections, proved: list[ProvedBox], limits: Limits) -> None:
     """Take the narrowest box of a row by its position that holds a profile, or what no statement tells from it."""
     try:
         answer = located(release, limits.stage("profiles placed"))

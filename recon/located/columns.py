@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.values import MISSING, Continuous, Listed, Value, is_number
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.selections import untested
@@ -21,7 +21,7 @@ WHOLE = 1 << 60  # more values than this are counted as so many
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class PositionColumn:
     """What is left of one attribute in every row; all arrays are (rows,).
 
     `low`, `high`: the least and the greatest number left (infinite: no end is known; NaN: the values are no numbers, or
@@ -41,7 +41,7 @@ class Column:
     values_of: NDArray[np.int64]
 
 
-def columns_of(release: EncodedRelease, found: LocatedAnswer, ranges: KnownRanges) -> list[Column]:
+def columns_of(release: EncodedRelease, found: LocatedAnswer, ranges: KnownRanges) -> list[PositionColumn]:
     """Return what is left of every attribute, the label last. Linear in rows times attributes, or parts of sets."""
     out, unsaid = [], untested(release)
     for k, cuts in enumerate(release.cut.cuts):
@@ -64,11 +64,11 @@ def columns_of(release: EncodedRelease, found: LocatedAnswer, ranges: KnownRange
     return out
 
 
-def unknown(rows: int) -> Column:
+def unknown(rows: int) -> PositionColumn:
     """Return an attribute of which nothing is known, in so many rows."""
     none, no = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.bool_)
     end = np.full(rows, np.inf)
-    return Column(-end, end, none, no, no, np.ones(rows), np.zeros(rows), (None,), none)
+    return PositionColumn(-end, end, none, no, no, np.ones(rows), np.zeros(rows), (None,), none)
 
 
 def runs(allowed: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -78,8 +78,8 @@ def runs(allowed: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def continuous(
-    cuts: Cuts, start: NDArray[np.int64], end: NDArray[np.int64], known: tuple[float, float] | None
-) -> Column:
+    cuts: AttributeCuts, start: NDArray[np.int64], end: NDArray[np.int64], known: tuple[float, float] | None
+) -> PositionColumn:
     """Return an attribute whose values are any numbers: the edges of the parts that are left.
 
     `known`: the least and the greatest value of the column, where they are; without them the width is counted in parts.
@@ -96,7 +96,7 @@ def continuous(
         width = (end - start) / (len(edges) - 1)
     low, high = np.where(gone, np.nan, low), np.where(gone, np.nan, high)
     width = np.where(gone, 0.0, width)
-    return Column(
+    return PositionColumn(
         low,
         high,
         np.zeros(len(start), dtype=np.int64),
@@ -117,13 +117,13 @@ def between(low: Floats, high: Floats) -> Floats:
     return np.where(np.isfinite(middle), middle, np.where(np.isnan(low), np.nan, 0.0))
 
 
-def finite(cuts: Cuts, patterns: list[list[tuple[int, int]]], back: NDArray[np.int64]) -> Column:
+def finite(cuts: AttributeCuts, patterns: list[list[tuple[int, int]]], back: NDArray[np.int64]) -> PositionColumn:
     """Return an attribute with single values; `patterns` are the different sets of parts, `back` that of each row."""
     spans = [[(cuts.bounds(a)[0], cuts.bounds(b - 1)[1]) for a, b in pattern] for pattern in patterns]
     return of_spans(cuts, spans, back)
 
 
-def of_spans(cuts: Cuts, every: list[list[tuple[int, int]]], back: NDArray[np.int64]) -> Column:
+def of_spans(cuts: AttributeCuts, every: list[list[tuple[int, int]]], back: NDArray[np.int64]) -> PositionColumn:
     """Return an attribute with single values; `every` has the different spans of indices, `back` those of each row."""
     total = cuts.attribute.span[1]
     made = [left_of(cuts, spans) for spans in every]
@@ -131,11 +131,11 @@ def of_spans(cuts: Cuts, every: list[list[tuple[int, int]]], back: NDArray[np.in
     left = np.array([min(one[3], WHOLE) for one in made], dtype=np.int64)[back]
     missing = np.array([one[4] for one in made], dtype=bool)[back]
     width = np.clip((left - 1) / max(1, min(total, WHOLE) - 1), 0.0, 1.0)
-    return Column(low, high, left, left == 1, missing, width, middle, tuple(one[5] for one in made), back)
+    return PositionColumn(low, high, left, left == 1, missing, width, middle, tuple(one[5] for one in made), back)
 
 
 def left_of(
-    cuts: Cuts, spans: list[tuple[int, int]]
+    cuts: AttributeCuts, spans: list[tuple[int, int]]
 ) -> tuple[float, float, float, int, bool, tuple[Value, ...] | None]:
     """Return least, greatest, index in the middle, how many values spans hold, whether missing is one, and all."""
     attribute, known = cuts.attribute, cuts.attribute.known[1]

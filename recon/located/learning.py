@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.values import Continuous, Grid, Listed
 from encoders.encode.learnt import learnt_splits, seen_ranges
-from recon.located.columns import Column, Floats, between, of_spans
+from recon.located.columns import Floats, PositionColumn, between, of_spans
 from recon.located.placed_rows import PlacedRows
 from solvers.assignments.solving import assigned
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.midpoints.alternating import locate_in_turn
-from solvers.midpoints.locating import ASSUMES, Located
+from solvers.midpoints.locating import ASSUMES, LocatedRows
 from solvers.midpoints.singles import raw_ends
-from solvers.midpoints.splits import Splits
+from solvers.midpoints.splits import TreeSplits
 
 MAX_VALUES = 100_000  # of an attribute that is narrowed value by value
 
@@ -59,7 +59,7 @@ def with_midpoints(found: PlacedRows, limits: Limits) -> PlacedRows:
     )
 
 
-def notes_of(splits: Splits, as_seen: list[bool], narrowed: Located) -> list[str]:
+def notes_of(splits: TreeSplits, as_seen: list[bool], narrowed: LocatedRows) -> list[str]:
     """Return what is to be said of columns that a pipeline transformed."""
     names = [name for name, same in zip(splits.names, as_seen, strict=True) if not same]
     if not names:
@@ -70,7 +70,7 @@ def notes_of(splits: Splits, as_seen: list[bool], narrowed: Located) -> list[str
     return [f"{text} ({exact:,} transformed values are known to the last bit)"]
 
 
-def is_as_seen(found: PlacedRows, splits: Splits, c: int) -> bool:
+def is_as_seen(found: PlacedRows, splits: TreeSplits, c: int) -> bool:
     """Return whether a column of the trees is its attribute in single precision: then its cuts are the thresholds."""
     cuts = found.release.cut.cuts[int(splits.attribute[c])]
     own = splits.column == c
@@ -87,7 +87,7 @@ def is_as_seen(found: PlacedRows, splits: Splits, c: int) -> bool:
     return bool(((values[edges - 1] <= last) & (last < values[edges])).all())
 
 
-def single_values(cuts: Cuts) -> Floats | None:
+def single_values(cuts: AttributeCuts) -> Floats | None:
     """Return the values of an attribute of numbers in single precision, None for others and for too many."""
     attribute = cuts.attribute
     if attribute.known[1] > MAX_VALUES or attribute.missing:
@@ -98,7 +98,7 @@ def single_values(cuts: Cuts) -> Floats | None:
     return None
 
 
-def ranges_of(found: PlacedRows, splits: Splits, as_seen: list[bool]) -> Floats:
+def ranges_of(found: PlacedRows, splits: TreeSplits, as_seen: list[bool]) -> Floats:
     """Return (columns, 2) the least and greatest values that are given, as the trees saw them; NaN where not known.
 
     Of columns that a pipeline transformed where they are the ends of the domain.
@@ -110,7 +110,9 @@ def ranges_of(found: PlacedRows, splits: Splits, as_seen: list[bool]) -> Floats:
     return out
 
 
-def by_parts(cuts: Cuts, column: Column, edges: tuple[Floats, Floats], ends: tuple[Floats, Floats]) -> Column:
+def by_parts(
+    cuts: AttributeCuts, column: PositionColumn, edges: tuple[Floats, Floats], ends: tuple[Floats, Floats]
+) -> PositionColumn:
     """Return an attribute of any numbers narrowed to the parts whose values, as the trees saw them, are still left."""
     if not isinstance(cuts.attribute, Continuous):
         return column
@@ -123,7 +125,7 @@ def by_parts(cuts: Cuts, column: Column, edges: tuple[Floats, Floats], ends: tup
     return narrower(column, low, high)
 
 
-def narrower(column: Column, low: Floats, high: Floats) -> Column:
+def narrower(column: PositionColumn, low: Floats, high: Floats) -> PositionColumn:
     """Return an attribute of any numbers with closer ends; its width shrinks with the interval, where both have one."""
     with np.errstate(invalid="ignore", divide="ignore"):
         shrunk = (high - low) / (column.high - column.low)
@@ -131,7 +133,7 @@ def narrower(column: Column, low: Floats, high: Floats) -> Column:
     return replace(column, low=low, high=high, width=width, middle=between(low, high))
 
 
-def by_values(found: PlacedRows, k: int, column: Column, ends: tuple[Floats, Floats]) -> Column:
+def by_values(found: PlacedRows, k: int, column: PositionColumn, ends: tuple[Floats, Floats]) -> PositionColumn:
     """Return a column narrowed to the values that single precision rounds into the intervals.
 
     Of any numbers: `exact` where one number of single precision is left, which `values` has; low and high are the
@@ -150,7 +152,7 @@ def by_values(found: PlacedRows, k: int, column: Column, ends: tuple[Floats, Flo
                    values_of=place, left=np.where(known, 1, 0))  # fmt: skip
 
 
-def finite_values(cuts: Cuts, column: Column, ends: tuple[Floats, Floats]) -> Column:
+def finite_values(cuts: AttributeCuts, column: PositionColumn, ends: tuple[Floats, Floats]) -> PositionColumn:
     """Return a column of single values without those outside of the intervals."""
     single = single_values(cuts)
     if single is None:

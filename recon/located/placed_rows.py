@@ -13,7 +13,7 @@ import pandas as pd
 from encoders.domain.values import Continuous, Value
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
-from recon.located.columns import Column, Floats
+from recon.located.columns import Floats, PositionColumn
 from recon.located.known_ranges import KnownRanges
 from solvers.foundation.array_types import Bits
 from solvers.questions.answers import LocatedAnswer
@@ -57,7 +57,7 @@ class ClassFigures:
 
 @dataclass(frozen=True, eq=False)
 class PlacedRows:
-    """What is proved about every position: one `Column` per attribute, the label last; and how it was found.
+    """What is proved about every position: one `PositionColumn` per attribute, the label last; and how it was found.
 
     `learner`: what was assumed of the learner. `notes`: what else there is to say. `status`: "exact" where every value
     is known, "bounds" where something is, "unknown" where nothing is but what the domain says.
@@ -65,7 +65,7 @@ class PlacedRows:
 
     release: EncodedRelease
     answer: LocatedAnswer
-    columns: tuple[Column, ...]
+    columns: tuple[PositionColumn, ...]
     ranges: KnownRanges
     learner: str = "none"
     assumes: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class PlacedRows:
         return None if self.release.domain.label is None else len(self.columns) - 1
 
     @cached_property
-    def data(self) -> tuple[Column, ...]:
+    def data(self) -> tuple[PositionColumn, ...]:
         """Return the columns without the label."""
         return self.columns if self.label is None else self.columns[:-1]
 

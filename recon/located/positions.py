@@ -15,7 +15,7 @@ from recon.loading.asking import Released, release_of
 from recon.loading.known_columns import Table
 from recon.loading.known_positions import contradicting, with_known_positions
 from recon.located.against_truth import compared
-from recon.located.columns import Column, columns_of
+from recon.located.columns import PositionColumn, columns_of
 from recon.located.known_ranges import Ranges, known_ranges
 from recon.located.learning import with_midpoints
 from recon.located.placed_rows import PlacedRows, attributes
@@ -147,7 +147,7 @@ def placed(
     return found
 
 
-def refuse_empty(release: EncodedRelease, columns: tuple[Column, ...]) -> None:
+def refuse_empty(release: EncodedRelease, columns: tuple[PositionColumn, ...]) -> None:
     """Refuse ranges that leave a position no value."""
     for attribute, column in zip(release.domain.all, columns, strict=True):
         empty = np.flatnonzero(column.low > column.high)

@@ -12,7 +12,7 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from solvers.display.counts import worlds_words
-from solvers.display.displayed import Displayed, Facts, text
+from solvers.display.displayed import Displayed, DisplayFacts, text
 from solvers.foundation.errors import Unsupported
 from solvers.questions.answers import CountAnswer
 from solvers.questions.query import Convention
@@ -109,7 +109,7 @@ class Measures(Displayed):
         """Return the lines on leaves, rules or cells, most of them with figures of their own."""
         return self.exposures()
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         share, bounds = self.dist_g, self.dist_g_bounds
         known = "not defined" if share is None else text(round(share, 4))
         if bounds is not None:
@@ -118,7 +118,7 @@ class Measures(Displayed):
         line = f"Dist_G {known}, {worlds_words(self.counted)}, {self.status} ({self.convention}){rows}"
         pairs = [(name, getattr(self, name)) for name in FIGURES]
         more = "exposure: a line per leaf, rule or cell; to_frame(), plot()"
-        return Facts(line, pairs, notes=self.assumptions, more=more)
+        return DisplayFacts(line, pairs, notes=self.assumptions, more=more)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures as one line, so that those of several releases can be put below each other.

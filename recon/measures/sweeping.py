@@ -25,7 +25,7 @@ from solvers.figures.bits import bits_before
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noise.laws import Law, Neighbours
+from solvers.noise.laws import Neighbours, NoiseLaw
 from solvers.noise.sampling import Randomness
 from solvers.posteriors.posterior import Prior
 from solvers.statements.release import ANY_LABEL, Partition
@@ -79,7 +79,7 @@ def sweep(
     random, lines, stopped = Randomness(seed), [], ""
     for epsilon in sorted(epsilons):
         exact = Fraction(repr(float(epsilon)))
-        noise = Noise(Law("discrete_laplace", sensitivity / exact), exact, Fraction(0), sensitivity, neighbours)
+        noise = Noise(NoiseLaw("discrete_laplace", sensitivity / exact), exact, Fraction(0), sensitivity, neighbours)
         found: list[dict[str, float]] = []
         try:
             for k in range(draws):
@@ -105,7 +105,7 @@ def sweep(
 
 def taken_by_the_prior(release: EncodedRelease, truth: NDArray[np.int64], prior: Prior, limits: Limits) -> float | None:
     """Return the bits per row that the prior takes without any count (None out of time); 0 for `worlds`."""
-    noise = Noise(Law("discrete_laplace", Fraction(1)))  # any: the entropy of the prior does not depend on it
+    noise = Noise(NoiseLaw("discrete_laplace", Fraction(1)))  # any: the entropy of the prior does not depend on it
     try:
         left = posterior(with_noise(release, truth.tolist(), noise), prior, limits).uninformed_bits
     except Inconclusive:

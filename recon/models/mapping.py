@@ -17,12 +17,12 @@ from encoders.encode.encoder import EncodedRelease
 from recon.frames.selections import frame_ranges, whole_rows
 from recon.frames.true_rows import demand_attributes, violations
 from recon.frames.world import World, wrap
-from solvers.display.displayed import Displayed, Facts, many
+from solvers.display.displayed import Displayed, DisplayFacts, many
 from solvers.export.clauses import ClauseForm
 from solvers.export.integer_program import IntegerProgram
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 from solvers.foundation.escaping import named
-from solvers.statements.release import World as SolverWorld
+from solvers.statements.release import RowWorld as SolverWorld
 
 WHOLE = 1e-5  # a value so near a whole number is that number: solvers in floating point are not nearer
 Number = int | float | bool
@@ -97,11 +97,11 @@ class Mapping(Displayed):
         form: Any = self.form
         return form.rows if isinstance(form, ClauseForm) else form.worlds
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         claim = "solutions are the possible worlds" if self.exact else "every world is a solution, not conversely"
         pairs = [("variables that settle the others", len(self.projection))]
         line, more = f"{many(len(self.variables), 'variable')}, {claim}", "world(), solution(), weight()"
-        return Facts(line, pairs, list(self.projection[:8]), notes=self.about, more=more)
+        return DisplayFacts(line, pairs, list(self.projection[:8]), notes=self.about, more=more)
 
     def world(self, solution: Solution) -> World:
         """Return a world that a solution stands for; by cells the one of the first raw rows, others do as well.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import AnyModel, Boosting, Figure, Forest, Rule, Table, Tree
+from encoders.models.models import AnyModel, Boosting, Forest, PublishedFigure, Rule, Table, Tree
 from encoders.models.nodes import UNPUBLISHED, Support
 from recon.formats.release.writing import publishable
 from recon.loading.asking import Released, release_of
@@ -23,7 +23,7 @@ from solvers.likelihood.most_likely import capped_rows, most_likely_counts
 from solvers.questions.relaxed import how, refused
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import observations, widened
-from solvers.statements.release import Release, Rows
+from solvers.statements.release import Release, RowCount
 
 DENOISED = "the counts are denoised, {} and not the true ones: verdicts about them prove nothing"
 BEST, GOOD = "the most likely ones", "likely ones (not proved to be the most likely)"
@@ -51,7 +51,7 @@ def certain_release(release: EncodedRelease, limits: Limits) -> Release:
     """
     if release.statements.unstated:
         raise Unsupported(f"{refused(release.statements)}; take that out{how(release.statements)}")
-    sure, declared = widened(release.statements), release.declared or Rows()
+    sure, declared = widened(release.statements), release.declared or RowCount()
     return capped_rows(replace(sure, rows=declared), limits)
 
 
@@ -126,6 +126,6 @@ def filled_support(support: Support, counts: Iterator[int]) -> Support:
     return Support(count=None if support.count is None else next(counts))
 
 
-def filled_figure(figure: Figure, counts: Iterator[int]) -> Figure:
+def filled_figure(figure: PublishedFigure, counts: Iterator[int]) -> PublishedFigure:
     """Return a figure with the next count."""
     return figure if figure.count is None else replace(figure, count=next(counts))

@@ -26,7 +26,7 @@ from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import DecideAnswer
-from solvers.questions.query import Convention, Selections, Share
+from solvers.questions.query import Convention, Selections, ShareQuery
 
 
 def certify_noisy(
@@ -193,7 +193,7 @@ def attribute_noisy(
         inner = select_with(release, frame, sensitive, [value])
         other = select_with(release, frame, sensitive, [v for j, v in enumerate(values) if j != i])
         counted, without = (decided(release, one, convention, limits) for one in (inner, other))
-        between = share(release, Share(inner, other, outer), limits)
+        between = share(release, ShareQuery(inner, other, outer), limits)
         probability, before = shares(found, inner, outer)
         if counted.open.any() or without.open.any() or between.status != "exact":
             status = "bounds"

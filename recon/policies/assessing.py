@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recon.policies.checks import PLACES, Rule, Said
-from recon.policies.facts import Facts, Known
+from recon.policies.checks import PLACES, PolicyRule, RuleResult
+from recon.policies.facts import FactTable, KnownFigure
 from recon.policies.intervals import Outcome, all_of, interval_text
 from recon.policies.policy import Policy, Threshold
 from recon.policies.rules import RULES
@@ -46,12 +46,12 @@ HELPS = {
 
 
 @dataclass(frozen=True)
-class Check:
+class PolicyCheck:
     """One threshold and what was found: outcome, sentences, the worst places."""
 
     rule: str
     threshold: Threshold
-    said: Said
+    said: RuleResult
     outcome: Outcome
     sentence: str
     remedy: str
@@ -75,7 +75,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Assessment:
+class PolicyAssessment:
     """What a policy says of a release: the outcome of all checks together, the verdict, why in one sentence.
 
     `gives_away`: what is proved to be given away of single people, whatever the policy asks for (`fact`, `rows`,
@@ -86,7 +86,7 @@ class Assessment:
     outcome: Literal["met", "violated", "inconclusive"]
     verdict: Verdict
     sentence: str
-    checks: tuple[Check, ...]
+    checks: tuple[PolicyCheck, ...]
     gives_away: tuple[Mapping[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -102,8 +102,8 @@ class Assessment:
 
 
 def assess(
-    facts: Facts | Mapping[str, Any], policy: Policy, remedies: Sequence[Mapping[str, Any]] | None = None
-) -> Assessment:
+    facts: FactTable | Mapping[str, Any], policy: Policy, remedies: Sequence[Mapping[str, Any]] | None = None
+) -> PolicyAssessment:
     """Return what a policy says of the facts of an audit, and whether one of the tried remedies would do.
 
     A threshold is violated only where the facts prove it: every value that the figure can still have violates it. It is
@@ -111,9 +111,9 @@ def assess(
     violation. Verdicts: "release" (all met), "not assessed" (none violated, some inconclusive), "release with changes"
     (violated, and a remedy meets the policy, or only stored findings that can be taken out violate it), "do not
     release".
-    `facts`: those of a report's document, or `Facts`.
+    `facts`: those of a report's document, or `FactTable`.
     """
-    figures = facts if isinstance(facts, Facts) else Facts.of_json(facts)
+    figures = facts if isinstance(facts, FactTable) else FactTable.of_json(facts)
     checks = tuple(checked(figures, one, policy) for one in policy.thresholds)
     outcome: Any = all_of(one.outcome for one in checks)
     changes = "" if outcome != "violated" else changed(checks, remedies or ())
@@ -123,10 +123,10 @@ def assess(
     elif outcome == "inconclusive":
         verdict = "not assessed"
     away = tuple(given_away(figures))
-    return Assessment(policy, outcome, verdict, because(policy, verdict, checks, changes, away), checks, away)
+    return PolicyAssessment(policy, outcome, verdict, because(policy, verdict, checks, changes, away), checks, away)
 
 
-def given_away(facts: Facts) -> Iterator[Mapping[str, Any]]:
+def given_away(facts: FactTable) -> Iterator[Mapping[str, Any]]:
     """Yield what is proved to be given away of single people: rows or labels in the file, people pinned, positions."""
     for one in [each for each in facts.others.get("stored") or () if each["level"] == "critical"][:PLACES]:
         where = f" at {named(one['path'])}" if one.get("path") else ""
@@ -134,28 +134,28 @@ def given_away(facts: Facts) -> Iterator[Mapping[str, Any]]:
         yield {"fact": "stored", "place": one.get("path") or "", "rows": None, "sentence": text}
     for key in ("most_pinned", "most_labels_by_position", "most_values_by_position"):
         rule, figure = RULES[key], facts[RULES[key].fact]
-        if facts.status not in NO_WORLD and isinstance(figure, Known) and figure.low > 0:
+        if facts.status not in NO_WORLD and isinstance(figure, KnownFigure) and figure.low > 0:
             ends = [figure.low, figure.high]
             text = worded(rule, interval_text(ends, rule.unit))
             yield {"fact": rule.fact, "place": "", "rows": ends, "sentence": f"{text[:1].upper()}{text[1:]}."}
 
 
-def checked(facts: Facts, threshold: Threshold, policy: Policy) -> Check:
+def checked(facts: FactTable, threshold: Threshold, policy: Policy) -> PolicyCheck:
     """Return the check of one threshold."""
     rule = RULES[threshold.key]
     said = rule.check(facts, rule, threshold.value)
     no_world = NO_WORLD.get(facts.status)
     if no_world and rule.of_worlds:
-        said = Said("inconclusive", "not known", said.asked, why=no_world)
+        said = RuleResult("inconclusive", "not known", said.asked, why=no_world)
     counted = said.outcome == "inconclusive" and policy.inconclusive == "violation"
     outcome: Outcome = "violated" if counted else said.outcome
     level = facts.confidence
     at = f"confidence {level_text(level)}" if level is not None and level < 1 and rule.of_worlds else ""
     sentence = check_sentence(rule.key, said, threshold, at, counted)
-    return Check(rule.key, threshold, said, outcome, sentence, remedy_sentence(rule, outcome, said, facts))
+    return PolicyCheck(rule.key, threshold, said, outcome, sentence, remedy_sentence(rule, outcome, said, facts))
 
 
-def changed(checks: Iterable[Check], remedies: Sequence[Mapping[str, Any]]) -> str:
+def changed(checks: Iterable[PolicyCheck], remedies: Sequence[Mapping[str, Any]]) -> str:
     """Return what would make a release meet the policy, in words; "" where nothing is known to."""
     if (best := least_loss(remedies)) is not None:
         command = f" ({named(best['command'])})" if best.get("command") else ""
@@ -167,7 +167,11 @@ def changed(checks: Iterable[Check], remedies: Sequence[Mapping[str, Any]]) -> s
 
 
 def because(
-    policy: Policy, verdict: Verdict, checks: Sequence[Check], changes: str, away: Sequence[Mapping[str, Any]] = ()
+    policy: Policy,
+    verdict: Verdict,
+    checks: Sequence[PolicyCheck],
+    changes: str,
+    away: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """Return why the verdict is what it is, in one sentence."""
     name, many = named(policy.name), len(checks)
@@ -217,7 +221,7 @@ def loss(remedy: Mapping[str, Any]) -> tuple[int, float, float]:
     return rank, 1.0 if accuracy is None else -float(accuracy), least
 
 
-def check_sentence(rule: str, said: Said, threshold: Threshold, at: str, counted: bool) -> str:
+def check_sentence(rule: str, said: RuleResult, threshold: Threshold, at: str, counted: bool) -> str:
     """Return one sentence: what was found where, what the policy asks for, by which source.
 
     `at`: the confidence in words, "" where the figures are certain. `counted`: it is open, which counts as violated.
@@ -234,7 +238,7 @@ def check_sentence(rule: str, said: Said, threshold: Threshold, at: str, counted
     return text + "."
 
 
-def asked_text(rule: str, said: Said) -> str:
+def asked_text(rule: str, said: RuleResult) -> str:
     """Return what was found, with the worst place, beside what the policy asks for."""
     if said.outcome == "not applicable" or said.found in NOT_FOUND:
         return f"{RULES[rule].title}: {said.found}, the policy asks for {said.asked}"
@@ -244,7 +248,7 @@ def asked_text(rule: str, said: Said) -> str:
     return f"{text[:1].upper()}{text[1:]}, the policy asks for {said.asked}"
 
 
-def worded(rule: Rule, found: str) -> str:
+def worded(rule: PolicyRule, found: str) -> str:
     """Return what was found as the beginning of a sentence, in the singular where it is one."""
     text = rule.subject.format(found=found)
     if found.split()[-2:-1] == ["1"]:
@@ -253,7 +257,7 @@ def worded(rule: Rule, found: str) -> str:
     return text
 
 
-def worst_place(said: Said) -> str:
+def worst_place(said: RuleResult) -> str:
     """Return the worst place in words, and how many more there are."""
     first = said.places[0]
     where = f": {named(first['where'])}" if first["where"] else ""
@@ -262,7 +266,7 @@ def worst_place(said: Said) -> str:
     return f"{named(first['name'])}{where}{rows}{more}"
 
 
-def remedy_sentence(rule: Rule, outcome: Outcome, said: Said, facts: Facts) -> str:
+def remedy_sentence(rule: PolicyRule, outcome: Outcome, said: RuleResult, facts: FactTable) -> str:
     """Return what to do about a check in one sentence, "" where nothing is to be done."""
     if outcome in {"met", "not applicable"}:
         return ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from encoders.models.count_kinds import MEANING
-from recon.policies.facts import Absent, Facts, Figure, Help, Known, Place, Unknown
+from recon.policies.facts import AbsentFigure, FactTable, Figure, Help, KnownFigure, Place, UnknownFigure
 from recon.policies.intervals import (
     Direction,
     Interval,
@@ -35,7 +35,7 @@ SETTLED = ("certain", "possible", "impossible")  # one of these is true of a pro
 
 
 @dataclass(frozen=True)
-class Said:
+class RuleResult:
     """What facts say against a threshold: the outcome, what was found, what was asked, the worst places first.
 
     `found` and `asked` complete "the smallest group has ..., the policy asks for ...". `why`: what kept the check from
@@ -54,11 +54,11 @@ class Said:
     assumes: str = ""
 
 
-Check = Callable[[Facts, "Rule", Any], Said]
+Check = Callable[[FactTable, "PolicyRule", Any], RuleResult]
 
 
 @dataclass(frozen=True)
-class Values:
+class ThresholdValues:
     """What a threshold may be: its type in a policy file, and the same in words."""
 
     type: Any
@@ -66,7 +66,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Rule:
+class PolicyRule:
     """One rule: its key in a policy file, the fact that it looks at, and everything that is said of it.
 
     `check`: what facts say against a threshold. `title`, `subject` ("... has {found}"), `help` (of the template) and
@@ -78,7 +78,7 @@ class Rule:
     key: str
     fact: str
     check: Check
-    values: Values
+    values: ThresholdValues
     title: str
     subject: str
     help: str
@@ -91,17 +91,17 @@ class Rule:
     column: str = ""
 
 
-def of_groups(facts: Facts, rule: Rule, threshold: int) -> Said:
+def of_groups(facts: FactTable, rule: PolicyRule, threshold: int) -> RuleResult:
     """Return what the smallest of all groups, and every group by itself, say against a threshold of rows.
 
     No group that is not empty may have fewer rows.
     """
     smallest, listed = facts[rule.fact], facts.listed(rule.fact)
     asked = f"at least {counted(threshold, rule.unit)}"
-    if not isinstance(smallest, Known) and not listed.each:
+    if not isinstance(smallest, KnownFigure) and not listed.each:
         return absent(facts, smallest, asked)
     each = [(none_small(one["rows"], threshold), one) for one in listed.each]
-    ends_known: Interval | None = [smallest.low, smallest.high] if isinstance(smallest, Known) else None
+    ends_known: Interval | None = [smallest.low, smallest.high] if isinstance(smallest, KnownFigure) else None
     outcome: Outcome = "inconclusive" if ends_known is None else at_least(ends_known, threshold)
     complete = bool(each) and listed.in_all is not None and len(each) >= listed.in_all and not listed.further
     if outcome != "violated" and any(said == "violated" for said, _ in each):
@@ -116,7 +116,7 @@ def of_groups(facts: Facts, rule: Rule, threshold: int) -> Said:
         found = least_of([one["rows"] for _, one in each if ends(one["rows"])[1] != 0])
     why, help = reason(smallest, listed.further) if outcome == "inconclusive" else NOTHING
     text = "not known" if found is None else interval_text(found, rule.unit)
-    return Said(outcome, text, asked, worst(bad), len(bad), why, help=help)
+    return RuleResult(outcome, text, asked, worst(bad), len(bad), why, help=help)
 
 
 def least_of(intervals: Sequence[Interval]) -> Interval | None:
@@ -127,11 +127,11 @@ def least_of(intervals: Sequence[Interval]) -> Interval | None:
     return [min(ends(one)[0] for one in intervals), min(most, default=None)]
 
 
-def of_interval(facts: Facts, rule: Rule, threshold: float) -> Said:
+def of_interval(facts: FactTable, rule: PolicyRule, threshold: float) -> RuleResult:
     """Return what one interval says against a threshold."""
     asked = f"{rule.direction} {counted(threshold, rule.unit)}"
     found = facts[rule.fact]
-    if not isinstance(found, Known):
+    if not isinstance(found, KnownFigure):
         return absent(facts, found, asked)
     interval = [found.low, found.high]
     outcome = compared(interval, rule.direction, threshold)
@@ -143,37 +143,37 @@ def of_interval(facts: Facts, rule: Rule, threshold: float) -> Said:
     text = interval_text(interval, rule.unit, digits)
     classes = [] if outcome == "met" or rule.fact not in BY_CLASS else facts.others.get("classes_by_position") or []
     shown = tuple({"name": one["name"], "where": one["where"], "rows": one["rows"]} for one in classes[:PLACES])
-    return Said(outcome, text, asked, shown, len(classes), why, help=help, assumes=named(found.assumes, 400))
+    return RuleResult(outcome, text, asked, shown, len(classes), why, help=help, assumes=named(found.assumes, 400))
 
 
-def disclosed(facts: Facts, rule: Rule, threshold: str | int) -> Said:
+def disclosed(facts: FactTable, rule: PolicyRule, threshold: str | int) -> RuleResult:
     """Return what the rows whose label or target is disclosed say against a threshold."""
     limit = {"allowed": None, "forbidden": 0}[threshold] if isinstance(threshold, str) else threshold
     asked = (
         "any number of rows" if limit is None else "no row" if limit == 0 else f"at most {counted(limit, rule.unit)}"
     )
     known = facts[rule.fact]
-    if not isinstance(known, Known):
-        return Said("met", "not known", asked) if limit is None else absent(facts, known, asked)
+    if not isinstance(known, KnownFigure):
+        return RuleResult("met", "not known", asked) if limit is None else absent(facts, known, asked)
     rows = [known.low, known.high]
     found = interval_text(rows, rule.unit)
     if limit is None:
-        return Said("met", found, asked)
+        return RuleResult("met", found, asked)
     outcome, listed = at_most(rows, limit), facts.listed(rule.fact)
     groups = [] if outcome == "met" else [g for g in listed.each if ends(g["rows"])[1] != 0]
     why, help = reason(known) if outcome == "inconclusive" else NOTHING
     in_all = max(len(groups), listed.in_all or 0) if groups else 0
-    return Said(outcome, found, asked, worst(groups), in_all, why, help=help)
+    return RuleResult(outcome, found, asked, worst(groups), in_all, why, help=help)
 
 
-def kinds_of_counts(facts: Facts, rule: Rule, allowed: Sequence[str]) -> Said:
+def kinds_of_counts(facts: FactTable, rule: PolicyRule, allowed: Sequence[str]) -> RuleResult:
     """Return whether only allowed kinds of counts are published."""
     asked = f"nothing but {in_words(allowed)}" if allowed else "no counts at all"
     kinds = facts.others.get(rule.fact)
     if kinds is None:
         return absent(facts, facts[rule.fact], asked)
     strange = [kind for kind in kinds if kind not in allowed]
-    return Said("violated" if strange else "met", in_words(strange or kinds) or "no counts", asked)
+    return RuleResult("violated" if strange else "met", in_words(strange or kinds) or "no counts", asked)
 
 
 def in_words(kinds: Sequence[str]) -> str:
@@ -181,7 +181,7 @@ def in_words(kinds: Sequence[str]) -> str:
     return ", ".join(f'"{KINDS.get(kind, named(kind))}"' for kind in kinds)
 
 
-def stored(facts: Facts, rule: Rule, allowed: str) -> Said:
+def stored(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
     """Return whether the files store nothing graver than allowed; what nobody understood may be anything.
 
     Left out is what was worked out to the end (seeds whose bags were used): the other figures judge it.
@@ -197,21 +197,21 @@ def stored(facts: Facts, rule: Rule, allowed: str) -> Said:
         bad = grave + (open_ones if allowed == "none" else [])
         found = f"{counted(len(bad), 'finding')}, the gravest {bad[0]['level']}: {named(bad[0]['what'])}"
         removable = all(one.get("removable") for one in [*bad, *open_ones])
-        return Said("violated", found, asked, worst(list(map(place_of, bad))), len(bad), removable=removable)
+        return RuleResult("violated", found, asked, worst(list(map(place_of, bad))), len(bad), removable=removable)
     if allowed == "critical":
-        return Said("met", counted(len(findings), "finding"), asked)
+        return RuleResult("met", counted(len(findings), "finding"), asked)
     if open_ones:
         why = f"nobody knows what {named(open_ones[0]['what'])} holds, training rows may be in it"
         places = worst(list(map(place_of, open_ones)))
-        return Said(
+        return RuleResult(
             "inconclusive", f"{counted(len(open_ones), 'finding')} not understood", asked, places, len(open_ones), why
         )
     if not facts.others.get("stored_inspected"):
         why, help = reason(facts[rule.fact])
-        return Said("inconclusive", "not inspected", asked, why=why, help=help)
+        return RuleResult("inconclusive", "not inspected", asked, why=why, help=help)
     if not findings:
-        return Said("met", "nothing", asked)
-    return Said("met", f"{counted(len(findings), 'finding')}, none graver", asked)
+        return RuleResult("met", "nothing", asked)
+    return RuleResult("met", f"{counted(len(findings), 'finding')}, none graver", asked)
 
 
 def place_of(finding: Mapping[str, Any]) -> Place:
@@ -219,19 +219,19 @@ def place_of(finding: Mapping[str, Any]) -> Place:
     return {"name": finding.get("path") or finding.get("rule", ""), "where": finding.get("what", ""), "rows": None}
 
 
-def profiles(facts: Facts, rule: Rule, forbidden: Sequence[str]) -> Said:
+def profiles(facts: FactTable, rule: PolicyRule, forbidden: Sequence[str]) -> RuleResult:
     """Return whether no given profile has a forbidden verdict; one that is unknown may turn out to be any of three."""
     asked = f"none that is {' or '.join(forbidden)}" if forbidden else "any verdicts"
     given = facts.others.get(rule.fact)
     if given is None:
         if not forbidden:
-            return Said("met", "none given", asked)
-        none = Unknown("no profiles were given (recon audit --profiles people.csv)", "profiles")
+            return RuleResult("met", "none given", asked)
+        none = UnknownFigure("no profiles were given (recon audit --profiles people.csv)", "profiles")
         why, help = reason(facts.figures.get(rule.fact, none))
-        return Said("inconclusive", "none given", asked, why=why, help=help)
+        return RuleResult("inconclusive", "none given", asked, why=why, help=help)
     held = facts.others.get("profiles_in_all") or dict(Counter(one["verdict"] for one in given))
     if not held and forbidden:
-        return Said("inconclusive", "none given", asked, why="the table of profiles has no rows", help="profiles")
+        return RuleResult("inconclusive", "none given", asked, why="the table of profiles has no rows", help="profiles")
     said = {verdict: verdict_outcome(verdict, forbidden) for verdict in held}
     outcome = all_of(said.values())
     bad = [verdict for verdict in held if said[verdict] == outcome and outcome != "met"]
@@ -244,10 +244,10 @@ def profiles(facts: Facts, rule: Rule, forbidden: Sequence[str]) -> Said:
     if outcome == "inconclusive":
         why = "limits left the verdict on some profiles open"
         found = f"{counted(many, 'profile')} without a verdict"
-        return Said(outcome, found, asked, worst(places), many, why, help="limits")
+        return RuleResult(outcome, found, asked, worst(places), many, why, help="limits")
     met = f"{counted(sum(held.values()), 'profile')}, none of them so"
     found = met if outcome == "met" else f"{counted(many, 'profile')} {' or '.join(bad)}"
-    return Said(outcome, found, asked, worst(places), many)
+    return RuleResult(outcome, found, asked, worst(places), many)
 
 
 def verdict_outcome(verdict: str, forbidden: Sequence[str]) -> Outcome:
@@ -281,17 +281,17 @@ def rank(rows: Interval | None) -> tuple[float, float]:
     return (float("inf") if most is None else most), least
 
 
-def absent(facts: Facts, figure: Figure, asked: str) -> Said:
+def absent(facts: FactTable, figure: Figure, asked: str) -> RuleResult:
     """Return what a figure that is not there says: it does not apply, is met by nobody, or is open."""
-    if isinstance(figure, Absent):
-        return Said("not applicable", f"does not apply ({named(figure.why, 400).rstrip('.')})", asked)
+    if isinstance(figure, AbsentFigure):
+        return RuleResult("not applicable", f"does not apply ({named(figure.why, 400).rstrip('.')})", asked)
     if facts.everybody == 0:
-        return Said("met", "nobody", asked)
+        return RuleResult("met", "nobody", asked)
     why, help = reason(figure)
-    return Said("inconclusive", "not known", asked, why=why, help=help)
+    return RuleResult("inconclusive", "not known", asked, why=why, help=help)
 
 
 def reason(figure: Figure, further: str = "") -> tuple[str, Help]:
     """Return why a figure is open, and what would help; `further`: why there may be smaller groups than those known."""
     why = further or figure.why
-    return named(why, 400).rstrip("."), "" if isinstance(figure, Absent) else figure.help
+    return named(why, 400).rstrip("."), "" if isinstance(figure, AbsentFigure) else figure.help

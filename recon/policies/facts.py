@@ -31,7 +31,7 @@ NOT_WORKED_OUT = "it was not worked out"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownFigure:
     """A figure between two ends, as far as is known; `why` they are apart, what would help, what it assumes."""
 
     low: float
@@ -42,7 +42,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownFigure:
     """A figure of which nothing is known: why, and what would help."""
 
     why: str
@@ -50,18 +50,18 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class AbsentFigure:
     """A figure that does not apply, and why."""
 
     why: str
 
 
-Figure = Known | Unknown | Absent
+Figure = KnownFigure | UnknownFigure | AbsentFigure
 Place = Mapping[str, Any]  # a group: name, rows [least, most]; where or class; how it is proved
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FigureShape:
     """How a figure stands in JSON, its least value, whether it counts people, and its groups' key.
 
     `form`: "interval", "number" (one number) or "rows" (an object with `rows`).
@@ -74,22 +74,23 @@ class Shape:
     about: str = ""
 
 
-FIGURES: dict[str, Shape] = {
-    "rows": Shape(people=True),
-    "pinned": Shape(people=True, about="People whose every attribute is known, in every possible world."),
-    "bits_before_per_person": Shape("number"),
-    "bits_left_per_person": Shape(about="Bits, on average."),
-    "least_bits_left": Shape(about="Bits about the most exposed person, given the group they are in."),
-    "smallest_group": Shape(
+FIGURES: dict[str, FigureShape] = {
+    "rows": FigureShape(people=True),
+    "pinned": FigureShape(people=True, about="People whose every attribute is known, in every possible world."),
+    "bits_before_per_person": FigureShape("number"),
+    "bits_left_per_person": FigureShape(about="Bits, on average."),
+    "least_bits_left": FigureShape(about="Bits about the most exposed person, given the group they are in."),
+    "smallest_group": FigureShape(
         least=1, people=True, groups="groups", about="Rows of the smallest group that has any."
     ),
-    "smallest_cell": Shape(least=1, people=True, groups="cells", about="Fewest rows of one class in a group, not 0."),
-    "class_disclosure": Shape("rows", people=True, groups="pure"),
-    "target_disclosure": Shape("rows", people=True),
-    "labels_by_position": Shape(
+    "smallest_cell": FigureShape(least=1, people=True, groups="cells",
+                                 about="Fewest rows of one class in a group, not 0."),
+    "class_disclosure": FigureShape("rows", people=True, groups="pure"),
+    "target_disclosure": FigureShape("rows", people=True),
+    "labels_by_position": FigureShape(
         people=True, about="Rows whose label is proved by where they stood in the training file."
     ),
-    "values_by_position": Shape(
+    "values_by_position": FigureShape(
         about="Values of attributes that are proved by where their row stood in the training file."
     ),
 }  # fmt: skip
@@ -115,7 +116,7 @@ EVERY_FIGURE: Opens = {**LABEL_FIGURES, **SIZE_FIGURES}
 
 
 @dataclass(frozen=True)
-class Unused:
+class UnusedFigure:
     """Something published that no statement carries, so that it may say more than what was worked out.
 
     `opens`: figure and the end that it loses: "upper" (there may be more), "lower" (there may be less), "both".
@@ -127,7 +128,7 @@ class Unused:
 
 
 @dataclass(frozen=True)
-class Groups:
+class SmallGroups:
     """Groups, those with the fewest rows first, how many there are in all, and why there may be smaller ones."""
 
     each: Sequence[Place] = ()
@@ -136,38 +137,38 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Facts:
+class FactTable:
     """The figures of an audit by key (`FIGURES`), their groups by key, and what are no figures (`OTHERS`)."""
 
     status: str = "unknown"
     confidence: float | None = 1.0
     figures: Mapping[str, Figure] = field(default_factory=dict)
-    groups: Mapping[str, Groups] = field(default_factory=dict)
+    groups: Mapping[str, SmallGroups] = field(default_factory=dict)
     others: Mapping[str, Any] = field(default_factory=dict)
-    unused: tuple[Unused, ...] = ()
+    unused: tuple[UnusedFigure, ...] = ()
 
     def __getitem__(self, key: str) -> Figure:
         """Return a figure."""
-        return self.figures.get(key, Unknown(NOT_WORKED_OUT))
+        return self.figures.get(key, UnknownFigure(NOT_WORKED_OUT))
 
-    def listed(self, key: str) -> Groups:
+    def listed(self, key: str) -> SmallGroups:
         """Return the groups of a figure."""
-        return self.groups.get(FIGURES[key].groups, Groups())
+        return self.groups.get(FIGURES[key].groups, SmallGroups())
 
     @property
     def everybody(self) -> float | None:
         """Return the most rows that there can be, None where that is open."""
         rows = self["rows"]
-        return rows.high if isinstance(rows, Known) else None
+        return rows.high if isinstance(rows, KnownFigure) else None
 
-    def with_figure(self, key: str, figure: Figure) -> Facts:
+    def with_figure(self, key: str, figure: Figure) -> FactTable:
         """Return the facts with another figure under a key."""
         return replace(self, figures={**self.figures, key: figure})
 
     def with_groups(
         self, key: str, proved: Sequence[Place] = (), *, none_below: int | None = None, further: str = "",
         help: Help = "",
-    ) -> Facts:  # fmt: skip
+    ) -> FactTable:  # fmt: skip
         """Return the facts with proved groups among those of a figure, which then is no larger than they are.
 
         `none_below`: it is proved that no group at all has 1 to none_below - 1 rows. A proved group is no smaller than
@@ -175,7 +176,7 @@ class Facts:
         listed, after which the figure is at least 1; `help`: what would settle it.
         """
         figure, listed = self[key], self.listed(key)
-        now = figure if isinstance(figure, Known) else Known(1, None) if proved else None
+        now = figure if isinstance(figure, KnownFigure) else KnownFigure(1, None) if proved else None
         if now is None:
             return self
         filled = [one for one in proved if one["rows"][0]]
@@ -188,25 +189,29 @@ class Facts:
             low = 1
         why, helping = (further, help) if further else (now.why, now.help)
         each = sorted([*proved, *listed.each], key=lambda one: (one["rows"][0], one["rows"][1] is None))[:LISTED]
-        groups = Groups(each, None if listed.in_all is None else listed.in_all + len(proved), further or listed.further)
-        found = self.with_figure(key, Known(low, high, why, helping, now.assumes) if low != high else Known(low, high))
+        groups = SmallGroups(
+            each, None if listed.in_all is None else listed.in_all + len(proved), further or listed.further
+        )
+        found = self.with_figure(
+            key, KnownFigure(low, high, why, helping, now.assumes) if low != high else KnownFigure(low, high)
+        )
         return replace(found, groups={**self.groups, FIGURES[key].groups: groups})
 
-    def opened(self, unused: Iterable[Unused]) -> Facts:
+    def opened(self, unused: Iterable[UnusedFigure]) -> FactTable:
         """Return the facts without the ends that something unused takes away; what does not apply stays so."""
         figures, groups, unused = dict(self.figures), dict(self.groups), tuple(unused)
         for one in unused:
             for key, end in one.opens.items():
                 shape, found = FIGURES[key], figures.get(key)
-                if not isinstance(found, Known):
+                if not isinstance(found, KnownFigure):
                     continue
                 low = found.low if end == "upper" else shape.least
                 high = found.high if end == "lower" else self.everybody if shape.people else None
                 why = "; ".join(dict.fromkeys(filter(None, [found.why, one.why])))
                 help = one.help if found.help == one.help or not found.why else ""
-                figures[key] = Known(low, high, why, help, found.assumes) if low != high else found
+                figures[key] = KnownFigure(low, high, why, help, found.assumes) if low != high else found
                 if shape.groups and end != "upper":
-                    held = groups.get(shape.groups, Groups())
+                    held = groups.get(shape.groups, SmallGroups())
                     further = "; ".join(dict.fromkeys(filter(None, [held.further, one.why])))
                     groups[shape.groups] = replace(held, further=further)
         return replace(self, figures=figures, groups=groups, unused=(*self.unused, *unused))
@@ -215,8 +220,8 @@ class Facts:
         """Return the `facts` object of a report."""
         out: dict[str, Any] = {"status": self.status, "confidence": self.confidence}
         for key, shape in FIGURES.items():
-            figure, listed = self[key], self.groups.get(shape.groups, Groups())
-            ends = [figure.low, figure.high] if isinstance(figure, Known) else None
+            figure, listed = self[key], self.groups.get(shape.groups, SmallGroups())
+            ends = [figure.low, figure.high] if isinstance(figure, KnownFigure) else None
             if shape.form == "interval":
                 out[key] = ends
             elif ends is None:
@@ -228,14 +233,14 @@ class Facts:
                 out[key] |= held
             elif shape.form == "interval" and shape.groups:
                 out |= {shape.groups: held["groups"], f"{shape.groups}_in_all": listed.in_all}
-        known = {key: one for key, one in self.figures.items() if isinstance(one, Known)}
-        unknown = {key: one for key, one in self.figures.items() if isinstance(one, Unknown)}
-        helped = {key: one.help for key, one in self.figures.items() if not isinstance(one, Absent)}
+        known = {key: one for key, one in self.figures.items() if isinstance(one, KnownFigure)}
+        unknown = {key: one for key, one in self.figures.items() if isinstance(one, UnknownFigure)}
+        helped = {key: one.help for key, one in self.figures.items() if not isinstance(one, AbsentFigure)}
         return {
             **out,
             **{key: self.others.get(key) for key in OTHERS},
             "not_known": {key: one.why for key, one in unknown.items()},
-            "not_applicable": {key: one.why for key, one in self.figures.items() if isinstance(one, Absent)},
+            "not_applicable": {key: one.why for key, one in self.figures.items() if isinstance(one, AbsentFigure)},
             "not_listed": {key: one.further for key, one in self.groups.items() if one.further},
             "why_open": {key: one.why for key, one in known.items() if one.why},
             "assumed": {key: one.assumes for key, one in known.items() if one.assumes},
@@ -244,12 +249,12 @@ class Facts:
         }
 
     @classmethod
-    def of_json(cls, facts: Mapping[str, Any]) -> Facts:
+    def of_json(cls, facts: Mapping[str, Any]) -> FactTable:
         """Return the facts of a report's document; what is missing in it is not known."""
         told = {name: facts.get(name) or {} for name in TOLD}
         helped = told["would_help"]
         figures: dict[str, Figure] = {}
-        groups: dict[str, Groups] = {}
+        groups: dict[str, SmallGroups] = {}
         for key, shape in FIGURES.items():
             found = facts.get(key)
             holder = (found or {}) if shape.form == "rows" else facts
@@ -257,27 +262,27 @@ class Facts:
             ends = holder.get("rows") if shape.form == "rows" else [found, found] if shape.form == "number" else found
             if shape.groups:
                 further = told["not_listed"].get(shape.groups, "")
-                groups[shape.groups] = Groups(holder.get(name) or (), holder.get(f"{name}_in_all"), further)
+                groups[shape.groups] = SmallGroups(holder.get(name) or (), holder.get(f"{name}_in_all"), further)
             if ends is not None and tuple(ends) != (None, None):
                 low = shape.least if ends[0] is None else ends[0]
                 why, assumed = told["why_open"].get(key, ""), told["assumed"].get(key, "")
-                figures[key] = Known(low, ends[1], why, helped.get(key, ""), assumed)
+                figures[key] = KnownFigure(low, ends[1], why, helped.get(key, ""), assumed)
             elif key in told["not_applicable"]:
-                figures[key] = Absent(told["not_applicable"][key])
+                figures[key] = AbsentFigure(told["not_applicable"][key])
             else:
-                figures[key] = Unknown(told["not_known"].get(key) or NOT_WORKED_OUT, helped.get(key, ""))
+                figures[key] = UnknownFigure(told["not_known"].get(key) or NOT_WORKED_OUT, helped.get(key, ""))
         for key in (*told["not_known"], *told["not_applicable"]):
             if key not in figures:
                 no = told["not_applicable"].get(key)
-                figures[key] = Absent(no) if no else Unknown(told["not_known"][key], helped.get(key, ""))
+                figures[key] = AbsentFigure(no) if no else UnknownFigure(told["not_known"][key], helped.get(key, ""))
         unused = tuple(
-            Unused(one["why"], one["opens"], one.get("would_help", "")) for one in facts.get("not_used") or ()
+            UnusedFigure(one["why"], one["opens"], one.get("would_help", "")) for one in facts.get("not_used") or ()
         )
         others = {key: facts.get(key) for key in OTHERS}
         return cls(facts.get("status") or "", facts.get("confidence", 1.0), figures, groups, others, unused)
 
 
-def smallest_of(groups: Iterable[Sequence[Any]]) -> Known | None:
+def smallest_of(groups: Iterable[Sequence[Any]]) -> KnownFigure | None:
     """Return how many rows the smallest group can have that has any; None without groups.
 
     `groups`: least and most rows each. At least: the least of all that any may have; at most: the most that those have
@@ -287,4 +292,4 @@ def smallest_of(groups: Iterable[Sequence[Any]]) -> Known | None:
     if not ends:
         return None
     most = min((high for low, high in ends if low and high is not None), default=None)
-    return Known(min(max(1, low) for low, _ in ends), most)
+    return KnownFigure(min(max(1, low) for low, _ in ends), most)

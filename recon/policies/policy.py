@@ -93,7 +93,7 @@ def read_policy(path: str) -> Policy:
     with its source. Raises `PolicyError` in one sentence: the file is missing or malformed, has an unknown key or a
     wrong value, extends itself, or sets no threshold.
     """
-    return resolved(path, Reading({}, []))
+    return resolved(path, PolicyReading({}, []))
 
 
 def preset(name: str) -> Policy:
@@ -107,7 +107,7 @@ def presets() -> tuple[Policy, ...]:
 
 
 @dataclass(frozen=True)
-class Layer:
+class PolicyLayer:
     """What one file says with all behind it: thresholds by key, what an inconclusive answer means, the files."""
 
     part: Any
@@ -117,14 +117,14 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Reading:
+class PolicyReading:
     """The files read so far, by their real place, and those that are being read: the way to the present one."""
 
-    done: dict[str, Layer]
+    done: dict[str, PolicyLayer]
     way: list[str]
 
 
-def resolved(path: str, reading: Reading) -> Policy:
+def resolved(path: str, reading: PolicyReading) -> Policy:
     """Return the policy in a file or preset."""
     layer = layer_of(path, reading)
     if not layer.thresholds:
@@ -142,7 +142,7 @@ def resolved(path: str, reading: Reading) -> Policy:
     )
 
 
-def layer_of(path: str, reading: Reading) -> Layer:
+def layer_of(path: str, reading: PolicyReading) -> PolicyLayer:
     """Return what a file or preset says with all that it extends."""
     place = path if path.startswith(PREFIX) else os.path.realpath(path)
     if place in reading.done:
@@ -164,7 +164,7 @@ def layer_of(path: str, reading: Reading) -> Layer:
     reading.way.pop()
     thresholds |= {key: own for key in RULES if (own := threshold_of(part, key, path)) is not None}
     inconclusive = threshold_of(part, "inconclusive", path) or inconclusive
-    found = Layer(part, thresholds, inconclusive, tuple(dict.fromkeys(behind)))
+    found = PolicyLayer(part, thresholds, inconclusive, tuple(dict.fromkeys(behind)))
     reading.done[place] = found
     return found
 

@@ -11,7 +11,16 @@ from msgspec import Meta
 
 from encoders.models.count_kinds import MEANING
 from encoders.models.models import CountKind
-from recon.policies.checks import Rule, Values, disclosed, kinds_of_counts, of_groups, of_interval, profiles, stored
+from recon.policies.checks import (
+    PolicyRule,
+    ThresholdValues,
+    disclosed,
+    kinds_of_counts,
+    of_groups,
+    of_interval,
+    profiles,
+    stored,
+)
 
 Rows = Annotated[int, Meta(ge=1)]
 People = Annotated[int, Meta(ge=0)]
@@ -21,21 +30,21 @@ Level = Literal["none", "low", "medium", "high", "critical"]
 Verdict = Literal["certain", "possible", "impossible", "outside", "unknown"]
 
 
-ROWS = Values(Rows, "a whole number of rows from 1 up")
-PEOPLE = Values(People, "a whole number of people from 0 up")
-VALUES = Values(People, "a whole number of values from 0 up")
-BITS = Values(Bits, "a number of bits from 0 up")
-DISCLOSED = Values(
+ROWS = ThresholdValues(Rows, "a whole number of rows from 1 up")
+PEOPLE = ThresholdValues(People, "a whole number of people from 0 up")
+VALUES = ThresholdValues(People, "a whole number of values from 0 up")
+BITS = ThresholdValues(Bits, "a number of bits from 0 up")
+DISCLOSED = ThresholdValues(
     Disclosure, '"allowed", "forbidden", or the largest number of rows that is allowed, from 0 up'
 )  # fmt: skip
-KINDS = Values(list[CountKind], "a list of " + ", ".join(f'"{kind}"' for kind in MEANING))
-LEVELS = Values(Level, '"none", "low", "medium", "high" or "critical"')
-VERDICTS = Values(list[Verdict], 'a list of "certain", "possible", "impossible", "outside", "unknown"')
+KINDS = ThresholdValues(list[CountKind], "a list of " + ", ".join(f'"{kind}"' for kind in MEANING))
+LEVELS = ThresholdValues(Level, '"none", "low", "medium", "high" or "critical"')
+VERDICTS = ThresholdValues(list[Verdict], 'a list of "certain", "possible", "impossible", "outside", "unknown"')
 REMEDY = "recon remedy FILE --policy POLICY --out OUT"
 SEEDS = "Take out the seeds that give the bags away: recon inspect FILE --strip OUT"
 
 EVERY = (
-    Rule(
+    PolicyRule(
         "smallest_group", "smallest_group", of_groups, ROWS,
         title="Smallest group",
         subject="The smallest group has {found}",
@@ -43,7 +52,7 @@ EVERY = (
         remedy=f"Merge the groups that are too small into larger ones: {REMEDY}.",
         example=10, unit="row", direction="at least", merged="rows of the smallest group", column="smallest_group",
     ),
-    Rule(
+    PolicyRule(
         "smallest_cell", "smallest_cell", of_groups, ROWS,
         title="Smallest number of rows of one class in a group",
         subject="The rarest class of a group has {found}",
@@ -51,7 +60,7 @@ EVERY = (
         remedy=f"Merge groups until no class is rare in one, or publish no counts per class: {REMEDY}.",
         example=10, unit="row", direction="at least", merged="rows of one class in a group",
     ),
-    Rule(
+    PolicyRule(
         "most_pinned", "pinned", of_interval, PEOPLE,
         title="People pinned down exactly",
         subject="{found} are pinned down exactly",
@@ -59,7 +68,7 @@ EVERY = (
         remedy="Publish fewer or larger groups, fewer trees, or noisy counts; recon audit --remedies tries them.",
         example=0, unit="person", merged="people pinned down exactly", column="pinned",
     ),
-    Rule(
+    PolicyRule(
         "least_bits_left", "least_bits_left", of_interval, BITS,
         title="Bits left about the most exposed person",
         subject="About the most exposed person {found} are left",
@@ -68,7 +77,7 @@ EVERY = (
         example=5.0, unit="bit", direction="at least", merged="bits left about the most exposed person",
         column="least_bits_left",
     ),
-    Rule(
+    PolicyRule(
         "mean_bits_left", "bits_left_per_person", of_interval, BITS,
         title="Bits left per person",
         subject="Per person {found} are left on average",
@@ -77,7 +86,7 @@ EVERY = (
         example=10.0, unit="bit", direction="at least", merged="bits left per person on average",
         column="bits_left_per_person",
     ),
-    Rule(
+    PolicyRule(
         "class_disclosure", "class_disclosure", disclosed, DISCLOSED,
         title="Rows in groups of one class only",
         subject="{found} stand in groups of one class only, so that belonging to the group tells the class",
@@ -85,7 +94,7 @@ EVERY = (
         remedy=f"Merge groups of one class with others, or publish no counts per class: {REMEDY}.",
         example="forbidden", unit="row", merged="rows in groups of one class only", column="class_disclosed_rows",
     ),
-    Rule(
+    PolicyRule(
         "target_disclosure", "target_disclosure", disclosed, DISCLOSED,
         title="Rows whose numeric target is published exactly",
         subject="{found} have their numeric target published exactly",
@@ -93,7 +102,7 @@ EVERY = (
         remedy="Publish larger groups, or targets that are rounded: a group of one row publishes its target.",
         example="forbidden", unit="row",
     ),
-    Rule(
+    PolicyRule(
         "most_labels_by_position", "labels_by_position", of_interval, PEOPLE,
         title="Labels proved by position in the training file",
         subject="{found} have their label proved by where they stood in the training file",
@@ -101,7 +110,7 @@ EVERY = (
         remedy=f"{SEEDS}; or train without resampling.",
         example=0, unit="row",
     ),
-    Rule(
+    PolicyRule(
         "most_values_by_position", "values_by_position", of_interval, VALUES,
         title="Values proved by position in the training file",
         subject="{found} are proved by where their row stood in the training file",
@@ -109,7 +118,7 @@ EVERY = (
         remedy=f"{SEEDS}; or train without resampling.",
         example=0, unit="value",
     ),
-    Rule(
+    PolicyRule(
         "kinds_of_counts", "kinds_of_counts", kinds_of_counts, KINDS,
         title="Kinds of counts published",
         subject="The release publishes {found}",
@@ -117,7 +126,7 @@ EVERY = (
         remedy="Publish the model without these counts, or with noise on them.",
         example=["exact", "size", "noisy"], of_worlds=False,
     ),
-    Rule(
+    PolicyRule(
         "stored", "stored", stored, LEVELS,
         title="Stored training data",
         subject="Beside the model, the file stores {found}",
@@ -125,7 +134,7 @@ EVERY = (
         remedy="Take out what predictions do not need: recon inspect FILE --strip OUT; train without what then stays.",
         example="medium", of_worlds=False,
     ),
-    Rule(
+    PolicyRule(
         "profiles", "profiles", profiles, VERDICTS,
         title="Verdicts on the given profiles",
         subject="Of the given profiles: {found}",

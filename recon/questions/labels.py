@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import MISSING
 from encoders.encode.encoder import EncodedRelease
-from encoders.kinds.known_rows import Regions, known_labels
+from encoders.kinds.known_rows import KnownRegions, known_labels
 from encoders.models.known_rows import KnownRows
 from encoders.models.models import Boosting
 from recon.answers.exact import select_with
@@ -97,7 +97,7 @@ def labels(release: Released, limits: Limits | None = None) -> pd.DataFrame:
     if (given >= 0).all():
         message = f"every row's '{label.name}' is given: leave the column out, or empty where it is not known"
         raise ReleaseError(message, file=known.file)
-    regions = Regions.of(known, release.cut)
+    regions = KnownRegions.of(known, release.cut)
     found = label_counts(release, known, regions, given, limits)
     names = [label.value_at(i) for i in range(label.span[1])]
     sure, some = found.certain[regions.of_row], found.high[regions.of_row] > 0
@@ -116,7 +116,7 @@ def labels(release: Released, limits: Limits | None = None) -> pd.DataFrame:
 
 
 def label_counts(
-    release: EncodedRelease, known: KnownRows, regions: Regions, given: Ints, limits: Limits | None
+    release: EncodedRelease, known: KnownRows, regions: KnownRegions, given: Ints, limits: Limits | None
 ) -> LabelCounts:
     """Return the bounds on rows per region and label, those of rows whose label is given taken off."""
     label = release.domain.label
@@ -140,7 +140,7 @@ def label_counts(
     return LabelCounts(low, high, rest, exact, () if exact else tuple(dict.fromkeys(lines)))
 
 
-def proved_counts(release: EncodedRelease, regions: Regions, have: Ints) -> tuple[Ints, Ints]:
+def proved_counts(release: EncodedRelease, regions: KnownRegions, have: Ints) -> tuple[Ints, Ints]:
     """Return bounds on rows per region and label, given ones taken off, as far as leaf values say them outright."""
     rest = regions.times - have.sum(axis=1)
     low, high = np.zeros_like(have), np.repeat(rest[:, None], have.shape[1], axis=1)
@@ -161,7 +161,7 @@ def closed(low: Ints, high: Ints, rest: Ints) -> tuple[Ints, Ints]:
     return low, np.minimum(high, rest[:, None] - (low.sum(axis=1)[:, None] - low))
 
 
-def people(release: EncodedRelease, known: KnownRows, regions: Regions) -> pd.DataFrame:
+def people(release: EncodedRelease, known: KnownRows, regions: KnownRegions) -> pd.DataFrame:
     """Return one row of every region as a profile without the label."""
     label = release.domain.label
     columns: dict[str, Any] = {}
@@ -239,7 +239,7 @@ def targets(release: Released, within: tuple[float, float] | None = None, limits
     known = release.known
     if known is None:
         raise Unsupported(NO_ROWS)
-    regions = Regions.of(known, release.cut)
+    regions = KnownRegions.of(known, release.cut)
     low, high = np.full(len(regions.boxes), -np.inf), np.full(len(regions.boxes), np.inf)
     lines, failed = list[str](), True
     for number, model in enumerate(release.statements.boosted):

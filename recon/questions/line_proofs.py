@@ -31,7 +31,7 @@ from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, Possible, Pr
 from solvers.questions.answers import ExtremeAnswer, WorldsAnswer
 from solvers.questions.query import Extreme, MostLikely, Selections
 from solvers.statements.boxes import Box
-from solvers.statements.release import World
+from solvers.statements.release import RowWorld
 
 MAX_NUMBERS = 5_000_000  # parts of rows written into one result
 MAX_WORLDS = 100  # kept to look for rows in
@@ -65,7 +65,7 @@ def line_proofs(
         levels = [(release.at_confidence(1), sure), (release, ~sure)]
     for at, those in levels:
         if those.any():
-            prover = Prover(at, frame, limits)
+            prover = LineProver(at, frame, limits)
             said = {i: list(prover.line(i, *lines[i])) for i in np.flatnonzero(those).tolist()}
             prover.root()
             for i, claims in said.items():
@@ -82,7 +82,7 @@ def of_inside(
     return line_proofs(release, people, found.iloc[kept], limits, wanted)
 
 
-class Prover:
+class LineProver:
     """Proves what lines say about one release, at its confidence; equal claims once."""
 
     def __init__(self, release: EncodedRelease, frame: pd.DataFrame, limits: Limits) -> None:
@@ -184,7 +184,7 @@ class Worlds:
         if held_now is not None and (witness := self.within(held_now, box)) is not None:
             yield witness
 
-    def keep(self, world: World | None) -> WorldRows | None:
+    def keep(self, world: RowWorld | None) -> WorldRows | None:
         """Keep a world, the newest first, and return it as it is kept."""
         if world is None:
             return None
@@ -192,14 +192,14 @@ class Worlds:
         self.found = [held, *(self.found or [])[: MAX_WORLDS - 1]]
         return held
 
-    def likely(self) -> World | None:
+    def likely(self) -> RowWorld | None:
         """Return a world without asking for anything; None where no engine gives one."""
         try:
             return next(ask(self.release.statements, MostLikely(), WorldsAnswer, self.limits).worlds, None)
         except (EngineError, Inconclusive, Unsupported):
             return None
 
-    def with_row(self, i: int) -> World | None:
+    def with_row(self, i: int) -> RowWorld | None:
         """Return a world with as many rows of profile i as can be; None where no engine gives one."""
         try:
             if self.sums is None:
@@ -212,7 +212,7 @@ class Worlds:
         except (EngineError, Inconclusive, Unsupported):
             return None
 
-    def held(self, world: World) -> WorldRows:
+    def held(self, world: RowWorld) -> WorldRows:
         """Return a world by its parts; rows of one cell become one row, which every statement weighs alike."""
         cuts = self.release.cut.cuts
         columns = []

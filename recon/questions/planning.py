@@ -17,8 +17,8 @@ import numpy as np
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import convention_of
 from recon.loading.asking import Released, release_of
-from solvers.chain import Step
-from solvers.display.displayed import Displayed, Facts, many
+from solvers.chain import ChainStep
+from solvers.display.displayed import Displayed, DisplayFacts, many
 from solvers.export.interaction import attribute_graph, components
 from solvers.forecast import Presolved, forecast, presolved
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
@@ -38,7 +38,7 @@ from solvers.questions.query import (
     Query,
     Sample,
     Selections,
-    Share,
+    ShareQuery,
 )
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Plan(Displayed):
     convention: Convention
     left: Presolved
     interaction: Interaction
-    steps: Mapping[str, tuple[Step, ...]]
+    steps: Mapping[str, tuple[ChainStep, ...]]
 
     @property
     def status(self) -> str:
@@ -109,13 +109,15 @@ class Plan(Displayed):
         """Return the boosted models whose leaf values are solved before any question is asked."""
         return tuple(model.name for model in self.release.statements.boosted)
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         left = self.left
         cells = left.reason or f"{many(left.kept, 'statement')} left, {many(left.components, 'component')}"
         lines = [(name, ", ".join(self.asked(name)) or "none") for name in self.steps]
         pairs = [("status", self.status), ("convention", self.convention), ("attributes tied", self.interaction.edges)]
         line = f"{many(len(lines), 'question')}, {cells}, {self.status} ({self.convention})"
-        return Facts(line, pairs, ("question", "engines, in their order"), lambda: lines, len(lines), left.conflict)
+        return DisplayFacts(
+            line, pairs, ("question", "engines, in their order"), lambda: lines, len(lines), left.conflict
+        )
 
     def asked(self, question: str) -> tuple[str, ...]:
         """Return the engines that do not refuse a question, in the order in which they are asked."""
@@ -312,7 +314,7 @@ def queries(convention: Convention) -> dict[str, Query]:
     none = Selections(np.zeros((0, 0), dtype=np.int32), ())
     sums, values = np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.int64)
     found: tuple[Query, ...] = (
-        Count(convention), Decide(none, convention), LeaveOneOut(none, none, convention), Share(none, none, none),
+        Count(convention), Decide(none, convention), LeaveOneOut(none, none, convention), ShareQuery(none, none, none),
         Enumerate(), Sample(1, 0, convention), MostLikely(), Extreme(values, True), Joint(sums, among), PerCell(),
         Attain(sums, values),
     )  # fmt: skip

@@ -33,9 +33,9 @@ from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits, ended
 from solvers.questions.answers import DecideAnswer, WorldsAnswer
-from solvers.questions.query import Convention, Enumerate, LeaveOneOut, MostLikely, Sample, Share
+from solvers.questions.query import Convention, Enumerate, LeaveOneOut, MostLikely, Sample, ShareQuery
 from solvers.statements.boxes import Box
-from solvers.statements.release import World as SolverWorld
+from solvers.statements.release import RowWorld as SolverWorld
 
 VALUE_BYTES = 56  # of a world: an index, the value, and copies on the way into the table and its text, measured
 PROGRESS_STEP = 64  # worlds between two lines of progress
@@ -407,7 +407,7 @@ def attribute_value(
     without = decide(release, others, chosen, limits, known)
     outer = select_frame(release, frame)
     loo = leave_one_out(release, LeaveOneOut(selected, outer, chosen), limits, known).share
-    between = share(release, Share(selected, others, outer), limits, known)
+    between = share(release, ShareQuery(selected, others, outer), limits, known)
     with np.errstate(invalid="ignore", divide="ignore"):
         probability = with_value.expected / known.expected
         before = with_value.expected_before / known.expected_before

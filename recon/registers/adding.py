@@ -17,14 +17,14 @@ from recon.loading.loading import load
 from recon.loading.settled import settled_release
 from recon.measures.figures import Measures
 from recon.registers.differences import Differences, differences
-from recon.registers.figures import Left, left_by, tied
-from recon.registers.index import INDEX, Entry
+from recon.registers.figures import RemainingUncertainty, left_by, tied
+from recon.registers.index import INDEX, RegisterEntry
 from recon.registers.naming import labels_of, named_by_file
 from recon.registers.register import Register
 from recon.registers.wording import dated, sentences
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Added:
     """
 
     register: str
-    earlier: tuple[Entry, ...]
-    left_out: tuple[Entry, ...]
-    alone: Left
-    before: Left
-    after: Left
+    earlier: tuple[RegisterEntry, ...]
+    left_out: tuple[RegisterEntry, ...]
+    alone: RemainingUncertainty
+    before: RemainingUncertainty
+    after: RemainingUncertainty
     differences: Differences
     sentences: tuple[str, ...]
     conflict: tuple[str, ...] = ()
@@ -150,12 +150,12 @@ def joined(
     return found if new.known is None else with_known_rows(found, new.known)
 
 
-def besides(register: Register, new: EncodedRelease) -> tuple[Entry, ...]:
+def besides(register: Register, new: EncodedRelease) -> tuple[RegisterEntry, ...]:
     """Return the entries that an adversary knows besides the new release, which may be registered already."""
     return tuple(one for one in register.released if one.sha256 not in new.hashes)
 
 
-def left_out_of(register: Register, new: EncodedRelease) -> tuple[Entry, ...]:
+def left_out_of(register: Register, new: EncodedRelease) -> tuple[RegisterEntry, ...]:
     """Return the entries that were not released, the new one left out."""
     return tuple(one for one in register.entries if not one.known and one.sha256 not in new.hashes)
 
@@ -179,22 +179,22 @@ def with_advice(error: ReleaseError, without: bool) -> ReleaseError:
     return ReleaseError(f"{error.message}; {advice}", place=error.place, file=error.file)
 
 
-def joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> Rows:
+def joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> RowCount:
     """Return the number of rows that the files, the new release as it was opened, and the register allow."""
     given = {
-        "all files": found.declared or Rows(),
-        "the new release": new.declared or Rows(),
-        INDEX: Rows() if rows is None else Rows(rows, rows),
+        "all files": found.declared or RowCount(),
+        "the new release": new.declared or RowCount(),
+        INDEX: RowCount() if rows is None else RowCount(rows, rows),
     }
     low = max(one.low for one in given.values())
     high = min((one.high for one in given.values() if one.high is not None), default=None)
     if high is not None and low > high:
-        said = [f"{name}: {rows_text(one)} rows" for name, one in given.items() if one != Rows()]
+        said = [f"{name}: {rows_text(one)} rows" for name, one in given.items() if one != RowCount()]
         raise ContradictionError("the releases are of different numbers of rows", tuple(said))
-    return Rows(low, high)
+    return RowCount(low, high)
 
 
-def rows_text(rows: Rows) -> str:
+def rows_text(rows: RowCount) -> str:
     """Return a number of rows in words."""
     if rows.exact:
         return f"{rows.low:,}"
@@ -209,7 +209,7 @@ def part_of(whole: EncodedRelease, part: slice) -> EncodedRelease:
 
 
 def alone_in_it(
-    new: EncodedRelease, register: Register, left_out: tuple[Entry, ...], limits: Limits, after: Measures | None
+    new: EncodedRelease, register: Register, left_out: tuple[RegisterEntry, ...], limits: Limits, after: Measures | None
 ) -> Added:
     """Return that nothing was released before: the new release alone is all there is."""
     release = settled_release(new, limits)
@@ -222,17 +222,20 @@ def alone_in_it(
     return Added(register.folder, (), left_out, found, before, found, Differences(), said, found.conflict, release)
 
 
-def nothing_before(found: Left) -> Left:
+def nothing_before(found: RemainingUncertainty) -> RemainingUncertainty:
     """Return what is left before any release: everything."""
     bits = None if found.measures is None else found.measures.unordered_before
     rows = None if found.measures is None else found.measures.rows
     if bits is None or not rows:
-        return Left("unknown", pinned=(0, 0), note="nothing was released before")
-    return Left("exact", (bits, bits), (bits / rows, bits / rows), (0, 0), note="nothing was released before")
+        return RemainingUncertainty("unknown", pinned=(0, 0), note="nothing was released before")
+    return RemainingUncertainty(
+        "exact", (bits, bits), (bits / rows, bits / rows), (0, 0), note="nothing was released before"
+    )
 
 
 def of_other_rows(
-    new: EncodedRelease, register: Register, left_out: tuple[Entry, ...], error: ContradictionError, limits: Limits,
+    new: EncodedRelease, register: Register, left_out: tuple[RegisterEntry, ...], error: ContradictionError,
+    limits: Limits,
     domain: Domain | str | None,
 ) -> Added:  # fmt: skip
     """Return that the files are not about the same rows: no number of rows fits all of them."""
@@ -244,10 +247,12 @@ def of_other_rows(
         earlier = load(*paths, domain=given, confidence=level, memory=limits.memory, limits=limits)
         before = left_by(settled_release(earlier, limits), limits.stage("all releases"))
     except ContradictionError as other:
-        before = Left("unsat", note="the earlier releases are of different numbers of rows", conflict=other.conflict)
+        before = RemainingUncertainty(
+            "unsat", note="the earlier releases are of different numbers of rows", conflict=other.conflict
+        )
     names = {register.path(one): one.file for one in known} | {file: os.path.basename(file) for file in new.files}
     conflict = tuple(in_short(line, names) for line in error.conflict)
-    after, found = Left("unsat", note=str(error), conflict=conflict), Differences(in_all=None)
+    after, found = RemainingUncertainty("unsat", note=str(error), conflict=conflict), Differences(in_all=None)
     said = sentences(known, left_out, alone, before, after, found, conflict, None)
     return Added(register.folder, known, left_out, alone, before, after, found, said, conflict)
 

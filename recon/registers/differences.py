@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from encoders.encode.encoder import EncodedRelease
 from recon.measures.figures import Measures
-from recon.registers.groups import Groups
+from recon.registers.groups import RegisteredGroups
 from solvers.figures.system import SystemFigures
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -41,7 +41,7 @@ class Difference:
         return {"name": self.name, "where": self.where, "rows": list(self.rows)}
 
 
-class Line(NamedTuple):
+class CellLine(NamedTuple):
     """One cell that surely holds rows: its number, condition, raw rows, and least and most rows of the data."""
 
     cell: int
@@ -55,7 +55,7 @@ class Line(NamedTuple):
         """Return what makes it the same cell in another release over the same domain."""
         return self.where, self.size
 
-    def told_by(self, other: Line | None) -> bool:
+    def told_by(self, other: CellLine | None) -> bool:
         """Return whether the same cell of a part says as much."""
         return other is not None and other.rows >= self.rows and other.most <= self.most
 
@@ -85,7 +85,7 @@ def differences(
         system = SystemFigures.of(joined.statements, limits)
         if sum(len(b) for b in joined.statements.blocks) * len(system.sizes) > WORK:
             return Differences(in_all=None, note="differences were not looked for: too many statements and cells")
-        groups = Groups.of(joined, names, system, earlier, limits)
+        groups = RegisteredGroups.of(joined, names, system, earlier, limits)
         known = {(one.where, one.size): one for part in apart if part.of_cells for one in lines_of(part)}
         single = {
             frozenset((one.cell,)): Difference(named_by(groups.around(one.cell)), one.where, (one.rows, one.most))
@@ -103,11 +103,11 @@ def differences(
     return Differences(tuple(new[:MOST]), len(new))
 
 
-def lines_of(found: Measures) -> list[Line]:
+def lines_of(found: Measures) -> list[CellLine]:
     """Return the cells that surely hold rows, as the exposure has them."""
     names = ("region", "where", "worlds_per_row", "rows", "rows_most")
     columns = [found.exposure[name].tolist() for name in names]
-    return [Line(*values) for values in zip(*columns, strict=True)]
+    return [CellLine(*values) for values in zip(*columns, strict=True)]
 
 
 def named_by(sources: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ LONGEST = 500_000  # bits of numbers of data sets that are compared to the last
 
 
 @dataclass(frozen=True)
-class Left:
+class RemainingUncertainty:
     """What some releases leave, least and most; None where a figure is not known or does not apply.
 
     log2_datasets: of the number of datasets without an order. bits_left_per_person: on average. pinned: people whose
@@ -45,7 +45,7 @@ class Left:
     conflict: tuple[str, ...] = ()
     measures: Measures | None = field(default=None, repr=False, compare=False)
 
-    def as_many_as(self, other: Left) -> bool:
+    def as_many_as(self, other: RemainingUncertainty) -> bool:
         """Return whether as many data sets are left, to the last: not decided (False) where that takes long to say."""
         counts = [one.measures.datasets for one in (self, other) if one.measures is not None]
         if len(counts) < 2 or any(c is None or c.log2 is None or c.log2 > LONGEST for c in counts):
@@ -61,7 +61,7 @@ class Left:
         return {**found, "status": self.status, "note": self.note}
 
 
-def left_by(release: EncodedRelease, limits: Limits, measures: Measures | None = None) -> Left:
+def left_by(release: EncodedRelease, limits: Limits, measures: Measures | None = None) -> RemainingUncertainty:
     """Return what a release leaves; measures already at hand (of any convention) may be given.
 
     A limit that is met, and a release whose datasets cannot be counted, make the status "unknown" with the reason.
@@ -72,21 +72,21 @@ def left_by(release: EncodedRelease, limits: Limits, measures: Measures | None =
         found = measures or measure(release, "multiset", limits)
         if found.status == "unsat":
             note = "no dataset fits: the statements contradict each other"
-            return Left("unsat", note=note, conflict=found.counted.conflict, measures=found)
+            return RemainingUncertainty("unsat", note=note, conflict=found.counted.conflict, measures=found)
         return figures_of(release, found, limits)
     except EmptyConfidenceSet as error:
-        return Left("empty", note=str(error), conflict=error.clashing)
+        return RemainingUncertainty("empty", note=str(error), conflict=error.clashing)
     except (Inconclusive, Unsupported) as error:
-        return Left("unknown", smallest_group=smallest_group(release), note=str(error))
+        return RemainingUncertainty("unknown", smallest_group=smallest_group(release), note=str(error))
 
 
-def figures_of(release: EncodedRelease, found: Measures, limits: Limits) -> Left:
+def figures_of(release: EncodedRelease, found: Measures, limits: Limits) -> RemainingUncertainty:
     """Return the figures that measures give, whatever their convention."""
     people, bits = found.rows, bits_left(found)
     system = system_of(release, found, limits)
     logs = None if found.datasets is None or found.datasets.relative else log_ends(found, bits)
     each = (bits[0] / people, bits[1] / people) if bits is not None and people and math.isfinite(bits[1]) else None
-    return Left(
+    return RemainingUncertainty(
         found.status if found.datasets is None else found.datasets.status,
         logs,
         each,
@@ -97,7 +97,9 @@ def figures_of(release: EncodedRelease, found: Measures, limits: Limits) -> Left
     )
 
 
-def tied(alone: Left, before: Left, after: Left) -> tuple[Left, Left, Left]:
+def tied(
+    alone: RemainingUncertainty, before: RemainingUncertainty, after: RemainingUncertainty
+) -> tuple[RemainingUncertainty, RemainingUncertainty, RemainingUncertainty]:
     """Return figures of two parts and of all together, each bounded by the others.
 
     What fits all of them fits each part, so that all together leave no more data sets and pin down no fewer people than
@@ -120,7 +122,7 @@ def tied(alone: Left, before: Left, after: Left) -> tuple[Left, Left, Left]:
     return raised(alone, after), raised(before, after), after
 
 
-def raised(part: Left, whole: Left) -> Left:
+def raised(part: RemainingUncertainty, whole: RemainingUncertainty) -> RemainingUncertainty:
     """Return the figures of a part, whose data sets are at least those that fit all."""
     found: dict[str, Any] = {}
     for name in ("log2_datasets", "bits_left_per_person"):

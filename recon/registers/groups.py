@@ -25,7 +25,7 @@ WORDED = 3  # groups taken away that a condition spells out
 
 
 @dataclass(frozen=True)
-class Group:
+class RegisteredGroup:
     """One published group: its block and statement (-1: a whole region), the region, least and most rows, its name."""
 
     block: int
@@ -48,21 +48,23 @@ class Rest:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class RegisteredGroups:
     """The published groups of a joined release, and the cells of each (`held`: groups × cells, 1 where it has one).
 
     The first `earlier` blocks are those of the earlier releases.
     """
 
     release: EncodedRelease
-    groups: tuple[Group, ...]
+    groups: tuple[RegisteredGroup, ...]
     held: csr_array
     earlier: int
 
     @classmethod
-    def of(cls, joined: EncodedRelease, names: Release, system: SystemFigures, earlier: int, limits: Limits) -> Groups:
+    def of(
+        cls, joined: EncodedRelease, names: Release, system: SystemFigures, earlier: int, limits: Limits
+    ) -> RegisteredGroups:
         """Return the groups; `names` are the same blocks as they are called in sentences. Cost: groups × cells."""
-        groups: list[Group] = []
+        groups: list[RegisteredGroup] = []
         cells: list[NDArray[np.intp]] = []
         for b, block in enumerate(joined.statements.blocks):
             limits.check("differences of releases were looked for")
@@ -73,7 +75,7 @@ class Groups:
             for s in range(len(block)):
                 seen = block.statement(s, joined.statements.domain)
                 if seen.of is None:
-                    groups.append(Group(b, s, seen.region, seen.low, seen.high, called.source(s)))
+                    groups.append(RegisteredGroup(b, s, seen.region, seen.low, seen.high, called.source(s)))
                     cells.append(np.flatnonzero(system.statement(b, s)))
             if not isinstance(block, Partition) or not isinstance(called, Partition):
                 continue
@@ -81,7 +83,7 @@ class Groups:
                 if len(members) > 1:
                     low, high = (sum(getattr(groups[first + s], end) for s in members) for end in ("low", "high"))
                     name = f"{called.kind}, {called.names[j]}"
-                    groups.append(Group(b, -1, block.region_of(j), low, high, name))
+                    groups.append(RegisteredGroup(b, -1, block.region_of(j), low, high, name))
                     cells.append(np.unique(np.concatenate([cells[first + s] for s in members])))
         start = np.cumsum([0, *map(len, cells)])
         flat = np.concatenate([*cells, np.zeros(0, dtype=np.intp)])

@@ -30,7 +30,7 @@ register = 1
 
 
 @dataclass(frozen=True)
-class Entry:
+class RegisterEntry:
     """One release of a register: its file (relative to the folder), its hash, and what was decided on which day.
 
     `policy` and `policy_sha256` name the policy that it was judged by ("": none was given).
@@ -58,7 +58,7 @@ class Entry:
 class Index:
     """What an index says: its releases, and with which domain (file, "": their own) and how many rows they are read."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[RegisterEntry, ...] = ()
     name: str = ""
     domain: str = ""
     rows: int | None = None
@@ -89,7 +89,7 @@ def parsed(text: str, path: str) -> Index:
         raise error.at(file=path) from None
 
 
-def entry_of(found: Mapping[str, Any], place: str) -> Entry:
+def entry_of(found: Mapping[str, Any], place: str) -> RegisterEntry:
     """Return one [[release]] block; `ReleaseError` with its place for what is wrong."""
     only(found, ("file", "sha256", "date", "decision", "policy", "policy_sha256", "note"), place)
     for key in ("file", "sha256", "date", "decision"):
@@ -101,7 +101,7 @@ def entry_of(found: Mapping[str, Any], place: str) -> Entry:
             raise ReleaseError(
                 f"must be 64 digits of hexadecimal in lower case, not {named(digest)}", place=f"{place}, {key}"
             )
-    return Entry(
+    return RegisterEntry(
         inner_path(text_of(found, "file", place), f"{place}, file"),
         hashes["sha256"],
         date_of(found["date"], f"{place}, date"),
@@ -163,7 +163,7 @@ def decision_of(text: str, place: str = "") -> str:
     return text
 
 
-def refuse_twins(entries: tuple[Entry, ...]) -> None:
+def refuse_twins(entries: tuple[RegisterEntry, ...]) -> None:
     """Refuse one file or one content that is listed twice."""
     files, hashes = dict[str, int](), dict[str, int]()
     for i, one in enumerate(entries, 1):
@@ -173,7 +173,7 @@ def refuse_twins(entries: tuple[Entry, ...]) -> None:
             seen[key] = i
 
 
-def appended(text: str, entry: Entry) -> str:
+def appended(text: str, entry: RegisterEntry) -> str:
     """Return the text of an index with one more release at its end."""
     lines = [
         "[[release]]",

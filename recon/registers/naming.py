@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, encode, with_known_rows
 from recon.loading.loading import read_file
-from recon.registers.index import Entry
+from recon.registers.index import RegisterEntry
 from recon.registers.register import Register
 
 
-def labels_of(register: Register, known: Sequence[Entry], new: EncodedRelease, models: int) -> list[str]:
+def labels_of(register: Register, known: Sequence[RegisterEntry], new: EncodedRelease, models: int) -> list[str]:
     """Return, for each model of the joined release in its order, what its file is called in sentences.
 
     Nothing ([]) where it cannot be said which models a file has. `models`: how many there are in all.

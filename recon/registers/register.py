@@ -13,7 +13,7 @@ from recon.files.named_files import inside
 from recon.files.writing import LOCK, locked, writing
 from recon.formats.release.reading import read_bytes
 from recon.loading.loading import is_table, load, read_domain
-from recon.registers.index import HEAD, INDEX, Entry, Index, appended, date_of, decision_of, parsed, with_domain
+from recon.registers.index import HEAD, INDEX, Index, RegisterEntry, appended, date_of, decision_of, parsed, with_domain
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
@@ -57,12 +57,12 @@ class Register:
         return cls(where)
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[RegisterEntry, ...]:
         """Return all entries, in the order in which they were registered."""
         return self.index.entries
 
     @property
-    def released(self) -> tuple[Entry, ...]:
+    def released(self) -> tuple[RegisterEntry, ...]:
         """Return the entries that an adversary knows; what was not released is none of them."""
         return tuple(one for one in self.entries if one.known)
 
@@ -71,7 +71,7 @@ class Register:
         """Return the path of the domain that all of them are read with; None: each has its own."""
         return self.inner(self.index.domain, f"{INDEX}: domain") if self.index.domain else None
 
-    def path(self, entry: Entry) -> str:
+    def path(self, entry: RegisterEntry) -> str:
         """Return the path of an entry's file; `ReleaseError` where a link leads out of the folder."""
         return self.inner(entry.file, f"{INDEX}: file")
 
@@ -82,7 +82,7 @@ class Register:
             raise ReleaseError(f"{named(file)} is a link that leads out of the folder", place=place, file=self.folder)
         return path
 
-    def state(self, entry: Entry) -> str:
+    def state(self, entry: RegisterEntry) -> str:
         """Return whether an entry's file is as registered, changed or missing. Cost: that of reading it."""
         path = self.path(entry)
         if not os.path.lexists(path):
@@ -98,7 +98,7 @@ class Register:
             found.append(self.state(one))
         return found
 
-    def check(self, entries: tuple[Entry, ...] | None = None) -> None:
+    def check(self, entries: tuple[RegisterEntry, ...] | None = None) -> None:
         """Refuse with `ReleaseError` where a file of the entries (None: of all) is missing or changed, naming each."""
         wrong = [(one, self.state(one)) for one in (self.entries if entries is None else entries)]
         said = [f"{named(one.file)} is {told(one, state)}" for one, state in wrong if state != AS_REGISTERED]
@@ -135,7 +135,9 @@ class Register:
         """
         path = os.fspath(file)
         data, sha256 = read_bytes(path)
-        entry = Entry(self.place_of(path), sha256, date_of(date, "date"), decision_of(decision, "decision"), note=note)
+        entry = RegisterEntry(
+            self.place_of(path), sha256, date_of(date, "date"), decision_of(decision, "decision"), note=note
+        )
         if policy is not None:
             entry = replace(entry, policy=os.path.basename(policy), policy_sha256=read_bytes(policy)[1])
         before = Register.opened(self.folder)  # as it is now: another process may have added to it
@@ -155,7 +157,7 @@ class Register:
             text = now.text or HEAD
             return now.written(appended(with_domain(text, shared[0]) if shared else text, entry), copies)
 
-    def refuse_known(self, entry: Entry, path: str) -> None:
+    def refuse_known(self, entry: RegisterEntry, path: str) -> None:
         """Refuse a content that is registered already."""
         for i, one in enumerate(self.entries, 1):
             if one.sha256 == entry.sha256:
@@ -163,7 +165,7 @@ class Register:
                 again = f"to change the decision, edit {INDEX}"
                 raise ReleaseError(f"is in the register already: {known}; {again}", file=path)
 
-    def refuse_unreadable(self, entry: Entry, path: str, domain: str | None) -> None:
+    def refuse_unreadable(self, entry: RegisterEntry, path: str, domain: str | None) -> None:
         """Refuse a release that counts as known and is not read with the register's domain, or one that is added.
 
         What was registered before is read with a domain that is added, too.
@@ -285,7 +287,7 @@ def absence(folder: str) -> str:
     return f"the folder has no {INDEX}: which of its files ({listed}) were released, and when, is not guessed"
 
 
-def told(entry: Entry, state: str) -> str:
+def told(entry: RegisterEntry, state: str) -> str:
     """Return what is wrong with an entry's file."""
     return MISSING if state == MISSING else f"not the file that was registered on {entry.date} (its SHA-256 changed)"
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from encoders.encode.encoder import EncodedRelease
 from recon.measures.revealed.known import Counts, Interval
 from recon.registers.differences import SMALL, Differences
-from recon.registers.figures import Left
-from recon.registers.index import Entry
+from recon.registers.figures import RemainingUncertainty
+from recon.registers.index import RegisterEntry
 from solvers.foundation.escaping import named
 
 LISTED = 3  # earlier releases that a sentence names one by one
@@ -21,7 +21,8 @@ OTHER_ROWS = (
 
 
 def sentences(
-    known: Sequence[Entry], left_out: Sequence[Entry], alone: Left, before: Left, after: Left, found: Differences,
+    known: Sequence[RegisterEntry], left_out: Sequence[RegisterEntry], alone: RemainingUncertainty,
+    before: RemainingUncertainty, after: RemainingUncertainty, found: Differences,
     conflict: Sequence[str], joined: EncodedRelease | None,
 ) -> tuple[str, ...]:  # fmt: skip
     """Return what a new release adds to earlier ones, in sentences; what is not known is said."""
@@ -53,7 +54,9 @@ def sentences(
     return tuple(said)
 
 
-def contradiction(known: Sequence[Entry], before: Left, alone: Left, conflict: Sequence[str]) -> list[str]:
+def contradiction(
+    known: Sequence[RegisterEntry], before: RemainingUncertainty, alone: RemainingUncertainty, conflict: Sequence[str]
+) -> list[str]:
     """Return that no dataset fits, which releases clash where that is known, which statements, and why."""
     clash = f" What clashes: {'; '.join(map(named, conflict))}." if conflict else ""
     if alone.status == "unsat":
@@ -64,14 +67,14 @@ def contradiction(known: Sequence[Entry], before: Left, alone: Left, conflict: S
     return [f"{who}{clash}", OTHER_ROWS]
 
 
-def earlier(known: Sequence[Entry]) -> str:
+def earlier(known: Sequence[RegisterEntry]) -> str:
     """Return the earlier releases by name and day; many by their number, the first and the last."""
     if len(known) <= LISTED:
         return joined_words([dated(one) for one in known])
     return f"the {len(known)} earlier releases ({dated(known[0])} to {dated(known[-1])})"
 
 
-def dated(one: Entry) -> str:
+def dated(one: RegisterEntry) -> str:
     """Return an earlier release by its file, and what was decided when."""
     done = {"release": "released", "release with changes": "released with changes"}.get(one.decision, one.decision)
     return f"{named(one.file)} ({done} {one.date})"
@@ -82,7 +85,12 @@ def joined_words(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def pinned(known: Sequence[Entry], alone: Left, before: Left, after: Left) -> list[str]:
+def pinned(
+    known: Sequence[RegisterEntry],
+    alone: RemainingUncertainty,
+    before: RemainingUncertainty,
+    after: RemainingUncertainty,
+) -> list[str]:
     """Return how many people are pinned down together, alone and before."""
     if after.pinned is None:
         return []
@@ -94,7 +102,7 @@ def pinned(known: Sequence[Entry], alone: Left, before: Left, after: Left) -> li
     return [f"{text}."]
 
 
-def release_word(known: Sequence[Entry]) -> str:
+def release_word(known: Sequence[RegisterEntry]) -> str:
     """Return the word for one or several releases."""
     return "release" if len(known) == 1 else "releases"
 
@@ -114,7 +122,7 @@ def persons(n: int) -> str:
     return "1 person" if n == 1 else f"{n:,} people"
 
 
-def bits(alone: Left, before: Left, after: Left) -> list[str]:
+def bits(alone: RemainingUncertainty, before: RemainingUncertainty, after: RemainingUncertainty) -> list[str]:
     """Return the bits left per person on average and about the most exposed, together, alone and before."""
     out = []
     each = after.bits_left_per_person
@@ -156,7 +164,7 @@ def number(value: float) -> str:
     return "less than 0.01" if 0 < value < 0.005 else f"{value:,.2f}"
 
 
-def gained(before: Left, after: Left, noisy: bool) -> list[str]:
+def gained(before: RemainingUncertainty, after: RemainingUncertainty, noisy: bool) -> list[str]:
     """Return what the new release takes away from what the earlier ones left."""
     if before.log2_datasets is None or after.log2_datasets is None:
         return []

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.models.models import AnyModel, Forest, Tree
-from recon.inspection.objects.traversal import Place, traverse
+from recon.inspection.objects.traversal import GraphPlace, traverse
 from recon.inspection.stripping import equal
 from recon.remediation.pruning import bottom_up, links_of
-from recon.stored.containers import Stored, open_stored
+from recon.stored.containers import StoredFile, open_stored
 from recon.stored.objects.things import Thing
 from recon.stored.rewriting import write_pickle
 from solvers.foundation.errors import EngineError, Unsupported
@@ -72,7 +72,7 @@ def merged_copy(
     )
 
 
-def opened(data: bytes, memory: int) -> Stored:
+def opened(data: bytes, memory: int) -> StoredFile:
     """Return a stored file; `Unsupported` unless it is a pickle or joblib file."""
     stored = open_stored(data, memory)
     if stored is None or stored.format == "skops":
@@ -260,7 +260,7 @@ def compared(before: Any, after: Any) -> int:
     return kept
 
 
-def others(root: Any) -> Iterator[Place]:
+def others(root: Any) -> Iterator[GraphPlace]:
     """Yield all values of a graph but the tables of trees."""
     for place in traverse(root):
         owner = place.owner

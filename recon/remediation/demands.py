@@ -13,12 +13,12 @@ from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import convention_of
 from recon.auditing.auditing import by_position, group_disclosure
 from recon.auditing.facts import facts_of, nothing_known
-from recon.auditing.findings import Findings
+from recon.auditing.findings import AuditFindings
 from recon.loading.settled import as_released
 from recon.measures.figures import empty
 from recon.measures.measures import measure
 from recon.measures.revealed.together import judged_together
-from recon.policies.facts import Facts, Known
+from recon.policies.facts import FactTable, KnownFigure
 from recon.policies.intervals import Outcome, all_of
 from recon.policies.rules import RULES
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, TooLarge, Unsupported
@@ -78,7 +78,7 @@ def limit(value: Any) -> Any:
 
 def outcomes(facts: Mapping[str, Any], demands: Demands) -> dict[str, Meets]:
     """Return what figures say of every rule: met or violated whatever the truth in them, else open."""
-    figures = Facts.of_json(facts)
+    figures = FactTable.of_json(facts)
     said = {key: MERGED[key].check(figures, MERGED[key], threshold).outcome for key, threshold in demands.named}
     return {key: "met" if outcome == "not applicable" else outcome for key, outcome in said.items()}
 
@@ -109,10 +109,10 @@ def figures_of(release: EncodedRelease, limits: Limits, demands: Demands, placed
     groups = group_disclosure(as_released(release))
     try:
         rows = by_position(release, limits) if placed else None
-        found = Findings(release, measure(release, "multiset", limits), groups, positions=rows)
+        found = AuditFindings(release, measure(release, "multiset", limits), groups, positions=rows)
     except EmptyConfidenceSet as error:
         none = empty(release, convention_of(release, "multiset"), CountAnswer("unsat"))
-        return facts_of(Findings(release, none, groups)).to_json() | {"status": "empty", "note": str(error)}
+        return facts_of(AuditFindings(release, none, groups)).to_json() | {"status": "empty", "note": str(error)}
     except (Inconclusive, TooLarge, Unsupported) as error:
         return nothing_known((), str(error), "limits").to_json()
     if found.measures.status != "unsat":
@@ -122,7 +122,7 @@ def figures_of(release: EncodedRelease, limits: Limits, demands: Demands, placed
 
 def shown_facts(facts: Mapping[str, Any]) -> Figures:
     """Return the figures that merging changes without their lists of groups, each [least, most], and the status."""
-    read = Facts.of_json(facts)
+    read = FactTable.of_json(facts)
     found = {one.fact: read[one.fact] for one in MERGED.values()}
-    ends = {key: [one.low, one.high] if isinstance(one, Known) else None for key, one in found.items()}
+    ends = {key: [one.low, one.high] if isinstance(one, KnownFigure) else None for key, one in found.items()}
     return ends | {"status": facts.get("status")}

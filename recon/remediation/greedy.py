@@ -21,7 +21,7 @@ from recon.remediation.pruning import (
     GREEDY,
     GREEDY_TREE,
     RESAMPLED,
-    Groups,
+    GroupTree,
     Merging,
     NoMerging,
     alone,
@@ -50,7 +50,7 @@ def merged_forest(release: EncodedRelease, model: Forest, demands: Demands, befo
 
 
 def merged_greedily(
-    release: EncodedRelease, model: Tree, groups: Groups, demands: Demands, before: Figures, limits: Limits
+    release: EncodedRelease, model: Tree, groups: GroupTree, demands: Demands, before: Figures, limits: Limits
 ) -> Merging:
     """Return one tree that meets the demands, where exact search is too large."""
     single = replace(demands, most_pinned=None, mean_bits_left=None)
@@ -73,7 +73,7 @@ def changer(release: EncodedRelease, model: Forest) -> Callable[[Places], Encode
     return change
 
 
-def first(tree: Tree, groups: Groups, single: Demands, limits: Limits) -> tuple[int, ...]:
+def first(tree: Tree, groups: GroupTree, single: Demands, limits: Limits) -> tuple[int, ...]:
     """Return the fewest merges of one tree for rules about single groups; `NoMerging` where one leaf violates them."""
     for _, at in prunings(groups, single, limits):
         return tuple(at)
@@ -84,7 +84,7 @@ def first(tree: Tree, groups: Groups, single: Demands, limits: Limits) -> tuple[
 
 
 def extended(
-    release: EncodedRelease, groups: Sequence[Groups], places: Places, demands: Demands, before: Figures,
+    release: EncodedRelease, groups: Sequence[GroupTree], places: Places, demands: Demands, before: Figures,
     change: Callable[[Places], EncodedRelease], limits: Limits, how: tuple[str, str],
 ) -> Merging:  # fmt: skip
     """Return the release with the fewest further merges, in the greedy order, after which it meets the demands.
@@ -129,7 +129,7 @@ def not_met(facts: Figures, demands: Demands) -> NoMerging | Inconclusive:
     return Inconclusive(f"whether a merging meets the policy is open: {rules}" + (f" ({why})" if why else ""))
 
 
-def further(groups: Sequence[Groups], places: Places, demands: Demands, limits: Limits) -> Iterator[tuple[int, int]]:
+def further(groups: Sequence[GroupTree], places: Places, demands: Demands, limits: Limits) -> Iterator[tuple[int, int]]:
     """Yield tree and node of every further merge of two leaves, those that repair most first."""
     known: list[dict[int, Any]] = [{} for _ in groups]
     leaf = [set(own) for own in places]
@@ -168,7 +168,7 @@ def further(groups: Sequence[Groups], places: Places, demands: Demands, limits: 
             offer(t, parent[t][v])
 
 
-def after_merges(groups: Sequence[Groups], places: Places, order: Sequence[tuple[int, int]]) -> Places:
+def after_merges(groups: Sequence[GroupTree], places: Places, order: Sequence[tuple[int, int]]) -> Places:
     """Return the nodes that are leaves after these further merges: of nested ones the highest."""
     chosen = [set(own) for own in places]
     for t, v in order:

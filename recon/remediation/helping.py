@@ -47,7 +47,7 @@ Made = tuple[EncodedRelease, str]  # the release under a remedy, and what to not
 
 
 @dataclass(frozen=True)
-class Asked:
+class RemedyQuestion:
     """What every remedy is judged by: the policy, rows with their label, what files store, the confidence of noise."""
 
     policy: Policy | None
@@ -58,7 +58,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Remedy:
+class TriedRemedy:
     """A remedy that is tried: its words and kind, its setting, how it is made, and the command that does it."""
 
     words: str
@@ -87,9 +87,9 @@ def remedies(
     outright; `confidence`: of noisy counts; `seed`: of the noise that is drawn. All together take the time of the
     limits (a minute where they have none), each its share of what is left; a remedy that fails says why.
     """
-    limits, asked = limits.limited(), Asked(policy, data, label, tuple(stored), confidence)
+    limits, asked = limits.limited(), RemedyQuestion(policy, data, label, tuple(stored), confidence)
     release = as_released(release)
-    here = Remedy("as published", "as published", None, lambda _: (release, ""))
+    here = TriedRemedy("as published", "as published", None, lambda _: (release, ""))
     begun = time.process_time()
     published, facts = tried(here, asked, limits.stage("as published"))
     lines, took = [published], time.process_time() - begun
@@ -106,7 +106,7 @@ def remedies(
     return [*lines, *boosted(release, limits)]
 
 
-def possible(release: EncodedRelease, asked: Asked, seed: int) -> Iterator[Remedy]:
+def possible(release: EncodedRelease, asked: RemedyQuestion, seed: int) -> Iterator[TriedRemedy]:
     """Yield the remedies that are there for a release."""
     model = release.models[0]
     if len(release.models) != 1 or not isinstance(model, Tree | RuleList | Forest):
@@ -116,26 +116,26 @@ def possible(release: EncodedRelease, asked: Asked, seed: int) -> Iterator[Remed
     own = () if demands is None or demands.smallest_group is None else (demands.smallest_group,)
     for k in sorted({*SMALLEST, *own}):
         wanted = Demands(smallest_group=k)
-        yield Remedy(f"{what} with fewer than {k} rows merged", "merge", k, merging(release, wanted))
+        yield TriedRemedy(f"{what} with fewer than {k} rows merged", "merge", k, merging(release, wanted))
     if demands is not None and demands.named:
         words = f"the fewest merges of {what} that meet the policy"
-        yield Remedy(words, "merge", "policy", merging(release, demands), merging_command(release, asked))
+        yield TriedRemedy(words, "merge", "policy", merging(release, demands), merging_command(release, asked))
     depth = depth_of(model)
     for d in sorted({max(1, round(depth * part / (DEPTHS + 1))) for part in range(1, DEPTHS + 1)}, reverse=True):
         if d < depth:
             words = f"only the first {d} rules" if isinstance(model, RuleList) else f"depth cut to {d}"
-            yield Remedy(words, "depth", d, lambda _, d=d: (at_depth(release, d), f"of depth {depth}"))  # type: ignore[misc]
-    yield Remedy("rows per leaf only, no classes", "counts", "sizes", lambda _: (only_sizes(release), ""))
-    yield Remedy("no counts at all, only the tests", "counts", "none", lambda _: structure_only(release))
+            yield TriedRemedy(words, "depth", d, lambda _, d=d: (at_depth(release, d), f"of depth {depth}"))  # type: ignore[misc]
+    yield TriedRemedy("rows per leaf only, no classes", "counts", "sizes", lambda _: (only_sizes(release), ""))
+    yield TriedRemedy("no counts at all, only the tests", "counts", "none", lambda _: structure_only(release))
     for k in MULTIPLES:
         words = f"counts rounded to multiples of {k}"
-        yield Remedy(words, "rounded counts", k, lambda _, k=k: rounded_counts(release, k))  # type: ignore[misc]
+        yield TriedRemedy(words, "rounded counts", k, lambda _, k=k: rounded_counts(release, k))  # type: ignore[misc]
     for epsilon in BUDGETS:
         words = f"noise on counts, epsilon {epsilon:g}"
-        yield Remedy(words, "noise", epsilon, noisy(release, epsilon, seed, asked.confidence))
+        yield TriedRemedy(words, "noise", epsilon, noisy(release, epsilon, seed, asked.confidence))
 
 
-def merging_command(release: EncodedRelease, asked: Asked) -> str | None:
+def merging_command(release: EncodedRelease, asked: RemedyQuestion) -> str | None:
     """Return the command that merges leaves, DATA for what the domain is read off; None without a file."""
     if not release.file:
         return None
@@ -170,7 +170,7 @@ def noisy(release: EncodedRelease, epsilon: float, seed: int, confidence: float)
     return lambda _: with_drawn_noise(release, epsilon, seed, confidence)
 
 
-def blank(remedy: Remedy) -> Line:
+def blank(remedy: TriedRemedy) -> Line:
     """Return a line without figures."""
     return {
         "remedy": remedy.words, "kind": remedy.kind, "setting": remedy.setting,
@@ -181,7 +181,7 @@ def blank(remedy: Remedy) -> Line:
 
 
 def tried(
-    remedy: Remedy, asked: Asked, limits: Limits, before: Mapping[str, Any] | None = None
+    remedy: TriedRemedy, asked: RemedyQuestion, limits: Limits, before: Mapping[str, Any] | None = None
 ) -> tuple[Line, Mapping[str, Any] | None]:
     """Return the line of one remedy, and all the figures behind it (None: there are none); `before`: as published."""
     begun, line, facts = time.monotonic(), blank(remedy), None
@@ -215,12 +215,12 @@ def columns(facts: Mapping[str, Any]) -> Line:
     return {"status": shown["status"]} | {one.column: shown[one.fact] for one in RULES.values() if one.column}
 
 
-def outcome_of(facts: Mapping[str, Any], asked: Asked, stored: Sequence[Inspection]) -> str | None:
+def outcome_of(facts: Mapping[str, Any], asked: RemedyQuestion, stored: Sequence[Inspection]) -> str | None:
     """Return what the policy says of figures and of what files store; None without a policy."""
     return None if asked.policy is None else assess({**facts, **stored_facts(stored)}, asked.policy).outcome
 
 
-def accuracy_line(release: EncodedRelease, asked: Asked, note: str) -> Line:
+def accuracy_line(release: EncodedRelease, asked: RemedyQuestion, note: str) -> Line:
     """Return the accuracy on the data, if there are any, or why it is not known."""
     if asked.data is None:
         return {}
@@ -252,7 +252,7 @@ def accuracy(release: EncodedRelease, data: pd.DataFrame, label: str | None = No
     return float((guess == true).mean()), len(true)
 
 
-def stripped(published: Line, facts: Mapping[str, Any] | None, asked: Asked) -> list[Line]:
+def stripped(published: Line, facts: Mapping[str, Any] | None, asked: RemedyQuestion) -> list[Line]:
     """Return the line of files without what predictions do not need; counts stay, and all figures with them."""
     gone = [(one.file, f.path) for one in asked.stored for f in one.findings if f.removable]
     if not gone:
@@ -277,7 +277,7 @@ def boosted(release: EncodedRelease, limits: Limits) -> list[Line]:
     lines = []
     for i, one in enumerate(every):
         kind, setting = ("leaf values", one[1]) if one[1] is not None else ("fewer trees", one[2])
-        line = blank(Remedy(one[0], kind, setting, lambda _: (release, "")))
+        line = blank(TriedRemedy(one[0], kind, setting, lambda _: (release, "")))
         begun = time.monotonic()
         try:
             limits.check("boosted models were published otherwise")

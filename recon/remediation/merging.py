@@ -18,7 +18,7 @@ from recon.remediation.greedy import merged_forest, merged_greedily
 from recon.remediation.pruning import (
     EXACT_LIST,
     EXACT_TREE,
-    Groups,
+    GroupTree,
     Merging,
     NoMerging,
     groups_of,
@@ -69,7 +69,7 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
 
 
 def no_merging(
-    release: EncodedRelease, model: Tree | RuleList, demands: Demands, groups: Groups, limits: Limits
+    release: EncodedRelease, model: Tree | RuleList, demands: Demands, groups: GroupTree, limits: Limits
 ) -> NoMerging | Inconclusive:
     """Return the refusal that says which rule one leaf alone violates."""
     root = [0] if groups.leaves[0] > 1 else []

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import AnyModel, Forest, Noise, RuleList, Tree
-from encoders.models.nodes import CountTable, Node, Nodes, Support
+from encoders.models.nodes import CountTable, ModelNode, Nodes, Support
 from recon.measures.sweeping import exact_counts, with_noise
 from recon.remediation.pruning import bottom_up, links_of, pruned, shortened, with_models
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noise.laws import Law
+from solvers.noise.laws import NoiseLaw
 from solvers.noise.sampling import Randomness
 from solvers.statements.release import ANY_LABEL, Partition
 
@@ -105,7 +105,7 @@ def structure_only(release: EncodedRelease) -> tuple[EncodedRelease, str]:
     if n is None or not release.rows.exact:
         raise Unsupported("not tried: the number of rows is open")
     note = "that one class is the commonest in a leaf is not counted in: it takes some of these bits away"
-    return with_models(release, [Tree(Nodes.of([Node(Support(None, n))]))]), note
+    return with_models(release, [Tree(Nodes.of([ModelNode(Support(None, n))]))]), note
 
 
 def rounded_counts(release: EncodedRelease, multiple: int) -> tuple[EncodedRelease, str]:
@@ -142,7 +142,7 @@ def with_drawn_noise(
     """
     _, truth = exact_counts(release)
     exact, random = Fraction(repr(epsilon)), Randomness(seed)
-    noise = Noise(Law("discrete_laplace", SENSITIVITY / exact), exact, Fraction(0), SENSITIVITY, "add_remove")
+    noise = Noise(NoiseLaw("discrete_laplace", SENSITIVITY / exact), exact, Fraction(0), SENSITIVITY, "add_remove")
     drawn = [int(c) + random.discrete_laplace(noise.law.scale) for c in truth]
     found = with_noise(release, drawn, noise).at_confidence(Fraction(repr(confidence)))
     return found, f"one draw (seed {seed}); figures hold at confidence {confidence:g}; the tests are not private"

@@ -48,7 +48,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class GroupTree:
     """A binary tree of groups; node 0 is the root.
 
     `children` (nodes, 2), -1 for leaves; `order`: inner nodes, children before parents. Per node `leaves` (how many
@@ -109,7 +109,7 @@ def bottom_up(children: Ints) -> tuple[int, ...]:
     return tuple(reversed(order))
 
 
-def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: bool = True) -> Groups:
+def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: bool = True) -> GroupTree:
     """Return the groups of a tree or rule list with exact counts, their sizes as the audit knows them.
 
     `sized`: rules ask for sizes; then `Unsupported` is raised where those are only known between bounds, or not at all.
@@ -141,7 +141,7 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
         pairs: list[Any] = [cells[c] if by_class[v] else (whole(cells[c]),) for c in (a, b)]
         cells[v] = tuple((c + d, s + t) for (c, s), (d, t) in zip(*pairs, strict=True))
     rows = tuple(whole(one)[0] for one in cells)
-    return Groups(children, order, tuple(leaves), rows, tuple(cells), tuple(by_class))
+    return GroupTree(children, order, tuple(leaves), rows, tuple(cells), tuple(by_class))
 
 
 def rule_places(rules: int) -> Ints:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recon.remediation.demands import Demands
-from recon.remediation.pruning import Groups
+from recon.remediation.pruning import GroupTree
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.exact import log2_multisets
 from solvers.foundation.limits import Limits
@@ -31,7 +31,7 @@ NEAR = 1e-9  # of the bits wanted: what sums in another order can differ by, and
 Key = tuple[bool, bool, bool]
 
 
-class Sums(NamedTuple):
+class LeafSums(NamedTuple):
     """What a leaf adds: people pinned down, rows in pure groups, bits left."""
 
     pinned: int
@@ -62,12 +62,12 @@ class Front:
         return Front(*whole, self.bits[at], self.left[at], self.right[at])
 
 
-def pure(groups: Groups, v: int) -> bool:
+def pure(groups: GroupTree, v: int) -> bool:
     """Return whether all rows of a group have one class, and other classes exist."""
     return groups.by_class[v] and len(groups.cells[v]) > 1 and sum(c > 0 for c, _ in groups.cells[v]) == 1
 
 
-def may_be_leaf(groups: Groups, v: int, demands: Demands) -> bool:
+def may_be_leaf(groups: GroupTree, v: int, demands: Demands) -> bool:
     """Return whether a node, as a leaf, meets the rules about single groups; one without rows does."""
     if not groups.rows[v]:
         return True
@@ -82,17 +82,17 @@ def may_be_leaf(groups: Groups, v: int, demands: Demands) -> bool:
     return left is None or min(math.log2(s) if s else 0.0 for _, s in filled) >= left
 
 
-def sums_of(groups: Groups, v: int) -> Sums:
+def sums_of(groups: GroupTree, v: int) -> LeafSums:
     """Return what a node adds to the sums if it is a leaf."""
     filled = [(c, s) for c, s in groups.cells[v] if c]
-    return Sums(
+    return LeafSums(
         sum(c for c, s in filled if s == 1),
         groups.rows[v] if pure(groups, v) else 0,
         math.fsum(log2_multisets(s, c) for c, s in filled if s),
     )
 
 
-def prunings(groups: Groups, demands: Demands, limits: Limits) -> Iterator[tuple[int, list[int]]]:
+def prunings(groups: GroupTree, demands: Demands, limits: Limits) -> Iterator[tuple[int, list[int]]]:
     """Yield prunings that meet the demands by these sums, the fewest merges first: merges, and the nodes made leaves.
 
     Bits may fall short of what is wanted by rounding (`NEAR`): check each, and take the next where it does. The first
@@ -111,7 +111,7 @@ def prunings(groups: Groups, demands: Demands, limits: Limits) -> Iterator[tuple
         yield int(root.merges[entry]), sorted(chosen(groups, fronts, entry))
 
 
-def fronts_of(groups: Groups, demands: Demands, limits: Limits) -> list[Front]:
+def fronts_of(groups: GroupTree, demands: Demands, limits: Limits) -> list[Front]:
     """Return the front of every node; see `prunings`."""
     asked = (demands.most_pinned is not None, bool(demands.class_disclosure), demands.mean_bits_left is not None)
     fronts: list[Front] = [NOTHING] * len(groups)
@@ -128,11 +128,11 @@ def fronts_of(groups: Groups, demands: Demands, limits: Limits) -> list[Front]:
     return fronts
 
 
-def as_leaf(groups: Groups, v: int, demands: Demands, asked: Key) -> Front:
+def as_leaf(groups: GroupTree, v: int, demands: Demands, asked: Key) -> Front:
     """Return the front of a node that is a leaf: one entry, or none."""
     if not may_be_leaf(groups, v, demands):
         return NOTHING
-    pinned, disclosed, bits = sums_of(groups, v) if any(asked) else Sums(0, 0, 0.0)
+    pinned, disclosed, bits = sums_of(groups, v) if any(asked) else LeafSums(0, 0, 0.0)
     one = np.full(1, -1, dtype=np.int64)
     merges, people = np.array([groups.leaves[v] - 1]), np.array([pinned * asked[0]])
     rows = np.array([disclosed * asked[1]])
@@ -192,7 +192,7 @@ def undominated(front: Front) -> Front:
     return front.take(np.sort(first[front.bits[first] > beside.ravel()[flat[first]]]))
 
 
-def chosen(groups: Groups, fronts: list[Front], entry: int) -> list[int]:
+def chosen(groups: GroupTree, fronts: list[Front], entry: int) -> list[int]:
     """Return the inner nodes that an entry of the root's front makes leaves."""
     found, stack = [], [(0, entry)]
     while stack:

@@ -11,8 +11,8 @@ import pandas as pd
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from recon.auditing.findings import Findings
-from recon.auditing.gathering import Beside, gathered
+from recon.auditing.findings import AuditFindings
+from recon.auditing.gathering import AuditInputs, gathered
 from recon.loading.asking import Released, release_of
 from recon.policies.assessing import assess
 from recon.policies.policy import Policy, read_policy
@@ -75,7 +75,8 @@ def audit(
     exact = None if without_noise is None else release_of(without_noise, limits)
     limits = limits or Limits()
     chosen = policy if policy is None or isinstance(policy, Policy) else read_policy(os.fspath(policy))
-    beside = Beside(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies, seed,
+    beside = AuditInputs(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies,
+                         seed,
                     learner, {} if chosen is None else chosen.values)  # fmt: skip
     parts = limits.stage("audit before remedies") if remedies else limits
     earlier = register if register is None or isinstance(register, Register) else Register.read(os.fspath(register))
@@ -104,7 +105,7 @@ def together(
 
 
 def what_it_adds(
-    release: EncodedRelease, earlier: Register, whole: EncodedRelease | None, found: Findings,
+    release: EncodedRelease, earlier: Register, whole: EncodedRelease | None, found: AuditFindings,
     domain: Domain | str | None, limits: Limits,
 ) -> Added:  # fmt: skip
     """Return what a release adds to the earlier ones; `whole` is all together, and `found` what its audit found."""
@@ -113,7 +114,7 @@ def what_it_adds(
 
 
 def helping(
-    release: EncodedRelease, found: Findings, policy: Policy | None, beside: Beside, limits: Limits
+    release: EncodedRelease, found: AuditFindings, policy: Policy | None, beside: AuditInputs, limits: Limits
 ) -> list[dict[str, Any]]:
     """Return what would help; nothing where there is no possible world to begin with."""
     if found.empty is not None or found.measures.status == "unsat":

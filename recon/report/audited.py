@@ -11,13 +11,13 @@ from recon.report.document.making import VERSION, Context, confidential, limits_
 from recon.report.rendering import DIGITS, Rendered
 
 if TYPE_CHECKING:
-    from recon.auditing.findings import Findings
-    from recon.policies.assessing import Assessment
+    from recon.auditing.findings import AuditFindings
+    from recon.policies.assessing import PolicyAssessment
     from recon.policies.policy import Policy
     from solvers.foundation.limits import Limits
 
 
-class Audited(Rendered):
+class AuditReport(Rendered):
     """The report of an audit: `to_dict` is its document, from which pages, Markdown, text, SARIF and JUnit are made."""
 
     context: Context
@@ -36,12 +36,12 @@ class Audited(Rendered):
         """Return what was audited: files, hashes, kinds, rows, attributes."""
 
     @property
-    def found(self) -> Findings | None:
+    def found(self) -> AuditFindings | None:
         """Return the findings, None where nothing was counted."""
         return None
 
     @property
-    def assessment(self) -> Assessment | None:
+    def assessment(self) -> PolicyAssessment | None:
         """Return what the policy says, None where there was none."""
         return self.context.assessment
 

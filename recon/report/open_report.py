@@ -16,10 +16,10 @@ from recon.inspection.inspecting import Inspection
 from recon.loading.settled import as_released, settled_release
 from recon.measures.revealed.together import Together, judged_by_programs, judged_together, proofs
 from recon.policies.assessing import assess
-from recon.policies.facts import Facts, Known, Unknown
+from recon.policies.facts import FactTable, KnownFigure, UnknownFigure
 from recon.policies.policy import Policy
 from recon.policies.rules import RULES
-from recon.report.audited import Audited, around
+from recon.report.audited import AuditReport, around
 from recon.report.document.making import Context, audited
 from recon.report.rendering import DIGITS, Sections
 from recon.report.wording.provenance import provenance_json, provenance_lines, stored_lines
@@ -28,19 +28,21 @@ from solvers.statements.release import UNBOUNDED
 
 FACTS_SHOWN = 40
 LOOKED_AT = 10_000  # statements
-ENOUGH = Unknown(
+ENOUGH = UnknownFigure(
     "what is published violates the policy already, so that the gate did not work it out: recon audit does", "audit"
 )
-NOT_ASKED = Unknown("the policy does not ask for it, so that the gate did not work it out: recon audit does", "audit")
+NOT_ASKED = UnknownFigure(
+    "the policy does not ask for it, so that the gate did not work it out: recon audit does", "audit"
+)
 
 
 @dataclass(frozen=True)
-class ReleaseFacts(Audited):
+class ReleaseFacts(AuditReport):
     """What a release states, one line each; `together`: what follows, `unknown`: why nothing else was worked out."""
 
     release: EncodedRelease
     stored: tuple[Inspection, ...]
-    unknown: Unknown = ROWS_UNSAID
+    unknown: UnknownFigure = ROWS_UNSAID
     together: Together | None = None
     context: Context = field(default_factory=Context)
 
@@ -130,7 +132,7 @@ def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> Re
         together = judged_together(release, policy.values, limits, early=True)
         found = ReleaseFacts(release, stored_outright(release, limits), NOT_ASKED, together)
         pinned = open_facts(release, found.stored, NOT_ASKED, together)["pinned"]
-        known = isinstance(pinned, Known) and pinned.high == 0 and assess(found.facts, policy).outcome == "met"
+        known = isinstance(pinned, KnownFigure) and pinned.high == 0 and assess(found.facts, policy).outcome == "met"
         if violated(open_facts(release, (), ENOUGH, together), policy):
             found = replace(found, unknown=ENOUGH)
         elif not known:
@@ -138,7 +140,7 @@ def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> Re
     return replace(found, context=around(found.facts, policy, limits, None))
 
 
-def violated(facts: Facts, policy: Policy) -> bool:
+def violated(facts: FactTable, policy: Policy) -> bool:
     """Return whether figures of the worlds violate a policy, whatever else is found."""
     checks = assess(facts, policy).checks
     return any(one.said.outcome == "violated" for one in checks if RULES[one.rule].of_worlds)

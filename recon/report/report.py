@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from recon.auditing.facts import facts_of
-from recon.auditing.findings import Findings
+from recon.auditing.findings import AuditFindings
 from recon.certificates.assumed import contradicted
 from recon.certificates.certificate_format import certified_lines
 from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
@@ -16,7 +16,7 @@ from recon.leaf_values.wording import audit_json as leaf_value_json
 from recon.leaf_values.wording import audit_lines as leaf_value_lines
 from recon.located.wording import audit_json, audit_lines
 from recon.measures.exposed import curve_points, exposed_groups, exposed_in_all
-from recon.report.audited import Audited
+from recon.report.audited import AuditReport
 from recon.report.document.drawing import drawing
 from recon.report.document.making import Context, audited, how
 from recon.report.rendering import DIGITS, Sections
@@ -30,7 +30,7 @@ from recon.report.wording.headline import (
 from recon.report.wording.noise_report import bought_json, empty_json, empty_sections, noise_lines
 from recon.report.wording.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
 from recon.report.wording.truth import truth_json, truth_lines
-from solvers.display.displayed import NAME, Displayed, Facts
+from solvers.display.displayed import NAME, Displayed, DisplayFacts
 from solvers.foundation.escaping import named
 from solvers.foundation.exact import level_text
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report(Displayed, Audited):
+class Report(Displayed, AuditReport):
     """A finished audit; `to_json`, `to_markdown`, `to_html` and `to_text` show the same figures.
 
     `context`: when and how it was made, and what a policy says.
@@ -58,11 +58,11 @@ class Report(Displayed, Audited):
     '# Audit of a release'
     """
 
-    findings: Findings
+    findings: AuditFindings
     context: Context = field(default_factory=Context)
 
     @property
-    def found(self) -> Findings:
+    def found(self) -> AuditFindings:
         """Return the findings."""
         return self.findings
 
@@ -91,7 +91,7 @@ class Report(Displayed, Audited):
             return "unsat"  # with the earlier releases, even where this one alone has worlds
         return self.findings.measures.status if self.findings.empty is None else "empty"
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         found = self.findings
         measured, stored = found.measures._facts(), [one for each in found.stored for one in each.findings]
         smallest = found.groups.smallest
@@ -102,7 +102,7 @@ class Report(Displayed, Audited):
         ]  # fmt: skip
         line = f"audit of {named(self.about or 'a release', NAME)}: {measured.line}"
         more = "to_text(), to_html(), to_markdown() and to_json() give the whole report; to_frame(), plot()"
-        return Facts(line, pairs, notes=found.release.assumptions, more=more)
+        return DisplayFacts(line, pairs, notes=found.release.assumptions, more=more)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures as one line, so that reports make a table: file, and those of `Measures.to_frame`."""
@@ -188,12 +188,12 @@ class Report(Displayed, Audited):
         return [*out, ("This assumes", assumption_lines(found.release))]
 
 
-def learner_section(found: Findings) -> Sections:
+def learner_section(found: AuditFindings) -> Sections:
     """Return the section on what knowing the learner adds; none where nobody asked."""
     return [] if found.learner_rule is None else [("What knowing the learner adds", list(found.learner_rule["lines"]))]
 
 
-def exposure_json(found: Findings) -> dict[str, Any]:
+def exposure_json(found: AuditFindings) -> dict[str, Any]:
     """Return who is exposed and where, for tables and charts: groups, curve, attributes, the model drawn, persons."""
     m = found.measures
     if m.status == "unsat":

@@ -15,7 +15,7 @@ from recon.console.suggesting import suggestion
 from recon.inspection.findings.findings import Finding
 from recon.inspection.findings.severity import ROWS, is_counting
 from recon.inspection.inspecting import Inspection, inspect
-from recon.report.audited import Audited, around
+from recon.report.audited import AuditReport, around
 from recon.report.document.making import Context, audited_files
 from recon.report.rendering import DIGITS, Sections
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
@@ -28,7 +28,7 @@ GRAVE = ("critical", "high")
 
 
 @dataclass(frozen=True)
-class StoredReport(Audited):
+class StoredReport(AuditReport):
     """What files store outright where nothing else can be audited; `why` says why not.
 
     `to_json`, `to_markdown`, `to_html` and `to_text` show the same.

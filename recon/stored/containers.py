@@ -9,7 +9,7 @@ from typing import Any
 
 from recon.files.budget import shown, within
 from recon.stored.pickled import joblib_files, skops_files
-from recon.stored.pickled.pickles import Budget
+from recon.stored.pickled.pickles import PickleBudget
 from solvers.foundation.collector import collector_paused
 from solvers.foundation.errors import ReleaseError
 
@@ -24,7 +24,7 @@ _LATEST = 9  # protocols above 5 are refused by name, not taken for something el
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredFile:
     """A stored file: its format ("pickle", "joblib", "joblib, zlib", "skops"), its root, and what identifies it.
 
     `root` is raw (see `recon.stored.objects.things`); `protocol` is the one that `write_pickle` would keep; `sha256` is
@@ -45,7 +45,7 @@ def is_pickle(data: bytes) -> bool:
     return _EARLY.match(data[:2_000]) is not None
 
 
-def open_stored(data: bytes, memory: int = 1 << 30) -> Stored | None:
+def open_stored(data: bytes, memory: int = 1 << 30) -> StoredFile | None:
     """Return the content of a pickle, joblib or skops file; None where the bytes are none of these.
 
     Nothing in the file is imported, built or run. `memory`: bytes that the content after decompression and its objects
@@ -61,7 +61,7 @@ def unpacked(data: bytes, memory: int) -> bytes:
     return joblib_files.decompress(data, "gzip", memory) if data[:2] == b"\x1f\x8b" else data
 
 
-def _opened(data: bytes, memory: int) -> Stored | None:
+def _opened(data: bytes, memory: int) -> StoredFile | None:
     digest = hashlib.sha256(data).hexdigest()
     packed = joblib_files.compression(data)
     if packed in {"lz4", "old"}:
@@ -69,7 +69,7 @@ def _opened(data: bytes, memory: int) -> Stored | None:
         raise ReleaseError(f"the file is {what}, which is not read: save it again with compress=3")
     if data[:4] == b"PK\x03\x04":
         root = skops_files.read_skops(data, memory)
-        return None if root is None else Stored("skops", root[0], digest, 5, skops_files.odd_bytes(data))
+        return None if root is None else StoredFile("skops", root[0], digest, 5, skops_files.odd_bytes(data))
     if packed is None:
         if not is_pickle(data):
             return None
@@ -80,6 +80,8 @@ def _opened(data: bytes, memory: int) -> Stored | None:
         content = joblib_files.decompress(data, packed, memory)
     if len(content) > memory:
         raise ReleaseError(f"the file holds more than the {shown(memory)} allowed (--memory)")
-    root, protocol, arrays, odd = joblib_files.read_joblib(content, Budget(memory))
+    root, protocol, arrays, odd = joblib_files.read_joblib(content, PickleBudget(memory))
     odd += joblib_files.header_bytes(data)
-    return Stored(("joblib" if arrays else "pickle") + (f", {packed}" if packed else ""), root, digest, protocol, odd)
+    return StoredFile(
+        ("joblib" if arrays else "pickle") + (f", {packed}" if packed else ""), root, digest, protocol, odd
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
 from recon.tables.definitions import Cell, defined
@@ -136,12 +136,12 @@ class Tables:
         store(self, "derived", {})
 
     @cached_property
-    def cuts(self) -> tuple[Cuts, ...]:
+    def cuts(self) -> tuple[AttributeCuts, ...]:
         """Return every attribute cut where some cell is."""
         positions: dict[int, set[Position]] = {}
         for resolved in (*(r for cell in self._resolved for r in cell), *self._impossible):
             self.domain.cut_points(resolved, positions)
-        return tuple(Cuts.at(a, positions.get(k, set())) for k, a in enumerate(self.domain.all))
+        return tuple(AttributeCuts.at(a, positions.get(k, set())) for k, a in enumerate(self.domain.all))
 
     @cached_property
     def _resolved(self) -> list[list[Any]]:

@@ -27,7 +27,7 @@ from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import EXACT
 from solvers.kernel.claims import Labelled
 from solvers.linear.dual_bounds import rounded, whole
-from solvers.linear.linear_program import Program, Solution, by_column
+from solvers.linear.linear_program import LinearProgram, ProgramSolution, by_column
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
 
@@ -54,7 +54,7 @@ class Totals:
 
 
 @dataclass(frozen=True, eq=False)
-class Statements:
+class LabelStatements:
     """Statements on the labels of rows: statement s is on label `label[s]` and the rows of tree `tree[s]`.
 
     Its rows count by multiplicity, or (`distinct[s]`) once each, and add up to between `low[s]` and `high[s]`.
@@ -103,7 +103,7 @@ def totals(problem: RowProblem) -> Totals | None:
     return Totals(sums[0], sums[1], sums[2], usable)
 
 
-def statements(problem: RowProblem, known: Totals) -> Statements:
+def statements(problem: RowProblem, known: Totals) -> LabelStatements:
     """Return the statements on labels, without those that the others imply (a row has exactly one label)."""
     found: list[tuple[int, int, bool, int, int]] = []
     for t in np.flatnonzero(known.usable).tolist():
@@ -115,7 +115,7 @@ def statements(problem: RowProblem, known: Totals) -> Statements:
             implied = bool((low == high).all()) and int(low.sum()) == int((times > 0).sum())
             found += [(t, k, True, int(low[k]), int(high[k])) for k in range(int(implied), len(weight))]
     tree, label, distinct, low, high = (np.array(x, dtype=np.int64) for x in zip(*found, strict=True))
-    return Statements(tree, label, distinct.astype(bool), low, high)
+    return LabelStatements(tree, label, distinct.astype(bool), low, high)
 
 
 def proves(problem: RowProblem, domains: Domains, step: Labelled) -> bool:
@@ -177,7 +177,7 @@ class LabelSearch:
         self.place, self.label = (x.astype(np.int64) for x in np.nonzero(unknown))  # of every unknown: its row, a label
         self._state(statements(problem, known))
 
-    def _state(self, given: Statements) -> None:
+    def _state(self, given: LabelStatements) -> None:
         """Write the statements about the open rows down as (row, column, coefficient)."""
         times = self.problem.times[given.tree]
         times = np.where(given.distinct[:, None], times > 0, times).astype(np.int64)
@@ -195,7 +195,7 @@ class LabelSearch:
         order = np.full(len(self.open), -1, dtype=np.int64)
         order[several] = np.arange(len(several)) + int(used.sum())
         one_label = np.flatnonzero(order[self.place] >= 0)
-        self.statements = Statements(
+        self.statements = LabelStatements(
             given.tree[used], given.label[used], given.distinct[used], given.low[used], given.high[used]
         )
         self.low = np.concatenate([(given.low - base)[used], np.full(len(several), -1)]).astype(np.float64)
@@ -260,7 +260,7 @@ class LabelSearch:
         given, first = label[self.place], self.first[self.place]
         return np.where(own & (given == self.label), 1.0, 0.0) - np.where(own & (given == first), 1.0, 0.0)
 
-    def tried(self, chosen: Ints, label: Ints, found: Solution) -> tuple[Labelled | None, Ints]:
+    def tried(self, chosen: Ints, label: Ints, found: ProgramSolution) -> tuple[Labelled | None, Ints]:
         """Return what a solution for `costs` proves of rows and their labels, or None and the rows that have others."""
         if not found.optimal:
             return None, np.zeros(0, dtype=np.int64)
@@ -300,15 +300,15 @@ class LabelSearch:
         if step is not None:
             yield step
 
-    def program(self, costs: Floats, solver: str) -> Program:
+    def program(self, costs: Floats, solver: str) -> LinearProgram:
         """Return the program with some costs."""
-        program = Program(self.low, self.high)
+        program = LinearProgram(self.low, self.high)
         program.option("solver", solver)
         program.option("run_crossover", "off")
         program.add(costs, (np.zeros(len(costs)), np.ones(len(costs))), self.entries)
         return program
 
-    def solved(self, costs: Floats, limits: Limits) -> Solution:
+    def solved(self, costs: Floats, limits: Limits) -> ProgramSolution:
         """Return the least costs: a point inside the optimal face, where the interior point method ends well."""
         found = self.program(costs, "ipm").run(limits)
         return found if found.optimal else self.program(costs, "simplex").run(limits)

@@ -11,7 +11,7 @@ from solvers.assignments.domains import Domains, Places
 from solvers.assignments.propagation.engine import Propagation
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Removal
-from solvers.statements.bags import Bags
+from solvers.statements.bags import TreeBags
 from solvers.statements.meetings import WORD
 from solvers.statements.release import Release
 from solvers.statements.row_problem import RowProblem, problem_of, slot_trees
@@ -66,12 +66,12 @@ def room(release: Release) -> int:
     return max((COPIES * WORD // 8 * words_of(bags) + bounds_of(bags) for bags in release.bags), default=alike)
 
 
-def words_of(bags: Bags) -> int:
+def words_of(bags: TreeBags) -> int:
     """Return the words of what is left for all rows of a training file."""
     return sum(-(-int((tree.count > 0).sum()) // WORD) for tree in bags.trees) * bags.rows
 
 
-def bounds_of(bags: Bags) -> int:
+def bounds_of(bags: TreeBags) -> int:
     """Return the bytes that counting takes in the tree where it takes most: a row may be drawn millions of times."""
     most = bags.times.max(axis=1, initial=0).tolist()
     values = [int((tree.count > 0).sum()) for tree in bags.trees]

@@ -19,8 +19,8 @@ from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, ContradictionError, Inconclusive, NotVerified, TooLarge
 from solvers.foundation.limits import Limits, ended
 from solvers.kernel.cells import statement_sums
-from solvers.kernel.facts import Facts
-from solvers.statements.bags import UNPUBLISHED, BagCounts, Bags
+from solvers.kernel.facts import NumberedStatements
+from solvers.statements.bags import UNPUBLISHED, BagCounts, TreeBags
 from solvers.statements.boxes import Boxes, spans
 from solvers.statements.release import ANY_LABEL, Choice, Release
 from solvers.statements.row_problem import RowProblem
@@ -30,7 +30,7 @@ Allowed = list[Ints]  # per attribute the parts that a row may have
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class AssignedWorld:
     """A world by its rows' parts, (rows, attributes) int64, or None and why there is none.
 
     `contradicted`: there is no world at all, as far as propagation and CP-SAT are to be trusted.
@@ -41,7 +41,7 @@ class Found:
     contradicted: bool = False
 
 
-def find_world(state: Assigned, limits: Limits, seed: int = 0) -> Found:
+def find_world(state: Assigned, limits: Limits, seed: int = 0) -> AssignedWorld:
     """Return one dataset that meets every statement of the release, rows in the order of their positions.
 
     The same for the same seed, where time does not end a search. Free attributes lie in the middle of what the row's
@@ -49,7 +49,7 @@ def find_world(state: Assigned, limits: Limits, seed: int = 0) -> Found:
     over the pairs of a row and a tree that are open, as long as there is time.
     """
     if state.contradicted:
-        return Found(None, "the statements contradict each other", True)
+        return AssignedWorld(None, "the statements contradict each other", True)
     domains, problem, reason = state.domains, state.problem, ""
     searches = [single] if not (domains.sizes() > 1).any() else [dived, by_program]
     for search in searches:
@@ -59,12 +59,12 @@ def find_world(state: Assigned, limits: Limits, seed: int = 0) -> Found:
                 continue
             parts = rows_in(problem, chosen, limits)
             check_rows(problem.release, parts, limits)
-            return Found(parts)
+            return AssignedWorld(parts)
         except ContradictionError as error:
-            return Found(None, str(error), True)
+            return AssignedWorld(None, str(error), True)
         except (Inconclusive, TooLarge, CertificateError, NotVerified) as error:
             reason = str(error)
-    return Found(None, reason or f"{ended(limits)} before a world was found")
+    return AssignedWorld(None, reason or f"{ended(limits)} before a world was found")
 
 
 def single(state: Assigned, limits: Limits, seed: int) -> Ints:
@@ -160,7 +160,7 @@ def check_rows(release: Release, parts: Ints, limits: Limits | None = None) -> N
     if len(release.bags) > 1:
         raise CertificateError("several training files have bags: which of their rows are the same is not known")
     rows, times = np.unique(parts, axis=0, return_counts=True)
-    facts = Facts(release, limits)
+    facts = NumberedStatements(release, limits)
     sums = statement_sums(facts, [tuple(row) for row in rows.tolist()], times.tolist())
     met = (sums >= facts.low) & (sums <= facts.high)
     for s in np.flatnonzero(facts.unconditional & ~met)[:1].tolist():
@@ -177,7 +177,7 @@ def check_rows(release: Release, parts: Ints, limits: Limits | None = None) -> N
         check_bags(bags, parts, release.domain.label)
 
 
-def check_bags(bags: Bags, parts: Ints, label: int | None) -> None:
+def check_bags(bags: TreeBags, parts: Ints, label: int | None) -> None:
     """Refuse rows that some tree on a known bag would not count as it does, with `CertificateError`."""
     if bags.rows != len(parts):
         raise CertificateError(f"the bags are of {bags.rows:,} rows, the world has {len(parts):,}")

@@ -13,8 +13,8 @@ import numpy as np
 
 from solvers.assignments.domains import Domains
 from solvers.assignments.propagation.fixpoint import PER_WORD, WORK, fastest
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import ProblemTables
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
@@ -33,8 +33,8 @@ class Dive:
         self.problem, self.limits = domains.problem, limits
         if Meetings.room(self.problem) > limits.memory:
             raise TooLarge(f"which values meet takes more than {limits.memory >> 20:,} MB (--memory)")
-        self.tables, self.loops = Tables.of(self.problem, limits), fastest(limits)
-        self.state = State.of(domains.words.copy(), self.tables)
+        self.tables, self.loops = ProblemTables.of(self.problem, limits), fastest(limits)
+        self.state = DomainState.of(domains.words.copy(), self.tables)
         if complete:
             self.settle()
         self.budget = max(1, WORK // max(1, self.tables.meet.size))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.numeric_limits import EXACT
-from solvers.statements.boxes import Box, Boxes, Domain, Region
+from solvers.statements.boxes import Box, Boxes, Region, RowSpace
 
 Words = NDArray[np.uint64]
 Index = NDArray[np.int64]
@@ -24,10 +24,10 @@ CHUNK = 1 << 22  # words of hits held at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class WordLayout:
     """Where the parts of each attribute stand in the words of a box: `at[k]..at[k+1]`."""
 
-    domain: Domain
+    domain: RowSpace
 
     @cached_property
     def at(self) -> tuple[int, ...]:
@@ -127,7 +127,7 @@ def packed(rows: NDArray[np.bool_]) -> Words:
 class Covering:
     """Disjoint boxes that cover the row space (a tree's leaves), ready to be met by many pieces."""
 
-    def __init__(self, layout: Layout, boxes: Boxes) -> None:
+    def __init__(self, layout: WordLayout, boxes: Boxes) -> None:
         self.layout, self.rows = layout, layout.rows(boxes)
         self.named = sorted(set(boxes.attribute.tolist()))
         self._by_part: dict[int, Words] = {}
@@ -176,7 +176,7 @@ class Covering:
         return out
 
 
-def split(layout: Layout, words: Words, box: Box) -> tuple[Words, Index, Words, Index]:
+def split(layout: WordLayout, words: Words, box: Box) -> tuple[Words, Index, Words, Index]:
     """Return the pieces inside a box and those outside, each with the number of the piece it comes from."""
     origin = np.arange(len(words), dtype=np.int64)
     meets = np.ones(len(words), dtype=bool)
@@ -198,7 +198,7 @@ def split(layout: Layout, words: Words, box: Box) -> tuple[Words, Index, Words, 
     return rest, rest_of, np.concatenate(outside), np.concatenate(outside_of)
 
 
-def meeting(layout: Layout, words: Words, box: Box) -> NDArray[np.bool_]:
+def meeting(layout: WordLayout, words: Words, box: Box) -> NDArray[np.bool_]:
     """Return which pieces share a row with a box."""
     out = np.ones(len(words), dtype=bool)
     for k, mask in box.literals:
@@ -207,7 +207,7 @@ def meeting(layout: Layout, words: Words, box: Box) -> NDArray[np.bool_]:
     return out
 
 
-def beyond(layout: Layout, words: Words, box: Box) -> NDArray[np.bool_]:
+def beyond(layout: WordLayout, words: Words, box: Box) -> NDArray[np.bool_]:
     """Return which pieces have a row outside a box."""
     out = np.zeros(len(words), dtype=bool)
     for k, mask in box.literals:
@@ -216,14 +216,14 @@ def beyond(layout: Layout, words: Words, box: Box) -> NDArray[np.bool_]:
     return out
 
 
-def minus(layout: Layout, words: Words, boxes: Iterable[Box]) -> Words:
+def minus(layout: WordLayout, words: Words, boxes: Iterable[Box]) -> Words:
     """Return disjoint pieces that make up the given ones without the boxes."""
     for box in boxes:
         _, _, words, _ = split(layout, words, box)
     return words
 
 
-def apart(layout: Layout, words: Words, region: Region, room: Callable[[int, int], None]) -> Words:
+def apart(layout: WordLayout, words: Words, region: Region, room: Callable[[int, int], None]) -> Words:
     """Return disjoint pieces that make up the given ones without a region, a box minus boxes.
 
     `room` is asked before every cut, for so many pieces of so many words; it raises where limits are met.
@@ -237,7 +237,7 @@ def apart(layout: Layout, words: Words, region: Region, room: Callable[[int, int
     return np.concatenate(kept)
 
 
-def split_parts(layout: Layout, words: Words, k: int, masks: Sequence[int]) -> tuple[Words, Index, Index]:
+def split_parts(layout: WordLayout, words: Words, k: int, masks: Sequence[int]) -> tuple[Words, Index, Index]:
     """Return the pieces split by disjoint sets of parts of attribute k, with origins and set numbers."""
     found, origins, sets = [], [], []
     width = layout.at[k + 1] - layout.at[k]

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.implied_sums import groups_of, separating_sums
-from solvers.cells.linear_system import FREE, Linear, Propagated, add_up, same_rows
+from solvers.cells.linear_system import FREE, Propagated, SparseStatements, add_up, same_rows
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 
 if TYPE_CHECKING:
-    from solvers.cells.system import System
+    from solvers.cells.system import CellSystem
 
 MAX_DENSE = 20_000_000  # entries of a component's dense matrix
 PHASE = "what propagation leaves free was cut into components"
@@ -63,7 +63,7 @@ class Presolve:
         )
 
 
-def known_presolve(system: System, limits: Limits) -> Presolve:
+def known_presolve(system: CellSystem, limits: Limits) -> Presolve:
     """Return the components of the unconditional statements of a system, made once; see `presolve`."""
     known = system.derived.part(KnownPresolve)
     if known.presolve is None:
@@ -79,7 +79,7 @@ class KnownPresolve:
     presolve: Presolve | None = None
 
 
-def simplified(system: System, limits: Limits) -> Linear:
+def simplified(system: CellSystem, limits: Limits) -> SparseStatements:
     """Return what presolve leaves of the unconditional statements, over the cells of the system.
 
     Statements of components that have no matrix are left out.
@@ -99,10 +99,14 @@ def simplified(system: System, limits: Limits) -> Linear:
         high.append(np.where(part.high >= FREE, UNBOUNDED, part.high + base))
         first += len(base)
     bounds = np.concatenate(low), np.concatenate(high)
-    return Linear.of(np.concatenate(row), np.concatenate(col), np.concatenate(coef), bounds, len(system.sizes))
+    return SparseStatements.of(
+        np.concatenate(row), np.concatenate(col), np.concatenate(coef), bounds, len(system.sizes)
+    )
 
 
-def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = (), limits: Limits | None = None) -> Presolve:
+def presolve(
+    system: SparseStatements, bounds: Propagated, keep: tuple[int, ...] = (), limits: Limits | None = None
+) -> Presolve:
     """Return the components of the cells that the bounds leave free.
 
     `keep` are statements whose sums are asked for (the number of rows where that is open): they stay.
@@ -125,7 +129,7 @@ def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = (), lim
     needed[list(keep)] = True
     entry = needed[row]
     row, col, coef = row[entry], col[entry], coef[entry]
-    stays = ~separating_sums(Linear(row, col, coef, low, high, len(free)), keep)[row]
+    stays = ~separating_sums(SparseStatements(row, col, coef, low, high, len(free)), keep)[row]
     row, col, coef = row[stays], col[stays], coef[stays]
     cells = np.flatnonzero(free)
     group = groups_of(row, col, len(system), len(free), keep)  # the sums asked for vary together: one component

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Covering, Index, Layout, Words, beyond, meeting, packed, split, split_parts
+from solvers.cells.bit_boxes import Covering, Index, WordLayout, Words, beyond, meeting, packed, split, split_parts
 from solvers.foundation.array_types import Ints
 from solvers.statements.boxes import Region
 from solvers.statements.numbering import StatementIndex
@@ -30,7 +30,7 @@ OUTSIDE = -1
 class PartitionCut:
     """One partition: every piece comes out with the number of the statement that counts its rows."""
 
-    layout: Layout
+    layout: WordLayout
     block: Partition
     b: int
     first: int
@@ -75,7 +75,7 @@ class PartitionCut:
 class RegionCut:
     """All loose statements of one region that sum one attribute's values, or count."""
 
-    layout: Layout
+    layout: WordLayout
     region: Region
     of: int | None
     statements: tuple[int, ...]
@@ -139,7 +139,7 @@ AnyCut = PartitionCut | RegionCut
 
 def cuts_of(index: StatementIndex, blocks: Iterable[int]) -> list[AnyCut]:
     """Return what cuts the row space for the given blocks: trees, then lists, then regions of other statements."""
-    release, layout = index.release, Layout(index.release.domain)
+    release, layout = index.release, WordLayout(index.release.domain)
     loose: dict[tuple[Region, int | None], list[int]] = {}
     partitions: list[PartitionCut] = []
     for b in blocks:
@@ -178,7 +178,7 @@ def zeros_first(cuts: Iterable[AnyCut], allowed: NDArray[np.bool_]) -> tuple[lis
     return sorted(barring, key=lambda cut: -cut.extent), others
 
 
-def with_labels(layout: Layout, words: Words, cuts: Sequence[AnyCut]) -> Words:
+def with_labels(layout: WordLayout, words: Words, cuts: Sequence[AnyCut]) -> Words:
     """Return pieces that hold one label each, where some cut tells labels apart; else the pieces."""
     k = layout.domain.label
     apart = any(isinstance(cut, PartitionCut) and bool((cut.block.label != ANY_LABEL).any()) for cut in cuts)
@@ -188,7 +188,7 @@ def with_labels(layout: Layout, words: Words, cuts: Sequence[AnyCut]) -> Words:
     return words
 
 
-def labels_of(layout: Layout, words: Words) -> Ints:
+def labels_of(layout: WordLayout, words: Words) -> Ints:
     """Return the label of every piece (0 where there is none, or pieces hold several)."""
     k = layout.domain.label
     if k is None:

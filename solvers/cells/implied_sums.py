@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Layout, Words
-from solvers.cells.linear_system import Linear
+from solvers.cells.bit_boxes import WordLayout, Words
+from solvers.cells.linear_system import SparseStatements
 from solvers.foundation.array_types import Ints
 from solvers.statements.boxes import Box, Boxes, Region
 from solvers.statements.numbering import StatementIndex
@@ -35,7 +35,7 @@ def groups_of(row: Ints, col: Ints, rows: int, columns: int, tied: tuple[int, ..
     return found
 
 
-def separating_sums(linear: Linear, keep: tuple[int, ...]) -> NDArray[np.bool_]:
+def separating_sums(linear: SparseStatements, keep: tuple[int, ...]) -> NDArray[np.bool_]:
     """Return which statements are sums of others and tie what is independent without them; never one to `keep`.
 
     Such a statement and its parts are equations with coefficients 1, the parts are disjoint, each smaller than it, and
@@ -65,7 +65,7 @@ def separating_sums(linear: Linear, keep: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def added_up(
-    linear: Linear, sums: NDArray[np.bool_], sizes: NDArray[np.int64], whole: int, visits: int
+    linear: SparseStatements, sums: NDArray[np.bool_], sizes: NDArray[np.int64], whole: int, visits: int
 ) -> tuple[bool, int]:
     """Return whether the first disjoint parts inside a statement add up to it, and how many visits are left."""
     open_cells = np.zeros(linear.columns, dtype=bool)
@@ -86,7 +86,7 @@ def added_up(
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class LooseCounts:
     """Loose counts of boxes over the same attributes, one per box, with their least and greatest rows."""
 
     boxes: list[Box]
@@ -94,10 +94,10 @@ class Counts:
     low: Ints
     high: Ints
 
-    def take(self, kept: NDArray[np.bool_]) -> Counts:
+    def take(self, kept: NDArray[np.bool_]) -> LooseCounts:
         """Return some of them."""
         boxes = [box for box, stays in zip(self.boxes, kept.tolist(), strict=True) if stays]
-        return Counts(boxes, self.words[kept], self.low[kept], self.high[kept])
+        return LooseCounts(boxes, self.words[kept], self.low[kept], self.high[kept])
 
 
 def implied_zeros(index: StatementIndex) -> list[Region]:
@@ -106,7 +106,7 @@ def implied_zeros(index: StatementIndex) -> list[Region]:
     Wholes are the number of rows and loose counts, parts are loose counts over more attributes, all over the same ones,
     which are disjoint: what a table lists. Not all are found. Cost: pairs of wholes and parts.
     """
-    layout, groups = Layout(index.release.domain), _counts_by_attributes(index)
+    layout, groups = WordLayout(index.release.domain), _counts_by_attributes(index)
     wholes = {names: counts.take((counts.high > 0) & (counts.high < UNBOUNDED)) for names, counts in groups.items()}
     parts = {names: counts.take(counts.low > 0) for names, counts in groups.items()}
     out, pairs = list[Region](), COMPARED
@@ -118,9 +118,9 @@ def implied_zeros(index: StatementIndex) -> list[Region]:
     return out
 
 
-def _counts_by_attributes(index: StatementIndex) -> dict[tuple[int, ...], Counts]:
+def _counts_by_attributes(index: StatementIndex) -> dict[tuple[int, ...], LooseCounts]:
     """Return the loose counts of boxes, and the number of rows, by the attributes that they name."""
-    layout = Layout(index.release.domain)
+    layout = WordLayout(index.release.domain)
     groups: dict[tuple[int, ...], dict[Box, int]] = {(): {Box(): index.rows}}
     for b, block in index.release.loose.items():
         for s, one in enumerate(block, start=index.first[b]):
@@ -129,11 +129,11 @@ def _counts_by_attributes(index: StatementIndex) -> dict[tuple[int, ...], Counts
     out = {}
     for names, boxes in groups.items():
         numbers, every = list(boxes.values()), list(boxes)
-        out[names] = Counts(every, layout.rows(Boxes.of(every)), index.low[numbers], index.high[numbers])
+        out[names] = LooseCounts(every, layout.rows(Boxes.of(every)), index.low[numbers], index.high[numbers])
     return out
 
 
-def _rests(layout: Layout, wholes: Counts, parts: Counts) -> list[Region]:
+def _rests(layout: WordLayout, wholes: LooseCounts, parts: LooseCounts) -> list[Region]:
     """Return what the parts of wholes leave of them where nobody is there."""
     out, step = list[Region](), max(1, PAIRS // len(parts.boxes))
     for first in range(0, len(wholes.boxes), step):
@@ -152,7 +152,7 @@ def _rests(layout: Layout, wholes: Counts, parts: Counts) -> list[Region]:
     return out
 
 
-def _disjoint(layout: Layout, words: Words, candidates: Ints) -> Ints:
+def _disjoint(layout: WordLayout, words: Words, candidates: Ints) -> Ints:
     """Return the first of some boxes, each disjoint from those before."""
     kept = list[int]()
     for i in candidates.tolist():

@@ -27,7 +27,7 @@ HASHES = np.random.default_rng(20031).integers(1, 1 << 63, size=4096, dtype=np.u
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class SparseStatements:
     """Statements as sparse rows: entry e says that row `row[e]` counts column `col[e]` `coef[e]` times.
 
     Entries are sorted by row. `low` -UNBOUNDED and `high` UNBOUNDED are no bounds.
@@ -41,7 +41,7 @@ class Linear:
     columns: int
 
     @classmethod
-    def of(cls, row: Ints, col: Ints, coef: Ints, bounds: tuple[Ints, Ints], columns: int) -> Linear:
+    def of(cls, row: Ints, col: Ints, coef: Ints, bounds: tuple[Ints, Ints], columns: int) -> SparseStatements:
         """Return the system of entries in any order; zero coefficients are dropped."""
         kept = np.flatnonzero(coef != 0)
         kept = kept[np.argsort(row[kept], kind="stable")]
@@ -56,11 +56,11 @@ class Linear:
         out: Ints = np.searchsorted(self.row, np.arange(len(self) + 1)).astype(np.int64)
         return out
 
-    def take(self, rows: NDArray[np.bool_]) -> Linear:
+    def take(self, rows: NDArray[np.bool_]) -> SparseStatements:
         """Return the system with only the rows where the mask holds; the others stay, empty and unbounded."""
         kept = rows[self.row]
         low, high = np.where(rows, self.low, -UNBOUNDED), np.where(rows, self.high, UNBOUNDED)
-        return Linear(self.row[kept], self.col[kept], self.coef[kept], low, high, self.columns)
+        return SparseStatements(self.row[kept], self.col[kept], self.coef[kept], low, high, self.columns)
 
     def sums(self, values: Ints) -> Ints:
         """Return A z, one sum per row."""
@@ -129,7 +129,7 @@ def same_columns(row: Ints, col: Ints, coef: Ints, columns: int) -> tuple[Ints, 
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class BoundSweep:
     """One sweep: each of these cells got a new bound (`upper` or lower) by the statement beside it."""
 
     upper: bool
@@ -144,7 +144,7 @@ class Propagated:
 
     lower: Ints
     upper: Ints
-    trace: tuple[Step, ...] = field(default=())
+    trace: tuple[BoundSweep, ...] = field(default=())
     conflict: int | None = None
 
     @property
@@ -155,7 +155,7 @@ class Propagated:
 
 
 def propagate(
-    system: Linear, lower: Ints, upper: Ints, expired: Callable[[], bool] = lambda: False, trace: bool = True
+    system: SparseStatements, lower: Ints, upper: Ints, expired: Callable[[], bool] = lambda: False, trace: bool = True
 ) -> Propagated:
     """Return the bounds that follow, each sweep from the one before, until nothing changes or time is up.
 
@@ -165,7 +165,7 @@ def propagate(
     low, up = lower.copy(), upper.copy()
     row, col, coef = system.row, system.col, system.coef
     done = np.zeros(len(system), dtype=np.int64)
-    steps: list[Step] = []
+    steps: list[BoundSweep] = []
     for sweep in range(MAX_SWEEPS):
         if sweep:
             fixed = low[col] == up[col]
@@ -205,7 +205,7 @@ def propagate(
     return Propagated(low, up, tuple(steps), int(wrong[0]) if len(wrong) else None)
 
 
-def tighten(bound: Ints, col: Ints, new: Ints, row: Ints, upper: bool, steps: list[Step] | None) -> bool:
+def tighten(bound: Ints, col: Ints, new: Ints, row: Ints, upper: bool, steps: list[BoundSweep] | None) -> bool:
     """Move the bounds in place where the new ones are tighter, and note which statement said so."""
     better = np.flatnonzero(new < bound[col]) if upper else np.flatnonzero(new > bound[col])
     if not len(better):
@@ -215,5 +215,5 @@ def tighten(bound: Ints, col: Ints, new: Ints, row: Ints, upper: bool, steps: li
     if steps is not None:
         best = np.flatnonzero(bound[cells] == values)
         distinct, first = np.unique(cells[best], return_index=True)
-        steps.append(Step(upper, distinct, bound[distinct], row[better[best[first]]]))
+        steps.append(BoundSweep(upper, distinct, bound[distinct], row[better[best[first]]]))
     return True

@@ -51,7 +51,7 @@ class CellBoxes(Sequence[Box]):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class PartitionCells:
     """The k statements of a partition as cells.
 
     `low`, `high` are rigorous bounds on the number of raw rows in each cell, equal where exact (Python
@@ -215,12 +215,12 @@ def spread(
 class KnownCells:
     """The cells of a release, and the seconds and bytes that there were to measure them."""
 
-    cells: Cells | None = None
+    cells: PartitionCells | None = None
     seconds: float = 0.0
     memory: int = 0
 
 
-def cells_of(release: Release, limits: Limits) -> Cells:
+def cells_of(release: Release, limits: Limits) -> PartitionCells:
     """Return the cells of a release that is one partition.
 
     From memory if they are known exactly, or were counted with as much time and memory as there is now.
@@ -242,7 +242,7 @@ def cells_of(release: Release, limits: Limits) -> Cells:
     else:
         low = box_sizes(release, block)
         high = low
-    cells = Cells(release, block, tuple(low), tuple(high), space, found)
+    cells = PartitionCells(release, block, tuple(low), tuple(high), space, found)
     known.cells, known.seconds, known.memory = cells, left, limits.memory
     return cells
 

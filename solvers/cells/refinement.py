@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Index, Layout, Words, apart, minus
+from solvers.cells.bit_boxes import Index, WordLayout, Words, apart, minus
 from solvers.cells.cutting import (
     AnyCut,
     PartitionCut,
@@ -27,7 +27,7 @@ from solvers.cells.cutting import (
     zeros_first,
 )
 from solvers.cells.implied_sums import implied_zeros
-from solvers.cells.linear_system import Linear, propagate
+from solvers.cells.linear_system import SparseStatements, propagate
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
@@ -51,7 +51,7 @@ class Refinement:
     OUTSIDE. `counts` are the cuts that need no step: counts in a region whose values are summed too, with that cut.
     """
 
-    layout: Layout
+    layout: WordLayout
     words: Words
     labels: Ints
     cuts: list[AnyCut] = field(default_factory=list)
@@ -125,7 +125,7 @@ def refine(release: Release, limits: Limits, words: Words | None = None) -> Refi
 
 def refined(release: Release, limits: Limits, words: Words | None) -> Refinement:
     """Return the pieces, anew; see `refine`."""
-    layout, index = Layout(release.domain), StatementIndex(release)
+    layout, index = WordLayout(release.domain), StatementIndex(release)
     if words is None:
         words = minus(layout, layout.full[None].copy(), release.impossible)
     every = cuts_of(index, range(len(release.blocks)))
@@ -201,7 +201,9 @@ def prune(found: Refinement, index: StatementIndex, limits: Limits) -> None:
     entries = np.concatenate(row), np.concatenate(piece)
     hold(len(entries[0]), limits)
     read = index.unconditional & np.isin(np.arange(len(index)), entries[0])
-    system = Linear.of(*entries, np.ones(len(entries[0]), dtype=np.int64), (index.low, index.high), n).take(read)
+    system = SparseStatements.of(*entries, np.ones(len(entries[0]), dtype=np.int64), (index.low, index.high), n).take(
+        read
+    )
     start, maximum = np.zeros(n, dtype=np.int64), np.full(n, top, dtype=np.int64)
     bounds = propagate(system, start, maximum, limits.expired, trace=False)
     if bounds.conflict is None:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Layout, Words
+from solvers.cells.bit_boxes import WordLayout, Words
 from solvers.cells.cutting import PartitionCut
-from solvers.cells.linear_system import Linear, Propagated, propagate, same_columns, same_rows
+from solvers.cells.linear_system import Propagated, SparseStatements, propagate, same_columns, same_rows
 from solvers.cells.refinement import Refinement, TooShort, hold, refine
 from solvers.foundation.array_types import Ints
 from solvers.foundation.derived import Derived
@@ -33,7 +33,7 @@ PHASE = "the system of cells was set up"
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class CellSystem:
     """Statements (rows, numbered by `solvers.statements.numbering`) over live cells (columns).
 
     `sizes` are the cells' raw rows (Python integers). `words` are the disjoint boxes that make up the cells,
@@ -46,12 +46,12 @@ class System:
 
     release: Release
     space: Space
-    layout: Layout
+    layout: WordLayout
     words: Words
     cell: Ints
     piece_sizes: tuple[int, ...]
     sizes: tuple[int, ...]
-    linear: Linear
+    linear: SparseStatements
     choices: Choices
     bounds: Propagated
     total: int | None
@@ -83,7 +83,7 @@ class System:
             out[c].append(i)
         return out
 
-    def asking(self, sums: NDArray[np.int64], values: Ints | None = None) -> tuple[System, tuple[int, ...]]:
+    def asking(self, sums: NDArray[np.int64], values: Ints | None = None) -> tuple[CellSystem, tuple[int, ...]]:
         """Return the system with sums (m, cells) as further statements, and their numbers.
 
         Without `values` (m,) they are without bounds, else the sums must take them.
@@ -95,7 +95,7 @@ class System:
         old, first = self.linear, len(self.linear)
         none = np.full(len(sums), UNBOUNDED, dtype=np.int64)
         low, high = (-none, none) if values is None else (values, values)
-        linear = Linear.of(
+        linear = SparseStatements.of(
             np.concatenate([old.row, at + first]),
             np.concatenate([old.col, col]),
             np.concatenate([old.coef, sums[at, col]]),
@@ -138,12 +138,12 @@ class System:
 class KnownSystem:
     """The system of a release, or why there is none with so many cells."""
 
-    system: System | None = None
+    system: CellSystem | None = None
     cells: int = 0
     refusal: Unsupported | None = None
 
 
-def system_of(release: Release, limits: Limits) -> System:
+def system_of(release: Release, limits: Limits) -> CellSystem:
     """Return the system of a release, from memory if it, or that it has too many cells, is known.
 
     Raises `Unsupported` for too many cells, `Inconclusive` when time is up. Cost: pieces times blocks.
@@ -175,7 +175,7 @@ def cells_fit(release: Release, limits: Limits) -> bool:
     return True
 
 
-def keep_system(release: Release, system: System) -> None:
+def keep_system(release: Release, system: CellSystem) -> None:
     """Remember a system of a release with tighter bounds in the place of the one that is known."""
     release.derived.part(KnownSystem).system = system
 
@@ -185,7 +185,7 @@ def cells_known(release: Release) -> bool:
     return release.derived.part(KnownSystem).system is not None
 
 
-def build(release: Release, limits: Limits) -> System:
+def build(release: Release, limits: Limits) -> CellSystem:
     """Return the system, anew; see `system_of`."""
     refined, index, total = refine(release, limits), StatementIndex(release), total_row(release)
     linear, cell = assemble(index, refined, total, limits)
@@ -200,14 +200,14 @@ def build(release: Release, limits: Limits) -> System:
     limits.check(PHASE)
     bounds = propagated(linear, index, maximum, limits)
     limits.report(f"{linear.columns:,} live cells, {int(bounds.fixed.sum()):,} fixed by propagation")
-    return System(
+    return CellSystem(
         release, Space.of(release, limits), refined.layout, refined.words, cell,
         tuple(piece_sizes.tolist()), cell_sizes(piece_sizes, cell, linear.columns), linear, index.choices, bounds,
         index.rows if total else None, release.coarse,
     )  # fmt: skip
 
 
-def propagated(linear: Linear, index: StatementIndex, maximum: int, limits: Limits) -> Propagated:
+def propagated(linear: SparseStatements, index: StatementIndex, maximum: int, limits: Limits) -> Propagated:
     """Return what the unconditional statements leave of cells of at most so many rows."""
     always = linear.take(index.unconditional[: len(linear)]) if index.choices else linear
     start = np.zeros(linear.columns, dtype=np.int64)
@@ -230,7 +230,7 @@ def total_row(release: Release) -> bool:
     )
 
 
-def assemble(index: StatementIndex, refined: Refinement, total: bool, limits: Limits) -> tuple[Linear, Ints]:
+def assemble(index: StatementIndex, refined: Refinement, total: bool, limits: Limits) -> tuple[SparseStatements, Ints]:
     """Return the statements over cells, and the cell of every piece; `total`: the number of rows is a statement too.
 
     Pieces that count alike in every statement are one cell.
@@ -260,4 +260,4 @@ def assemble(index: StatementIndex, refined: Refinement, total: bool, limits: Li
         col = np.concatenate([col, np.arange(len(first), dtype=np.int64)])
         coef = np.concatenate([coef, np.ones(len(first), dtype=np.int64)])
     end = index.rows + total
-    return Linear.of(row, col, coef, (index.low[:end], index.high[:end]), len(first)), cell
+    return SparseStatements.of(row, col, coef, (index.low[:end], index.high[:end]), len(first)), cell

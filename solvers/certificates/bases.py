@@ -13,7 +13,7 @@ from scipy.linalg import lu, lu_factor, lu_solve
 
 from solvers.foundation.array_types import Floats, Ints
 from solvers.kernel.claims import Form
-from solvers.kernel.leaf_values.replay import UNITS, Replay
+from solvers.kernel.leaf_values.replay import UNITS, LeafValueReplay
 
 MOST = 1 << 25  # numbers in the matrix that a basis is chosen from
 SINGULAR = 1e-10  # of the greatest pivot: what is smaller determines nothing
@@ -42,7 +42,7 @@ class Basis:
         return replace(form, over=1 << GRID, multipliers=tuple((s, x) for s, x in whole if x))
 
 
-def basis_of(replay: Replay, columns: Ints) -> Basis | None:
+def basis_of(replay: LeafValueReplay, columns: Ints) -> Basis | None:
     """Return sources that determine some columns, all others without rows, by elimination; None where they do not.
 
     Nor where the matrix is too large. Cost: sources times columns squared.

@@ -12,19 +12,19 @@ from contextlib import suppress
 import numpy as np
 
 from solvers.certificates.leaf_bounds import Steps
-from solvers.certificates.leaf_steps import Traced, Walk
+from solvers.certificates.leaf_steps import StepWalk, TracedReplay
 from solvers.foundation.errors import CertificateError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import AnyClaim, AnyProof, AtLeast, AtMost, Form, LeafValues, Refined, Regions
-from solvers.kernel.facts import Facts
+from solvers.kernel.claims import AnyClaim, AnyProof, AtLeast, AtMost, Form, LeafValues, Refined, RegionProof
+from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.blocks import say_more
-from solvers.statements.release import Release, Settled
+from solvers.statements.release import AddedBlocks, Release
 
 
-def chain(release: Release) -> list[Settled]:
+def chain(release: Release) -> list[AddedBlocks]:
     """Return how a release was strengthened, the first model first; [] where it was not."""
-    out: list[Settled] = []
+    out: list[AddedBlocks] = []
     while release.settled is not None:
         out.append(release.settled)
         release = release.settled.before
@@ -32,7 +32,7 @@ def chain(release: Release) -> list[Settled]:
 
 
 def rooted(
-    verifier: Verifier, settled: Sequence[Settled], proofs: dict[AnyClaim, AnyProof | None], limits: Limits
+    verifier: Verifier, settled: Sequence[AddedBlocks], proofs: dict[AnyClaim, AnyProof | None], limits: Limits
 ) -> dict[AnyClaim, AnyProof | None]:
     """Return proofs about the release before leaf values were used (`verifier` checks them); None where there is none.
 
@@ -47,17 +47,17 @@ def rooted(
         return found
     last = settled[-1]
     with suppress(CertificateError, Inconclusive):
-        facts = Facts(last.before, limits)
-        traced = Traced(facts, last.model, last.steps, limits)
+        facts = NumberedStatements(last.before, limits)
+        traced = TracedReplay(facts, last.model, last.steps, limits)
         behind = {claim: traced.behind(claim) for claim in wanted}
         needed = set[int]().union(*(steps for steps in behind.values() if steps is not None))
         local = [claim for claim in wanted if behind[claim] is not None]
         if len(local) < len(wanted):  # such proofs name what all the steps leave: these may then serve all claims
             part = limits.stage("proofs by leaf values")
             try:
-                whole = Traced(facts, last.model, last.steps, part)
-                steps = Walk(whole).back(whole.behind_all())
-                again = Traced(facts, last.model, steps, part)
+                whole = TracedReplay(facts, last.model, last.steps, part)
+                steps = StepWalk(whole).back(whole.behind_all())
+                again = TracedReplay(facts, last.model, steps, part)
                 with_proofs = {claim: regions(again, claim) or proofs[claim] for claim in wanted}
                 checking = Verifier(verifier.facts.release, part)
                 found |= all_checked(checking, settled, steps, with_proofs)
@@ -69,14 +69,14 @@ def rooted(
                 )
         local = [claim for claim in local if found[claim] is None]
         if local:
-            steps = Walk(traced).back(needed)
-            again = Traced(facts, last.model, steps, limits)
+            steps = StepWalk(traced).back(needed)
+            again = TracedReplay(facts, last.model, steps, limits)
             found |= all_checked(verifier, settled, steps, {claim: regions(again, claim) for claim in local})
     return found
 
 
 def all_checked(
-    verifier: Verifier, settled: Sequence[Settled], steps: Steps, proofs: Mapping[AnyClaim, AnyProof | None]
+    verifier: Verifier, settled: Sequence[AddedBlocks], steps: Steps, proofs: Mapping[AnyClaim, AnyProof | None]
 ) -> dict[AnyClaim, AnyProof | None]:
     """Return the proofs by these steps that were verified, None for others and where time did not suffice."""
     layers = [(settled[-1].model, tuple(steps)), *((one.model, tuple(one.steps)) for one in reversed(settled[:-1]))]
@@ -102,7 +102,7 @@ def checked(
     return proof
 
 
-def regions(traced: Traced, claim: AnyClaim) -> Regions | None:
+def regions(traced: TracedReplay, claim: AnyClaim) -> RegionProof | None:
     """Return regions of the blocks that the steps leave which settle a claim, None where none do."""
     facts, labels = traced.facts, traced.labels
     alive = traced.alive
@@ -112,15 +112,15 @@ def regions(traced: Traced, claim: AnyClaim) -> Regions | None:
     if isinstance(claim, AtMost):
         met = traced.touching(claim.box)
         if int(traced.upper[met].sum()) <= claim.rows:
-            return Regions(tuple(sorted({*statement[met].tolist(), other})))
+            return RegionProof(tuple(sorted({*statement[met].tolist(), other})))
     if isinstance(claim, AtLeast):
         chosen = traced.enough(claim)
         if int(traced.lower[chosen].sum()) >= claim.rows:
-            return Regions(tuple(sorted(statement[chosen].tolist())))
+            return RegionProof(tuple(sorted(statement[chosen].tolist())))
     cells = traced.whole_cells(claim)
     totals = traced.totals()[:2]
     low, high = (x.reshape(-1, labels)[alive] for x in (traced.lower, traced.upper))
     if cells is None or not say_more((totals[0][alive], totals[1][alive]), low, high, facts.release.rows.high):
         return None
     named = {other + 1 + int(i) for i in (np.cumsum(alive) - 1)[cells[alive[cells]]]}
-    return Regions(tuple(sorted(named | ({other + 1 + int(alive.sum())} if isinstance(claim, AtMost) else set()))))
+    return RegionProof(tuple(sorted(named | ({other + 1 + int(alive.sum())} if isinstance(claim, AtMost) else set()))))

@@ -13,10 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from solvers.assignments.solving import Remembered, assigned
-from solvers.cells.bit_boxes import Layout, padded
+from solvers.cells.bit_boxes import WordLayout, padded
 from solvers.cells.cutting import AnyCut, PartitionCut, labels_of
 from solvers.certificates.by_leaf_values import chain, rooted
-from solvers.certificates.search import Base, Search
+from solvers.certificates.search import Base, ProofSearch
 from solvers.certificates.trimming import places_left, trimmed
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import STAGES, Limits
@@ -29,18 +29,18 @@ from solvers.kernel.claims import (
     AtMost,
     Claim,
     Drat,
-    Located,
-    Node,
     NoWorld,
     OnlyWorld,
     OverCells,
     OverRows,
     Proof,
-    Regions,
+    ProofStep,
+    RegionProof,
     Removals,
+    RowLocation,
     Sum,
 )
-from solvers.kernel.facts import Facts
+from solvers.kernel.facts import NumberedStatements
 from solvers.questions.answers import BoxMultipliers, Side
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import Release
@@ -128,7 +128,7 @@ class Certifier:
         found = assigned(self.release, self.limits.stage("removals"))
         return None if found is None else Removals(found.steps)
 
-    def located(self, rows: Sequence[int] | None = None) -> Located | None:
+    def located(self, rows: Sequence[int] | None = None) -> RowLocation | None:
         """Return where positions are by the removals; None where there are none, or nothing is known of them."""
         if self.removals is None or not self.release.bags:
             return None
@@ -157,14 +157,14 @@ class Certifier:
     def shorter(self, claims: Sequence[Claim]) -> Removals:
         """Return the removals that some claims rest on, not verified yet; all of them where positions are claimed."""
         whole = self.removals or Removals(())
-        if len(whole.steps) > MAX_TRIMMED and any(isinstance(c, Located) and len(c.rows) > FEW for c in claims):
+        if len(whole.steps) > MAX_TRIMMED and any(isinstance(c, RowLocation) and len(c.rows) > FEW for c in claims):
             return whole
         try:
             return trimmed(self.verifier.settled(whole), whole, claims, self.limits.stage("trimming"))
         except CertificateError:
             return whole
 
-    def regions(self, claim: Claim) -> Regions | None:
+    def regions(self, claim: Claim) -> RegionProof | None:
         """Return regions that settle a claim, None where none were found within the limits."""
         try:
             return regions_for(self, claim)
@@ -173,7 +173,7 @@ class Certifier:
 
     def candidates(self, claim: Claim, by_clauses: bool = True) -> Iterator[Proof]:
         """Yield proofs that may hold, the shortest kinds first; of a box, only by regions when time is short."""
-        if isinstance(claim, Located):
+        if isinstance(claim, RowLocation):
             if self.removals is not None:
                 yield self.removals
             return
@@ -189,7 +189,7 @@ class Certifier:
         if self.base is not None:
             share = self.limits.stage("hard claim")
             for branching in (False, True):
-                if (found := Search(self.base, claim, share).proof(branching)) is not None:
+                if (found := ProofSearch(self.base, claim, share).proof(branching)) is not None:
                     yield found
                 if self.removals is not None and not branching:
                     yield self.removals
@@ -228,15 +228,15 @@ class Certifier:
             return None
         pairs = tuple((int(s), int(y)) for s, y in sorted(known.of.items()) if y)
         blocks = tuple(sorted({self.facts.block_of(s) for s, _ in pairs if s != self.facts.rows}))
-        return OverCells(blocks, (), (Sum(int(known.scale), pairs),), Node((), 0))
+        return OverCells(blocks, (), (Sum(int(known.scale), pairs),), ProofStep((), 0))
 
     def by_pricing(self, side: Side) -> BoxMultipliers | None:
         """Return what column generation proves of a box that nobody asked about; None where that fails in time."""
-        from solvers.columns.master import Master
+        from solvers.columns.master import MasterProgram
 
         share = self.limits.stage("claim by columns")
         try:
-            master = Master.of(self.release, share)
+            master = MasterProgram.of(self.release, share)
             if master.refutes(share) is not None:
                 return None
             bound = master.copied().bound(*side, share)
@@ -273,7 +273,7 @@ def allowed(limits: Limits | None) -> tuple[Limits, bool]:
     return (limits.lasting(reserved), True) if limits.left() < reserved else (limits, False)
 
 
-def regions_for(certifier: Certifier, claim: Claim) -> Regions | None:
+def regions_for(certifier: Certifier, claim: Claim) -> RegionProof | None:
     """Return regions that settle a claim by themselves, None where none were found."""
     if isinstance(claim, AtMost):
         return covering(certifier, claim)
@@ -282,12 +282,12 @@ def regions_for(certifier: Certifier, claim: Claim) -> Regions | None:
     return empty_but_counted(certifier) if isinstance(claim, NoWorld) else None
 
 
-def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
+def covering(certifier: Certifier, claim: AtMost) -> RegionProof | None:
     """Return statements whose regions cover the box: of one partition, or, each counting 0, of several blocks."""
     facts, cuts = certifier.facts, certifier.cuts
     if claim.rows <= 0 and certifier.base is not None and certifier.base.live.meeting(claim.box).any():
         return None  # what regions that count 0 leave is known
-    layout = Layout(certifier.release.domain)
+    layout = WordLayout(certifier.release.domain)
     left = start_of(facts, cuts, possible_rows(facts, claim.box))
     zeros, every = list[int](), np.ones(len(facts), dtype=bool)
     for cut in cuts:
@@ -297,7 +297,7 @@ def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
         if isinstance(cut, PartitionCut):
             met = np.unique(value)
             if not zeros and sum(facts.high[met].tolist()) <= claim.rows:
-                return Regions(tuple(met.tolist()))
+                return RegionProof(tuple(met.tolist()))
             empty = facts.high[value] <= 0
             new = np.unique(value[empty]).tolist()
         else:
@@ -306,12 +306,12 @@ def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
         if empty.any():
             zeros += new
             left = words[~empty]
-    return Regions(tuple(zeros)) if not len(left) and claim.rows >= 0 else None
+    return RegionProof(tuple(zeros)) if not len(left) and claim.rows >= 0 else None
 
 
-def enough_inside(certifier: Certifier, claim: AtLeast) -> Regions | None:
+def enough_inside(certifier: Certifier, claim: AtLeast) -> RegionProof | None:
     """Return statements of one block whose regions lie inside the box and count enough rows."""
-    facts, layout = certifier.facts, Layout(certifier.release.domain)
+    facts, layout = certifier.facts, WordLayout(certifier.release.domain)
     for cut in certifier.cuts:
         if isinstance(cut, PartitionCut):
             beyond = np.zeros(len(cut.block.boxes), dtype=bool)
@@ -327,20 +327,20 @@ def enough_inside(certifier: Certifier, claim: AtLeast) -> Regions | None:
             counted = np.flatnonzero(inside & (cut.block.low > 0))
             if int(cut.block.low[counted].sum()) >= claim.rows > 0:
                 enough = int(np.searchsorted(np.cumsum(cut.block.low[counted]), claim.rows)) + 1
-                return Regions(tuple((counted[:enough] + facts.first[cut.b]).tolist()))
+                return RegionProof(tuple((counted[:enough] + facts.first[cut.b]).tolist()))
             continue
         for s in cut.statements if cut.of is None else ():
             if facts.unconditional[s] and facts.low[s] >= claim.rows and lies_inside(facts, cut.region, claim.box):
-                return Regions((s,))
+                return RegionProof((s,))
     return within_one(certifier, claim.box, claim.rows) if certifier.base is None else None
 
 
-def empty_but_counted(certifier: Certifier) -> Regions | None:
+def empty_but_counted(certifier: Certifier) -> RegionProof | None:
     """Return a statement that counts rows where none can be, looked for where cells are too many."""
     return within_one(certifier, Box(((0, 0),)), 1) if certifier.base is None else None
 
 
-def within_one(certifier: Certifier, box: Box, rows: int) -> Regions | None:
+def within_one(certifier: Certifier, box: Box, rows: int) -> RegionProof | None:
     """Return a statement that counts enough rows and whose region, earlier rules left out, lies inside a box."""
     facts = certifier.facts
     candidates = np.flatnonzero(facts.unconditional & (facts.low >= rows))
@@ -348,11 +348,11 @@ def within_one(certifier: Certifier, box: Box, rows: int) -> Regions | None:
         if certifier.limits.expired():
             return None
         if facts.statement(s).of is None and lies_inside(facts, facts.statement(s).region, box):
-            return Regions((s,))
+            return RegionProof((s,))
     return None
 
 
-def lies_inside(facts: Facts, region: Region, box: Box) -> bool:
+def lies_inside(facts: NumberedStatements, region: Region, box: Box) -> bool:
     """Return whether no possible row of a region is beyond a box; most are by one look at their boxes."""
     held = dict(region.box.literals)
     beyond = any(held.get(k, facts.release.domain.attributes[k].full) & ~mask for k, mask in box.literals)

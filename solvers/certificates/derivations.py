@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from solvers.cells.linear_system import Linear, Propagated
+from solvers.cells.linear_system import Propagated, SparseStatements
 
 Bound = tuple[int, bool]  # a cell, and whether its upper bound is meant
 
@@ -21,7 +21,7 @@ class Trace:
     Step numbers run on from the parent's.
     """
 
-    def __init__(self, linear: Linear, parent: Trace | None = None) -> None:
+    def __init__(self, linear: SparseStatements, parent: Trace | None = None) -> None:
         self.linear, self.parent = linear, parent
         self.first: int = 0 if parent is None else parent.first + len(parent.steps)
         self.steps: list[tuple[int, bool, int]] = []

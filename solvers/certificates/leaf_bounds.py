@@ -17,7 +17,7 @@ Steps = Sequence[Refined | Form]
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
+class ColumnBounds:
     """Bounds on all columns, and the steps behind them (-1: none)."""
 
     lower: Ints
@@ -25,13 +25,13 @@ class Bounds:
     by_lower: Ints
     by_upper: Ints
 
-    def copy(self) -> Bounds:
+    def copy(self) -> ColumnBounds:
         """Return a copy that can be changed."""
-        return Bounds(self.lower.copy(), self.upper.copy(), self.by_lower.copy(), self.by_upper.copy())
+        return ColumnBounds(self.lower.copy(), self.upper.copy(), self.by_lower.copy(), self.by_upper.copy())
 
-    def parts(self, came: Ints, alone: Bits) -> Bounds:
+    def parts(self, came: Ints, alone: Bits) -> ColumnBounds:
         """Return those of the parts of columns."""
-        return Bounds(
+        return ColumnBounds(
             np.where(alone, self.lower[came], 0),
             self.upper[came],
             np.where(alone, self.by_lower[came], -1),

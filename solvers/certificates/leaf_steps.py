@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import padded
 from solvers.certificates.bases import Basis, basis_of
-from solvers.certificates.leaf_bounds import FEW, Bounds, Steps, cost, outlines, shorter
+from solvers.certificates.leaf_bounds import FEW, ColumnBounds, Steps, cost, outlines, shorter
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
 from solvers.gradients.enclosed import BITS
 from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, Form, Refined
-from solvers.kernel.facts import Facts
-from solvers.kernel.leaf_values.coefficients import Row
-from solvers.kernel.leaf_values.cutting import Cells
-from solvers.kernel.leaf_values.replay import UNITS, Fact, Replay
+from solvers.kernel.facts import NumberedStatements
+from solvers.kernel.leaf_values.coefficients import SourceWeights
+from solvers.kernel.leaf_values.cutting import LeafCells
+from solvers.kernel.leaf_values.replay import UNITS, LeafValueReplay, ProvedSum
 from solvers.statements.boxes import Box
 
 LOOSE = (
@@ -38,34 +38,34 @@ AHEAD = 64  # sums worked out together
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class CuttingStage:
     """What stood before the cells were cut: at step `at`."""
 
     at: int
-    cells: Cells
+    cells: LeafCells
     ancestor: list[Ints]
-    now: Bounds
-    cheap: Bounds
+    now: ColumnBounds
+    cheap: ColumnBounds
     dropped: Ints
     first: int  # number of the first fact that the cut made
 
 
-class Traced(Replay):
+class TracedReplay(LeafValueReplay):
     """A replay that believes every step, and notes what each bound rests on.
 
     `cheap` are the bounds by short sums alone, before any long one was used.
     """
 
-    def __init__(self, facts: Facts, model: int, steps: Steps, limits: Limits) -> None:
+    def __init__(self, facts: NumberedStatements, model: int, steps: Steps, limits: Limits) -> None:
         super().__init__(facts, model, limits)
         self.steps = steps
         none = np.full(len(self.upper), -1, dtype=np.int64)
-        self.now = Bounds(self.lower, self.upper, none, none.copy())
+        self.now = ColumnBounds(self.lower, self.upper, none, none.copy())
         self.cheap, self.short = self.now.copy(), True
-        self.stages: list[Stage] = []
+        self.stages: list[CuttingStage] = []
         self.origin: list[tuple[int, int]] = []  # per fact: the step that made it, and the column it is about
         self.changes: list[tuple[int, int, int, int, int, int]] = []
-        self._rows: dict[int, Row] = {}
+        self._rows: dict[int, SourceWeights] = {}
         self._sizes: dict[int, float] = {}
         self._basis: list[Basis | None] = []
         for i, step in enumerate(limits.paced(outlines(steps), "steps are gone through")):
@@ -74,7 +74,7 @@ class Traced(Replay):
             else:
                 self.believe(*step, i)
 
-    def row(self, s: int) -> Row:
+    def row(self, s: int) -> SourceWeights:
         """Return the coefficients of a source over the present columns, remembered."""
         if s not in self._rows:
             self._rows[s] = super().row(s)
@@ -86,7 +86,7 @@ class Traced(Replay):
         old, columns = np.flatnonzero(alive), np.arange(len(self.upper), dtype=np.int64).reshape(-1, self.labels)
         first = len(self.known)
         self.stages.append(
-            Stage(i, self.cells, self.ancestor, self.now, self.cheap, columns[~alive].reshape(-1), first)
+            CuttingStage(i, self.cells, self.ancestor, self.now, self.cheap, columns[~alive].reshape(-1), first)
         )
         self.refine(step, i)
         parent = self.cells.parent
@@ -101,7 +101,7 @@ class Traced(Replay):
         """Take over what a form with so many multipliers says."""
         columns = np.array([c for c, _ in form.terms], dtype=np.int64)
         terms = np.array([a for _, a in form.terms], dtype=object)
-        self.known.append(Fact(len(self.ancestor) - 1, columns, terms, form.low, form.high))
+        self.known.append(ProvedSum(len(self.ancestor) - 1, columns, terms, form.low, form.high))
         self.origin.append((i, -1))
         self.short &= multipliers <= FEW
         if len(form.terms) > 1 or form.terms[0][1] != 1:
@@ -115,12 +115,12 @@ class Traced(Replay):
                 bounds.upper[j], bounds.by_upper[j] = form.high, i
 
     @property
-    def start(self) -> Bounds:
+    def start(self) -> ColumnBounds:
         """Return the bounds that columns have without any step."""
         none = np.full(len(self.upper), -1, dtype=np.int64)
         labels = [not self.boosted.labels or k in self.boosted.labels for k in range(self.labels)]
         top = np.where(np.tile(labels, len(self.cells)), self.maximum, 0)
-        return Bounds(np.zeros_like(top), top, none, none)
+        return ColumnBounds(np.zeros_like(top), top, none, none)
 
     @property
     def basis(self) -> Basis | None:
@@ -221,10 +221,10 @@ class Traced(Replay):
         return out, labels
 
 
-class Walk:
+class StepWalk:
     """The way back: which steps are needed, and what is kept of each."""
 
-    def __init__(self, traced: Traced) -> None:
+    def __init__(self, traced: TracedReplay) -> None:
         self.traced, self.limits = traced, traced.limits
         self.kept: dict[int, Refined | Form] = {}
         self.needed: set[int] = set()

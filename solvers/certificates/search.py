@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.linear_system import Linear, Propagated, propagate
+from solvers.cells.linear_system import Propagated, SparseStatements, propagate
 from solvers.certificates.derivations import Bound, Trace
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import Live
-from solvers.kernel.checker import Goal, Replay, goal_of
-from solvers.kernel.claims import Branch, Cases, Node, OverCells, OverRows, Step, Sum
-from solvers.kernel.facts import Facts
+from solvers.kernel.checker import CellReplay, Goal, goal_of
+from solvers.kernel.claims import BoundStep, Cases, CaseSplit, OverCells, OverRows, ProofStep, Sum
+from solvers.kernel.facts import NumberedStatements
 from solvers.linear.farkas import SumSearch
 
 MAX_NODES = 400
@@ -28,23 +28,23 @@ MAX_FIXED = 2_000  # cells whose bounds one weighted sum may move
 
 
 @dataclass(eq=False)
-class Draft:
+class ProofNode:
     """A node under construction: what propagation found there, its own steps, and how it ends."""
 
-    linear: Linear
+    linear: SparseStatements
     found: Propagated
     trace: Trace
     open: tuple[int, ...]  # choices not yet taken apart
     sum: int | None = None
     branch: tuple[int, int] | None = None
     choice: int | None = None
-    inner: list[Draft] = field(default_factory=list)
+    inner: list[ProofNode] = field(default_factory=list)
 
 
 class Base:
     """The cells of some blocks with what propagation says about them: the start of every proof about them."""
 
-    def __init__(self, facts: Facts, live: Live, blocks: tuple[int, ...], limits: Limits) -> None:
+    def __init__(self, facts: NumberedStatements, live: Live, blocks: tuple[int, ...], limits: Limits) -> None:
         self.facts, self.live, self.blocks = facts, live, blocks
         maximum = int(facts.release.rows.high or 0)
         self.usable = facts.within(blocks) & facts.unconditional
@@ -64,14 +64,14 @@ class Base:
         self._warm = found if self._claims > 1 else None
         return found
 
-    def within(self, facts: Facts) -> Base:
+    def within(self, facts: NumberedStatements) -> Base:
         """Return the same base for statements that are read within other limits."""
         other = copy.copy(self)
         other.facts = facts
         return other
 
 
-class Search:
+class ProofSearch:
     """One claim's proof over the cells of a base."""
 
     def __init__(self, base: Base, claim: OverRows, limits: Limits) -> None:
@@ -80,15 +80,15 @@ class Search:
         self.sums: list[Sum] = []
         self.kept: dict[Trace, set[int]] = {}
         self.nodes = 0
-        self.replay = Replay(base.facts, base.live, OverCells(base.blocks, (), (), Node()), limits)
+        self.replay = CellReplay(base.facts, base.live, OverCells(base.blocks, (), (), ProofStep()), limits)
 
     def proof(self, branching: bool) -> OverCells | None:
         """Return a proof, None where none was found; `branching` allows cases on the rows in a cell."""
         base = self.base
-        root = Draft(base.linear, base.found, Trace(base.live.linear, base.trace), base.choices)
+        root = ProofNode(base.linear, base.found, Trace(base.live.linear, base.trace), base.choices)
         return Writer(self, root).proof() if self.close(root, self.base.usable, branching) else None
 
-    def close(self, draft: Draft, usable: NDArray[np.bool_], branching: bool) -> bool:
+    def close(self, draft: ProofNode, usable: NDArray[np.bool_], branching: bool) -> bool:
         """Find how a node ends; tell whether it was found."""
         self.nodes += 1
         if self.nodes > MAX_NODES or self.limits.expired():
@@ -106,11 +106,11 @@ class Search:
             return self.close_choice(draft, usable, branching)
         return branching and self.close_branch(draft, usable, branching)
 
-    def keep(self, draft: Draft, bounds: Iterable[Bound]) -> None:
+    def keep(self, draft: ProofNode, bounds: Iterable[Bound]) -> None:
         """Keep what these bounds rest on."""
         draft.trace.closure(draft.trace.behind_bounds(bounds), self.kept)
 
-    def end_in_conflict(self, draft: Draft) -> None:
+    def end_in_conflict(self, draft: ProofNode) -> None:
         """End a node whose bounds cross, after one more step where a statement cannot be met within them."""
         found, linear = draft.found, draft.linear
         crossed = np.flatnonzero(found.lower > found.upper)
@@ -129,7 +129,7 @@ class Search:
         draft.trace.add(cell, upper, s)
         self.keep(draft, [(cell, True), (cell, False)])
 
-    def ends_in_bounds(self, draft: Draft) -> bool:
+    def ends_in_bounds(self, draft: ProofNode) -> bool:
         """Return whether the bounds alone settle the claim."""
         lower, upper, goal = draft.found.lower, draft.found.upper, self.goal
         if goal.target is not None:
@@ -143,7 +143,7 @@ class Search:
         self.keep(draft, zip(at.tolist(), (goal.weights[at] > 0).tolist(), strict=True))
         return True
 
-    def ends_in_sum(self, draft: Draft) -> bool:
+    def ends_in_sum(self, draft: ProofNode) -> bool:
         """Return whether a weighted sum of statements settles the claim, found by linear programming."""
         if not (draft.found.lower < draft.found.upper).any():
             return False
@@ -161,7 +161,7 @@ class Search:
         self.keep(draft, self.used(found, self.goal.weights))
         return True
 
-    def first_sum(self, draft: Draft, sums: Iterable[Sum], weights: Ints, maximum: int) -> Sum | None:
+    def first_sum(self, draft: ProofNode, sums: Iterable[Sum], weights: Ints, maximum: int) -> Sum | None:
         """Return the first sum that proves weights @ z <= most within the bounds of a node."""
         self.replay.lower, self.replay.upper = draft.found.lower, draft.found.upper
         for one in sums:
@@ -180,7 +180,7 @@ class Search:
         self.sums.append(one)
         return len(self.sums) - 1
 
-    def moves_many(self, draft: Draft) -> bool:
+    def moves_many(self, draft: ProofNode) -> bool:
         """Fix cells at the bound where the world has them, all by one weighted sum; tell whether any was fixed.
 
         If Σ (z_c - lower_c) <= 0 over some cells follows, then z_c <= lower_c follows for each of them alone.
@@ -207,7 +207,7 @@ class Search:
         draft.trace.extend(draft.found)
         return True
 
-    def close_choice(self, draft: Draft, usable: NDArray[np.bool_], branching: bool) -> bool:
+    def close_choice(self, draft: ProofNode, usable: NDArray[np.bool_], branching: bool) -> bool:
         """End a node in one node per alternative of a choice."""
         draft.choice = draft.open[0]
         for numbers in self.base.facts.alternatives(draft.choice):
@@ -219,7 +219,7 @@ class Search:
                 return False
         return True
 
-    def close_branch(self, draft: Draft, usable: NDArray[np.bool_], branching: bool) -> bool:
+    def close_branch(self, draft: ProofNode, usable: NDArray[np.bool_], branching: bool) -> bool:
         """End a node in two: few and many rows in a cell."""
         found, target = draft.found, self.goal.target
         room = found.upper - found.lower
@@ -242,10 +242,12 @@ class Search:
                 return False
         return True
 
-    def child(self, draft: Draft, linear: Linear, bounds: tuple[Ints, Ints], choices: tuple[int, ...]) -> Draft:
+    def child(
+        self, draft: ProofNode, linear: SparseStatements, bounds: tuple[Ints, Ints], choices: tuple[int, ...]
+    ) -> ProofNode:
         """Return a node below another, propagated."""
         found = propagate(linear, *bounds, self.limits.expired)
-        inner = Draft(linear, found, Trace(self.base.live.linear, draft.trace), choices)
+        inner = ProofNode(linear, found, Trace(self.base.live.linear, draft.trace), choices)
         inner.trace.extend(inner.found)
         draft.inner.append(inner)
         return inner
@@ -254,7 +256,7 @@ class Search:
 class Writer:
     """Writes a search's drafts down as a proof: kept steps with the values that they imply, in order."""
 
-    def __init__(self, search: Search, root: Draft) -> None:
+    def __init__(self, search: ProofSearch, root: ProofNode) -> None:
         self.search, self.base, self.root = search, search.base, root
         self.named: dict[int, int] = {}
         for trace, numbers in search.kept.items():
@@ -267,14 +269,14 @@ class Writer:
             if draft.branch is not None:
                 self.named.setdefault(draft.branch[0], len(self.named))
         cells = rows_in(self.base.live, list(self.named))
-        self.shell = OverCells(self.base.blocks, cells, tuple(search.sums), Node())
-        self.replay = Replay(self.base.facts, self.base.live, self.shell, search.limits)
+        self.shell = OverCells(self.base.blocks, cells, tuple(search.sums), ProofStep())
+        self.replay = CellReplay(self.base.facts, self.base.live, self.shell, search.limits)
 
     def proof(self) -> OverCells:
         """Return the proof."""
         return replace(self.shell, tree=self.node(self.root, self.base.trace))
 
-    def node(self, draft: Draft, *before: Trace) -> Node:
+    def node(self, draft: ProofNode, *before: Trace) -> ProofStep:
         """Return a node; the replay stands at its start."""
         steps = []
         for trace in (*before, draft.trace):
@@ -284,19 +286,23 @@ class Writer:
                 bound = self.replay.upper if upper else self.replay.lower
                 if value is not None and (value < bound[cell] if upper else value > bound[cell]):
                     bound[cell] = value
-                    steps.append(Step(self.named[cell], upper, value, reason))
+                    steps.append(BoundStep(self.named[cell], upper, value, reason))
         if draft.choice is not None:
             alternatives = self.base.facts.alternatives(draft.choice)
             pairs = zip(draft.inner, alternatives, strict=True)
-            return Node(tuple(steps), Cases(draft.choice, tuple(self.case(inner, holds) for inner, holds in pairs)))
+            return ProofStep(
+                tuple(steps), Cases(draft.choice, tuple(self.case(inner, holds) for inner, holds in pairs))
+            )
         if draft.branch is not None:
             cell, value = draft.branch
             below = self.case(draft.inner[0], (), (cell, True, value))
             above = self.case(draft.inner[1], (), (cell, False, value + 1))
-            return Node(tuple(steps), Branch(self.named[cell], value, below, above))
-        return Node(tuple(steps), draft.sum)
+            return ProofStep(tuple(steps), CaseSplit(self.named[cell], value, below, above))
+        return ProofStep(tuple(steps), draft.sum)
 
-    def case(self, draft: Draft, holds: Sequence[int] | Ints, bound: tuple[int, bool, int] | None = None) -> Node:
+    def case(
+        self, draft: ProofNode, holds: Sequence[int] | Ints, bound: tuple[int, bool, int] | None = None
+    ) -> ProofStep:
         """Return a case, where some statements hold or a bound does; the replay is put back where it was."""
         replay = self.replay
         saved = replay.lower.copy(), replay.upper.copy(), replay.usable.copy()

@@ -16,20 +16,20 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import (
-    Assumed,
     AtLeast,
     AtMost,
     Claim,
-    Counted,
+    CountRevision,
     Hall,
     Labelled,
-    Located,
     Removal,
     Removals,
     Revised,
+    RowLocation,
+    ValueRemoval,
 )
-from solvers.kernel.located import Settled
-from solvers.kernel.removals import Left, tightened
+from solvers.kernel.located import LocatedValues
+from solvers.kernel.removals import RemainingDomains, tightened
 from solvers.statements.boxes import Box
 from solvers.statements.meetings import Meetings, Words
 from solvers.statements.release import ANY_LABEL
@@ -37,7 +37,7 @@ from solvers.statements.release import ANY_LABEL
 NEVER = 1 << 60
 
 
-def places_left(settled: Settled, rows: Sequence[int]) -> Located | None:
+def places_left(settled: LocatedValues, rows: Sequence[int]) -> RowLocation | None:
     """Return in which boxes rows are by what is left; open attributes are left out, None where all are."""
     start, end = settled.hulls
     found, boxes = list[int](), list[Box]()
@@ -54,24 +54,24 @@ def places_left(settled: Settled, rows: Sequence[int]) -> Located | None:
         if literals:
             found.append(i)
             boxes.append(Box(tuple(literals)))
-    return Located(tuple(found), tuple(boxes)) if found else None
+    return RowLocation(tuple(found), tuple(boxes)) if found else None
 
 
-def trimmed(whole: Settled, proof: Removals, claims: Sequence[Claim], limits: Limits) -> Removals:
+def trimmed(whole: LocatedValues, proof: Removals, claims: Sequence[Claim], limits: Limits) -> Removals:
     """Return the steps that some claims rest on, in order; all of them where time is up. `whole`: after all steps.
 
     Cost: another replay, and per removal that is needed the values that meet it.
     """
-    traced = Traced(whole.meetings, limits)
+    traced = TracedDomains(whole.meetings, limits)
     try:
         traced.replay(proof.steps)
-        kept = Walk(traced, limits).kept(proof.steps, claims)
+        kept = DomainWalk(traced, limits).kept(proof.steps, claims)
     except CertificateError:
         return proof
     return proof if kept is None else Removals(kept)
 
 
-class Traced(Left):
+class TracedDomains(RemainingDomains):
     """What is left, and per change: the step, its rows, the words and the bits that fell."""
 
     def __init__(self, meetings: Meetings, limits: Limits) -> None:
@@ -101,12 +101,12 @@ class Traced(Left):
         return super().keep_of_row(i, kept)
 
 
-class Walk:
+class DomainWalk:
     """The way back: `words` are what was left then, `needed` the values whose absence is still to be explained."""
 
-    def __init__(self, traced: Traced, limits: Limits) -> None:
+    def __init__(self, traced: TracedDomains, limits: Limits) -> None:
         self.traced, self.meetings, self.problem, self.limits = traced, traced.meetings, traced.problem, limits
-        self.settled, self.shorter = Settled(traced), dict[int, Removal]()
+        self.settled, self.shorter = LocatedValues(traced), dict[int, Removal]()
         self.words, self.start, self.seen = traced.words.copy(), traced.meetings.start, traced.seen
         self.needed = np.zeros_like(self.words)
         self.tree_of_word = np.repeat(np.arange(self.problem.trees), np.diff(self.meetings.first))
@@ -177,7 +177,7 @@ class Walk:
 
     def reasons(self, step: Removal, s: int, rows: Ints) -> None:
         """Need what a step on one tree, or on labels, rests on for some rows that lost values."""
-        if isinstance(step, Counted):
+        if isinstance(step, CountRevision):
             t = int(self.problem.tree[step.value])
             for g in np.unique(self.meetings.multiplicities(t)[1][rows]).tolist():
                 self.of_group(t, g, step.value)
@@ -217,7 +217,7 @@ class Walk:
         gone = self.start & ~self.words
         if isinstance(step, Revised):
             self.needed[step.row] |= gone[step.row]
-        elif isinstance(step, Counted | Hall):
+        elif isinstance(step, CountRevision | Hall):
             t = step.tree if isinstance(step, Hall) else int(self.problem.tree[step.value])
             self.needed[:, self.meetings.span(t)] |= gone[:, self.meetings.span(t)]
         elif isinstance(step, Labelled):
@@ -225,21 +225,21 @@ class Walk:
         else:
             self.of_assumption(step, s)
 
-    def of_assumption(self, step: Assumed, s: int) -> None:
+    def of_assumption(self, step: ValueRemoval, s: int) -> None:
         """Need what the steps below an assumption need, and leave out those that do not lead to its contradiction."""
         t = int(self.problem.tree[step.value])
-        inner = Traced(self.meetings, self.limits)
+        inner = TracedDomains(self.meetings, self.limits)
         inner.words = self.words.copy()
         inner.words[step.row, self.meetings.span(t)] &= self.meetings.mask(t, [step.value])
         inner.replay(step.steps)
-        walk = Walk(inner, self.limits)
+        walk = DomainWalk(inner, self.limits)
         kept = walk.kept(step.steps, ()) if inner.over else None
         if kept is None:
             self.needed |= self.start & ~self.words
             return
         walk.needed[step.row, self.meetings.span(t)] = 0  # that is what was assumed
         self.needed |= walk.needed
-        self.shorter[s] = Assumed(step.row, step.value, kept)
+        self.shorter[s] = ValueRemoval(step.row, step.value, kept)
 
     def of_labels(self) -> None:
         """Need, per row and label that was gone, that some tree has no value of it."""
@@ -278,7 +278,7 @@ class Walk:
         elif isinstance(claim, AtLeast):
             for i in np.flatnonzero(settled.within(claim.box))[: claim.rows].tolist():
                 self.located(i, claim.box)
-        elif isinstance(claim, Located):
+        elif isinstance(claim, RowLocation):
             for i, box in zip(claim.rows, claim.boxes, strict=True):
                 self.located(i, box)
 

@@ -87,7 +87,7 @@ def in_child(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LiteralQuestion:
     """Whether there is a model with one of the literals `some` (empty: no matter) and none of the literals `none`."""
 
     some: tuple[int, ...] = ()
@@ -95,14 +95,14 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class SolvedQuestions:
     """Per question whether there is a model (None: not settled), and the rows of the models found, checked."""
 
     answers: tuple[bool | None, ...]
     worlds: tuple[NDArray[Any], ...]
 
 
-def settle(lowered: Lowered, questions: Sequence[Question], limits: Limits) -> Settled:
+def settle(lowered: Lowered, questions: Sequence[LiteralQuestion], limits: Limits) -> SolvedQuestions:
     """Return the answers to questions about one formula; the time left is shared among those still open.
 
     Every model that is found answers all questions it meets. Raises `Inconclusive` where nothing comes back in time,
@@ -119,7 +119,7 @@ def settle(lowered: Lowered, questions: Sequence[Question], limits: Limits) -> S
     }
     found = asked("settle_in_child", payload, limits, FAR * work)
     limits.charge(found["steps"] / SPEED)
-    return Settled(tuple(found["answers"]), tuple(checked(lowered, model) for model in found["models"]))
+    return SolvedQuestions(tuple(found["answers"]), tuple(checked(lowered, model) for model in found["models"]))
 
 
 def settle_in_child(payload: dict[str, Any]) -> dict[str, Any]:
@@ -258,4 +258,4 @@ def broken_statement(release: Release, block: Partition, parts: Ints, hits: list
     return None
 
 
-__all__ = ["Question", "SatResult", "Settled", "broken", "parts_of", "satisfy", "settle"]
+__all__ = ["LiteralQuestion", "SatResult", "SolvedQuestions", "broken", "parts_of", "satisfy", "settle"]

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Layout
+from solvers.cells.bit_boxes import WordLayout
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
@@ -41,7 +41,7 @@ class Incidence:
 
     def __init__(self, release: Release, limits: Limits = UNLIMITED) -> None:
         """Give statements their numbers; raises `TooLarge` where what the boxes hold does not fit into the memory."""
-        self.release, self.layout, self.memory = release, Layout(release.domain), limits.memory
+        self.release, self.layout, self.memory = release, WordLayout(release.domain), limits.memory
         self.partitions: list[tuple[Partition, int, int]] = []  # block, first box, first statement
         self.loose: list[Priceable] = []
         tables: list[Boxes] = []

@@ -23,7 +23,7 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.linear.dual_bounds import stated, usable
-from solvers.linear.linear_program import Program
+from solvers.linear.linear_program import LinearProgram
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release
 
@@ -52,7 +52,7 @@ class Bound:
     proved: bool = False
 
 
-class Master:
+class MasterProgram:
     """The restricted program of a release over the rows generated so far."""
 
     def __init__(self, release: Release, limits: Limits = UNLIMITED) -> None:
@@ -87,7 +87,7 @@ class Master:
         self.add(np.unique(self.pricer.improve(self._drawn(Box()), nothing, 0, Box(), limits=limits), axis=0))
 
     @classmethod
-    def of(cls, release: Release, limits: Limits = UNLIMITED) -> Master:
+    def of(cls, release: Release, limits: Limits = UNLIMITED) -> MasterProgram:
         """Return the program that all questions about a release start from, made once.
 
         It knows the rows of a first fractional world (`refutes`) and is asked nothing else: every question is asked of
@@ -104,7 +104,7 @@ class Master:
         """Return whether HiGHS did not end when it should: it may still be at work, and is not to be touched."""
         return self._program.busy
 
-    def copied(self) -> Master:
+    def copied(self) -> MasterProgram:
         """Return a program of its own with the same rows, fractional worlds and basis. Cost: that of its matrix."""
         other = copy.copy(self)
         other.pricer = self.pricer.copied()
@@ -114,11 +114,11 @@ class Master:
         other._program.warm(self._program)
         return other
 
-    def _empty_program(self) -> Program:
+    def _empty_program(self) -> LinearProgram:
         """Return the program without rows: slack on every side of every statement, so that it is always feasible."""
         low, high = (side[self.stated] for side in self.sides)
         ends = np.where(low == -UNBOUNDED, -np.inf, low), np.where(high == UNBOUNDED, np.inf, high)
-        program, m = Program(*ends, primal=True), len(low)
+        program, m = LinearProgram(*ends, primal=True), len(low)
         n, slack = 2 * m, (np.arange(2 * m), np.repeat(np.arange(m), 2), np.tile([1.0, -1.0], m))
         program.add(np.full(n, self._penalty), (np.zeros(n), np.full(n, np.inf)), slack)
         return program
@@ -304,7 +304,7 @@ class Master:
 class KnownMaster:
     """The program that all questions about a release start from."""
 
-    master: Master | None = None
+    master: MasterProgram | None = None
 
 
 def check_time(release: Release, limits: Limits) -> None:

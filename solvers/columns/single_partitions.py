@@ -21,13 +21,13 @@ from solvers.cells.partition_cells import cells_of
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits
-from solvers.histograms.partition_membership import Prior, decide
+from solvers.histograms.partition_membership import PriorMembership, decide
 from solvers.questions.answers import CountAnswer, DecideAnswer
 from solvers.questions.query import Convention, Decide
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
 from solvers.statements.cross_tables import exact_partitions
-from solvers.statements.release import ANY_LABEL, Release, World
+from solvers.statements.release import ANY_LABEL, Release, RowWorld
 from solvers.worlds.row_lists import RandomSource, draw_box
 
 
@@ -76,19 +76,19 @@ def decide_by_rows(release: Release, query: Decide, limits: Limits) -> DecideAns
     none, before = np.zeros(len(query.selections), dtype=np.int64), None
     if release.rows.exact:
         rows = {ANY_LABEL: release.rows.low}
-        prior = Prior(Space.of(release, limits), query.selections, query.convention, {ANY_LABEL})
+        prior = PriorMembership(Space.of(release, limits), query.selections, query.convention, {ANY_LABEL})
         before = -np.expm1(prior.log_absent(rows)), prior.expected(rows)
     return DecideAnswer.of(none, none + (release.rows.high or 0), before)
 
 
-def world_of(release: Release, rows: NDArray[np.int64], random: RandomSource, note: str) -> World:
+def world_of(release: Release, rows: NDArray[np.int64], random: RandomSource, note: str) -> RowWorld:
     """Return a world of rows given by their parts, free attributes drawn with the dice; `note` says how found."""
     values = [
         draw_box(release.domain, Box(tuple((k, 1 << p) for k, p in enumerate(row) if p >= 0)), 1, random)
         for row in rows.tolist()
     ]
     width = len(release.domain.attributes)
-    return World(
+    return RowWorld(
         np.concatenate(values) if values else np.zeros((0, width), dtype=np.int64),
         np.ones(len(rows), dtype=np.int64),
         note=note,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.concave.multipliers import binding, conjugates, proved
 from solvers.concave.separable import multipliers_by_block
 from solvers.concave.terms import Gains
@@ -25,7 +25,7 @@ from solvers.concave.weighing import weighed
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.linear.linear_program import Program
+from solvers.linear.linear_program import LinearProgram
 from solvers.statements.release import UNBOUNDED
 
 ROUNDS = 200  # of columns and segments
@@ -38,7 +38,7 @@ CHEAP = 1e-7  # nats below which a cell's price is none
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
+class ConcaveRelaxation:
     """What the linear relaxation says: `bound` is proved to be at least the sum of every histogram.
 
     `value` is the optimum to the solver's tolerance (NaN where it was not reached), `rows` (cells,) a fractional
@@ -53,16 +53,16 @@ class Relaxed:
     counts: Floats | None
     loss: Floats
     worth: Floats
-    program: Master
+    program: ConcaveMaster
 
 
-def relax(system: System, gains: Gains, limits: Limits) -> Relaxed:
+def relax(system: CellSystem, gains: Gains, limits: Limits) -> ConcaveRelaxation:
     """Return what the linear relaxation says in half of the time left, all of it where its optimum was found sooner.
 
     Alternatives are left out, so that the bound holds for each of them. Cost: a linear program over gains and cells.
     """
     share = limits.stage("concave relaxation")
-    master = Master(system, gains, share)
+    master = ConcaveMaster(system, gains, share)
     alone = multipliers_by_block(system, gains)
     bound = proved(system, gains, alone, master.others, np.zeros(len(master.others)))
     value, tops = math.nan, math.fsum(gains.top.tolist())
@@ -80,18 +80,18 @@ def relax(system: System, gains: Gains, limits: Limits) -> Relaxed:
     worth = np.zeros(len(system.linear))
     worth[gains.statement], worth[master.others] = master.duals
     rows = master.rough() if master.rows is None else master.rows
-    return Relaxed(bound, value, rows, master.counts, np.maximum(0.0, master.loss()), worth, master)
+    return ConcaveRelaxation(bound, value, rows, master.counts, np.maximum(0.0, master.loss()), worth, master)
 
 
 @dataclass(eq=False)
-class Master:
+class ConcaveMaster:
     """The linear program over some cells and the segments of every gain: it minimises what is lost against the tops."""
 
-    system: System
+    system: CellSystem
     gains: Gains
     limits: Limits
     others: Ints = field(init=False)
-    program: Program = field(init=False)
+    program: LinearProgram = field(init=False)
     taken: NDArray[np.bool_] = field(init=False)
     rows: Floats | None = None
     counts: Floats | None = None
@@ -117,7 +117,7 @@ class Master:
         low = np.concatenate([gains.best, linear.low[self.others]]).astype(np.float64)
         high = np.concatenate([gains.best, linear.high[self.others]]).astype(np.float64)
         low[low <= -UNBOUNDED], high[high >= UNBOUNDED] = -math.inf, math.inf
-        self.program = Program(low - base, high - base, presolve=True, primal=True)
+        self.program = LinearProgram(low - base, high - base, presolve=True, primal=True)
         self.cells: list[int] = []
         self.column_of_cell: list[int] = []
         self.segments = Segments()

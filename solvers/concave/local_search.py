@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.concave.multipliers import binding
 from solvers.concave.terms import ConcaveTerm, Gains
 from solvers.foundation.array_types import Floats, Ints
@@ -36,7 +36,7 @@ DRIFT = 1 << 14  # steps between sums computed anew
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class StartHistogram:
     """A histogram to start from, and by how much a row in each cell is worth less than the best (0 where not known)."""
 
     rows: Ints
@@ -44,7 +44,12 @@ class Start:
 
 
 def improved(
-    system: System, gains: Gains, start: Start, limits: Limits, bound: float = math.inf, steps: int = MAX_STEPS
+    system: CellSystem,
+    gains: Gains,
+    start: StartHistogram,
+    limits: Limits,
+    bound: float = math.inf,
+    steps: int = MAX_STEPS,
 ) -> tuple[Ints, float] | None:
     """Return the best histogram found that meets every statement, and its sum; None where none was met.
 
@@ -53,7 +58,7 @@ def improved(
     """
     best, value = start.rows, gains.total(system.linear.sums(start.rows))
     found = (best, value) if value > -math.inf and system.satisfied(best) else None
-    search, enough = Search(system, gains, start), bound - math.fsum(gains.top.tolist())
+    search, enough = ConcaveSearch(system, gains, start), bound - math.fsum(gains.top.tolist())
     search.approach(limits, enough)
     length, idle, turn = max(50, min(2_000, len(search.cells))), 0, 0
     while steps > 0 and idle < PATIENCE and not limits.expired() and (found is None or found[1] < bound):
@@ -71,13 +76,13 @@ def improved(
     return found
 
 
-class Search:
+class ConcaveSearch:
     """The state of a search: rows per cell, counts, and what a row more or less is worth in every cell.
 
     Moves are of `stride` rows at once.
     """
 
-    def __init__(self, system: System, gains: Gains, start: Start, seed: int = 0) -> None:
+    def __init__(self, system: CellSystem, gains: Gains, start: StartHistogram, seed: int = 0) -> None:
         self.random, self.stride = np.random.default_rng(seed), 1
         self.system, self.start = system, start.rows
         stated = binding(system)
@@ -103,7 +108,7 @@ class Search:
         self.refresh()
         self.best, self.best_score = self.rows.copy(), self.score
 
-    def _cells(self, start: Start, hard: NDArray[np.bool_]) -> None:
+    def _cells(self, start: StartHistogram, hard: NDArray[np.bool_]) -> None:
         """Choose the cells, and say which counts each is in and which cells rows may be exchanged with."""
         linear, free = self.system.linear, self.system.free
         rank = np.where(start.rows[free] > self.system.bounds.lower[free], -1.0, start.loss[free])

@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.concave.terms import Gains
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.exact import exact_dot
@@ -32,7 +32,7 @@ STEPS = 70  # of the search for the best count: counts are below 2^62
 
 
 def proved(
-    system: System, gains: Gains, on_gains: Floats, others: Ints, on_others: Floats, anywhere: bool = False
+    system: CellSystem, gains: Gains, on_gains: Floats, others: Ints, on_others: Floats, anywhere: bool = False
 ) -> float:
     """Return an upper bound on the sum of the gains over every histogram of the system, from any multipliers.
 
@@ -56,7 +56,7 @@ def proved(
     return math.nextafter(float(exact + Fraction(tops)) + ERROR * math.fsum(np.abs(gains.top).tolist()), math.inf)
 
 
-def proved_anywhere(system: System, gains: Gains, on_gains: Floats) -> float:
+def proved_anywhere(system: CellSystem, gains: Gains, on_gains: Floats) -> float:
     """Return an upper bound like `proved` that holds for every dataset, also of rows that the system does not know.
 
     A row counts in one statement of a partition at most, and at most once in every other noisy one.
@@ -64,7 +64,7 @@ def proved_anywhere(system: System, gains: Gains, on_gains: Floats) -> float:
     return proved(system, gains, on_gains, np.zeros(0, dtype=np.int64), np.zeros(0), anywhere=True)
 
 
-def dearest(system: System, weights: NDArray[np.object_]) -> int:
+def dearest(system: CellSystem, weights: NDArray[np.object_]) -> int:
     """Return an upper bound on Σ_s weights[s] (count of s) over all datasets, whatever their rows."""
     index, worth = system.index, 0
     for b in system.release.partitions:
@@ -74,7 +74,7 @@ def dearest(system: System, weights: NDArray[np.object_]) -> int:
     return worth * (system.release.rows.high or 0)
 
 
-def binding(system: System) -> NDArray[np.bool_]:
+def binding(system: CellSystem) -> NDArray[np.bool_]:
     """Return which statements are not implied by non-negative cells alone, choices left aside."""
     linear = system.linear
     negative = np.zeros(len(linear), dtype=bool)
@@ -133,7 +133,7 @@ def rise(gains: Gains, which: Ints, counts: Ints) -> Floats:
     return np.asarray(np.where(counts < gains.low[which], np.inf, found))
 
 
-def heaviest(system: System, weights: NDArray[np.object_]) -> int:
+def heaviest(system: CellSystem, weights: NDArray[np.object_]) -> int:
     """Return the greatest Σ_s weights[s] A_s z over all z between the cells' bounds with a possible number of rows."""
     linear, bounds, rows = system.linear, system.bounds, system.release.rows
     if rows.high is None:

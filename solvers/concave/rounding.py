@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 
 TRIES = 30
 NEAR = 1e-6  # a fraction this close to a whole number is one
 
 
-def rounded(system: System, rows: Floats, score: Callable[[Ints], float], seed: int = 0) -> Ints | None:
+def rounded(system: CellSystem, rows: Floats, score: Callable[[Ints], float], seed: int = 0) -> Ints | None:
     """Return the best whole histogram of some roundings of a fractional one; None where their number of rows is none.
 
     Cells stay within their bounds, the number of rows is a possible one; other statements are left to the score.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from ortools.sat.python import cp_model
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.concave.terms import ConcaveTerm
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import ContradictionError, Unsupported
@@ -34,7 +34,7 @@ MAX_COMMON = 10_000  # slopes are whole numbers of units where their common deno
 class Exact:
     """The CP-SAT model: cells, one count (less the best) and gain per noisy statement, in units of 1 / `unit` nats."""
 
-    system: System
+    system: CellSystem
     given: Sequence[ConcaveTerm]
     fine: int = FINE
     model: CellModel = field(init=False)

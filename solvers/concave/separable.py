@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.concave.multipliers import binding, conjugates, rise
 from solvers.concave.terms import Gains
 from solvers.foundation.array_types import Floats, Ints
@@ -34,7 +34,7 @@ class Shares:
     maximum: int
 
 
-def shares_of(system: System, gains: Gains) -> Shares | None:
+def shares_of(system: CellSystem, gains: Gains) -> Shares | None:
     """Return how cells are shared out where no cell is in two gains and only the rows are stated besides; or None."""
     linear, bounds, stated = system.linear, system.bounds, binding(system)
     stated[gains.statement] = False
@@ -54,7 +54,7 @@ def shares_of(system: System, gains: Gains) -> Shares | None:
     return Shares(of, sum(bounds.lower[rest].tolist()), sum(bounds.upper[rest].tolist()))
 
 
-def separable(system: System, gains: Gains, shares: Shares) -> tuple[Ints, float] | None:
+def separable(system: CellSystem, gains: Gains, shares: Shares) -> tuple[Ints, float] | None:
     """Return the histogram with the greatest sum and the multiplier that proves it; None where rows do not fit.
 
     Cost: one look per gain and a logarithmic one per row that is moved.
@@ -123,7 +123,7 @@ def by_multiplier(gains: Gains, goal: int) -> tuple[Ints, float]:
     return low, less
 
 
-def multipliers_by_block(system: System, gains: Gains) -> Floats:
+def multipliers_by_block(system: CellSystem, gains: Gains) -> Floats:
     """Return a multiplier per gain, the same within a partition: that of its best counts alone with as many rows.
 
     They prove what each tree says by itself, however many cells there are.
@@ -144,7 +144,7 @@ def multipliers_by_block(system: System, gains: Gains) -> Floats:
     return out
 
 
-def fill(system: System, shares: Shares, counts: Ints) -> Ints:
+def fill(system: CellSystem, shares: Shares, counts: Ints) -> Ints:
     """Return a histogram with these counts: every cell its least rows, then what is left to the first with room."""
     z, lower = system.bounds.lower.copy(), system.bounds.lower
     held = np.zeros(len(counts), dtype=np.int64)
@@ -161,7 +161,7 @@ def fill(system: System, shares: Shares, counts: Ints) -> Ints:
     return z
 
 
-def fill_up(system: System, z: Ints, allowed: NDArray[np.bool_], missing: int) -> Ints:
+def fill_up(system: CellSystem, z: Ints, allowed: NDArray[np.bool_], missing: int) -> Ints:
     """Return the histogram with so many rows more in the cells allowed."""
     for c in np.flatnonzero(allowed).tolist():
         if missing <= 0:

@@ -14,8 +14,8 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from solvers.cells.bit_boxes import Covering, Layout, Words, meeting, packed, split
-from solvers.cells.system import System
+from solvers.cells.bit_boxes import Covering, WordLayout, Words, meeting, packed, split
+from solvers.cells.system import CellSystem
 from solvers.conflicts.subsets import Book, Mask, asked_for, system_of, whole
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
@@ -127,7 +127,7 @@ class FeasibilityOracle:
     def __init__(self, book: Book, limits: Limits) -> None:
         self.book, self.limits = book, limits
         self.key = b""
-        self.part: tuple[System, Ints] | None = None
+        self.part: tuple[CellSystem, Ints] | None = None
         self.found: Feasibility | None = None
 
     def refuted(self, on: Mask) -> bool:
@@ -148,7 +148,7 @@ class FeasibilityOracle:
             self.found = verdict(part[0], self.limits)
         return self.found.solvable
 
-    def system(self, on: Mask) -> tuple[System, Ints] | None:
+    def system(self, on: Mask) -> tuple[CellSystem, Ints] | None:
         """Return the system of a subset and the numbers of its statements; None where it is too large."""
         key = np.packbits(on).tobytes()
         if self.key != key:
@@ -178,7 +178,7 @@ class FeasibilityOracle:
         return out & on
 
 
-def derivation(system: System, rows: int, multipliers: Ints | None) -> list[tuple[int, int]]:
+def derivation(system: CellSystem, rows: int, multipliers: Ints | None) -> list[tuple[int, int]]:
     """Return the (statement, side) pairs behind a contradiction, the trace followed backwards.
 
     Without a contradiction in the trace, multipliers refute what it left.
@@ -226,7 +226,7 @@ def barring(book: Book, on: Mask, core: Mask) -> Ints:
 
     Only rows that the core asks for matter. Greedy cover, largest volume first. Cost: candidates times boxes left.
     """
-    layout, words = Layout(book.release.domain), asked_for(book, core)
+    layout, words = WordLayout(book.release.domain), asked_for(book, core)
     left = whole(book.release) if words is None else words
     boxes = bars(book, on, left)
     numbers, rows = list(boxes), layout.rows(Boxes.of(list(boxes.values())))
@@ -250,7 +250,7 @@ def bars(book: Book, on: Mask, words: Words) -> dict[int, Box]:
 
     Rule lists are left out: what a rule captures is no box.
     """
-    release, layout, out = book.release, Layout(book.release.domain), dict[int, Box]()
+    release, layout, out = book.release, WordLayout(book.release.domain), dict[int, Box]()
     for b, loose in release.loose.items():
         zero = np.flatnonzero(on[book.span(b), 1] & (loose.high <= 0))
         counts = [(s, loose.members[s]) for s in zero.tolist()]
@@ -271,7 +271,7 @@ def bars(book: Book, on: Mask, words: Words) -> dict[int, Box]:
     return out
 
 
-def volume(layout: Layout, words: Words, row: Words) -> float:
+def volume(layout: WordLayout, words: Words, row: Words) -> float:
     """Return how many combinations of parts of the given boxes lie in a box too."""
     held = np.add.reduceat(np.bitwise_count(words & row), layout.at[:-1], axis=1, dtype=np.float64)
     return float(held.prod(axis=1).sum())

@@ -17,9 +17,9 @@ from itertools import compress, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Layout, Words, minus
+from solvers.cells.bit_boxes import WordLayout, Words, minus
 from solvers.cells.refinement import refine
-from solvers.cells.system import System, assemble, propagated
+from solvers.cells.system import CellSystem, assemble, propagated
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
@@ -36,7 +36,7 @@ from solvers.statements.release import (
     Loose,
     Partition,
     Release,
-    Rows,
+    RowCount,
     Statement,
 )
 
@@ -132,7 +132,7 @@ def together(a: Statement, b: Statement) -> bool:
 
 def whole(release: Release) -> Words:
     """Return the row space without impossible rows."""
-    layout = Layout(release.domain)
+    layout = WordLayout(release.domain)
     return minus(layout, layout.full[None].copy(), release.impossible)
 
 
@@ -141,7 +141,7 @@ def asked_for(book: Book, on: Mask) -> Words | None:
 
     A row outside them helps no statement: whatever world there is, it is one without that row.
     """
-    release, layout = book.release, Layout(book.release.domain)
+    release, layout = book.release, WordLayout(book.release.domain)
     if on[book.rows, 0]:
         return None
     boxes: list[Box] = []
@@ -192,7 +192,7 @@ def part_of(book: Book, on: Mask) -> tuple[Release, Ints]:
             numbers.append(every[active])
     minimum = int(low[-1]) if on[-1, 0] else 0
     maximum = int(high[-1]) if on[-1, 1] else enough(blocks, minimum)
-    release = replace(book.release, rows=Rows(minimum, maximum), blocks=tuple(blocks), assumptions=())
+    release = replace(book.release, rows=RowCount(minimum, maximum), blocks=tuple(blocks), assumptions=())
     return release, np.concatenate([*numbers, np.array([book.rows])]).astype(np.int64)
 
 
@@ -226,7 +226,7 @@ def enough(blocks: Sequence[Block], minimum: int) -> int:
     return max(1, minimum + sum(int(np.maximum(block.low, 0).sum()) for block in blocks))
 
 
-def system_of(book: Book, on: Mask, limits: Limits) -> tuple[System, Ints]:
+def system_of(book: Book, on: Mask, limits: Limits) -> tuple[CellSystem, Ints]:
     """Return the system of a subset and its statements' numbers in the release, the number of rows last.
 
     Sizes are left out, and the number of rows is a statement like any other. Raises `Unsupported` for too many
@@ -242,7 +242,7 @@ def system_of(book: Book, on: Mask, limits: Limits) -> tuple[System, Ints]:
         raise Unsupported("sums of values times rows exceed 2^62")
     maximum = min(maximum, far)
     linear = replace(linear, high=np.append(linear.high[:-1], maximum if on[book.rows, 1] else UNBOUNDED))
-    return System(
+    return CellSystem(
         release, Space(release.domain, None), refined.layout, refined.words, cell, (), (), linear, index.choices,
         propagated(linear, index, maximum, limits), None, False,
     ), numbers  # fmt: skip

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from solvers.display.displayed import Facts
+from solvers.display.displayed import DisplayFacts
 from solvers.display.plots import interval, standing_bars
 from solvers.foundation.errors import Unsupported
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SURE_BITS = 30  # of a whole number up to which its log2, a float, determines it
 
 
-class Counted(Protocol):
+class WorldCount(Protocol):
     """A number of worlds, or bounds on its log2."""
 
     @property
@@ -75,7 +75,7 @@ def power(log2: float) -> str:
     return f"{round(2**log2):,}" if log2 <= SURE_BITS else f"about 10^{log2 * math.log10(2):,.2f}"
 
 
-def worlds_words(found: Counted) -> str:
+def worlds_words(found: WorldCount) -> str:
     """Return the number of worlds for a line of text; nothing is multiplied."""
     low, high = found.bounds
     if found.status == "unsat":
@@ -88,12 +88,12 @@ def worlds_words(found: Counted) -> str:
     return f"{power(low)} world{'' if low == 0 else 's'}"
 
 
-def ends(found: Counted) -> tuple[float, float] | tuple[None, None]:
+def ends(found: WorldCount) -> tuple[float, float] | tuple[None, None]:
     """Return bounds on log2 of the number, None where there is none."""
     return (None, None) if found.relative or found.status == "unsat" else found.bounds
 
 
-def count_facts(found: Counted) -> Facts:
+def count_facts(found: WorldCount) -> DisplayFacts:
     """Return what is shown of a number of worlds."""
     low, high = ends(found)
     pairs = [
@@ -103,10 +103,10 @@ def count_facts(found: Counted) -> Facts:
     ]  # fmt: skip
     notes = found.conflict or (found.trail if found.status != "exact" else ())
     line = f"{worlds_words(found)}, {found.status} ({found.convention})"
-    return Facts(line, pairs, notes=notes, more="to_frame(), plot()")
+    return DisplayFacts(line, pairs, notes=notes, more="to_frame(), plot()")
 
 
-def count_frame(found: Counted) -> pd.DataFrame:
+def count_frame(found: WorldCount) -> pd.DataFrame:
     """Return a number of worlds as one line."""
     import pandas as pd
 
@@ -118,7 +118,7 @@ def count_frame(found: Counted) -> pd.DataFrame:
     return pd.DataFrame([line])
 
 
-def count_plot(found: Counted, ax: Axes | None = None) -> Axes:
+def count_plot(found: WorldCount, ax: Axes | None = None) -> Axes:
     """Return axes with log2 of a number of worlds; `Unsupported` where there is none, or no upper bound."""
     low, high = ends(found)
     if low is None or high is None or not math.isfinite(high):

@@ -26,7 +26,7 @@ LOG10_2 = math.log10(2)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class DisplayFacts:
     """What is shown of a value: a line, pairs of a name and a figure, the head of a table, notes, what to ask for more.
 
     `lines` makes the head of the table when a page is shown, `total` is how many lines there are; what is shown is cut
@@ -47,11 +47,11 @@ class Displayed:
 
     __slots__ = ()
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         """Return what is shown: by default the figures and short texts among a dataclass's fields."""
         pairs = scalars(self)
         known = [(name, text(value, NAME)) for name, value in pairs]
-        return Facts(", ".join(f"{name} {value}" for name, value in known if value), pairs)
+        return DisplayFacts(", ".join(f"{name} {value}" for name, value in known if value), pairs)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {named(self._facts().line, LINE)}>"
@@ -98,7 +98,7 @@ def short(name: object) -> str:
     return f"'{named(name, NAME)}'"
 
 
-def page(kind: str, facts: Facts) -> str:
+def page(kind: str, facts: DisplayFacts) -> str:
     """Return facts as HTML. Typesetting of formulas is off: a $ in a name is a $."""
     pieces = [f"<p><b>{html(kind)}</b> <bdi>{html(named(facts.line, LINE))}</bdi></p>"]
     known = [(name, text(value)) for name, value in facts.pairs]
@@ -115,7 +115,7 @@ def page(kind: str, facts: Facts) -> str:
     return f'<div class="recon tex2jax_ignore mathjax_ignore">{"".join(pieces)}</div>'
 
 
-def preview(facts: Facts) -> str:
+def preview(facts: DisplayFacts) -> str:
     """Return the head of a table as HTML, its caption saying what is left out."""
     shown, wide = facts.lines()[:LINES], facts.columns[:WIDTH]
     left = [f"the first {len(shown):,} of {facts.total:,} lines"] if facts.total > len(shown) else []

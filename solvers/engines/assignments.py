@@ -21,14 +21,14 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import multinomial_factors
 from solvers.foundation.limits import Limits
 from solvers.positions.known_world import known_world, values_in
-from solvers.positions.settled import Settled, settled
+from solvers.positions.settled import DeterminedRows, settled
 from solvers.positions.sizes import boxed
 from solvers.positions.verdicts import decide_placed, decide_settled, share_placed
 from solvers.positions.worlds import draw_parts, draw_placed, list_placed
 from solvers.positions.worlds_left import count_placed
 from solvers.questions.answers import Answer, CountAnswer, LocatedAnswer, WorldsAnswer
 from solvers.questions.engine import FEW, Engine, no_coupling
-from solvers.questions.query import Convention, Count, Decide, Enumerate, Locate, MostLikely, Query, Sample, Share
+from solvers.questions.query import Convention, Count, Decide, Enumerate, Locate, MostLikely, Query, Sample, ShareQuery
 from solvers.statements.release import Release
 from solvers.statements.row_problem import anchored, bags_with_most
 from solvers.worlds.row_lists import RandomSource
@@ -50,7 +50,7 @@ class AssignmentsEngine(Engine):
     """What follows for every position of the training file."""
 
     name = "assignments"
-    answers = (Locate, Count, Decide, Share, Enumerate, Sample, MostLikely)
+    answers = (Locate, Count, Decide, ShareQuery, Enumerate, Sample, MostLikely)
     uses_bags = True
     about = "where bags are known, or a table tells rows apart: the leaves and places of every row, by its position"
 
@@ -96,7 +96,7 @@ class AssignmentsEngine(Engine):
         if known is not None and known.conflict:
             return Answer("unsat", conflict=(known.conflict,))
         whole = known is not None and known.free and not release.impossible
-        if isinstance(query, Share):
+        if isinstance(query, ShareQuery):
             return share_placed(state, query, whole, limits)
         if isinstance(query, Decide):
             return (
@@ -159,7 +159,7 @@ def nowhere(state: Assigned) -> tuple[str, ...]:
     return (f"{bags}, tree {t}: no leaf is left for row {i} of the training file, which its bag holds",)
 
 
-def worlds(release: Release, known: Settled | None, query: Query, limits: Limits) -> Answer:
+def worlds(release: Release, known: DeterminedRows | None, query: Query, limits: Limits) -> Answer:
     """Return worlds where the leaves of every row are known and nothing else was published."""
     if known is None or not known.free:
         raise Unsupported(UNSETTLED)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
+from solvers.cells.partition_cells import PartitionCells, cells_of, no_closed_form
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts
@@ -28,9 +28,9 @@ from solvers.questions.query import (
     Query,
     Sample,
     Selections,
-    Share,
+    ShareQuery,
 )
-from solvers.statements.release import Release, World
+from solvers.statements.release import Release, RowWorld
 from solvers.worlds.row_lists import RandomSource, cell_boxes, draw_rows
 from solvers.worlds.worlds import CellRows, draw_world, list_worlds, spread_world
 
@@ -39,7 +39,7 @@ class ClosedFormEngine(Engine):
     """One partition, exact counts (at most one count left open by the number of rows)."""
 
     name = "closed_form"
-    answers = (Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely)
+    answers = (Count, Decide, LeaveOneOut, ShareQuery, Enumerate, Sample, MostLikely)
     needs = ("oxidd",)
     about = "one partition (a tree or a rule list) with exact counts: closed formulas over exact cell sizes"
 
@@ -64,7 +64,7 @@ class ClosedFormEngine(Engine):
             return decide(cells, cells.vectors, query, limits)
         if isinstance(query, LeaveOneOut):
             return leave_one_out(cells, cells.vectors, query)
-        if isinstance(query, Share):
+        if isinstance(query, ShareQuery):
 
             def counts(some: Selections) -> DecideAnswer:
                 return decide(cells, cells.vectors, Decide(some, "ordered"), limits)
@@ -84,14 +84,14 @@ class ClosedFormEngine(Engine):
         raise TypeError(f"{type(query).__name__} is not among the questions of {self.name}")
 
 
-def empty_but_counted(cells: Cells) -> tuple[str, ...]:
+def empty_but_counted(cells: PartitionCells) -> tuple[str, ...]:
     """Return the sources of statements that count rows where no row can be."""
     block = cells.block
     empty = [s for s in range(len(block)) if cells.high[s] == 0 and block.low[s] > 0]
     return tuple(f"{block.source(s)}: {int(block.low[s])} rows, but no row can be there" for s in empty)
 
 
-def count(cells: Cells, convention: Convention) -> CountAnswer:
+def count(cells: PartitionCells, convention: Convention) -> CountAnswer:
     """Return the number of worlds; bounds on its log2 where sizes are bounds."""
     vectors = cells.vectors
     low = {int(v.sum()): log2_worlds(cells.low, v, convention) for v in vectors}
@@ -120,7 +120,7 @@ def world_factors(sizes: tuple[int, ...], counts: NDArray[np.int64], convention:
     return [(size, c) for size, c in filled if size != 1] + arrangements
 
 
-def filled(cells: Cells, counts: NDArray[np.int64]) -> list[tuple[CellRows, int]]:
+def filled(cells: PartitionCells, counts: NDArray[np.int64]) -> list[tuple[CellRows, int]]:
     """Return the cells that hold rows, with how many."""
 
     def rows(s: int) -> CellRows:
@@ -134,13 +134,13 @@ def filled(cells: Cells, counts: NDArray[np.int64]) -> list[tuple[CellRows, int]
     return [(rows(s), c) for s, c in enumerate(counts.tolist()) if c]
 
 
-def enumerate_worlds(cells: Cells) -> Iterator[World]:
+def enumerate_worlds(cells: PartitionCells) -> Iterator[RowWorld]:
     """Yield every world once up to row order, lazily."""
     for counts in cells.vectors:
         yield from list_worlds(cells.release.domain, filled(cells, counts))
 
 
-def sample_worlds(cells: Cells, query: Sample) -> Iterator[World]:
+def sample_worlds(cells: PartitionCells, query: Sample) -> Iterator[RowWorld]:
     """Yield k worlds drawn independently and uniformly; an open number of rows is drawn uniformly first."""
     random = RandomSource(query.seed)
     vectors = cells.vectors
@@ -149,7 +149,7 @@ def sample_worlds(cells: Cells, query: Sample) -> Iterator[World]:
         yield draw_world(cells.release.domain, filled(cells, counts), query.convention, random)
 
 
-def most_likely(cells: Cells, seed: int) -> World:
+def most_likely(cells: PartitionCells, seed: int) -> RowWorld:
     """Return a world whose rows are spread as evenly as they can be: among equals the heaviest histogram.
 
     All worlds agree equally with exact counts.

@@ -40,9 +40,9 @@ class ColumnsEngine(Engine):
         if cells_fit(release, limits):
             raise Unsupported(FEW)
         if isinstance(query, Count):
-            from solvers.columns.master import Master
+            from solvers.columns.master import MasterProgram
 
-            if Master.of(release, limits).refutes(limits.stage("contradiction by columns")) is not None:
+            if MasterProgram.of(release, limits).refutes(limits.stage("contradiction by columns")) is not None:
                 return CountAnswer("unsat", convention=query.convention)
             raise Unsupported("column generation does not count worlds, and found no contradiction")
         if not isinstance(query, Decide):
@@ -57,14 +57,14 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
 
     The nearest to a verdict come first. Ends with what is proved when time is up.
     """
-    from solvers.columns.master import Master
+    from solvers.columns.master import MasterProgram
 
     low, high = known.low.copy(), known.high.copy()
     left = np.flatnonzero(known.open)[np.argsort(known.high[known.open], kind="stable")].tolist()
     if not left or limits.expired():
         return known
     try:
-        master, boxes = Master.of(release, limits), chosen.boxes()
+        master, boxes = MasterProgram.of(release, limits), chosen.boxes()
         if master.refutes(limits.stage("fractional world")) is not None:
             return None
     except (Inconclusive, TooLarge) as error:  # what single partitions say stands

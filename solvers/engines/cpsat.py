@@ -14,7 +14,7 @@ from solvers.cells.system import system_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, refuted
-from solvers.histograms.branches import Branch
+from solvers.histograms.branches import HistogramBranch
 from solvers.questions.answers import Answer, PerCellAnswer
 from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
@@ -28,7 +28,7 @@ from solvers.questions.query import (
     PerCell,
     Query,
     Sample,
-    Share,
+    ShareQuery,
 )
 from solvers.statements.release import Release
 
@@ -37,7 +37,7 @@ class CpSatEngine(Engine):
     """Any statements over cells: all histograms if they are few, else one world at a time."""
 
     name = "cpsat"
-    answers = (PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
+    answers = (PerCell, Count, Decide, LeaveOneOut, ShareQuery, Enumerate, Sample, MostLikely, Extreme, Joint)
     needs = ("ortools", "highspy")
     about = "the same by CP-SAT: lists few histograms, else finds worlds and bounds numbers of rows"
     cells = "few"
@@ -54,7 +54,7 @@ class CpSatEngine(Engine):
         system = system_of(release, limits)
         if system.bounds.conflict is not None:
             return refuted(query)
-        remembered = system.derived.part(Listed)
+        remembered = system.derived.part(ListedHistograms)
         try:
             if remembered.branches is None:
                 remembered.branches = listed(system, limits)
@@ -71,7 +71,7 @@ class CpSatEngine(Engine):
 
 
 @dataclass(slots=True)
-class Listed:
+class ListedHistograms:
     """The histograms of a system as branches, or why they are too many to list."""
 
-    branches: tuple[Branch, ...] | str | None = None
+    branches: tuple[HistogramBranch, ...] | str | None = None

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from solvers.cells.system import System, keep_system, system_of
+from solvers.cells.system import CellSystem, keep_system, system_of
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, attain, joint, refuted
-from solvers.histograms.branches import Branch, WeightedHistograms, branches_of
+from solvers.histograms.branches import HistogramBranch, WeightedHistograms, branches_of
 from solvers.questions.answers import Answer
 from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
@@ -28,7 +28,7 @@ from solvers.questions.query import (
     PerCell,
     Query,
     Sample,
-    Share,
+    ShareQuery,
 )
 from solvers.statements.release import Release
 
@@ -39,7 +39,7 @@ class HistogramEngine(Engine):
     """Any statements whose histograms fit into layered graphs."""
 
     name = "histogram"
-    answers = (Attain, PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
+    answers = (Attain, PerCell, Count, Decide, LeaveOneOut, ShareQuery, Enumerate, Sample, MostLikely, Extreme, Joint)
     about = "any trees, forests, rule sets and tables over the same rows: exact dynamic programming over cells"
     cells = "few"
     coarse = False
@@ -70,12 +70,12 @@ class HistogramEngine(Engine):
             if narrower is None or len(narrower.free) > FEWER * len(system.free):
                 raise
             system, branches = narrower, known_branches(narrower, limits)
-        if isinstance(query, Count | Decide | LeaveOneOut | Share | Extreme):
+        if isinstance(query, Count | Decide | LeaveOneOut | ShareQuery | Extreme):
             whole = whole.stage("passes")
         return answer_from(system, branches, query, whole)
 
 
-def narrowed(release: Release, system: System, limits: Limits) -> System | None:
+def narrowed(release: Release, system: CellSystem, limits: Limits) -> CellSystem | None:
     """Return the system with tighter bounds on its cells, which all engines know from then on; None for none."""
     from solvers.linear.tightening import tightened
 
@@ -85,7 +85,7 @@ def narrowed(release: Release, system: System, limits: Limits) -> System | None:
     return found
 
 
-def known_branches(system: System, limits: Limits) -> tuple[Branch, ...]:
+def known_branches(system: CellSystem, limits: Limits) -> tuple[HistogramBranch, ...]:
     """Return the branches of a system, from memory where they, or their being too many, are known."""
     known = system.derived.part(KnownBranches).by_memory
     if limits.memory not in known:
@@ -103,4 +103,4 @@ def known_branches(system: System, limits: Limits) -> tuple[Branch, ...]:
 class KnownBranches:
     """The branches of a system, or why they are too many, by the bytes that they may take."""
 
-    by_memory: dict[int, tuple[Branch, ...] | Unsupported] = field(default_factory=dict)
+    by_memory: dict[int, tuple[HistogramBranch, ...] | Unsupported] = field(default_factory=dict)

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.cells.linear_system import propagate
-from solvers.cells.system import System, system_of
+from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.interval.bracket import Bracket, Budget, Case
+from solvers.interval.bracket import Bracket, BracketCase, WorkStretch
 from solvers.questions.answers import Answer, CountAnswer
 from solvers.questions.engine import Engine
 from solvers.questions.query import Convention, Count, Query
@@ -70,7 +70,7 @@ class IntervalEngine(Engine):
         return CountAnswer("bounds", convention=convention, bounds=(low, high), trail=trail)
 
     def brackets(
-        self, system: System, convention: Convention, limits: Limits
+        self, system: CellSystem, convention: Convention, limits: Limits
     ) -> tuple[list[tuple[float, float]], tuple[str, ...]]:
         """Return the bounds for every possible number of rows, and how far presolve got on the first."""
         rows = system.release.rows
@@ -79,13 +79,13 @@ class IntervalEngine(Engine):
         seconds = limits.left()
         out: list[tuple[float, float]] = []
         trail: tuple[str, ...] = ()
-        whole = Budget(limits, seconds)
+        whole = WorkStretch(limits, seconds)
         for done, n in enumerate(numbers):
             case = case_of(system, n, convention)
             if case is None:
                 continue
             share = whole.left(1.0) / (len(numbers) - done)
-            bracket = Bracket(case, Budget(limits, share), self.count_small)
+            bracket = Bracket(case, WorkStretch(limits, share), self.count_small)
             trail = trail or (str(bracket.presolved),)
             try:
                 bracket.run()
@@ -95,11 +95,11 @@ class IntervalEngine(Engine):
         return out, trail
 
 
-def case_of(system: System, n: int, convention: Convention) -> Case | None:
+def case_of(system: CellSystem, n: int, convention: Convention) -> BracketCase | None:
     """Return the system with n rows, None where propagation refutes it."""
     linear = system.linear.take(system.always) if system.choices else system.linear
     if system.total is None or system.release.rows.exact:
-        return Case(system, linear, system.bounds, n, convention)
+        return BracketCase(system, linear, system.bounds, n, convention)
     low, high = linear.low.copy(), linear.high.copy()
     low[system.total] = high[system.total] = n
     linear = replace(linear, low=low, high=high)
@@ -107,7 +107,7 @@ def case_of(system: System, n: int, convention: Convention) -> Case | None:
     if bool((upper < system.bounds.lower).any()):
         return None
     found = propagate(linear, system.bounds.lower, upper, trace=False)
-    return None if found.conflict is not None else Case(system, linear, found, n, convention)
+    return None if found.conflict is not None else BracketCase(system, linear, found, n, convention)
 
 
 def add_logs(logs: list[float], up: bool) -> float:

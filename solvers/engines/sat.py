@@ -12,7 +12,7 @@ import numpy as np
 
 from solvers.clauses.gates import FALSE
 from solvers.clauses.lowering import Lowering, clauses_needed, lower, stated
-from solvers.clauses.sat import Question, SatResult, satisfy, settle
+from solvers.clauses.sat import LiteralQuestion, SatResult, satisfy, settle
 from solvers.columns.single_partitions import decide_apart, decide_by_rows, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -66,7 +66,7 @@ class SatEngine(Engine):
 
 def known(release: Release, limits: Limits) -> SatResult:
     """Return a world of a release or that there is none, from memory if known; raises `Inconclusive` if not found."""
-    remembered = release.derived.part(KnownRows)
+    remembered = release.derived.part(RowWorldAnswer)
     if remembered.found is None:
         limits.report("a world row by row: SAT")
         found = satisfy(lower(release, limits, raw=False, sorted_rows=True), limits)
@@ -77,7 +77,7 @@ def known(release: Release, limits: Limits) -> SatResult:
 
 
 @dataclass(slots=True)
-class KnownRows:
+class RowWorldAnswer:
     """A world of a release row by row, or that there is none."""
 
     found: SatResult | None = None
@@ -96,7 +96,7 @@ def decide(release: Release, query: Decide, limits: Limits) -> Answer:
     except Unsupported:
         start, trivial = decide_by_rows(release, query, limits), True
     low, high, unsettled = start.low.copy(), np.minimum(start.high, release.rows.low), start.open.copy()
-    questions: dict[Question, int] = {Question(): 0}
+    questions: dict[LiteralQuestion, int] = {LiteralQuestion(): 0}
     about: list[tuple[int, int, int]] = []  # selection, question "can a row be there", question "can none be"
     for i in np.flatnonzero(unsettled).tolist():
         can, free = questions_of(made, chosen, i)
@@ -124,7 +124,7 @@ def decide(release: Release, query: Decide, limits: Limits) -> Answer:
     return DecideAnswer.of(low, high, before, open=unsettled & (low <= 0) & (high > 0))
 
 
-def questions_of(made: Lowering, chosen: Selections, i: int) -> tuple[Question, Question]:
+def questions_of(made: Lowering, chosen: Selections, i: int) -> tuple[LiteralQuestion, LiteralQuestion]:
     """Return the questions whether some row can be in selection i (none to choose from: never), and whether none can.
 
     A part of which some values are selected may or may not hold a selected row: it counts for the first question only.
@@ -146,4 +146,6 @@ def questions_of(made: Lowering, chosen: Selections, i: int) -> tuple[Question, 
         else [made.region(j, Region(Box.of(pairs))) for j in range(made.maximum)]
         for pairs in (meets, inside)
     )
-    return Question(some=tuple(x for x in can if x != FALSE)), Question(none=tuple(x for x in free if x != FALSE))
+    return LiteralQuestion(some=tuple(x for x in can if x != FALSE)), LiteralQuestion(
+        none=tuple(x for x in free if x != FALSE)
+    )

@@ -20,7 +20,7 @@ from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
 from solvers.positions.worlds import part_of
 from solvers.questions.query import Convention
-from solvers.statements.release import Release, World
+from solvers.statements.release import Release, RowWorld
 
 ClauseBit = Bit  # what a variable of a row says
 NOT_A_PART = NO_PART  # the part of a bit that says how far along in a part's values its row is
@@ -57,14 +57,14 @@ class ClauseForm:
         """Return the names of the variables that a model is determined by."""
         return tuple(f"x{v}" for v in self.lowered.projection())
 
-    def world(self, values: Sequence[int]) -> World:
+    def world(self, values: Sequence[int]) -> RowWorld:
         """Return the rows of a model given by the value of every variable; `EngineError` where it is none."""
         found = self.lowered.decode([v for v, x in enumerate(values, 1) if x])
         if (found >= np.array([a.total for a in self.lowered.release.domain.attributes], dtype=object)).any():
             raise EngineError("no model: a row has a value beyond the last of its attribute")
         if why := self.rows.broken(found):
             raise EngineError(f"no model: {why}")
-        return World(found, np.ones(len(found), dtype=np.int64))
+        return RowWorld(found, np.ones(len(found), dtype=np.int64))
 
     def values(self, rows: NDArray[Any]) -> dict[str, int]:
         """Return the variables of the projection in the model of rows given by their raw values."""

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.system import System, system_of
+from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.worlds import part_of
 from solvers.programs.enumeration import histogram_of
-from solvers.statements.release import Release, World
+from solvers.statements.release import Release, RowWorld
 from solvers.worlds.worlds import filled_cells, list_worlds
 
 STEP = 4_096  # constraints between two looks at the clock
@@ -62,7 +62,7 @@ class Constraint:
 class IntegerProgram:
     """The integer program of a release; `system` has the cells and what the statements say."""
 
-    system: System
+    system: CellSystem
     limits: Limits
 
     @classmethod
@@ -239,7 +239,7 @@ class IntegerProgram:
         wrong = set(self.system.linear.broken(z).tolist())
         return [int(not wrong & set(alternative)) for choice in self.system.choices for alternative in choice]
 
-    def world(self, values: Sequence[int]) -> World:
+    def world(self, values: Sequence[int]) -> RowWorld:
         """Return one of the worlds that a solution stands for: the first raw row of every cell, as often as it says."""
         z = self.histogram(values)
         return next(list_worlds(self.system.release.domain, filled_cells(self.system, z)))

@@ -20,7 +20,7 @@ from scipy.sparse import coo_matrix, csc_matrix, triu
 
 from solvers.cells.components import known_presolve
 from solvers.cells.linear_system import FREE
-from solvers.cells.system import System, system_of
+from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.errors import ContradictionError, TooLarge
 from solvers.foundation.escaping import shown
 from solvers.foundation.limits import Limits
@@ -185,7 +185,7 @@ def cell_graph(
     return numbered(graph)
 
 
-def kept_statements(system: System, limits: Limits) -> Iterator[tuple[int, int, int]]:
+def kept_statements(system: CellSystem, limits: Limits) -> Iterator[tuple[int, int, int]]:
     """Yield (statement, low, high) of what propagation leaves to say, of the rows in free cells."""
     for part in known_presolve(system, limits).components:
         if part.matrix is None:
@@ -197,7 +197,7 @@ def kept_statements(system: System, limits: Limits) -> Iterator[tuple[int, int, 
             yield s, low if low <= -FREE else low + held, high if high >= FREE else high + held
 
 
-def ends_left(system: System, s: int) -> tuple[int, int]:
+def ends_left(system: CellSystem, s: int) -> tuple[int, int]:
     """Return what statement s leaves for the rows in its free cells."""
     linear, fixed = system.linear, system.bounds.fixed
     span = slice(int(linear.start[s]), int(linear.start[s + 1]))
@@ -207,7 +207,7 @@ def ends_left(system: System, s: int) -> tuple[int, int]:
     return low if low <= -FREE else low - held, high if high >= FREE else high - held
 
 
-def add_statement(graph: Graph[str], system: System, index: StatementIndex, s: int, ends: tuple[int, int]) -> None:
+def add_statement(graph: Graph[str], system: CellSystem, index: StatementIndex, s: int, ends: tuple[int, int]) -> None:
     """Add a statement and its edges to the free cells that it counts."""
     linear, fixed = system.linear, system.bounds.fixed
     graph.add_node(f"s{s}", kind="statement", source=shown(index.source(s)))

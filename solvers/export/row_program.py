@@ -22,14 +22,14 @@ from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import OPEN
 from solvers.programs.row_model import RowLiterals, RowModel
 from solvers.questions.query import Convention
-from solvers.statements.boxes import Domain, spans
-from solvers.statements.release import Release, World
+from solvers.statements.boxes import RowSpace, spans
+from solvers.statements.release import Release, RowWorld
 
 
 class _RawLiterals(RowLiterals):
     """What a row may be asked whose integers are raw values: 0 for an attribute's first, ..."""
 
-    def __init__(self, model: cp_model.CpModel, domain: Domain, row: int, here: tuple[Any, ...]) -> None:
+    def __init__(self, model: cp_model.CpModel, domain: RowSpace, row: int, here: tuple[Any, ...]) -> None:
         self.row = row
         super().__init__(model, domain, range(len(domain.attributes)), here)
         for x in self.parts.values():
@@ -119,7 +119,7 @@ class RowProgram(RowModel):
         """Return the names of the variables that a solution is determined by."""
         return tuple(name for name in self.names if name)
 
-    def world(self, values: Sequence[int]) -> World:
+    def world(self, values: Sequence[int]) -> RowWorld:
         """Return the rows of a solution given by the value of every variable; `EngineError` where it is none."""
         kept = [row for row in self.each if all(values[x.index] for x in row.here)]
         if [row.row for row in kept] != list(range(len(kept))):  # type: ignore[attr-defined]
@@ -128,7 +128,7 @@ class RowProgram(RowModel):
         found = found.reshape(len(kept), len(self.named))
         if why := self.worlds.broken(found):
             raise EngineError(f"no solution: {why}")
-        return World(found, np.ones(len(found), dtype=np.int64))
+        return RowWorld(found, np.ones(len(found), dtype=np.int64))
 
     def values(self, rows: NDArray[Any]) -> dict[str, int]:
         """Return the variables of the projection in the solution of rows given by their raw values."""

@@ -22,9 +22,9 @@ from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.exact import multinomial_factors, product
 from solvers.positions.worlds import part_of
 from solvers.questions.query import Convention
-from solvers.statements.bags import UNPUBLISHED, Bags
+from solvers.statements.bags import UNPUBLISHED, TreeBags
 from solvers.statements.boxes import Box, Region
-from solvers.statements.release import ANY_LABEL, Release, World
+from solvers.statements.release import ANY_LABEL, Release, RowWorld
 from solvers.statements.row_problem import bags_with_most
 
 POSITIONS = "the bags are known (multiplicities), so that rows stand by position: choose the convention 'ordered'"
@@ -46,7 +46,7 @@ class WorldRows:
 
     release: Release
     convention: Convention
-    bags: Bags | None
+    bags: TreeBags | None
 
     @classmethod
     def of(cls, release: Release, convention: Convention) -> WorldRows:
@@ -144,7 +144,7 @@ class WorldRows:
         value = np.zeros(len(rows), dtype=np.int64) if label is None else parts[:, label]
         return [int(s) for s in np.where(region < 0, -1, block.by_label(labels)[region, value])]
 
-    def weight(self, world: World) -> int:
+    def weight(self, world: RowWorld) -> int:
         """Return for how many worlds of the convention a dataset without an order stands.
 
         `ordered`: its orders, n! over those of equal rows. `assigned`: the same leaf by leaf. `multiset`: 1. Where bags
@@ -179,7 +179,7 @@ class WorldRows:
         return "" if same else f"its rows are not in the order of the convention '{self.convention}'"
 
 
-def weight_in(release: Release, convention: Convention) -> Callable[[World], int | None]:
+def weight_in(release: Release, convention: Convention) -> Callable[[RowWorld], int | None]:
     """Return what says for how many worlds of a convention a listed dataset stands (None: not worked out)."""
     if release.bags and convention == "ordered":
         return lambda world: world.figures.get("orders")

@@ -15,10 +15,10 @@ from solvers.cells.partition_cells import cells_of
 from solvers.columns.single_partitions import partition_releases
 from solvers.foundation.exact import log2_multisets, log2_worlds
 from solvers.foundation.limits import Limits
-from solvers.histograms.partition_membership import Prior, Rows
+from solvers.histograms.partition_membership import PriorMembership, Rows
 from solvers.questions.query import Convention, Selections
 from solvers.regions.row_space import Space
-from solvers.statements.boxes import Box, Domain
+from solvers.statements.boxes import Box, RowSpace
 from solvers.statements.release import ANY_LABEL, Release
 
 MAX_STEPS = 10_000_000  # rows up to which C(S + n - 1, n) is computed (8 bytes each); above, S^n bounds it
@@ -55,7 +55,7 @@ def uninformed(space: Space, rows: Rows, convention: Convention, factor: int = 1
     return math.fsum(c * math.log2(size // factor) for label, c in rows.items() if (size := space.labelled(label)))
 
 
-def dist_of_mixture(domain: Domain, cells: Iterable[tuple[int, Sequence[Box]]]) -> float | None:
+def dist_of_mixture(domain: RowSpace, cells: Iterable[tuple[int, Sequence[Box]]]) -> float | None:
     """Return Dist (Def. 2) of rows in no known order: the mean over attributes of H(marginal) / H(attribute).
 
     `cells`: rows, the same number in every world, and disjoint boxes of each cell. Any row may be in any cell, so that
@@ -129,7 +129,7 @@ def without_rows(release: Release, chosen: Selections, limits: Limits) -> NDArra
     Raises `Inconclusive` or `EngineError` where the sizes are only known between bounds.
     """
     space = Space.of(release, limits)
-    empty: NDArray[np.bool_] = Prior(space, chosen, "ordered", {ANY_LABEL}).expected({ANY_LABEL: 1}) == 0.0
+    empty: NDArray[np.bool_] = PriorMembership(space, chosen, "ordered", {ANY_LABEL}).expected({ANY_LABEL: 1}) == 0.0
     return empty
 
 

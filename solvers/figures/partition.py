@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
+from solvers.cells.partition_cells import PartitionCells, cells_of, no_closed_form
 from solvers.figures.bits import bits_of, dist_of_mixture, mean, ratio, uninformed, unnamed_factor
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits
@@ -29,7 +29,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PartitionCell:
     """One cell: its statement, its own box, the raw rows that fit (None: only bounds are known) of how many."""
 
     region: int
@@ -56,7 +56,7 @@ class Cell:
 class PartitionFigures:
     """The figures of one partition; `vectors` are the counts per cell, one vector per possible number of rows."""
 
-    _cells: Cells = field(repr=False)
+    _cells: PartitionCells = field(repr=False)
 
     @classmethod
     def of(cls, release: Release, limits: Limits) -> PartitionFigures:
@@ -98,13 +98,13 @@ class PartitionFigures:
         """Return the possible numbers of rows."""
         return [int(v.sum()) for v in self.vectors]
 
-    def cell(self, s: int) -> Cell:
+    def cell(self, s: int) -> PartitionCell:
         """Return cell s."""
         block, at = self._cells.block, int(self._cells.block.region[s])
         low, high, label = self._cells.low[s], self._cells.high[s], int(block.label[s])
         size = low if low == high else None
         space = self._cells.space.labelled(label)
-        return Cell(
+        return PartitionCell(
             at, block.names[at], block.boxes[at], label, size, space, int(self.minimum[s]), int(self.maximum[s])
         )
 
@@ -218,7 +218,9 @@ def decide_in_intervals(release: Release, chosen: Selections, limits: Limits) ->
     return DecideAnswer.of(low, high, status="exact", open=np.zeros(len(low), dtype=bool)).at(back)
 
 
-def mentioned(cells: Cells, vectors: list[NDArray[np.int64]], convention: Convention, spread: float) -> float | None:
+def mentioned(
+    cells: PartitionCells, vectors: list[NDArray[np.int64]], convention: Convention, spread: float
+) -> float | None:
     """Return Dist_G over the attributes that the release names: the others' factor taken out of every size."""
     factor = unnamed_factor(cells.release)
     sizes = [size // factor for size in cells.low]
@@ -227,7 +229,7 @@ def mentioned(cells: Cells, vectors: list[NDArray[np.int64]], convention: Conven
     return ratio(spread + after, spread + mean(before))
 
 
-def dist(cells: Cells, counts: NDArray[np.int64]) -> float | None:
+def dist(cells: PartitionCells, counts: NDArray[np.int64]) -> float | None:
     """Return Dist (Def. 2): the mean over rows and attributes of H(cell | release) / H(attribute).
 
     None where some published row's cell is no product of attributes, or nothing was unknown. Attributes with one
@@ -246,7 +248,7 @@ def dist(cells: Cells, counts: NDArray[np.int64]) -> float | None:
     return math.fsum(terms) / places if places else None
 
 
-def order_bits(cells: Cells, counts: NDArray[np.int64]) -> float | None:
+def order_bits(cells: PartitionCells, counts: NDArray[np.int64]) -> float | None:
     """Return the bits that the order of a rule list removes, None for a tree."""
     if not cells.block.first_match:
         return None
@@ -261,24 +263,24 @@ def order_bits(cells: Cells, counts: NDArray[np.int64]) -> float | None:
     return math.fsum(bits)
 
 
-def determined(cells: Cells, vectors: list[NDArray[np.int64]]) -> int:
+def determined(cells: PartitionCells, vectors: list[NDArray[np.int64]]) -> int:
     """Return how many published rows have only one possible value in every attribute (in every world)."""
     alone = np.array([size == 1 for size in cells.low])
     return min(int(v[alone].sum()) for v in vectors)
 
 
-def smallest(cells: Cells, vectors: list[NDArray[np.int64]]) -> int | None:
+def smallest(cells: PartitionCells, vectors: list[NDArray[np.int64]]) -> int | None:
     """Return the fewest raw rows that a published row can be."""
     return min((cells.low[s] for v in vectors for s in np.flatnonzero(v).tolist()), default=None)
 
 
-def smallest_known(cells: Cells, vectors: list[NDArray[np.int64]]) -> int | None:
+def smallest_known(cells: PartitionCells, vectors: list[NDArray[np.int64]]) -> int | None:
     """Return the smallest positive count that is known: one that an open number of rows leaves open is none."""
     low, high = np.min(vectors, axis=0), np.max(vectors, axis=0)
     return min((int(c) for c in low[(low == high) & (low > 0)]), default=None)
 
 
-def datasets_of(cells: Cells) -> CountAnswer:
+def datasets_of(cells: PartitionCells) -> CountAnswer:
     """Return how many datasets one partition leaves: per cell the multisets of its rows.
 
     Bounds where sizes are bounds; not defined ("relative") with a continuous attribute. Cost: linear in cells and rows.

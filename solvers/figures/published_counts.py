@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.cells.bit_boxes import Layout, Words
+from solvers.cells.bit_boxes import WordLayout, Words
 from solvers.foundation.array_types import Bits, Ints
 from solvers.questions.answers import DecideAnswer, settled_share
 from solvers.questions.query import Selections
@@ -27,7 +27,7 @@ class _Counts:
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownCounts:
     """The counts of a release."""
 
     counts: _Counts | None = None
@@ -56,7 +56,7 @@ def _counts_around(release: Release, chosen: Selections, asked: Ints) -> tuple[I
 
     (0, UNBOUNDED) where there is none, and for the others.
     """
-    counts, layout = _counts(release), Layout(release.domain)
+    counts, layout = _counts(release), WordLayout(release.domain)
     least, most = np.zeros(len(chosen), dtype=np.int64), np.full(len(chosen), UNBOUNDED)
     met = chosen.boxes()
     for i in asked[: WORK // max(1, counts.words.size)].tolist():
@@ -70,10 +70,10 @@ def _counts_around(release: Release, chosen: Selections, asked: Ints) -> tuple[I
 
 def _counts(release: Release) -> _Counts:
     """Return the counts of a release that hold in every world, collected once."""
-    known = release.derived.part(_Known)
+    known = release.derived.part(_KnownCounts)
     if known.counts is None:
         loose = [s for block in release.loose.values() for s in block if s.of is None]
-        layout = Layout(release.domain)
+        layout = WordLayout(release.domain)
         words = [layout.rows(Boxes.of([s.region.box for s in loose])), *(_words(layout, p) for p in _parts(release))]
         ends = [
             [np.array([getattr(s, end) for s in loose], dtype=np.int64), *(getattr(p, end) for p in _parts(release))]
@@ -90,7 +90,7 @@ def _parts(release: Release) -> list[Partition]:
     return list(release.partitions.values())
 
 
-def _words(layout: Layout, block: Partition) -> Words:
+def _words(layout: WordLayout, block: Partition) -> Words:
     """Return the boxes of a partition's counts, the label folded in."""
     found: Words = layout.rows(block.boxes)[block.region]
     k = layout.domain.label

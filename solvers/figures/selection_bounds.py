@@ -8,7 +8,7 @@ from solvers.cells.system import system_of
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, overlaps
-from solvers.programs.verdicts import Prover, indicator
+from solvers.programs.verdicts import VerdictProver, indicator
 from solvers.questions.query import Selections
 from solvers.statements.release import Release
 
@@ -26,14 +26,14 @@ def selection_bounds(release: Release, selections: Selections, limits: Limits) -
     system = system_of(release, limits)
     if system.bounds.conflict is not None:
         raise ContradictionError("no dataset fits", ())
-    prover = Prover(system, limits.limited())
+    prover = VerdictProver(system, limits.limited())
     if prover.relaxation.refutes(limits):
         raise ContradictionError("no dataset fits", ())
     for met in overlaps(system, selections, limits):
         yield extremes(prover, met, limits)
 
 
-def extremes(prover: Prover, met: Overlap, limits: Limits) -> tuple[int, int, bool]:
+def extremes(prover: VerdictProver, met: Overlap, limits: Limits) -> tuple[int, int, bool]:
     """Return the least and the greatest number of rows of one selection; see `selection_bounds`."""
     ends = []
     whole = met.cells == met.inside and not prover.system.coarse and not prover.system.release.loosened

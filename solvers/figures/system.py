@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.system import System, system_of
+from solvers.cells.system import CellSystem, system_of
 from solvers.figures.bits import MAX_STEPS_OF_DIST, dist_of_mixture
 from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import MAX_SUM
 from solvers.histograms.system_membership import Overlap, overlaps
 from solvers.questions.query import Selections
-from solvers.statements.boxes import Attribute, Box, Domain
+from solvers.statements.boxes import Attribute, Box, RowSpace
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release
 
@@ -51,7 +51,7 @@ class SelectionSums:
 class SystemFigures:
     """The live cells of a release: how many raw rows each has, the boxes that make it up, and sums over cells."""
 
-    _system: System = field(repr=False)
+    _system: CellSystem = field(repr=False)
 
     @classmethod
     def of(cls, release: Release, limits: Limits) -> SystemFigures:
@@ -133,4 +133,4 @@ def named_only(release: Release) -> Release:
     """Return the release with one value for every attribute that no statement names."""
     named, old = release.mentioned(), release.domain
     kept = tuple(a if k in named else Attribute(a.name, (1,)) for k, a in enumerate(old.attributes))
-    return Release(Domain(kept, old.label, old.relative), release.rows, release.blocks, release.impossible)
+    return Release(RowSpace(kept, old.label, old.relative), release.rows, release.blocks, release.impossible)

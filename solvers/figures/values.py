@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from solvers.cells.partition_cells import MAX_DIAGRAM_WORK, MAX_PROJECTIONS, Cells, cells_of
+from solvers.cells.partition_cells import MAX_DIAGRAM_WORK, MAX_PROJECTIONS, PartitionCells, cells_of
 from solvers.cells.system import system_of
 from solvers.foundation.limits import Limits
 from solvers.regions.row_space import Space
@@ -22,7 +22,7 @@ from solvers.statements.release import Release
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class RemainingValues:
     """What a cell leaves of one attribute: a bit mask of parts, and the bits of its value.
 
     `exact`: every part of the mask is some row's and `bits` is the entropy; else the mask holds all parts that are
@@ -34,7 +34,7 @@ class Left:
     exact: bool
 
 
-Values = dict[int, Left]  # by attribute; every value of those that are left out is as likely as any other
+Values = dict[int, RemainingValues]  # by attribute; every value of those that are left out is as likely as any other
 
 
 def entropy(parts: Iterable[tuple[int, int]]) -> float:
@@ -45,7 +45,7 @@ def entropy(parts: Iterable[tuple[int, int]]) -> float:
     return max(0.0, math.log2(total) - math.fsum(shares)) if total else 0.0
 
 
-def values_before(release: Release, limits: Limits) -> list[Left]:
+def values_before(release: Release, limits: Limits) -> list[RemainingValues]:
     """Return what every attribute can be before the release: any value, but for rows that are impossible.
 
     Cost: nothing without impossible boxes, else a count per part of the attributes that they name. Raises
@@ -56,7 +56,7 @@ def values_before(release: Release, limits: Limits) -> list[Left]:
     found = []
     for k, attribute in enumerate(domain.attributes):
         if k not in named:
-            found.append(Left(attribute.full, math.log2(attribute.total), True))
+            found.append(RemainingValues(attribute.full, math.log2(attribute.total), True))
             continue
         rows = [space.within({k: only(attribute, p)}) for p in range(len(attribute.sizes))]
         found.append(counted(attribute, rows))
@@ -75,7 +75,7 @@ def partition_values(release: Release, limits: Limits, sized: bool = True) -> li
     if cells.captures is None:
         return [from_box(attributes, box, True) for box in cells.boxes]
     named = sorted({k for b in (*release.impossible, *cells.boxes) for k, _ in b.literals})
-    whole = {k: Left(attributes[k].full, math.log2(attributes[k].total), False) for k in named}
+    whole = {k: RemainingValues(attributes[k].full, math.log2(attributes[k].total), False) for k in named}
     found = [whole | from_box(attributes, box, False) for box in cells.boxes]
     counts = sum(len(attributes[k].sizes) for k in named)
     costly = cells.captures.method == "bdd" and counts * len(found) > MAX_DIAGRAM_WORK
@@ -90,7 +90,7 @@ def partition_values(release: Release, limits: Limits, sized: bool = True) -> li
     return found
 
 
-def rows_by_part(cells: Cells, k: int, limits: Limits) -> list[list[int]] | None:
+def rows_by_part(cells: PartitionCells, k: int, limits: Limits) -> list[list[int]] | None:
     """Return (parts, cells): the raw rows of every cell in each part of attribute k; None where the time is up."""
     attribute, out = cells.release.domain.attributes[k], []
     for p in range(len(attribute.sizes)):
@@ -124,7 +124,7 @@ def from_box(attributes: Sequence[Attribute], box: Box, exact: bool) -> Values:
     found = {}
     for k, mask in box.literals:
         weight = attributes[k].weight(mask)
-        found[k] = Left(mask, math.log2(weight) if weight else 0.0, exact)
+        found[k] = RemainingValues(mask, math.log2(weight) if weight else 0.0, exact)
     return found
 
 
@@ -140,7 +140,7 @@ def from_boxes(attributes: Sequence[Attribute], boxes: Sequence[Box], sizes: Seq
             union |= mask
         same = len(set(masks)) == 1
         if same or not exact:
-            found[k] = Left(union, math.log2(attribute.weight(union)), same)
+            found[k] = RemainingValues(union, math.log2(attribute.weight(union)), same)
             continue
         rows = [0] * len(attribute.sizes)
         for mask, size in zip(masks, sizes, strict=True):
@@ -152,10 +152,10 @@ def from_boxes(attributes: Sequence[Attribute], boxes: Sequence[Box], sizes: Seq
     return found
 
 
-def counted(attribute: Attribute, rows: Sequence[int]) -> Left:
+def counted(attribute: Attribute, rows: Sequence[int]) -> RemainingValues:
     """Return what so many raw rows in each part leave of an attribute."""
     mask = sum(1 << p for p, n in enumerate(rows) if n)
-    return Left(mask, entropy(zip(rows, attribute.sizes, strict=True)), True)
+    return RemainingValues(mask, entropy(zip(rows, attribute.sizes, strict=True)), True)
 
 
 def only(attribute: Attribute, part: int) -> tuple[int, ...]:

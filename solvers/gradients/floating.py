@@ -38,7 +38,7 @@ class Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowGradients:
     """What a row at every point contributes in one tree: `gradient` (points, classes) by class, `hessian` (points,)."""
 
     gradient: Interval
@@ -52,7 +52,7 @@ class Rows:
         return widened(low, np.maximum(a, b), 2.0**-52, 0.0)
 
 
-def by_tree(boosted: Boosted, leaves: NDArray[np.int64]) -> Iterator[tuple[BoostedTree, Rows]]:
+def by_tree(boosted: Boosted, leaves: NDArray[np.int64]) -> Iterator[tuple[BoostedTree, RowGradients]]:
     """Yield every tree with what rows at every point contribute; `leaves` (points, trees) has each point's leaves.
 
     Of a model of classes only. Fewer columns than trees: the first trees. Cost: points times trees times classes.
@@ -69,7 +69,7 @@ def by_tree(boosted: Boosted, leaves: NDArray[np.int64]) -> Iterator[tuple[Boost
         sums[:, tree.of] = total.astype(np.float32) if boosted.gradients.scores == "float32" else total
 
 
-def rows_at(law: Gradients, scores: Floats, of: int, classes: int, first: bool) -> Rows:
+def rows_at(law: Gradients, scores: Floats, of: int, classes: int, first: bool) -> RowGradients:
     """Return what rows with these scores (points, scores) contribute to trees of score number `of`."""
     error = law.start_error if first else law.score_error
     if law.loss == "squared_error":
@@ -88,10 +88,10 @@ def rows_at(law: Gradients, scores: Floats, of: int, classes: int, first: bool) 
     gradient = computed(law, widened(size * low, size * high, 2.0**-52, 0.0))
     h = law.factor * size * size
     hessian = widened(h * share.low * other.low, h * share.high * other.high, 2.0**-50, 0.0)
-    return Rows(gradient, computed(law, Interval(np.maximum(hessian.low, 0.0), hessian.high)))
+    return RowGradients(gradient, computed(law, Interval(np.maximum(hessian.low, 0.0), hessian.high)))
 
 
-def single_stages(law: Gradients, scores: Floats, error: float) -> Rows:
+def single_stages(law: Gradients, scores: Floats, error: float) -> RowGradients:
     """Return what rows contribute whose gradients are computed step by step in single precision: monotone steps.
 
     Raises `ValueError` for other laws than log loss of scale and factor 1.
@@ -106,7 +106,7 @@ def single_stages(law: Gradients, scores: Floats, error: float) -> Rows:
         floor = np.float32(1e-16)
         curve = (np.maximum(a * (one - b), floor).astype(np.float64) for a, b in ((least, most), (most, least)))
     ends = (np.stack([p, p - one], axis=1).astype(np.float64) for p in (least, most))
-    return Rows(Interval(*ends), Interval(*curve))
+    return RowGradients(Interval(*ends), Interval(*curve))
 
 
 def sigmoid(scores: Floats, error: float) -> tuple[Interval, Interval]:
@@ -157,7 +157,7 @@ class Coefficients:
     radius: Floats
 
 
-def coefficients(tree: BoostedTree, rows: Rows, leaf: NDArray[np.int64]) -> Coefficients:
+def coefficients(tree: BoostedTree, rows: RowGradients, leaf: NDArray[np.int64]) -> Coefficients:
     """Return the coefficients of a tree's figures for points in the given leaves of it (points,)."""
     found = entries(tree, rows, leaf)
     shape = (len(tree), len(leaf), rows.gradient.low.shape[1])
@@ -179,7 +179,7 @@ class Entries:
     radius: Floats
 
 
-def entries(tree: BoostedTree, rows: Rows, leaf: NDArray[np.int64]) -> Entries:
+def entries(tree: BoostedTree, rows: RowGradients, leaf: NDArray[np.int64]) -> Entries:
     """Return the coefficients of a tree's figures for points in the given leaves of it (points,), sparse."""
     inside = np.zeros((len(tree), len(tree.step)), dtype=bool)
     inside[np.repeat(np.arange(len(tree)), np.diff(tree.start)), tree.leaf] = True

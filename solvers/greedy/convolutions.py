@@ -17,14 +17,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.greedy.states import TINY, UP, Floats, Mask, U, Window, normalised
+from solvers.greedy.states import TINY, UP, Floats, Mask, StateWindow, U, normalised
 
 FEW = 48  # states of a window that others are shifted by, one after the other
 DIRECT = 3e6  # products below which a direct convolution is faster than transforms
 PASS = 16 * U  # a bound on the relative error of one pass of a transform of radix 2, twice that of theorem 24.2
 
 
-def convolved(one: Window, two: Window, limits: Limits, *, direct: float = DIRECT) -> Window:
+def convolved(one: StateWindow, two: StateWindow, limits: Limits, *, direct: float = DIRECT) -> StateWindow:
     """Return the window of the sums of two states, one of each window; `direct`: products before transforms are used.
 
     Raises `Inconclusive` where it would take more memory than the limits allow.
@@ -69,15 +69,15 @@ def sums_reached(one: Mask, two: Mask, limits: Limits) -> Mask:
     """
     shape = (one.shape[0] + two.shape[0] - 1, one.shape[1] + two.shape[1] - 1)
     _fits(shape, limits)
-    pairs, noise = _by_transform(Window(0, 0, one.astype(float)), Window(0, 0, two.astype(float)), shape)
+    pairs, noise = _by_transform(StateWindow(0, 0, one.astype(float)), StateWindow(0, 0, two.astype(float)), shape)
     if noise / math.sqrt(pairs.size) >= 0.5:
         raise Inconclusive(f"{shape[0] * shape[1]:,} states of a node are too many to tell which are reached")
     return np.asarray(pairs > 0.5)
 
 
 def _together(
-    one: Window, two: Window, mass: Floats, terms: int, noise: float, factors: tuple[Floats, Floats] | None
-) -> Window:
+    one: StateWindow, two: StateWindow, mass: Floats, terms: int, noise: float, factors: tuple[Floats, Floats] | None
+) -> StateWindow:
     sums = [w.total[1] for w in (one, two)]
     rounding = terms * U / (1 - terms * U)
     relative = ((1 + one.relative) * (1 + two.relative) * (1 + rounding) - 1) * UP + 4 * U
@@ -86,7 +86,9 @@ def _together(
         mass[mass < TINY] = 0.0
         lost += 2 * TINY * mass.size
     exponent = one.exponent + two.exponent
-    return normalised(Window(one.first + two.first, one.second + two.second, mass, exponent, relative, lost, factors))
+    return normalised(
+        StateWindow(one.first + two.first, one.second + two.second, mass, exponent, relative, lost, factors)
+    )
 
 
 def _padded(shape: tuple[int, int]) -> tuple[int, int]:
@@ -99,7 +101,7 @@ def _fits(shape: tuple[int, int], limits: Limits) -> None:
         raise Inconclusive(f"the memory is too small for {math.prod(shape):,} states of a node")
 
 
-def _least(window: Window) -> float:
+def _least(window: StateWindow) -> float:
     return float(window.mass.min(where=window.mass > 0, initial=1.0))
 
 
@@ -116,7 +118,7 @@ def _toeplitz(line: Floats, width: int) -> Floats:
     return sliding_window_view(padded, width + len(line) - 1)[::-1]
 
 
-def _by_lines(mass: Floats, of: Window) -> Floats:
+def _by_lines(mass: Floats, of: StateWindow) -> Floats:
     """Convolve with a product of two lines: along rows, then along columns."""
     assert of.factors is not None
     p, q = of.factors
@@ -133,7 +135,7 @@ def _by_rows(large: Floats, small: Floats, shape: tuple[int, int]) -> Floats:
     return out
 
 
-def _by_transform(one: Window, two: Window, shape: tuple[int, int]) -> tuple[Floats, float]:
+def _by_transform(one: StateWindow, two: StateWindow, shape: tuple[int, int]) -> tuple[Floats, float]:
     """Return the convolution by Fourier transforms, and a bound on the sum of the absolute errors of its entries.
 
     With e the relative error of a transform, the 2-norm of the error is at most

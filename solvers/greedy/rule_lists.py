@@ -18,8 +18,8 @@ from solvers.foundation.errors import ContradictionError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import RuleShare
 from solvers.greedy.lists.conditions import (
-    Chosen,
-    Level,
+    ChosenLevel,
+    ListLevel,
     ListRule,
     broken_limit,
     chosen_levels,
@@ -27,16 +27,16 @@ from solvers.greedy.lists.conditions import (
     default_mask,
 )
 from solvers.greedy.lists.windows import Mask, Mass, agree, at, free, grown, left, masked
-from solvers.greedy.states import U, Window, free_leaf
+from solvers.greedy.states import StateWindow, U, free_leaf
 
-__all__ = ["Level", "ListRule", "broken_limit", "list_share", "united"]
+__all__ = ["ListLevel", "ListRule", "broken_limit", "list_share", "united"]
 CUTS = (1e-18, 1e-40, 1e-80, 1e-160)  # parts at the edges of windows that are given up, fewer where little is left
 Bits = tuple[float, float]  # bounds on a logarithm
 SHARP = 1e-8  # bits that this may cost
 
 
 def list_share(
-    levels: Sequence[Level], columns: int, rule: ListRule, limits: Limits, *, default_rule: bool = True
+    levels: Sequence[ListLevel], columns: int, rule: ListRule, limits: Limits, *, default_rule: bool = True
 ) -> RuleShare:
     """Return the share of the worlds (`assigned`) in which the learner chooses this list, with rigorous bounds.
 
@@ -56,7 +56,7 @@ def list_share(
     chosen = chosen_levels(levels)
     stopped = not default_rule or (rule.max_length is not None and len(levels) >= rule.max_length)
     passes = [_Passes(chosen, rule, stopped, cut, limits) for cut in CUTS]
-    table: dict[tuple[int, tuple[bool, ...]], _Column] = {}
+    table: dict[tuple[int, tuple[bool, ...]], _ListColumn] = {}
     found = []
     for column in range(columns):
         own = next((j for j, level in enumerate(chosen) if level.column == column), -1)
@@ -68,7 +68,7 @@ def list_share(
 
 
 @dataclass(frozen=True)
-class _Column:
+class _ListColumn:
     """Bounds on log2 of a column's share `after` the condition at each level and those below it.
 
     `exact`: no state was in doubt. `nothing`: the lowest level where no filling is left, -1 where one is.
@@ -95,7 +95,7 @@ class _Passes:
     windows hold no tie. `known` holds states by what they depend on.
     """
 
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[ChosenLevel, ...]
     rule: ListRule
     stopped: bool
     cut: float
@@ -108,7 +108,7 @@ class _Passes:
         key: tuple[object, ...] = (own,)
         found: _Kept = self._once(key, partial(self._start, own))
         for j in range((last if own < 0 else own) - 1, -1, -1):
-            group: Window = self._once(("group", j), partial(free_leaf, self.chosen[j].counts, self.cut))
+            group: StateWindow = self._once(("group", j), partial(free_leaf, self.chosen[j].counts, self.cut))
             more: Mass = self._once((*key, "grown"), partial(grown, found.mass, group, self.limits))
             same, other = (*key, wins[j]), (*key, not wins[j])
             kept: Mass = self._once(same, partial(masked, more, masks[j][wins[j]], self.cut))
@@ -134,7 +134,7 @@ class _Passes:
         return self.known[key]
 
 
-def _column(passes: Sequence[_Passes], own: int, wins: tuple[bool, ...]) -> _Column:
+def _column(passes: Sequence[_Passes], own: int, wins: tuple[bool, ...]) -> _ListColumn:
     """Return the share of a column that level `own` tests (-1: none does; below it nothing is taken away).
 
     `wins`: at which levels it stands before the chosen column.
@@ -151,14 +151,14 @@ def _column(passes: Sequence[_Passes], own: int, wins: tuple[bool, ...]) -> _Col
     if own < 0 and rule.limited and not (passes[0].stopped and len(chosen) == 1):
         beyond = _beyond(sum(chosen[0].rows), rule.min_support)
         below = ((low, united((low, high), beyond)[1]) for low, high in found.after[1:])
-        return _Column((united(found.after[0], beyond), *below), found.mass.doubt == -math.inf)
+        return _ListColumn((united(found.after[0], beyond), *below), found.mass.doubt == -math.inf)
     if not found.mass.windows and own > 0:
         own_masks = [pair[win] for pair, win in zip(masks, wins, strict=True)]
         nothing = _emptied(chosen, own, own_masks, passes[0].limits)
         if nothing >= 0:
             after = tuple((-math.inf, -math.inf) if j <= nothing else pair for j, pair in enumerate(found.after))
-            return _Column(after, True, nothing)
-    return _Column(found.after, found.mass.doubt == -math.inf)
+            return _ListColumn(after, True, nothing)
+    return _ListColumn(found.after, found.mass.doubt == -math.inf)
 
 
 @lru_cache(maxsize=8)
@@ -187,7 +187,7 @@ def united(a: Bits, b: Bits) -> Bits:
     return ends[0], ends[1]
 
 
-def _emptied(chosen: tuple[Chosen, ...], own: int, masks: list[Mask], limits: Limits) -> int:
+def _emptied(chosen: tuple[ChosenLevel, ...], own: int, masks: list[Mask], limits: Limits) -> int:
     """Return the lowest level above `own` where no state of its column is possible, -1 where some always is.
 
     Only columns that a rule tests can have none: others may be constant. Cost: linear in all states, per level.
@@ -210,7 +210,7 @@ def _emptied(chosen: tuple[Chosen, ...], own: int, masks: list[Mask], limits: Li
     return -1
 
 
-def _share(found: Sequence[_Column]) -> RuleShare:
+def _share(found: Sequence[_ListColumn]) -> RuleShare:
     """Return the shares of all columns together, by column and by level."""
     by_level = []
     for j in range(len(found[0].after)):

@@ -22,8 +22,8 @@ from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import ChosenTree, GreedyRule
 from solvers.greedy.convolutions import DIRECT
 from solvers.greedy.gains import check_choice
-from solvers.greedy.states import UP, U, Window, log2_of
-from solvers.greedy.tree_counts import Conditions, Passes, check_tree, downwards
+from solvers.greedy.states import UP, StateWindow, U, log2_of
+from solvers.greedy.tree_counts import ChoiceConditions, Passes, check_tree, downwards
 
 WHOLE = 40_000  # states of the root for which nothing is cut off: about 400 rows
 SHARP = ((1e-22, DIRECT), (1e-120, 2e10), (1e-250, 2e10))  # what is cut off elsewhere, products before transforms
@@ -45,7 +45,7 @@ class Sampler:
     leaf_of_row: Ints
     class_of_row: Ints
     tree: ChosenTree
-    windows: list[dict[int, Window]] = field(repr=False)
+    windows: list[dict[int, StateWindow]] = field(repr=False)
     limits: Limits = field(repr=False)
 
     @classmethod
@@ -58,9 +58,9 @@ class Sampler:
         check_tree(tree, columns)
         check_choice(tree, rule)
         small = math.prod(int(n) + 1 for n in tree.counts[0]) <= whole
-        conditions = Conditions(tree, rule, False, True, limits.memory)
+        conditions = ChoiceConditions(tree, rule, False, True, limits.memory)
         rounds = [Passes(conditions, *how, limits, keep=True) for how in (((0.0, math.inf),) if small else SHARP)]
-        windows: list[dict[int, Window]] = []
+        windows: list[dict[int, StateWindow]] = []
         used = set(tree.column.tolist())
         unused = next((c for c in range(columns) if c not in used), columns)
         for column in range(columns):
@@ -174,7 +174,7 @@ def _drawn(weights: NDArray[np.float64], relative: float, rng: np.random.Generat
     return where, _Draw(Fraction(whole, int(sums[-1])), Fraction(more), least)
 
 
-def _pairs(one: Window, two: Window, state: Ints) -> tuple[NDArray[np.float64], int, int, float]:
+def _pairs(one: StateWindow, two: StateWindow, state: Ints) -> tuple[NDArray[np.float64], int, int, float]:
     """Return the weights of the states of one child where the two sum to a state, and where they begin."""
     slices, starts = [], []
     for axis, (low, other) in enumerate(((one.first, two.first), (one.second, two.second))):
@@ -198,7 +198,7 @@ def _below(chance: Fraction, digits: int, rng: np.random.Generator) -> bool:
         digits = int(rng.integers(1 << 62))
 
 
-def _variation(tree: ChosenTree, windows: dict[int, Window]) -> float:
+def _variation(tree: ChosenTree, windows: dict[int, StateWindow]) -> float:
     """Return a bound on the total variation distance of a column's path from its law.
 
     It is at most the sum, over the draws, of the mean distance of one draw from its law: relative errors of weights
@@ -223,7 +223,7 @@ def _variation(tree: ChosenTree, windows: dict[int, Window]) -> float:
     return found * (1 + 1e-6)
 
 
-def _kept_windows(rounds: list[Passes], column: int) -> dict[int, Window]:
+def _kept_windows(rounds: list[Passes], column: int) -> dict[int, StateWindow]:
     """Return a column's windows, of the first round whose weights are close, or of the last."""
     for passes in rounds:
         found, _, bad = passes.windows(column)

@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class StateWindow:
     """Weights `mass` (s, t) of the states (first + i, second + j); what they stand for: see the module.
 
     `factors`: (s,) and (t,) whose products the weights are (one more rounding each), where they are known.
@@ -60,9 +60,9 @@ def log2_of(bounds: tuple[float, float], exponent: int) -> tuple[float, float]:
     return low - slack, high + slack
 
 
-def point(first: int, second: int) -> Window:
+def point(first: int, second: int) -> StateWindow:
     """Return weight 1 at one state."""
-    return Window(first, second, np.ones((1, 1)))
+    return StateWindow(first, second, np.ones((1, 1)))
 
 
 def binomials(n: int) -> tuple[Floats, NDArray[np.int64]]:
@@ -80,7 +80,7 @@ def binomials(n: int) -> tuple[Floats, NDArray[np.int64]]:
     return mantissas, exponents
 
 
-def free_leaf(counts: tuple[int, int], cut: float) -> Window:
+def free_leaf(counts: tuple[int, int], cut: float) -> StateWindow:
     """Return the shares of all fillings of a leaf's rows by their state: a product of two binomial distributions."""
     parts = [
         _cut_line(*_scaled(*binomials(n)), cut if (counts[0] + 1) * (counts[1] + 1) > SMALL else 0.0) for n in counts
@@ -88,25 +88,25 @@ def free_leaf(counts: tuple[int, int], cut: float) -> Window:
     (p, first, e, lost), (q, second, g, missed) = parts
     mass = np.outer(p, q)
     gone = (lost * float(q.sum()) + missed * float(p.sum()) + lost * missed) * UP + _dropped(mass)
-    return normalised(Window(first, second, mass, e + g, 3 * U * UP, gone, (p, q)))
+    return normalised(StateWindow(first, second, mass, e + g, 3 * U * UP, gone, (p, q)))
 
 
-def choice_of_leaf(counts: tuple[int, int], kept: Mask) -> Window:
+def choice_of_leaf(counts: tuple[int, int], kept: Mask) -> StateWindow:
     """Return the shares of the fillings of a leaf's rows for the states kept (n0 + 1, n1 + 1), not one cut off."""
     (p, e), (q, g) = binomials(counts[0]), binomials(counts[1])
     rows, columns = (np.flatnonzero(kept.any(axis=axis)) for axis in (1, 0))
     if not rows.size:
-        return Window(0, 0, np.zeros((1, 1)))
+        return StateWindow(0, 0, np.zeros((1, 1)))
     i, j = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
     powers = e[i, None] + g[None, j]
     top = int(powers[kept[i, j]].max())
     below = np.where(kept[i, j], powers - top, 0)
     mass = np.where(kept[i, j], np.ldexp(np.outer(p[i], q[j]), np.maximum(below, -1000).astype(np.int32)), 0.0)
     gone = float((below < -900).sum()) * 2.0**-900
-    return normalised(Window(int(rows[0]), int(columns[0]), mass, top, 3 * U * UP, gone + _dropped(mass)))
+    return normalised(StateWindow(int(rows[0]), int(columns[0]), mass, top, 3 * U * UP, gone + _dropped(mass)))
 
 
-def normalised(window: Window) -> Window:
+def normalised(window: StateWindow) -> StateWindow:
     """Return the same in the scale in which the greatest weight is at least 1/2 and below 1; exact."""
     top = float(window.mass.max())
     if top <= 0:
@@ -125,7 +125,7 @@ def normalised(window: Window) -> Window:
     )
 
 
-def kept(window: Window, allowed: Mask, cut: float) -> Window:
+def kept(window: StateWindow, allowed: Mask, cut: float) -> StateWindow:
     """Return a window restricted to the states allowed (s, t), and cut where little is left at its edges."""
     every = bool(allowed.all())
     mass = window.mass if every else np.where(allowed, window.mass, 0.0)
@@ -135,7 +135,7 @@ def kept(window: Window, allowed: Mask, cut: float) -> Window:
     return normalised(smaller)
 
 
-def trimmed(window: Window, cut: float) -> Window:
+def trimmed(window: StateWindow, cut: float) -> StateWindow:
     """Return a window without the rows and columns at its edges that hold a part `cut` of its sum, or of its error."""
     mass = window.mass
     part = 0.0

@@ -23,7 +23,7 @@ from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import ChosenTree, GreedyRule, RuleShare, two_classes
 from solvers.greedy.convolutions import DIRECT, convolved, sums_reached
 from solvers.greedy.gains import check_choice, leaves_allowed, splits_allowed
-from solvers.greedy.states import Mask, Window, choice_of_leaf, free_leaf, kept, log2_of, point
+from solvers.greedy.states import Mask, StateWindow, choice_of_leaf, free_leaf, kept, log2_of, point
 
 CUTS = ((1e-18, DIRECT), (1e-40, 1e9), (1e-120, 2e10), (1e-250, 2e10))  # what is cut, products before transforms
 LEAF_BYTES = 120  # per state of an open leaf, while its states are looked at
@@ -52,8 +52,8 @@ def tree_share(
     """
     check_tree(tree, columns)
     check_choice(tree, rule)
-    conditions = Conditions(tree, rule, strict, leaf_rule, limits.memory)
-    found: dict[int, _Column] = {}
+    conditions = ChoiceConditions(tree, rule, strict, leaf_rule, limits.memory)
+    found: dict[int, _TreeColumn] = {}
     used = sorted({int(c) for c in tree.column if c >= 0})
     asked = [*used, *[c for c in range(columns) if c not in used][:1]]
     for cut, direct in CUTS:
@@ -85,7 +85,7 @@ def check_tree(tree: ChosenTree, columns: int) -> None:
 
 
 @dataclass(eq=False)
-class Conditions:
+class ChoiceConditions:
     """Which states let a node's choice stand, by windows; kept from one column to the next."""
 
     tree: ChosenTree
@@ -100,7 +100,7 @@ class Conditions:
         """Return the rows of each class at a node."""
         return int(self.tree.counts[node, 0]), int(self.tree.counts[node, 1])
 
-    def split(self, node: int, window: Window) -> Mask:
+    def split(self, node: int, window: StateWindow) -> Mask:
         """Return where in a window the split of an inner node stands."""
         shape = window.mass.shape
         first, second, mask = self.known.get(node, (window.first, window.second, np.zeros((0, 0), dtype=bool)))
@@ -126,7 +126,7 @@ class Conditions:
 
 
 @dataclass(frozen=True, eq=False)
-class _Column:
+class _TreeColumn:
     """What the dynamic program found for a column: bounds on its share, the bits lost by node, where all was lost."""
 
     log2: Bits
@@ -141,27 +141,27 @@ class _Column:
 class Passes:
     """Runs the dynamic program column by column; what does not depend on the column is kept, `keep`: all else too."""
 
-    conditions: Conditions
+    conditions: ChoiceConditions
     cut: float
     direct: float
     limits: Limits
     keep: bool = False
-    free: dict[int, Window] = field(default_factory=dict)
+    free: dict[int, StateWindow] = field(default_factory=dict)
     lost: dict[int, Bits] = field(default_factory=dict)
 
-    def column(self, column: int) -> _Column:
+    def column(self, column: int) -> _TreeColumn:
         """Return what is left of one column."""
         windows, lost, bad = self.windows(column)
         low, high = log2_of(windows[0].total, windows[0].exponent)
-        return _Column((min(low, 0.0), min(high, 0.0)), lost, bad)
+        return _TreeColumn((min(low, 0.0), min(high, 0.0)), lost, bad)
 
-    def windows(self, column: int) -> tuple[dict[int, Window], dict[int, Bits], int | None]:
+    def windows(self, column: int) -> tuple[dict[int, StateWindow], dict[int, Bits], int | None]:
         """Return a column's weights by node, the bits lost by node, and the node at which no state is left.
 
         The nodes are those at which no split above has made the column constant, the root at least; where no state is
         left at one, those above it are not among them, and the root has none.
         """
-        tree, windows, lost = self.conditions.tree, dict[int, Window](), dict[int, Bits]()
+        tree, windows, lost = self.conditions.tree, dict[int, StateWindow](), dict[int, Bits]()
         uses = using(tree, column)
         for node in upwards(tree, column):
             if uses[node] or node not in self.free:
@@ -179,12 +179,12 @@ class Passes:
                 del windows[int(tree.then[node])], windows[int(tree.otherwise[node])]
         return windows, lost, None
 
-    def _share(self, node: int, window: Window) -> None:
+    def _share(self, node: int, window: StateWindow) -> None:
         self.free[node] = window
         if sum(w.mass.nbytes for w in self.free.values()) > self.limits.memory:
             raise Inconclusive("the memory is too small to keep the states of the nodes")
 
-    def _node(self, node: int, column: int, windows: dict[int, Window]) -> tuple[Window, Bits | None]:
+    def _node(self, node: int, column: int, windows: dict[int, StateWindow]) -> tuple[StateWindow, Bits | None]:
         tree, conditions = self.conditions.tree, self.conditions
         if tree.column[node] < 0:
             mask = conditions.leaf(node)
@@ -209,7 +209,7 @@ def _bits_between(before: Bits, after: Bits) -> Bits:
     return max(0.0, before[0] - after[1]), before[1] - after[0]
 
 
-def empty_node(conditions: Conditions, column: int, limits: Limits) -> int | None:
+def empty_node(conditions: ChoiceConditions, column: int, limits: Limits) -> int | None:
     """Return the first node, from below, at which no filling of a column is left; None where one is, exactly.
 
     States that can be reached, without weights; for where the bounds on the weights include 0. Every state of a node
@@ -228,13 +228,13 @@ def empty_node(conditions: Conditions, column: int, limits: Limits) -> int | Non
             reached[node][conditions.counts(int(tree.then[node]))] = True
         else:
             sums = sums_reached(reached.pop(int(tree.then[node])), reached.pop(int(tree.otherwise[node])), limits)
-            reached[node] = sums & conditions.split(node, Window(0, 0, np.zeros(sums.shape)))
+            reached[node] = sums & conditions.split(node, StateWindow(0, 0, np.zeros(sums.shape)))
         if not reached[node].any():
             return node
     return None
 
 
-def exact_counts(conditions: Conditions, column: int) -> dict[tuple[int, int], int]:
+def exact_counts(conditions: ChoiceConditions, column: int) -> dict[tuple[int, int], int]:
     """Return the numbers of fillings of a column under the rule by its state at the root, in integers; few rows only.
 
     The same program in plain arithmetic, for checks: every pair of two children's states is looked at.
@@ -254,7 +254,7 @@ def exact_counts(conditions: Conditions, column: int) -> dict[tuple[int, int], i
         for (a, b), x in numbers[int(tree.then[node])].items():
             for (c, d), y in numbers[int(tree.otherwise[node])].items():
                 sums[a + c, b + d] = sums.get((a + c, b + d), 0) + x * y
-        stands = conditions.split(node, Window(0, 0, np.zeros((n0 + 1, n1 + 1))))
+        stands = conditions.split(node, StateWindow(0, 0, np.zeros((n0 + 1, n1 + 1))))
         numbers[node] = {state: x for state, x in sums.items() if stands[state]}
     return numbers[0]
 
@@ -283,7 +283,7 @@ def upwards(tree: ChosenTree, column: int) -> list[int]:
     return list(downwards(tree, (column,)))[::-1]
 
 
-def _share(tree: ChosenTree, columns: list[_Column], exact: bool) -> RuleShare:
+def _share(tree: ChosenTree, columns: list[_TreeColumn], exact: bool) -> RuleShare:
     bad = [(c.nothing_at, i) for i, c in enumerate(columns) if c.nothing_at is not None]
     lost, slack = [], len(columns) * 2.0**-50
     for node in range(len(tree.column)):

@@ -24,7 +24,7 @@ AVOIDED = 10 * SCALE
 Mask = NDArray[np.bool_]
 
 
-class Candidates:
+class CandidateCells:
     """The cells of vertices found so far; more starts give more."""
 
     def __init__(self, items: Items, limits: Limits) -> None:

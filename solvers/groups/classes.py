@@ -19,12 +19,12 @@ from ortools.sat.python import cp_model
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.groups.candidates import Candidates
+from solvers.groups.candidates import CandidateCells
 from solvers.groups.items import SEVERAL, Items, items_of
 from solvers.groups.leaf_values import world_model
 from solvers.groups.mixed import mixed_world
 from solvers.groups.published import ProvedGroup
-from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, Work
+from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, WorkLeft
 from solvers.linear.linear_program import Relaxation
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND, rounded
@@ -101,7 +101,7 @@ class Classes:
         system = items.system
         if system.bounds.conflict is not None:
             raise Unsupported("no dataset fits")
-        self.items, self.limits, self.work = items, limits, Work(IN_ALL)
+        self.items, self.limits, self.work = items, limits, WorkLeft(IN_ALL)
         self.whole = len(system.free) <= WHOLE
         self.label = items.label
         self.live = system.bounds.upper > 0
@@ -110,7 +110,7 @@ class Classes:
     @cached_property
     def worlds(self) -> CellModel:
         """Return the model of the worlds; of some over a few cells, where there are too many."""
-        few = self.items if self.whole else Candidates(self.items, self.limits).widened(STARTS)
+        few = self.items if self.whole else CandidateCells(self.items, self.limits).widened(STARTS)
         if few is None:
             raise Inconclusive(UNDECIDED)
         return world_model(few.system, self.limits)[0]

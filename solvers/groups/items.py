@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from solvers.cells.linear_system import same_rows
-from solvers.cells.system import System, system_of
+from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
@@ -30,7 +30,7 @@ MAX_KEYS = 40_000_000  # entries of the table by which cells are sorted into ite
 class Items:
     """The cells of a system sorted into items: `item` (cells,) is the number of each cell's."""
 
-    system: System
+    system: CellSystem
     item: Ints
 
     def __len__(self) -> int:
@@ -153,7 +153,7 @@ def regions_of(release: Release) -> Iterator[tuple[Region, int | None]]:
             yield from ((s.region, s.of) for s in block.members)
 
 
-def same_people(system: System, limits: Limits) -> Ints:
+def same_people(system: CellSystem, limits: Limits) -> Ints:
     """Return the item of every cell: cells in the same regions whatever their label are one."""
     release, index, linear = system.release, system.index, system.linear
     k, columns = release.domain.label, []

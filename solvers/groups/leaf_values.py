@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.gradients.boosted import Boosted
 from solvers.groups.items import Items
 from solvers.leaf_values.cells import figures
-from solvers.leaf_values.combining import Statements, implied
+from solvers.leaf_values.combining import IntegerStatements, implied
 from solvers.leaf_values.lattice import unavailable
-from solvers.leaf_values.worlds import NEARLY, NONE, Program
+from solvers.leaf_values.worlds import NEARLY, NONE, LatticeProgram
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import state
 from solvers.statements.release import UNBOUNDED, Partition
@@ -41,14 +41,14 @@ SIZE = 1 << 56  # of a coordinate times a coefficient: sums stay within 64 bits
 class LeafValueModel(CellModel):
     """The CP-SAT model of a system whose worlds meet the leaf values of all its boosted models."""
 
-    def __init__(self, system: System, limits: Limits) -> None:
+    def __init__(self, system: CellSystem, limits: Limits) -> None:
         """Build the model; raises `Unsupported` where leaf values cannot be stated, `Inconclusive` when time is up."""
         super().__init__(system, limits)
         self.programs = [self.stated(boosted) for boosted in system.release.boosted]
 
-    def stated(self, boosted: Boosted) -> Program:
+    def stated(self, boosted: Boosted) -> LatticeProgram:
         """State what a boosted model says; return the program that it is evaluated with."""
-        program = Program.of(statements_of(self.system, boosted), self.limits)
+        program = LatticeProgram.of(statements_of(self.system, boosted), self.limits)
         if program is None:
             raise Unsupported(NONE)
         far = [max(map(abs, ends)) for ends in program.room]
@@ -70,7 +70,7 @@ class LeafValueModel(CellModel):
         return z
 
 
-def statements_of(system: System, boosted: Boosted) -> Statements:
+def statements_of(system: CellSystem, boosted: Boosted) -> IntegerStatements:
     """Return what counts and the figures of a boosted model say of the cells; raises `Unsupported` for others."""
     bounds, linear = system.bounds, system.linear
     if system.choices or bool((bounds.upper >= UNBOUNDED).any()):
@@ -87,14 +87,14 @@ def statements_of(system: System, boosted: Boosted) -> Statements:
         for ends, sign in ((linear.low, -1), (linear.high, 1))
     )
     nothing = csr_matrix(counts.shape)
-    return Statements(
+    return IntegerStatements(
         vstack([counts, middle]).tocsr(), vstack([nothing, radius]).tocsr(), np.concatenate([low, given.low]),
         np.concatenate([high, given.high]), np.arange(len(linear) + len(given), dtype=np.int64),
         np.arange(linear.columns, dtype=np.int64), bounds.lower, bounds.upper,
     )  # fmt: skip
 
 
-def leaves_of(system: System, boosted: Boosted) -> Ints:
+def leaves_of(system: CellSystem, boosted: Boosted) -> Ints:
     """Return the leaf of every cell in every tree (cells, trees)."""
     linear, index = system.linear, system.index
     out = np.full((linear.columns, len(boosted.trees)), -1, dtype=np.int64)
@@ -108,7 +108,7 @@ def leaves_of(system: System, boosted: Boosted) -> Ints:
     return out
 
 
-def classes_of(system: System, boosted: Boosted) -> Ints:
+def classes_of(system: CellSystem, boosted: Boosted) -> Ints:
     """Return the class of every cell; raises `Unsupported` where one can hold several, or none of the model's."""
     release = system.release
     k = release.domain.label
@@ -135,7 +135,7 @@ class KnownModel:
     whole: bool = False
 
 
-def world_model(system: System, limits: Limits) -> tuple[CellModel, bool]:
+def world_model(system: CellSystem, limits: Limits) -> tuple[CellModel, bool]:
     """Return a model of the worlds of a system, and whether all that was published is in it. Remembered.
 
     Leaf values are left out where they cannot be stated: with more than `MOST` open cells, or without python-flint.
@@ -156,10 +156,10 @@ def world_model(system: System, limits: Limits) -> tuple[CellModel, bool]:
     return known.model, known.whole
 
 
-class Relaxed:
+class LeafValueRelaxation:
     """The linear relaxation of what counts and the leaf values of one boosted model say of cells."""
 
-    def __init__(self, system: System, boosted: Boosted) -> None:
+    def __init__(self, system: CellSystem, boosted: Boosted) -> None:
         given = statements_of(system, boosted)
         most = (abs(given.middle) + given.radius) @ given.upper.astype(np.float64) * (1 + 2.0**-40) + 1
         self.given = replace(given, low=np.maximum(given.low, -most), high=np.minimum(given.high, most))
@@ -198,7 +198,10 @@ def small_by_programs(items: Items, k: int, limits: Limits) -> tuple[list[int], 
     if len(system.release.boosted) != 1 or not system.release.boosted[0].labels or len(system.free) > 10 * MOST:
         return None
     try:
-        relaxed, leaves = Relaxed(system, system.release.boosted[0]), leaves_of(system, system.release.boosted[0])
+        relaxed, leaves = (
+            LeafValueRelaxation(system, system.release.boosted[0]),
+            leaves_of(system, system.release.boosted[0]),
+        )
     except Unsupported:
         return None
     sets = [np.arange(len(items))[:, None] == items.item]

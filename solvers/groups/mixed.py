@@ -8,10 +8,10 @@ from __future__ import annotations
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.groups.candidates import Candidates
+from solvers.groups.candidates import CandidateCells
 from solvers.groups.items import SEVERAL, Items, items_of
 from solvers.groups.leaf_values import world_model
-from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, Work
+from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, WorkLeft
 from solvers.programs.cpsat import FOUND
 from solvers.statements.release import Release
 
@@ -29,16 +29,16 @@ def known_mixed_world(release: Release, k: int, limits: Limits) -> Ints | None:
         items = items_of(release, limits)
         if items.system.bounds.conflict is not None or len(items.system.free) > MAX_CELLS:
             return None
-        return mixed_world(items, k, limits, Work(IN_ALL))
+        return mixed_world(items, k, limits, WorkLeft(IN_ALL))
     except (Unsupported, Inconclusive):
         return None
 
 
-def mixed_world(items: Items, k: int, limits: Limits, work: Work) -> Ints | None:
+def mixed_world(items: Items, k: int, limits: Limits, work: WorkLeft) -> Ints | None:
     """Return such a world, None where none was found; of many cells it is searched for over a few."""
     if len(items.system.free) <= WHOLE:
         return among(items, k, limits, work)
-    candidates = Candidates(items, limits)
+    candidates = CandidateCells(items, limits)
     for starts in STARTS:
         few = candidates.widened(starts)
         z = None if few is None else among(few, k, limits, work)
@@ -47,7 +47,7 @@ def mixed_world(items: Items, k: int, limits: Limits, work: Work) -> Ints | None
     return None
 
 
-def among(items: Items, k: int, limits: Limits, work: Work) -> Ints | None:
+def among(items: Items, k: int, limits: Limits, work: WorkLeft) -> Ints | None:
     """Return such a world, every item with all its classes or with no row; checked against every statement."""
     worlds, whole = world_model(items.system, limits)
     if not whole:

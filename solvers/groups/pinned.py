@@ -13,9 +13,9 @@ import numpy as np
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.groups.candidates import Candidates
+from solvers.groups.candidates import CandidateCells
 from solvers.groups.items import Items, items_of
-from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, Work
+from solvers.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, WorkLeft
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND
 from solvers.statements.release import UNBOUNDED, Release
@@ -68,9 +68,9 @@ def pinned_people(release: Release, most: int, limits: Limits, known: Ints | Non
 
 def lowered(items: Items, least: Ints, known: PinnedPeople, most: int, limits: Limits) -> PinnedPeople:
     """Return the people in cells of one row (`least` of each so far) that worlds leave in all of them together."""
-    lower, work = items.system.bounds.lower, Work(IN_ALL)
+    lower, work = items.system.bounds.lower, WorkLeft(IN_ALL)
     whole = len(items.system.free) <= WHOLE
-    candidates = None if whole else Candidates(items, limits)
+    candidates = None if whole else CandidateCells(items, limits)
     for number in range(known.worlds + 1, WORLDS + 1):
         if known.high <= max(known.low, most):
             break

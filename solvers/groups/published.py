@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from solvers.cells.bit_boxes import Layout
+from solvers.cells.bit_boxes import WordLayout
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box, Boxes, Region
@@ -40,7 +40,7 @@ class ProvedGroup:
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class PublishedRegions:
     """Regions of one block with their least and most rows (k,); `group` makes one of them."""
 
     low: Ints
@@ -49,7 +49,7 @@ class Published:
     tree: Partition | None = None
 
 
-def published(release: Release, by_label: bool = False) -> Iterator[Published]:
+def published(release: Release, by_label: bool = False) -> Iterator[PublishedRegions]:
     """Yield the regions whose rows were published, block by block; `by_label`: those of one label too."""
     rows, everybody = release.rows, UNBOUNDED if release.rows.high is None else release.rows.high
     for block in release.blocks:
@@ -62,10 +62,10 @@ def published(release: Release, by_label: bool = False) -> Iterator[Published]:
             some = [s for s in block if s.of is None and (by_label or not names_label(release, s))]
             low = np.array([max(0, s.low) for s in some], dtype=np.int64)
             high = np.array([min(everybody, s.high) for s in some], dtype=np.int64)
-            yield Published(low, high, partial(of_statement, some, low, high))
+            yield PublishedRegions(low, high, partial(of_statement, some, low, high))
     whole = ProvedGroup((Region(Box()),), rows.low, everybody, ROWS)
     low, high = np.array([[rows.low], [everybody]], dtype=np.int64)
-    yield Published(low, high, lambda _: whole)
+    yield PublishedRegions(low, high, lambda _: whole)
 
 
 def names_label(release: Release, statement: Statement) -> bool:
@@ -79,7 +79,7 @@ def of_statement(some: Sequence[Statement], low: Ints, high: Ints, i: int) -> Pr
     return ProvedGroup((some[i].region,), int(low[i]), int(high[i]), some[i].source)
 
 
-def regions_of(block: Partition, everybody: int) -> Published:
+def regions_of(block: Partition, everybody: int) -> PublishedRegions:
     """Return the regions of a partition with the sums of their counts."""
     k = len(block.boxes)
     low = np.zeros(k, dtype=np.int64)
@@ -91,10 +91,10 @@ def regions_of(block: Partition, everybody: int) -> Published:
     def group(j: int) -> ProvedGroup:
         return ProvedGroup((block.region_of(j),), int(low[j]), int(high[j]), f"{block.kind}, {block.names[j]}")
 
-    return Published(low, high, group, None if block.first_match else block)
+    return PublishedRegions(low, high, group, None if block.first_match else block)
 
 
-def labelled(release: Release, block: Partition, at: Ints, everybody: int) -> Published:
+def labelled(release: Release, block: Partition, at: Ints, everybody: int) -> PublishedRegions:
     """Return the statements of a partition that count one label."""
     low, high = block.low[at], np.minimum(block.high[at], everybody)
 
@@ -102,7 +102,7 @@ def labelled(release: Release, block: Partition, at: Ints, everybody: int) -> Pu
         region = block.statement(int(at[i]), release.domain).region
         return ProvedGroup((region,), int(low[i]), int(high[i]), block.source(int(at[i])))
 
-    return Published(low, high, group)
+    return PublishedRegions(low, high, group)
 
 
 def least_published(release: Release, by_label: bool = False) -> ProvedGroup | None:
@@ -116,7 +116,7 @@ def least_published(release: Release, by_label: bool = False) -> ProvedGroup | N
     return best
 
 
-def inner_nodes(release: Release, block: Partition, leaves: Published) -> Iterator[ProvedGroup]:
+def inner_nodes(release: Release, block: Partition, leaves: PublishedRegions) -> Iterator[ProvedGroup]:
     """Yield boxes that two disjoint boxes of a tree make up, from its leaves upwards."""
     ends = zip(leaves.low.tolist(), leaves.high.tolist(), strict=True)
     known = {box.literals: one for box, one in zip(block.boxes, ends, strict=True)}
@@ -164,7 +164,7 @@ def nested(release: Release, groups: list[ProvedGroup], k: int, limits: Limits) 
     """Return the smallest difference of two boxes, one inside the other, with 1 to k - 1 rows in every world."""
     if len(groups) < 2 or k < 2:
         return None
-    words = Layout(release.domain).rows(Boxes.of([one.regions[0].box for one in groups]))
+    words = WordLayout(release.domain).rows(Boxes.of([one.regions[0].box for one in groups]))
     low, high = (np.array([getattr(one, end) for one in groups], dtype=np.int64) for end in ("low", "high"))
     order = np.argsort(high, kind="stable")
     best, pairs, found = k, 0, None

@@ -22,7 +22,7 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import OPEN
-from solvers.groups.candidates import Candidates
+from solvers.groups.candidates import CandidateCells
 from solvers.groups.items import Items, items_of
 from solvers.groups.leaf_values import small_by_programs, world_model
 from solvers.groups.published import ProvedGroup, least_published, small_difference
@@ -117,7 +117,7 @@ def searched(release: Release, items: Items, k: int, outer: SmallestGroup, limit
         return outer
     if free > MAX_CELLS:
         return replace(outer, why=f"{free:,} cells are too many to search for groups")
-    search = Search(items, limits)
+    search = SmallestGroupSearch(items, limits)
     by_values = _by_programs(search, min(k, outer.high)) if release.boosted else None
     if by_values is not None:
         return by_values
@@ -141,11 +141,11 @@ def smallest_by_programs(release: Release, k: int, limits: Limits, by_label: boo
     Nothing but them is tried. Cost: see `solvers.groups.leaf_values.small_by_programs`.
     """
     with suppress(Unsupported, Inconclusive):
-        return _by_programs(Search(items_of(release, limits, by_label), limits), k)
+        return _by_programs(SmallestGroupSearch(items_of(release, limits, by_label), limits), k)
     return None
 
 
-def _by_programs(search: Search, k: int) -> SmallestGroup | None:
+def _by_programs(search: SmallestGroupSearch, k: int) -> SmallestGroup | None:
     """Return the group that linear programs prove, as a figure."""
     found = small_by_programs(search.items, k, search.limits)
     if found is None:
@@ -155,7 +155,7 @@ def _by_programs(search: Search, k: int) -> SmallestGroup | None:
 
 
 @dataclass(slots=True)
-class Work:
+class WorkLeft:
     """What is left of CP-SAT's work for one question."""
 
     left: float
@@ -171,14 +171,14 @@ class Work:
 
 
 @dataclass(eq=False)
-class Search:
+class SmallestGroupSearch:
     """Worlds found so far, and the models that find sets and worlds."""
 
     items: Items
     limits: Limits
     pool: list[Ints] = field(default_factory=list)  # rows of the items
     none: bool = False
-    work: Work = field(default_factory=lambda: Work(IN_ALL))
+    work: WorkLeft = field(default_factory=lambda: WorkLeft(IN_ALL))
 
     def __post_init__(self) -> None:
         """Refuse statements that contradict each other."""
@@ -219,13 +219,13 @@ class Search:
 
     def among_few(self, k: int) -> ProvingWorld | None:
         """Return a world over few cells that leaves no group of less than k rows, None where none was found."""
-        candidates = Candidates(self.items, self.limits)
+        candidates = CandidateCells(self.items, self.limits)
         for starts in STARTS:
             self.limits.check("a world with enough rows in every cell was searched for")
             items = candidates.widened(starts)
             if items is None:
                 continue
-            few = Search(items, self.limits, work=self.work)
+            few = SmallestGroupSearch(items, self.limits, work=self.work)
             z = few.world(few.clean(k))
             if z is not None:
                 self.pool.append(z)

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
 from solvers.foundation.exact import Factor, log2_sum, product
 from solvers.foundation.limits import Limits
-from solvers.histograms.branches import Branch, Final, WeightedHistograms, branches_of, extreme_histogram
+from solvers.histograms.branches import Final, HistogramBranch, WeightedHistograms, branches_of, extreme_histogram
 from solvers.histograms.decision_diagram import Layers, incoming
 from solvers.histograms.system_membership import decide_coupled, leave_one_out_coupled, share_coupled
 from solvers.questions.answers import Answer, CountAnswer, ExtremeAnswer, JointAnswer, PerCellAnswer, WorldsAnswer
@@ -34,14 +34,14 @@ from solvers.questions.query import (
     PerCell,
     Query,
     Sample,
-    Share,
+    ShareQuery,
 )
-from solvers.statements.release import World
+from solvers.statements.release import RowWorld
 from solvers.worlds.row_lists import RandomSource
 from solvers.worlds.worlds import draw_world, filled_cells, list_worlds, spread_world
 
 
-def answer_from(system: System, branches: tuple[Branch, ...], query: Query, limits: Limits) -> Answer:
+def answer_from(system: CellSystem, branches: tuple[HistogramBranch, ...], query: Query, limits: Limits) -> Answer:
     """Return the exact answer from every branch of a system; "unsat" where there is none.
 
     Raises `Inconclusive` when time is up, `TooLarge` where numbers do not fit into the memory.
@@ -60,7 +60,7 @@ def answer_from(system: System, branches: tuple[Branch, ...], query: Query, limi
         return decide_coupled(solution, query, limits)
     if isinstance(query, LeaveOneOut):
         return leave_one_out_coupled(solution, query, limits)
-    if isinstance(query, Share):
+    if isinstance(query, ShareQuery):
         return share_coupled(solution, query, limits)
     if isinstance(query, Enumerate):
         return WorldsAnswer("exact", worlds=enumerate_worlds(system, branches))
@@ -79,7 +79,9 @@ def refuted(query: Query) -> Answer:
     return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
 
 
-def known_solution(system: System, branches: tuple[Branch, ...], convention: Convention) -> WeightedHistograms:
+def known_solution(
+    system: CellSystem, branches: tuple[HistogramBranch, ...], convention: Convention
+) -> WeightedHistograms:
     """Return the solution of a convention, with everything it has computed so far."""
     known = system.derived.part(KnownSolutions).by_convention
     found = known.get(convention)
@@ -95,14 +97,14 @@ class KnownSolutions:
     by_convention: dict[Convention, WeightedHistograms] = field(default_factory=dict)
 
 
-def listed_sums(branch: Branch, sums: NDArray[np.int64]) -> Branch:
+def listed_sums(branch: HistogramBranch, sums: NDArray[np.int64]) -> HistogramBranch:
     """Return a branch of one histogram with the sums it has among its totals."""
     if branch.graphs:
         raise TypeError("the branch is not one histogram")
     return replace(branch, totals=np.concatenate([branch.totals, [sums @ branch.bounds.lower]], axis=1))
 
 
-def per_cell(branches: Sequence[Branch]) -> PerCellAnswer:
+def per_cell(branches: Sequence[HistogramBranch]) -> PerCellAnswer:
     """Return the least and greatest number of rows of every cell over all histograms."""
     minimum, maximum = [], []
     for branch in branches:
@@ -142,7 +144,7 @@ def count(solution: WeightedHistograms, convention: Convention) -> CountAnswer:
     )
 
 
-def histograms(branch: Branch) -> Iterator[Ints]:
+def histograms(branch: HistogramBranch) -> Iterator[Ints]:
     """Yield every histogram z of a branch once."""
 
     def below(g: int, z: Ints) -> Iterator[Ints]:
@@ -157,14 +159,14 @@ def histograms(branch: Branch) -> Iterator[Ints]:
     yield from below(0, branch.bounds.lower.copy())
 
 
-def enumerate_worlds(system: System, branches: Sequence[Branch]) -> Iterator[World]:
+def enumerate_worlds(system: CellSystem, branches: Sequence[HistogramBranch]) -> Iterator[RowWorld]:
     """Yield every world once up to row order, lazily."""
     for branch in branches:
         for z in histograms(branch):
             yield from list_worlds(system.release.domain, filled_cells(system, z))
 
 
-def sample_worlds(solution: WeightedHistograms, query: Sample) -> Iterator[World]:
+def sample_worlds(solution: WeightedHistograms, query: Sample) -> Iterator[RowWorld]:
     """Yield k worlds drawn independently, exactly uniform: final state, backward walk by exact counts, rows.
 
     An open number of rows is drawn uniformly first.
@@ -211,7 +213,7 @@ def sample_path(
         state = int(layer.source[e])
 
 
-def spread_costs(system: System, branch: Branch, graph: Layers) -> list[NDArray[np.float64]]:
+def spread_costs(system: CellSystem, branch: HistogramBranch, graph: Layers) -> list[NDArray[np.float64]]:
     """Return, per free cell, ln of how much fewer orders its rows have when spread evenly: Σ_i ln ⌈i / size⌉."""
     costs = []
     for c, room in zip(graph.part.cells.tolist(), graph.part.room.tolist(), strict=True):
@@ -221,7 +223,7 @@ def spread_costs(system: System, branch: Branch, graph: Layers) -> list[NDArray[
     return costs
 
 
-def most_likely(system: System, branches: Sequence[Branch], random: RandomSource) -> World:
+def most_likely(system: CellSystem, branches: Sequence[HistogramBranch], random: RandomSource) -> RowWorld:
     """Return a world with the heaviest histogram: the dataset that stands for most sequences of rows.
 
     Exact statements leave all worlds equally likely. With the number of rows open, the largest is taken.
@@ -243,7 +245,7 @@ def most_likely(system: System, branches: Sequence[Branch], random: RandomSource
     return replace(world, unique=not system.coarse and is_unique(system, branches))
 
 
-def fixed_cost(system: System, branch: Branch) -> float:
+def fixed_cost(system: CellSystem, branch: HistogramBranch) -> float:
     """Return ln of the factor that the least counts of all cells cost, rows spread evenly."""
     total = 0.0
     for c in np.flatnonzero(branch.bounds.lower > 0).tolist():
@@ -253,7 +255,7 @@ def fixed_cost(system: System, branch: Branch) -> float:
     return total
 
 
-def is_unique(system: System, branches: Sequence[Branch]) -> bool:
+def is_unique(system: CellSystem, branches: Sequence[HistogramBranch]) -> bool:
     """Return whether there is one histogram, and one dataset for it."""
     if len(branches) > 1 or any(len(b.totals) > 1 for b in branches):
         return False
@@ -262,7 +264,7 @@ def is_unique(system: System, branches: Sequence[Branch]) -> bool:
     return not several and all(system.sizes[c] == 1 for c in np.flatnonzero(paths).tolist())
 
 
-def extreme(system: System, branches: Sequence[Branch], query: Extreme) -> ExtremeAnswer:
+def extreme(system: CellSystem, branches: Sequence[HistogramBranch], query: Extreme) -> ExtremeAnswer:
     """Return the extreme of a linear functional over all histograms, with a world that attains it."""
     value, z = extreme_histogram(branches, query.coefs, query.greatest)
     world = None
@@ -283,7 +285,7 @@ def joint(solution: WeightedHistograms) -> JointAnswer:
     return JointAnswer("exact", values=distinct, shares=added)
 
 
-def attain(system: System, query: Attain, limits: Limits) -> Answer:
+def attain(system: CellSystem, query: Attain, limits: Limits) -> Answer:
     """Return a world in which the sums take the values; "unsat" where there is none."""
     asked, _ = system.asking(query.sums, query.values)
     for branch in branches_of(asked, limits):

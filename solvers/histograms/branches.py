@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from solvers.cells.components import Component, Presolve, known_presolve, presolve
 from solvers.cells.linear_system import Propagated, propagate
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import (
@@ -41,7 +41,7 @@ Final = tuple[int, int]  # branch, final state
 
 
 @dataclass(frozen=True, eq=False)
-class Branch:
+class HistogramBranch:
     """The histograms of one combination of alternatives: fixed cells, and a graph per component of free ones.
 
     `totals` (final states, kept statements) are the sums of the kept statements; with nothing kept, one state.
@@ -67,7 +67,7 @@ class Branch:
         return state if self.graphs[graph].part.keep else 0
 
 
-def branches_of(system: System, limits: Limits, keep: tuple[int, ...] = ()) -> tuple[Branch, ...]:
+def branches_of(system: CellSystem, limits: Limits, keep: tuple[int, ...] = ()) -> tuple[HistogramBranch, ...]:
     """Return every branch that has a histogram; none where the statements contradict each other.
 
     `keep` are statements whose sums distinguish final states; the number of rows is kept first where it is open.
@@ -84,7 +84,7 @@ def branches_of(system: System, limits: Limits, keep: tuple[int, ...] = ()) -> t
     return tuple(out)
 
 
-def combinations(system: System, limits: Limits) -> Iterator[tuple[Propagated, NDArray[np.bool_]]]:
+def combinations(system: CellSystem, limits: Limits) -> Iterator[tuple[Propagated, NDArray[np.bool_]]]:
     """Yield (bounds, active statements) for every combination of alternatives that propagation does not refute."""
     order = sorted(system.choices, key=len)
     visited = 0
@@ -113,8 +113,8 @@ def combinations(system: System, limits: Limits) -> Iterator[tuple[Propagated, N
 
 
 def branch_of(
-    system: System, bounds: Propagated, active: NDArray[np.bool_], keep: tuple[int, ...], limits: Limits
-) -> Branch | None:
+    system: CellSystem, bounds: Propagated, active: NDArray[np.bool_], keep: tuple[int, ...], limits: Limits
+) -> HistogramBranch | None:
     """Return the branch of one combination, None where it has no histogram."""
     linear = system.linear if active.all() else system.linear.take(active)
     same = bounds is system.bounds and not keep and not system.choices
@@ -129,7 +129,7 @@ def branch_of(
         if graph.part.keep:  # at most one: the sums asked for are in one component
             totals = np.repeat(totals, len(graph.totals), axis=0)
             totals[:, [keep.index(s) for s in graph.part.asked]] += graph.totals
-    return Branch(bounds, graphs, totals, found)
+    return HistogramBranch(bounds, graphs, totals, found)
 
 
 def graphs_of(parts: Sequence[Component], limits: Limits) -> tuple[Layers, ...] | None:
@@ -164,7 +164,7 @@ def graph_of(part: Component, limits: Limits) -> Layers | TooLarge | None:
         return error
 
 
-def extreme_histogram(branches: Sequence[Branch], coefs: Ints, greatest: bool) -> tuple[int, Ints]:
+def extreme_histogram(branches: Sequence[HistogramBranch], coefs: Ints, greatest: bool) -> tuple[int, Ints]:
     """Return the least or greatest coefs @ z over all histograms of the branches, and one that attains it."""
     best: tuple[int, Ints] | None = None
     for branch in branches:
@@ -214,8 +214,8 @@ def logs_of(size: int, low: int, room: int, convention: Convention) -> Floats:
 class WeightedHistograms:
     """All histograms of a system, weighted by how many worlds of a convention each stands for."""
 
-    system: System
-    branches: tuple[Branch, ...]
+    system: CellSystem
+    branches: tuple[HistogramBranch, ...]
     convention: Convention
     _counts: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict, compare=False)
     _weighed: dict[tuple[int, int], EdgeProbabilities] = field(init=False, default_factory=dict, compare=False)

@@ -35,7 +35,7 @@ PHASE = "histograms were counted"
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class DiagramLayer:
     """The edges of one cell: from state `source` by `y` more rows to state `target`; ordered by source.
 
     `by_target` sorts the edges by target, `first` says where each target's edges then begin.
@@ -80,7 +80,7 @@ class Layers:
 
     part: Component
     order: tuple[int, ...]
-    layers: tuple[Layer, ...]
+    layers: tuple[DiagramLayer, ...]
     totals: NDArray[np.int64]
     clock: Clock = field(default_factory=Clock)
 
@@ -238,13 +238,13 @@ def numbers_bytes(values: NDArray[Any]) -> float:
     return len(values) * (40 + max((int(v).bit_length() for v in some), default=0) / 8)
 
 
-def incoming(layer: Layer, target: int) -> NDArray[np.int32]:
+def incoming(layer: DiagramLayer, target: int) -> NDArray[np.int32]:
     """Return the edges into a state."""
     end = layer.first[target + 1] if target + 1 < len(layer.first) else len(layer.y)
     return layer.by_target[layer.first[target] : end]
 
 
-def outgoing(layer: Layer, source: int) -> range:
+def outgoing(layer: DiagramLayer, source: int) -> range:
     """Return the edges out of a state, fewest rows first."""
     return range(*np.searchsorted(layer.source, [source, source + 1]).tolist())
 
@@ -293,7 +293,7 @@ class Builder:
         self.last = np.where(used.any(axis=1), np.where(used, place, -1).max(axis=1), -1)
         self.last[list(part.keep)] = len(order)
 
-    def step(self, i: int, maximum: int, limits: Limits) -> Layer | None:
+    def step(self, i: int, maximum: int, limits: Limits) -> DiagramLayer | None:
         """Return the layer of the i-th cell, the states moved behind it; None where no state can go on."""
         c = self.order[i]
         rows = np.flatnonzero(self.matrix[:, c])
@@ -335,7 +335,7 @@ class Builder:
                 first = np.maximum(first, -(up // -a))
         return first, last
 
-    def merge(self, i: int, c: int, rows: Ints, source: NDArray[np.int32], y: Ints) -> Layer:
+    def merge(self, i: int, c: int, rows: Ints, source: NDArray[np.int32], y: Ints) -> DiagramLayer:
         """Return the layer of the given edges; equal states become one."""
         closing = [k for k, r in enumerate(self.open) if self.last[r] == i]
         kept = [k for k in range(len(self.open)) if k not in closing]
@@ -355,7 +355,7 @@ class Builder:
         self.states, self.open = np.ascontiguousarray(fresh), [self.open[k] for k in kept]
         by_target = np.argsort(group, kind="stable").astype(np.int32)
         starts = np.searchsorted(group[by_target], np.arange(len(first))).astype(np.int32)
-        return Layer(source, group.astype(np.int32), y.astype(np.int32), by_target, starts, sources)
+        return DiagramLayer(source, group.astype(np.int32), y.astype(np.int32), by_target, starts, sources)
 
     def verify(self, source: Any, y: Ints, group: Ints, fresh: Any, kept: list[int], moves: Ints) -> None:
         """Check that edges with equal hashes lead to equal states, so that no hash can falsify a count."""

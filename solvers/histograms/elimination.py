@@ -60,8 +60,8 @@ class Greedy:
         # Statements that a cell would open, less those that it would end; CLOSED and above: it is settled.
         self.price: Ints = used.sum(axis=0) - used[self.left == 1].sum(axis=0)
         self.opened = np.zeros(len(matrix), dtype=bool)
-        self.every = Candidates(np.arange(matrix.shape[1]))
-        self.of: dict[int, Candidates] = {}
+        self.every = EliminationWindow(np.arange(matrix.shape[1]))
+        self.of: dict[int, EliminationWindow] = {}
 
     def take(self) -> int:
         """Return the next cell."""
@@ -73,7 +73,7 @@ class Greedy:
         rows = self.rows[c]
         for s in rows[~self.opened[rows]].tolist():
             self.price[self.cells[s]] -= 1
-            self.of[s] = Candidates(self.cells[s])
+            self.of[s] = EliminationWindow(self.cells[s])
         self.opened[rows] = True
         self.left[rows] -= 1
         left = self.left[rows]
@@ -86,7 +86,7 @@ class Greedy:
         return c
 
 
-class Candidates:
+class EliminationWindow:
     """The cells of one statement that are not settled; of many only a window is compared, renewed when half is gone."""
 
     def __init__(self, cells: Ints) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import packed
-from solvers.cells.partition_cells import Cells
+from solvers.cells.partition_cells import PartitionCells
 from solvers.foundation.array_types import Bits
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
@@ -46,18 +46,20 @@ class OverlapTable:
     sure: Bits
 
 
-def chunk_of(table: Weights) -> int:
+def chunk_of(table: BoxIndex) -> int:
     """Return how many selections are met with the boxes of a table at a time."""
     return max(1, min(CHUNK, CHUNK_BYTES // max(1, table.boxes)))
 
 
-def decide(cells: Cells, vectors: list[NDArray[np.int64]], query: Decide, limits: Limits | None = None) -> DecideAnswer:
+def decide(
+    cells: PartitionCells, vectors: list[NDArray[np.int64]], query: Decide, limits: Limits | None = None
+) -> DecideAnswer:
     """Return counts and shares of worlds for every selection.
 
     Raises `Inconclusive` when time is up and there are thousands of them.
     """
     limits, chosen = limits or Limits(), query.selections
-    table = Weights.for_cells(cells, chosen.sizes)
+    table = BoxIndex.for_cells(cells, chosen.sizes)
     step, pieces = chunk_of(table), []
     for i in range(0, max(1, len(chosen)), step):
         if i:  # the first chunk is answered however short the time: it takes a moment
@@ -69,12 +71,12 @@ def decide(cells: Cells, vectors: list[NDArray[np.int64]], query: Decide, limits
 
 
 def decide_chunk(
-    cells: Cells, vectors: list[NDArray[np.int64]], chosen: Selections, convention: str, table: Weights
+    cells: PartitionCells, vectors: list[NDArray[np.int64]], chosen: Selections, convention: str, table: BoxIndex
 ) -> dict[str, Any]:
     """Return the arrays of `DecideAnswer` for a chunk of selections, averaged over the count vectors."""
     q, met = len(chosen), overlap_table(cells, chosen, table)
     known = [known_rows(cells, counts, convention) for counts in vectors]
-    prior = Prior(cells.space, chosen, convention, set(known[0]))
+    prior = PriorMembership(cells.space, chosen, convention, set(known[0]))
 
     def total(weights: NDArray[Any]) -> NDArray[np.float64]:
         return np.bincount(met.query, weights, minlength=q).astype(np.float64)
@@ -94,14 +96,14 @@ def decide_chunk(
     }
 
 
-def leave_one_out(cells: Cells, vectors: list[NDArray[np.int64]], query: LeaveOneOut) -> LeaveOneOutAnswer:
+def leave_one_out(cells: PartitionCells, vectors: list[NDArray[np.int64]], query: LeaveOneOut) -> LeaveOneOutAnswer:
     """Return, per pair (q, v), the share of v among q's rows in the release without one row that is (q, v).
 
     The row left out lies in cell j with probability proportional to c_j r_j(q,v); without it the cell counts
     c_j - 1. NaN where nothing else remains to infer from.
     """
     counts = np.mean(vectors, axis=0)
-    inner, outer = (overlap_table(cells, c, Weights.for_cells(cells, c.sizes)) for c in (query.inner, query.outer))
+    inner, outer = (overlap_table(cells, c, BoxIndex.for_cells(cells, c.sizes)) for c in (query.inner, query.outer))
     n = len(query.inner)
     hits = np.bincount(inner.query, counts[inner.cell] * inner.ratio, minlength=n)
     all_rows = np.bincount(outer.query, counts[outer.cell] * outer.ratio, minlength=n)
@@ -132,7 +134,7 @@ def share_of_counts(inner: DecideAnswer, other: DecideAnswer) -> tuple[NDArray[n
     return lower, upper
 
 
-def size_bias(cells: Cells, vectors: list[NDArray[np.int64]], convention: str) -> NDArray[np.float64]:
+def size_bias(cells: PartitionCells, vectors: list[NDArray[np.int64]], convention: str) -> NDArray[np.float64]:
     """Return, per cell, how many more rows it has than on average, given that a row is taken out of it.
 
     E[g(c) c] / E[g(c)] - E[c] over the count vectors, g(c) = c, and in `multiset` c / (size + c - 1): what the weight
@@ -153,7 +155,9 @@ def where_counted(counts: NDArray[np.int64], ratio: NDArray[np.float64]) -> NDAr
     return np.where(counts > 0, counts * ratio, 0.0)
 
 
-def log_absent(cells: Cells, met: OverlapTable, counts: NDArray[np.int64], convention: str) -> NDArray[np.float64]:
+def log_absent(
+    cells: PartitionCells, met: OverlapTable, counts: NDArray[np.int64], convention: str
+) -> NDArray[np.float64]:
     """Return, per pair, ln of the share of the cell's worlds with no row in the selection."""
     here = counts[met.cell]
     if convention != "multiset":
@@ -171,7 +175,7 @@ def log_absent(cells: Cells, met: OverlapTable, counts: NDArray[np.int64], conve
 Rows = dict[int, int]  # label (ANY_LABEL: any) -> number of rows
 
 
-class Prior:
+class PriorMembership:
     """The same share before the release, when only the number of rows (and, `assigned`, the labels) is known."""
 
     def __init__(self, space: Space, chosen: Selections, convention: str, labels: set[int]) -> None:
@@ -220,7 +224,7 @@ class Prior:
         return out
 
 
-def known_rows(cells: Cells, counts: NDArray[np.int64], convention: str) -> Rows:
+def known_rows(cells: PartitionCells, counts: NDArray[np.int64], convention: str) -> Rows:
     """Return how many rows are known to have each label (`assigned`), or in all."""
     if convention != "assigned":
         return {ANY_LABEL: int(counts.sum())}
@@ -232,7 +236,7 @@ def smaller_of(chosen: Selections, q: int) -> dict[int, tuple[int, ...]]:
     return {k: chosen.sizes[k][c] for k, c in enumerate(chosen.codes[q].tolist()) if c}
 
 
-def overlap_table(cells: Cells, chosen: Selections, table: Weights) -> OverlapTable:
+def overlap_table(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> OverlapTable:
     """Return the pairs of selections and cells that meet.
 
     Cells that are boxes: a product over attributes. Else a selection inside one atom of the boxes belongs to
@@ -258,7 +262,7 @@ class MaskOverlaps:
     inside: Bits
 
 
-class Weights:
+class BoxIndex:
     """How the value sets of a batch meet some boxes, per attribute, computed once for all its chunks."""
 
     def __init__(self, boxes: Sequence[Box], sizes: Sequence[tuple[tuple[int, ...], ...]]) -> None:
@@ -268,7 +272,7 @@ class Weights:
         self._known: dict[int, MaskOverlaps] = {}
 
     @classmethod
-    def for_cells(cls, cells: Cells, sizes: Sequence[tuple[tuple[int, ...], ...]]) -> Weights:
+    def for_cells(cls, cells: PartitionCells, sizes: Sequence[tuple[tuple[int, ...], ...]]) -> BoxIndex:
         """Return the table for cells that may hold rows, or, where regions are no boxes, for all boxes in order."""
         if cells.captures is None:
             return cls([cells.boxes[int(s)] for s in cells.occupied], sizes)
@@ -307,7 +311,7 @@ def mask_overlaps(codes: tuple[tuple[int, ...], ...], masks: list[int]) -> tuple
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], Bits]
 
 
-def box_pairs(chosen: Selections, table: Weights) -> Pairs:
+def box_pairs(chosen: Selections, table: BoxIndex) -> Pairs:
     """Return the pairs (selection, box of the table) that meet, the share of the box inside, and if it is all."""
     boxes = table.boxes
     meet = np.full((len(chosen), max(1, -(-boxes // 64))), ~np.uint64(0), dtype=np.uint64)
@@ -326,13 +330,13 @@ def box_pairs(chosen: Selections, table: Weights) -> Pairs:
     return query, column, np.where(whole, 1.0, ratio), whole
 
 
-def box_overlaps(cells: Cells, chosen: Selections, table: Weights) -> OverlapTable:
+def box_overlaps(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> OverlapTable:
     """Return the meetings with cells that are boxes; only cells that may hold rows count."""
     query, column, ratio, whole = box_pairs(chosen, table)
     return OverlapTable(query, cells.occupied[column], ratio, whole, np.ones(len(query), dtype=bool))
 
 
-def region_overlaps(cells: Cells, chosen: Selections, table: Weights) -> OverlapTable:
+def region_overlaps(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> OverlapTable:
     """Return the meetings with cells that are boxes minus boxes."""
     inside = atoms(cells, chosen, table)
     pairs: list[tuple[int, int, float, bool, bool]] = []
@@ -367,7 +371,7 @@ def region_overlaps(cells: Cells, chosen: Selections, table: Weights) -> Overlap
     )
 
 
-def leaves_some(cells: Cells, s: int, smaller: dict[int, tuple[int, ...]]) -> bool:
+def leaves_some(cells: PartitionCells, s: int, smaller: dict[int, tuple[int, ...]]) -> bool:
     """Return whether cell s surely has a row outside the selection: one that differs in a single attribute."""
     for k, kept in smaller.items():
         sizes = cells.release.domain.attributes[k].sizes
@@ -379,7 +383,7 @@ def leaves_some(cells: Cells, s: int, smaller: dict[int, tuple[int, ...]]) -> bo
 OUTSIDE, SEVERAL = -2, -1
 
 
-def within(cells: Cells, s: int, smaller: dict[int, tuple[int, ...]]) -> int:
+def within(cells: PartitionCells, s: int, smaller: dict[int, tuple[int, ...]]) -> int:
     """Return how many rows of an atom (selected part sizes, inside one region) have the label of statement s."""
     size, label_at, label = 1, cells.release.domain.label, int(cells.block.label[s])
     for k, attribute in enumerate(cells.release.domain.attributes):
@@ -388,7 +392,7 @@ def within(cells: Cells, s: int, smaller: dict[int, tuple[int, ...]]) -> int:
     return size
 
 
-def atoms(cells: Cells, chosen: Selections, table: Weights) -> NDArray[np.int64]:
+def atoms(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> NDArray[np.int64]:
     """Return, per selection, the one region it lies in, SEVERAL, or OUTSIDE (only impossible or no rows).
 
     A selection is inside one region when some box holds all of it and every earlier box misses it.

@@ -16,15 +16,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Layout, Words, distinct_words
-from solvers.cells.system import System
+from solvers.cells.bit_boxes import WordLayout, Words, distinct_words
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
-from solvers.histograms.branches import Branch, WeightedHistograms, extreme_histogram
-from solvers.histograms.partition_membership import Prior, Weights, box_pairs, chunk_of
+from solvers.histograms.branches import HistogramBranch, WeightedHistograms, extreme_histogram
+from solvers.histograms.partition_membership import BoxIndex, PriorMembership, box_pairs, chunk_of
 from solvers.questions.answers import DecideAnswer, LeaveOneOutAnswer, ShareAnswer
-from solvers.questions.query import Convention, Decide, LeaveOneOut, Selections, Share
+from solvers.questions.query import Convention, Decide, LeaveOneOut, Selections, ShareQuery
 from solvers.statements.release import ANY_LABEL
 
 ASKED = "profiles were asked about"
@@ -45,10 +45,10 @@ class Overlap:
         return tuple(c for c, w in zip(self.cells, self.whole, strict=True) if w)
 
 
-class PieceWeights(Weights):
+class PieceWeights(BoxIndex):
     """The same for pieces given by their words: no box is built."""
 
-    def __init__(self, layout: Layout, words: Words, sizes: Sequence[tuple[tuple[int, ...], ...]]) -> None:
+    def __init__(self, layout: WordLayout, words: Words, sizes: Sequence[tuple[tuple[int, ...], ...]]) -> None:
         super().__init__((), sizes)
         self.boxes, self._layout, self._words = len(words), layout, words
         every = range(len(layout.domain.attributes))
@@ -61,7 +61,7 @@ class PieceWeights(Weights):
         return masks, at.astype(np.intp)
 
 
-def overlaps(system: System, chosen: Selections, limits: Limits | None = None) -> list[Overlap]:
+def overlaps(system: CellSystem, chosen: Selections, limits: Limits | None = None) -> list[Overlap]:
     """Return what every selection meets of the cells that can hold rows. Cost: pairs that meet.
 
     Raises `Inconclusive` when time is up.
@@ -78,7 +78,7 @@ def overlaps(system: System, chosen: Selections, limits: Limits | None = None) -
     return out
 
 
-def overlaps_of_chunk(system: System, chosen: Selections, table: Weights, alive: Ints) -> list[Overlap]:
+def overlaps_of_chunk(system: CellSystem, chosen: Selections, table: BoxIndex, alive: Ints) -> list[Overlap]:
     """Return what each selection of a chunk meets."""
     query, column, ratio, whole = box_pairs(chosen, table)
     piece = alive[column]
@@ -98,7 +98,7 @@ def overlaps_of_chunk(system: System, chosen: Selections, table: Weights, alive:
     return out
 
 
-def shares_of_cell(system: System) -> Floats:
+def shares_of_cell(system: CellSystem) -> Floats:
     """Return the share of its cell that every piece is, computed once."""
     known = system.derived.part(KnownShares)
     if known.shares is None:
@@ -141,7 +141,7 @@ class Ranges:
         return total
 
 
-def by_graph(branch: Branch, cells: Iterable[int]) -> dict[int, list[int]]:
+def by_graph(branch: HistogramBranch, cells: Iterable[int]) -> dict[int, list[int]]:
     """Return graph -> positions of the given cells that are free."""
     out: dict[int, list[int]] = {}
     for c in cells:
@@ -214,7 +214,7 @@ def decide_coupled(solution: WeightedHistograms, query: Decide, limits: Limits) 
     return DecideAnswer.of(low, high, before, "exact", probability=share, expected=expected, open=none)
 
 
-def share_coupled(solution: WeightedHistograms, query: Share, limits: Limits) -> ShareAnswer:
+def share_coupled(solution: WeightedHistograms, query: ShareQuery, limits: Limits) -> ShareAnswer:
     """Return the least and greatest share of `inner` among `outer` over the worlds where `outer` has a row.
 
     A ratio of two counts is extreme where Σ (hit - t like) is 0 at its own t: Dinkelbach's iteration, in integers
@@ -279,10 +279,10 @@ def row_numbers(solution: WeightedHistograms) -> list[int]:
 
 
 def before_release(
-    system: System, chosen: Selections, convention: Convention, rows: Sequence[int]
+    system: CellSystem, chosen: Selections, convention: Convention, rows: Sequence[int]
 ) -> tuple[Floats, Floats]:
     """Return the share of worlds and the mean rows before the release, averaged over the numbers of rows."""
-    prior = Prior(system.space, chosen, convention, {ANY_LABEL})
+    prior = PriorMembership(system.space, chosen, convention, {ANY_LABEL})
     shares = [-np.expm1(prior.log_absent({ANY_LABEL: n})) for n in rows]
     return np.mean(shares, axis=0), np.mean([prior.expected({ANY_LABEL: n}) for n in rows], axis=0)
 

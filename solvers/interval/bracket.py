@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.components import Component, known_presolve, presolve
-from solvers.cells.linear_system import Linear, Propagated
-from solvers.cells.system import System
+from solvers.cells.linear_system import Propagated, SparseStatements
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import log2_factorial_ratio, log2_multisets
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import weights_of
 from solvers.histograms.decision_diagram import EDGE_BYTES, Layers, layers_of
-from solvers.interval.heavy_histogram import Outcome, Search, heaviest_of, meets, nearest
+from solvers.interval.heavy_histogram import HeavyHistogramSearch, Outcome, heaviest_of, meets, nearest
 from solvers.interval.lagrangian_dual import Tilt
 from solvers.interval.mixture import Mixture, Tableau
 from solvers.interval.neighbourhoods import Around, Blocks, log2_ratio, moves_of
@@ -55,7 +55,7 @@ def newton_step(tilt: Tilt) -> float:
 
 
 @dataclass(frozen=True)
-class Budget:
+class WorkStretch:
     """A stretch of work, or of the clock where there is a time limit; fractions of it end stages."""
 
     limits: Limits
@@ -88,11 +88,11 @@ class Budget:
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class BracketCase:
     """A system with a known number of rows: bounds on its cells, the statements in force whatever the choices."""
 
-    system: System
-    linear: Linear
+    system: CellSystem
+    linear: SparseStatements
     bounds: Propagated
     rows: int
     convention: Convention
@@ -143,7 +143,7 @@ class Piece:
 class Bracket:
     """Bounds on log2 of the number of worlds of one case; `low` and `high` hold whenever the work is stopped."""
 
-    def __init__(self, case: Case, budget: Budget, count_small: bool = True) -> None:
+    def __init__(self, case: BracketCase, budget: WorkStretch, count_small: bool = True) -> None:
         """Cut the case into components; `count_small` False bounds even those that could be counted."""
         self.case, self.budget, self.count_small = case, budget, count_small
         whole = case.linear is case.system.linear and case.bounds is case.system.bounds and not case.system.choices
@@ -326,7 +326,7 @@ class Bracket:
 
     def choose(self) -> Outcome:
         """Look for a histogram that meets one alternative of every choice; its blocks keep that alternative."""
-        system, search = self.case.system, Search(self.case.bounds.lower, self.case.bounds.upper)
+        system, search = self.case.system, HeavyHistogramSearch(self.case.bounds.lower, self.case.bounds.upper)
         search.statements(self.case.linear, np.flatnonzero(system.always).tolist())
         search.alternatives(system.linear, system.choices)
         for piece in self.pieces:

@@ -21,7 +21,7 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.interval.lagrangian_dual import Tilt
 from solvers.linear.linear_program import by_column, whole_program
-from solvers.programs.cpsat import FOUND, Cells, run
+from solvers.programs.cpsat import FOUND, CellVariables, run
 
 UNIT = 1_000  # a nat in the objective
 CHORDS = 14  # breakpoints per cell
@@ -31,7 +31,7 @@ ENOUGH = 1e6  # relative gap: the first solution will do, CP-SAT improves it
 Outcome = Literal["found", "none", "unknown"]
 
 
-class Search(Cells):
+class HeavyHistogramSearch(CellVariables):
     """A CP-SAT model over cells that looks for a heavy histogram."""
 
     def __init__(self, lower: Ints, upper: Ints) -> None:
@@ -89,7 +89,7 @@ def heaviest_of(tilt: Tilt, slope: Floats, near: Ints | None, limits: Limits) ->
     part = tilt.part
     if part.matrix is None:
         raise TypeError("the component has no matrix")
-    search = Search(np.zeros(tilt.cells, dtype=np.int64), part.room)
+    search = HeavyHistogramSearch(np.zeros(tilt.cells, dtype=np.int64), part.room)
     for row, low, high in zip(part.matrix, part.low.tolist(), part.high.tolist(), strict=True):
         at = np.flatnonzero(row).astype(np.int64)
         search.state(at, row[at], low, high)

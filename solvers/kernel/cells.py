@@ -18,13 +18,13 @@ from functools import cached_property
 import numpy as np
 
 from solvers.cells import cutting
-from solvers.cells.bit_boxes import Index, Layout, Words, beyond, meeting, split
+from solvers.cells.bit_boxes import Index, WordLayout, Words, beyond, meeting, split
 from solvers.cells.cutting import AnyCut, labels_of, with_labels, zeros_first
-from solvers.cells.linear_system import Linear, same_rows
+from solvers.cells.linear_system import SparseStatements, same_rows
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.kernel.claims import AnyClaim, AnyProof, Possible, Witness
-from solvers.kernel.facts import Facts
+from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.proof_format import printable
 from solvers.statements.boxes import Box
 from solvers.statements.release import Choice, Loose
@@ -40,13 +40,13 @@ MAX_PAIRWISE = 1 << 22  # rows times pieces: so many are compared one by one
 class Live:
     """The pieces that can hold rows, the cell that each is part of, and every statement of the blocks over cells.
 
-    `linear` numbers statements as `Facts` does; `keys` tell the cells apart.
+    `linear` numbers statements as `NumberedStatements` does; `keys` tell the cells apart.
     """
 
-    layout: Layout
+    layout: WordLayout
     words: Words
     cell: Ints
-    linear: Linear
+    linear: SparseStatements
     keys: Ints
     cuts: tuple[AnyCut, ...]
 
@@ -86,7 +86,7 @@ class Live:
         return out
 
 
-def cuts_of(facts: Facts, blocks: Sequence[int]) -> list[AnyCut]:
+def cuts_of(facts: NumberedStatements, blocks: Sequence[int]) -> list[AnyCut]:
     """Return what cuts the row space for the given blocks; raises `CertificateError` for one that does not exist."""
     for b in blocks:
         if not 0 <= b < len(facts.release.blocks):
@@ -94,16 +94,16 @@ def cuts_of(facts: Facts, blocks: Sequence[int]) -> list[AnyCut]:
     return cutting.cuts_of(facts, blocks)
 
 
-def start_of(facts: Facts, cuts: Sequence[AnyCut], words: Words | None = None) -> Words:
+def start_of(facts: NumberedStatements, cuts: Sequence[AnyCut], words: Words | None = None) -> Words:
     """Return the possible rows (all, or of the given pieces), labels apart where some statement tells them apart."""
-    layout = Layout(facts.release.domain)
+    layout = WordLayout(facts.release.domain)
     words = subtract(facts, layout.full[None].copy() if words is None else words, facts.release.impossible)
     return with_labels(layout, words, cuts)
 
 
-def subtract(facts: Facts, words: Words, boxes: Sequence[Box]) -> Words:
+def subtract(facts: NumberedStatements, words: Words, boxes: Sequence[Box]) -> Words:
     """Return pieces without some boxes."""
-    layout = Layout(facts.release.domain)
+    layout = WordLayout(facts.release.domain)
     for box in boxes:
         _, _, words, _ = split(layout, words, box)
         facts.make_room(len(words), words.shape[1])
@@ -111,7 +111,7 @@ def subtract(facts: Facts, words: Words, boxes: Sequence[Box]) -> Words:
 
 
 def atoms(
-    facts: Facts, cuts: Sequence[AnyCut], words: Words, dead: bool = True, maximum: int | None = None
+    facts: NumberedStatements, cuts: Sequence[AnyCut], words: Words, dead: bool = True, maximum: int | None = None
 ) -> tuple[Words, list[Ints], Index]:
     """Return the finest pieces, per cut the value of each, and which of `words` each comes from.
 
@@ -123,7 +123,7 @@ def atoms(
     for zero in barring:
         words, origin, _ = zero.apply(words, came, allowed, facts.make_room)
         came = came[origin]
-    labels = labels_of(Layout(facts.release.domain), words)
+    labels = labels_of(WordLayout(facts.release.domain), words)
     for cut in others:
         before = words
         words, origin, value = cut.apply(before, labels, allowed, facts.make_room)
@@ -137,7 +137,7 @@ def atoms(
     return words, values, came
 
 
-def live_cells(facts: Facts, blocks: Sequence[int], maximum: int | None = None) -> Live:
+def live_cells(facts: NumberedStatements, blocks: Sequence[int], maximum: int | None = None) -> Live:
     """Return the cells that the regions of some blocks leave, with their statements. Cost: pieces times blocks."""
     cuts = cuts_of(facts, blocks)
     words, values, _ = atoms(facts, cuts, start_of(facts, cuts), maximum=maximum)
@@ -151,11 +151,11 @@ def live_cells(facts: Facts, blocks: Sequence[int], maximum: int | None = None) 
         col.append(c)
         coef.append(a)
     entries = [np.concatenate(x).astype(np.int64) for x in (row, col, coef)]
-    linear = Linear.of(entries[0], entries[1], entries[2], (facts.low, facts.high), len(first))
-    return Live(Layout(facts.release.domain), words, cell, linear, np.ascontiguousarray(matrix[first]), tuple(cuts))
+    linear = SparseStatements.of(entries[0], entries[1], entries[2], (facts.low, facts.high), len(first))
+    return Live(WordLayout(facts.release.domain), words, cell, linear, np.ascontiguousarray(matrix[first]), tuple(cuts))
 
 
-def points(layout: Layout, parts: Sequence[Sequence[int]]) -> Words:
+def points(layout: WordLayout, parts: Sequence[Sequence[int]]) -> Words:
     """Return rows given by their parts as pieces; raises `CertificateError` for parts that do not exist."""
     attributes = layout.domain.attributes
     out = np.zeros((len(parts), layout.at[-1]), dtype=np.uint64)
@@ -172,7 +172,7 @@ def points(layout: Layout, parts: Sequence[Sequence[int]]) -> Words:
     return out
 
 
-def cells_at(facts: Facts, live: Live, parts: Sequence[Sequence[int]]) -> Ints:
+def cells_at(facts: NumberedStatements, live: Live, parts: Sequence[Sequence[int]]) -> Ints:
     """Return the cell of every row given by its parts; raises `CertificateError` for rows that cannot exist.
 
     Cost: few rows are looked for among all pieces, many are walked like the whole space.
@@ -198,10 +198,10 @@ def cells_at(facts: Facts, live: Live, parts: Sequence[Sequence[int]]) -> Ints:
     return out
 
 
-def statement_sums(facts: Facts, parts: Sequence[Sequence[int]], times: Sequence[int]) -> Ints:
+def statement_sums(facts: NumberedStatements, parts: Sequence[Sequence[int]], times: Sequence[int]) -> Ints:
     """Return what every statement of the release counts in a dataset of rows given by parts, nothing left out."""
     cuts = cuts_of(facts, range(len(facts.release.blocks)))
-    words = points(Layout(facts.release.domain), parts)
+    words = points(WordLayout(facts.release.domain), parts)
     _, values, came = atoms(facts, cuts, words, dead=False)
     often = np.array(times, dtype=np.int64)[came] if len(came) else np.zeros(0, dtype=np.int64)
     out = np.zeros(len(facts), dtype=np.int64)
@@ -212,7 +212,7 @@ def statement_sums(facts: Facts, parts: Sequence[Sequence[int]], times: Sequence
     return out
 
 
-def check_witness(facts: Facts, claim: AnyClaim, proof: AnyProof, known: set[Dataset]) -> None:
+def check_witness(facts: NumberedStatements, claim: AnyClaim, proof: AnyProof, known: set[Dataset]) -> None:
     """Check a possible world with a row of the claim; `known` are worlds checked before, which many profiles share."""
     if not isinstance(claim, Possible) or not isinstance(proof, Witness):
         raise CertificateError("a world proves what is possible; nothing else does, and it proves nothing else")
@@ -227,7 +227,7 @@ def check_witness(facts: Facts, claim: AnyClaim, proof: AnyProof, known: set[Dat
         raise CertificateError("no row of the world is one that the claim is about")
 
 
-def check_exchange(facts: Facts, proof: Witness) -> None:
+def check_exchange(facts: NumberedStatements, proof: Witness) -> None:
     """Refuse a row in the place of another that some statement does not weigh alike, or that cannot exist."""
     i, row = proof.instead or (0, ())
     if not 0 <= i < len(proof.parts):
@@ -237,7 +237,7 @@ def check_exchange(facts: Facts, proof: Witness) -> None:
         raise CertificateError("some statement tells the row that is exchanged from the one in its place")
 
 
-def check_world(facts: Facts, parts: tuple[tuple[int, ...], ...], times: tuple[int, ...]) -> None:
+def check_world(facts: NumberedStatements, parts: tuple[tuple[int, ...], ...], times: tuple[int, ...]) -> None:
     """Refuse a dataset, rows given by their parts, that does not meet every statement."""
     if facts.release.unstated:
         raise CertificateError("not all that was published is stated exactly: which worlds are possible is not checked")

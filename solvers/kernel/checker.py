@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Layout, Words, split
+from solvers.cells.bit_boxes import WordLayout, Words, split
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import CertificateError, Inconclusive, NotVerified, Unsupported
 from solvers.foundation.limits import Limits
@@ -27,29 +27,29 @@ from solvers.kernel.claims import (
     AnyProof,
     AtLeast,
     AtMost,
-    Branch,
+    BoundStep,
     Cases,
+    CaseSplit,
     Drat,
     LeafValues,
-    Located,
-    Node,
     NoWorld,
     OnlyWorld,
     OverCells,
     OverRows,
     Possible,
-    Regions,
+    ProofStep,
+    RegionProof,
     Removals,
-    Step,
+    RowLocation,
     Sum,
     Witness,
 )
-from solvers.kernel.facts import Facts
+from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values import replay
-from solvers.kernel.located import Settled, replayed
+from solvers.kernel.located import LocatedValues, replayed
 from solvers.kernel.proof_format import printable
 from solvers.statements.boxes import Box, Region
-from solvers.statements.release import UNBOUNDED, Loose, Partition, Release, Rows, Statement
+from solvers.statements.release import UNBOUNDED, Loose, Partition, Release, RowCount, Statement
 
 LOOK = 256  # steps between looks at the clock
 Whole = NDArray[Any]  # int64, or Python integers where sums may be larger
@@ -63,11 +63,11 @@ class Verifier:
 
     def __init__(self, release: Release, limits: Limits | None = None, fixed: frozenset[int] = frozenset()) -> None:
         self.limits, self.fixed = limits or Limits(), fixed
-        self.facts = Facts(release, self.limits)
+        self.facts = NumberedStatements(release, self.limits)
         self._live: dict[tuple[int, ...], Live] = {}
         self._worlds: set[Dataset] = set()
-        self._settled: tuple[Removals, Settled] | None = None
-        self._replayed: tuple[LeafValues, replay.Replay] | None = None
+        self._settled: tuple[Removals, LocatedValues] | None = None
+        self._replayed: tuple[LeafValues, replay.LeafValueReplay] | None = None
         self._beyond: dict[tuple[bool, bool], Verifier] = {}
 
     def verify(self, claim: AnyClaim, proof: AnyProof) -> None:
@@ -84,17 +84,17 @@ class Verifier:
             check_world(self.facts, claim.parts, claim.times)
         if isinstance(proof, Removals):
             self.settled(proof).check(claim)
-        elif isinstance(claim, Located):
+        elif isinstance(claim, RowLocation):
             raise CertificateError("where positions are is proved by removals, nothing else")
-        elif isinstance(proof, Regions):
+        elif isinstance(proof, RegionProof):
             check_regions(self.facts, claim, proof)
         elif isinstance(proof, OverCells):
             live = self.live(proof.blocks)
-            Replay(self.facts, live, proof, self.limits).check(claim)
+            CellReplay(self.facts, live, proof, self.limits).check(claim)
         else:
             check_drat(self.facts, claim, proof, self.limits)
 
-    def replayed(self, proof: LeafValues) -> replay.Replay:
+    def replayed(self, proof: LeafValues) -> replay.LeafValueReplay:
         """Return what the steps of a proof by leaf values leave, replayed once for all claims that share them."""
         known = self._replayed
         if known is None or known[0].model != proof.model or known[0].steps != proof.steps:
@@ -112,7 +112,7 @@ class Verifier:
             self._beyond[worlds, inner] = Verifier(replace(release, boosted=tuple(kept)), self.limits, fixed)
         return self._beyond[worlds, inner]
 
-    def settled(self, proof: Removals) -> Settled:
+    def settled(self, proof: Removals) -> LocatedValues:
         """Return what some removals leave; they are replayed once for all claims that share them."""
         if self._settled is None or self._settled[0] != proof:
             self._settled = proof, replayed(self.facts.release, proof, self.limits)
@@ -131,7 +131,7 @@ class Verifier:
         return self._live[blocks]
 
 
-def check_regions(facts: Facts, claim: OverRows, proof: Regions) -> None:
+def check_regions(facts: NumberedStatements, claim: OverRows, proof: RegionProof) -> None:
     """Check that regions with known counts settle a claim by themselves."""
     numbers = proof.statements
     if len(set(numbers)) != len(numbers):
@@ -166,16 +166,16 @@ def check_regions(facts: Facts, claim: OverRows, proof: Regions) -> None:
         raise CertificateError(f"the regions count at least {total} rows, the claim needs {rows}")
 
 
-def possible_rows(facts: Facts, box: Box) -> Words:
+def possible_rows(facts: NumberedStatements, box: Box) -> Words:
     """Return the possible rows of a box as pieces."""
-    layout = Layout(facts.release.domain)
+    layout = WordLayout(facts.release.domain)
     inside, _, _, _ = split(layout, layout.full[None].copy(), box)
     return subtract(facts, inside, facts.release.impossible)
 
 
-def without(facts: Facts, words: Words, region: Region) -> Words:
+def without(facts: NumberedStatements, words: Words, region: Region) -> Words:
     """Return pieces without a region (a box minus boxes)."""
-    layout = Layout(facts.release.domain)
+    layout = WordLayout(facts.release.domain)
     inside, _, rest, _ = split(layout, words, region.box)
     kept = [rest]
     for box in region.minus:
@@ -186,9 +186,9 @@ def without(facts: Facts, words: Words, region: Region) -> Words:
     return found
 
 
-def outside(facts: Facts, region: Region, box: Box) -> Words:
+def outside(facts: NumberedStatements, region: Region, box: Box) -> Words:
     """Return the possible rows of a region that are not in a box, as pieces."""
-    layout = Layout(facts.release.domain)
+    layout = WordLayout(facts.release.domain)
     inside, _, _, _ = split(layout, layout.full[None].copy(), region.box)
     _, _, beyond, _ = split(layout, inside, box)
     return subtract(facts, beyond, (*region.minus, *facts.release.impossible))
@@ -206,7 +206,7 @@ class Goal:
     target: Ints | None = None
 
 
-def goal_of(facts: Facts, live: Live, claim: OverRows) -> Goal:
+def goal_of(facts: NumberedStatements, live: Live, claim: OverRows) -> Goal:
     """Return what must be shown over cells for a claim."""
     weights = np.zeros(live.cells, dtype=np.int64)
     if isinstance(claim, AtMost):
@@ -218,7 +218,7 @@ def goal_of(facts: Facts, live: Live, claim: OverRows) -> Goal:
     return Goal(weights, -1, rows_of_world(facts, live, claim) if isinstance(claim, OnlyWorld) else None)
 
 
-def rows_of_world(facts: Facts, live: Live, claim: OnlyWorld) -> Ints:
+def rows_of_world(facts: NumberedStatements, live: Live, claim: OnlyWorld) -> Ints:
     """Return how many rows of every cell the world has; each cell with rows must hold a single raw row."""
     at = cells_at(facts, live, claim.parts)
     out = np.zeros(live.cells, dtype=np.int64)
@@ -229,10 +229,10 @@ def rows_of_world(facts: Facts, live: Live, claim: OnlyWorld) -> Ints:
     return out
 
 
-class Replay:
+class CellReplay:
     """A proof over cells, replayed: bounds on every cell that move only by what a statement or a sum implies."""
 
-    def __init__(self, facts: Facts, live: Live, proof: OverCells, limits: Limits) -> None:
+    def __init__(self, facts: NumberedStatements, live: Live, proof: OverCells, limits: Limits) -> None:
         self.facts, self.live, self.proof, self.limits = facts, live, proof, limits
         self.maximum = maximum = int(facts.release.rows.high or 0)
         self.known = facts.within(proof.blocks)
@@ -254,7 +254,7 @@ class Replay:
         """Check that the tree proves the claim."""
         self._node(self.proof.tree, goal_of(self.facts, self.live, claim))
 
-    def _node(self, node: Node, goal: Goal) -> None:
+    def _node(self, node: ProofStep, goal: Goal) -> None:
         """Check a node: the goal holds for all that is left within the bounds."""
         if self.limits.expired():
             raise NotVerified("not verified: the time was up")
@@ -263,7 +263,7 @@ class Replay:
                 raise NotVerified("not verified: the time was up")
             self._step(step, i)
         end = node.end
-        if isinstance(end, Branch):
+        if isinstance(end, CaseSplit):
             cell = self._cell(end.cell)
             if not 0 <= end.value <= int(self.facts.release.rows.high or 0):
                 raise CertificateError(f"a branch at {end.value} rows leaves nothing to tell apart")
@@ -351,7 +351,7 @@ class Replay:
             raise CertificateError(f"there is no cell {i} in the proof")
         return int(self.cells[i])
 
-    def _step(self, step: Step, i: int) -> None:
+    def _step(self, step: BoundStep, i: int) -> None:
         """Move one bound, if the step says exactly what its reason implies."""
         cell = self._cell(step.cell)
         value = self.implied(cell, step.upper, step.reason)
@@ -390,7 +390,7 @@ class Replay:
         return left // a if upper else -(-left // a)
 
 
-def check_drat(facts: Facts, claim: OverRows, proof: Drat, limits: Limits) -> None:
+def check_drat(facts: NumberedStatements, claim: OverRows, proof: Drat, limits: Limits) -> None:
     """Check clauses by unit propagation, from our own lowering of the blocks and the claim's negation."""
     from solvers.clauses.lowering import lower
     from solvers.kernel.rup import check
@@ -415,4 +415,4 @@ def negated(release: Release, blocks: Sequence[int], claim: OverRows) -> Release
     elif isinstance(claim, AtLeast):
         opposite = Statement(Region(claim.box), 0, claim.rows - 1, "the claim's opposite")
         kept = (*kept, Loose((opposite,)))
-    return Release(release.domain, Rows(release.rows.low, release.rows.high), kept, release.impossible)
+    return Release(release.domain, RowCount(release.rows.low, release.rows.high), kept, release.impossible)

@@ -45,7 +45,7 @@ class OnlyWorld:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class RowLocation:
     """In every possible world the row at position `rows[i]` of the training file lies in `boxes[i]`."""
 
     rows: tuple[int, ...]
@@ -53,7 +53,7 @@ class Located:
 
 
 OverRows = AtMost | AtLeast | NoWorld | OnlyWorld  # whatever the positions
-Claim = OverRows | Located  # about every possible world
+Claim = OverRows | RowLocation  # about every possible world
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ AnyClaim = Claim | Possible
 
 
 @dataclass(frozen=True, slots=True)
-class Regions:
+class RegionProof:
     """The regions of these statements settle the claim by themselves.
 
     At most: they cover the box, and their counts add up to no more. At least: they are disjoint regions of one
@@ -86,7 +86,7 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BoundStep:
     """A new bound on the rows in a cell: by statement `reason`, or, negative, by sum -1 - `reason`."""
 
     cell: int
@@ -96,13 +96,13 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class CaseSplit:
     """Two cases: at most `value` rows in a cell, and at least `value` + 1."""
 
     cell: int
     value: int
-    below: Node
-    above: Node
+    below: ProofStep
+    above: ProofStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +110,15 @@ class Cases:
     """One case per alternative of a choice, the block of that number."""
 
     block: int
-    nodes: tuple[Node, ...]
+    nodes: tuple[ProofStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ProofStep:
     """Steps, then how the claim follows: from the bounds alone (`end` None), a sum's number, or cases."""
 
-    steps: tuple[Step, ...] = ()
-    end: int | Branch | Cases | None = None
+    steps: tuple[BoundStep, ...] = ()
+    end: int | CaseSplit | Cases | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +128,12 @@ class OverCells:
     blocks: tuple[int, ...]
     cells: tuple[tuple[int, ...], ...]
     sums: tuple[Sum, ...]
-    tree: Node
+    tree: ProofStep
 
     @property
     def kind(self) -> str:
         """Return "propagation", "farkas" (some weighted sum is used) or "branching"."""
-        if isinstance(self.tree.end, Branch | Cases):
+        if isinstance(self.tree.end, CaseSplit | Cases):
             return "branching"
         return "farkas" if self.sums else "propagation"
 
@@ -172,7 +172,7 @@ class Revised:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountRevision:
     """The number of rows of each multiplicity in value `value` is bounded anew, which removes or fixes rows."""
 
     value: int
@@ -207,7 +207,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class ValueRemoval:
     """Row `row` in value `value` leads by these steps to a row without values, so that the value is removed."""
 
     row: int
@@ -215,7 +215,7 @@ class Assumed:
     steps: tuple[Removal, ...]
 
 
-Removal = Revised | Counted | Hall | Labelled | Assumed
+Removal = Revised | CountRevision | Hall | Labelled | ValueRemoval
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,5 +275,5 @@ class LeafValues:
     last: AnyProof
 
 
-Proof = Regions | OverCells | Drat | Removals | LeafValues
+Proof = RegionProof | OverCells | Drat | Removals | LeafValues
 AnyProof = Proof | Witness

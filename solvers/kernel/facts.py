@@ -19,7 +19,7 @@ MAX_PIECES = 1_000_000
 COPIES = 8  # of the pieces that a step of a walk holds at a time
 
 
-class Facts(StatementIndex):
+class NumberedStatements(StatementIndex):
     """The numbered statements as a proof reads them: unknown numbers are refused, within limits."""
 
     def __init__(self, release: Release, limits: Limits | None = None) -> None:

@@ -12,16 +12,16 @@ import numpy as np
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import AtLeast, AtMost, Claim, Located, NoWorld, Removals
+from solvers.kernel.claims import AtLeast, AtMost, Claim, NoWorld, Removals, RowLocation
 from solvers.kernel.proof_format import printable
-from solvers.kernel.removals import Left
+from solvers.kernel.removals import RemainingDomains
 from solvers.statements.boxes import Box
 from solvers.statements.meetings import Meetings
 from solvers.statements.release import Release
 from solvers.statements.row_problem import problem_of
 
 
-def replayed(release: Release, proof: Removals, limits: Limits) -> Settled:
+def replayed(release: Release, proof: Removals, limits: Limits) -> LocatedValues:
     """Return what is left after the steps of a proof; `CertificateError` where one of them does not hold."""
     problem = problem_of(release)
     if problem is None:
@@ -32,28 +32,28 @@ def replayed(release: Release, proof: Removals, limits: Limits) -> Settled:
         raise CertificateError("the tree whose leaves tell rows apart does not count all rows")
     if Meetings.room(problem) > limits.memory:
         raise NotVerified("not verified: the values of all rows take more memory than allowed (--memory)")
-    left = Left(Meetings(problem), limits)
+    left = RemainingDomains(Meetings(problem), limits)
     left.replay(proof.steps)
-    return Settled(left)
+    return LocatedValues(left)
 
 
-class Settled:
+class LocatedValues:
     """What is left for every row, and the claims that follow."""
 
-    def __init__(self, left: Left) -> None:
+    def __init__(self, left: RemainingDomains) -> None:
         self.left, self.problem, self.meetings = left, left.problem, left.meetings
 
     def check(self, claim: Claim) -> None:
         """Return where a claim follows; raise `CertificateError` otherwise."""
         problem = self.problem
-        if isinstance(claim, Located):
+        if isinstance(claim, RowLocation):
             if not problem.positions:
                 raise CertificateError("the rows of this release have no positions")
             if len(claim.rows) != len(claim.boxes) or any(not 0 <= i < problem.rows for i in claim.rows):
                 raise CertificateError("the claim does not give each of its positions a place")
         if self.left.over:
             return
-        if isinstance(claim, Located):
+        if isinstance(claim, RowLocation):
             for i, box in zip(claim.rows, claim.boxes, strict=True):
                 if not self.within(box, slice(i, i + 1))[0]:
                     raise CertificateError(f"the proof does not show that the row at position {i} is where it is said")

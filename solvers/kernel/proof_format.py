@@ -9,24 +9,24 @@ from solvers.foundation.errors import CertificateError
 from solvers.foundation.escaping import named
 from solvers.kernel.claims import (
     AnyProof,
-    Assumed,
-    Branch,
+    BoundStep,
     Cases,
-    Counted,
+    CaseSplit,
+    CountRevision,
     Drat,
     Form,
     Hall,
     Labelled,
     LeafValues,
-    Node,
     OverCells,
+    ProofStep,
     Refined,
-    Regions,
+    RegionProof,
     Removal,
     Removals,
     Revised,
-    Step,
     Sum,
+    ValueRemoval,
     Witness,
 )
 
@@ -42,7 +42,7 @@ MAX_MODELS = 20  # boosted models one after the other
 
 def proof_json(proof: AnyProof) -> dict[str, Any]:
     """Return a proof as JSON."""
-    if isinstance(proof, Regions):
+    if isinstance(proof, RegionProof):
         return {"kind": "regions", "statements": list(proof.statements)}
     if isinstance(proof, Drat):
         return {"kind": "drat", "blocks": list(proof.blocks), "lines": list(proof.lines)}
@@ -70,10 +70,10 @@ def steps_json(proof: Removals | LeafValues) -> list[Any]:
     return [leaf_json(one) for one in proof.steps]
 
 
-def node_json(node: Node) -> dict[str, Any]:
+def node_json(node: ProofStep) -> dict[str, Any]:
     """Return a node as JSON: steps as [cell, "<=" or ">=", value, reason]."""
     out: dict[str, Any] = {"steps": [[s.cell, "<=" if s.upper else ">=", s.value, s.reason] for s in node.steps]}
-    if isinstance(node.end, Branch):
+    if isinstance(node.end, CaseSplit):
         out["branch"] = [node.end.cell, node.end.value]
         out["cases"] = [node_json(node.end.below), node_json(node.end.above)]
     elif isinstance(node.end, Cases):
@@ -88,7 +88,7 @@ def removal_json(step: Removal) -> list[Any]:
     """Return a removal as JSON: a list that begins with what it does."""
     if isinstance(step, Revised):
         return ["revised", step.row]
-    if isinstance(step, Counted):
+    if isinstance(step, CountRevision):
         return ["counted", step.value]
     if isinstance(step, Hall):
         return ["filled" if step.full else "needed", step.tree, step.times, list(step.values)]
@@ -110,7 +110,7 @@ def proof_from(data: Any, depth: int = 0) -> AnyProof:
     kind = entry(data, "kind", "proof")
     if kind == "regions":
         keys(data, {"kind", "statements"}, "proof")
-        return Regions(whole_numbers(data["statements"], "proof.statements"))
+        return RegionProof(whole_numbers(data["statements"], "proof.statements"))
     if kind == "drat":
         keys(data, {"kind", "blocks", "lines"}, "proof")
         lines = every(data["lines"], text, "proof.lines")
@@ -168,37 +168,37 @@ def sum_from(data: Any, place: str) -> Sum:
     return Sum(over, pairs)
 
 
-def node_from(data: Any, place: str, depth: int) -> Node:
+def node_from(data: Any, place: str, depth: int) -> ProofStep:
     """Return a node and all below it."""
     if depth > MAX_DEPTH:
         raise CertificateError(f"{place} has more than {MAX_DEPTH} cases below each other")
     steps = every(entry(data, "steps", place), step, f"{place}.steps")
     if "sum" in data:
         keys(data, {"steps", "sum"}, place)
-        return Node(steps, number(data["sum"], f"{place}.sum"))
+        return ProofStep(steps, number(data["sum"], f"{place}.sum"))
     if "branch" not in data and "choice" not in data:
         keys(data, {"steps"}, place)
-        return Node(steps)
+        return ProofStep(steps)
     cases = entry(data, "cases", place)
     if not isinstance(cases, list):
         raise CertificateError(f"{place}.cases is no list")
     nodes = tuple(node_from(n, f"{place}.cases[{i}]", depth + 1) for i, n in enumerate(cases))
     if "choice" in data:
         keys(data, {"steps", "choice", "cases"}, place)
-        return Node(steps, Cases(number(data["choice"], f"{place}.choice"), nodes))
+        return ProofStep(steps, Cases(number(data["choice"], f"{place}.choice"), nodes))
     keys(data, {"steps", "branch", "cases"}, place)
     cell, value = pair(data["branch"], f"{place}.branch")
     if len(nodes) != 2:
         raise CertificateError(f"{place} branches into {len(nodes)} cases instead of two")
-    return Node(steps, Branch(cell, value, nodes[0], nodes[1]))
+    return ProofStep(steps, CaseSplit(cell, value, nodes[0], nodes[1]))
 
 
-def step(data: Any, place: str) -> Step:
+def step(data: Any, place: str) -> BoundStep:
     """Return a step of [cell, "<=" or ">=", value, reason]."""
     if not isinstance(data, list) or len(data) != 4 or data[1] not in ("<=", ">="):
         raise CertificateError(f'{place} is no step [cell, "<=" or ">=", value, reason]')
     cell, value, reason = (number(data[i], f"{place}[{i}]") for i in (0, 2, 3))
-    return Step(cell, data[1] == "<=", value, reason)
+    return BoundStep(cell, data[1] == "<=", value, reason)
 
 
 def removal(data: Any, place: str, depth: int = 0) -> Removal:
@@ -208,7 +208,7 @@ def removal(data: Any, place: str, depth: int = 0) -> Removal:
     if data[0] == "revised":
         return Revised(number(data[1], f"{place}[1]"))
     if data[0] == "counted":
-        return Counted(number(data[1], f"{place}[1]"))
+        return CountRevision(number(data[1], f"{place}[1]"))
     if data[0] in ("filled", "needed"):
         tree, times = number(data[1], f"{place}[1]"), number(data[2], f"{place}[2]")
         return Hall(tree, times, data[0] == "filled", whole_numbers(data[3], f"{place}[3]"))
@@ -218,7 +218,7 @@ def removal(data: Any, place: str, depth: int = 0) -> Removal:
     if depth >= MAX_ASSUMED:
         raise CertificateError(f"{place} has more than {MAX_ASSUMED} assumptions below each other")
     row, value = number(data[1], f"{place}[1]"), number(data[2], f"{place}[2]")
-    return Assumed(row, value, every(data[3], lambda one, at: removal(one, at, depth + 1), f"{place}[3]"))
+    return ValueRemoval(row, value, every(data[3], lambda one, at: removal(one, at, depth + 1), f"{place}[3]"))
 
 
 def leaf_steps(data: Any) -> tuple[Refined | Form, ...]:

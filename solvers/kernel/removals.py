@@ -19,7 +19,7 @@ import numpy as np
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import Assumed, Counted, Hall, Labelled, Removal, Revised
+from solvers.kernel.claims import CountRevision, Hall, Labelled, Removal, Revised, ValueRemoval
 from solvers.kernel.proof_format import printable
 from solvers.statements.meetings import Meetings, Words
 from solvers.statements.release import ANY_LABEL
@@ -34,7 +34,7 @@ class NothingLeftError(Exception):
     """A row has no value left in a tree that saw it: there is no such world."""
 
 
-class Left:
+class RemainingDomains:
     """The values left: `words` (rows, words) as `Meetings` packs them; `stale` (rows, trees): changed since revised."""
 
     def __init__(self, meetings: Meetings, limits: Limits) -> None:
@@ -44,9 +44,9 @@ class Left:
         self.stale: Bits = self.seen.copy()
         self.over = False
 
-    def copy(self) -> Left:
+    def copy(self) -> RemainingDomains:
         """Return the same values left, to be changed apart."""
-        out = Left.__new__(Left)
+        out = RemainingDomains.__new__(RemainingDomains)
         out.meetings, out.problem, out.limits = self.meetings, self.problem, self.limits
         out.words, out.stale, out.seen, out.over = self.words.copy(), self.stale.copy(), self.seen, self.over
         return out
@@ -75,7 +75,7 @@ class Left:
         """Take away what one step says."""
         if isinstance(step, Revised):
             self.revise(self.row(step.row))
-        elif isinstance(step, Counted):
+        elif isinstance(step, CountRevision):
             self.count(self.value(step.value))
         elif isinstance(step, Hall):
             self.fill(step)
@@ -256,7 +256,7 @@ class Left:
         weight = sum(problem.weight[of].tolist())
         return weight, weight
 
-    def assume(self, step: Assumed) -> None:
+    def assume(self, step: ValueRemoval) -> None:
         """Take a value away from a row that leads, by some steps on a copy, to a row without any value left."""
         i, v = self.row(step.row), self.value(step.value)
         t = int(self.problem.tree[v])

@@ -27,7 +27,7 @@ GONE, LIVE, NEEDED = 0, 1, 2  # NEEDED: something that was checked rests on the 
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ClauseStep:
     """One line of a proof: a clause added, or one deleted."""
 
     line: int
@@ -52,7 +52,7 @@ def check(clauses: Iterable[Sequence[int]], proof_lines: Iterable[str], limit: f
     _Checker(variables, math.inf if limit is None else time.monotonic() + limit).run(formula, steps)
 
 
-def parsed(proof_lines: Iterable[str], variables: int) -> list[Step]:
+def parsed(proof_lines: Iterable[str], variables: int) -> list[ClauseStep]:
     """Return the steps of a proof; raises `CertificateError` for lines that are none."""
     out = []
     for number, line in enumerate(proof_lines, start=1):
@@ -64,7 +64,7 @@ def parsed(proof_lines: Iterable[str], variables: int) -> list[Step]:
         literals = tuple(dict.fromkeys(map(int, found[2].split())))
         if any(abs(x) > variables for x in literals):
             raise CertificateError(f"line {number}: a literal beyond the {variables:,} variables of the formula")
-        out.append(Step(number, found[1] is not None, literals))
+        out.append(ClauseStep(number, found[1] is not None, literals))
     return out
 
 
@@ -84,7 +84,7 @@ class _Checker:
         self.trail: list[int] = []
         self.heads = {LIVE: 0, NEEDED: 0}
 
-    def run(self, formula: list[tuple[int, ...]], steps: list[Step]) -> None:
+    def run(self, formula: list[tuple[int, ...]], steps: list[ClauseStep]) -> None:
         """Add clauses up to the first conflict without assumptions, then check backward what it rests on."""
         known: dict[tuple[int, ...], list[int]] = {}
         conflict = 0

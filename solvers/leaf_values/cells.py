@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Covering, Layout, Words, packed, split
+from solvers.cells.bit_boxes import Covering, WordLayout, Words, packed, split
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge
 from solvers.gradients.boosted import Boosted
@@ -28,11 +28,11 @@ Floats = NDArray[np.float64]
 def base_blocks(release: Release) -> list[int]:
     """Return the partitions that cut cells before any tree: no tree of a model, regions that are disjoint boxes."""
     trees = {b for one in release.boosted for b in one.blocks}
-    layout = Layout(release.domain)
+    layout = WordLayout(release.domain)
     return [b for b, block in release.partitions.items() if b not in trees and boxes_of(layout, block) is not None]
 
 
-def boxes_of(layout: Layout, block: Partition) -> Boxes | None:
+def boxes_of(layout: WordLayout, block: Partition) -> Boxes | None:
     """Return the disjoint boxes that rows can be in, by region; None where regions are no disjoint boxes.
 
     Of regions that are tried in order the last may be anything if it has no rows (`known_rows`).
@@ -53,10 +53,10 @@ def everything(pieces: int, boxes: int) -> Words:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CutCells:
     """Boxes as `words`, the region of every base block (cells, blocks), and the leaf of every tree cut so far."""
 
-    layout: Layout
+    layout: WordLayout
     words: Words
     base: Ints
     leaves: Ints
@@ -64,16 +64,16 @@ class Cells:
     def __len__(self) -> int:
         return len(self.words)
 
-    def kept(self, at: Ints) -> Cells:
+    def kept(self, at: Ints) -> CutCells:
         """Return some of the cells."""
-        return Cells(self.layout, self.words[at], self.base[at], self.leaves[at])
+        return CutCells(self.layout, self.words[at], self.base[at], self.leaves[at])
 
     def boxes(self) -> list[Box]:
         """Return the cells as boxes."""
         return self.layout.boxes(self.words)
 
 
-def cut(cells: Cells, boxes: Boxes, impossible: Sequence[Box], most: int) -> tuple[Cells, Ints, Ints]:
+def cut(cells: CutCells, boxes: Boxes, impossible: Sequence[Box], most: int) -> tuple[CutCells, Ints, Ints]:
     """Return the parts of cells in disjoint boxes, their cells, and their boxes; raises `TooLarge` above `most`."""
     covering = Covering(cells.layout, boxes)
     piece, box = covering.meet(cells.words, everything(len(cells), len(boxes)))
@@ -82,10 +82,10 @@ def cut(cells: Cells, boxes: Boxes, impossible: Sequence[Box], most: int) -> tup
     words = covering.cut(cells.words, piece, box)
     at = possible(cells.layout, words, impossible)
     piece, box = piece[at], box[at]
-    return Cells(cells.layout, words[at], cells.base[piece], cells.leaves[piece]), piece, box
+    return CutCells(cells.layout, words[at], cells.base[piece], cells.leaves[piece]), piece, box
 
 
-def possible(layout: Layout, words: Words, impossible: Sequence[Box]) -> Ints:
+def possible(layout: WordLayout, words: Words, impossible: Sequence[Box]) -> Ints:
     """Return the boxes that are not made up of impossible rows."""
     of = np.arange(len(words), dtype=np.int64)
     for box in impossible:
@@ -94,31 +94,31 @@ def possible(layout: Layout, words: Words, impossible: Sequence[Box]) -> Ints:
     return np.unique(of)
 
 
-def first_cells(release: Release, base: Sequence[int], most: int) -> Cells:
+def first_cells(release: Release, base: Sequence[int], most: int) -> CutCells:
     """Return the cells of the base blocks."""
-    layout, impossible = Layout(release.domain), release.impossible
+    layout, impossible = WordLayout(release.domain), release.impossible
     none = np.zeros((1, 0), dtype=np.int64)
-    found = Cells(layout, layout.full[None], none, none)
+    found = CutCells(layout, layout.full[None], none, none)
     for b in base:
         boxes = boxes_of(layout, release.partitions[b])
         assert boxes is not None
         found, _, box = cut(found, boxes, impossible, most)
-        found = Cells(layout, found.words, np.column_stack([found.base, box]), found.leaves)
+        found = CutCells(layout, found.words, np.column_stack([found.base, box]), found.leaves)
     return found.kept(possible(layout, found.words, impossible))
 
 
-def with_trees(release: Release, model: Boosted, cells: Cells, trees: int, most: int) -> tuple[Cells, Ints]:
+def with_trees(release: Release, model: Boosted, cells: CutCells, trees: int, most: int) -> tuple[CutCells, Ints]:
     """Return the cells cut by further trees, those before number `trees`, and the cell that each comes from."""
     origin = np.arange(len(cells), dtype=np.int64)
     for tree in model.trees[cells.leaves.shape[1] : trees]:
         cells, of, leaf = cut(cells, release.partitions[tree.block].boxes, release.impossible, most)
-        cells = Cells(cells.layout, cells.words, cells.base, np.column_stack([cells.leaves, leaf]))
+        cells = CutCells(cells.layout, cells.words, cells.base, np.column_stack([cells.leaves, leaf]))
         origin = origin[of]
     return cells, origin
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class ColumnSystem:
     """m statements low <= Σ coefficient x <= high over x[cell, class]: an entry per row and cell, a number per class.
 
     Coefficients are `middle` ± `radius`; `source` numbers the statements as proofs do. Rows ascend over entries.
@@ -136,11 +136,11 @@ class System:
         return len(self.low)
 
     @staticmethod
-    def joined(parts: Sequence[System], classes: int) -> System:
+    def joined(parts: Sequence[ColumnSystem], classes: int) -> ColumnSystem:
         """Return the statements of several systems, one after the other."""
         first = np.cumsum([0, *(len(p) for p in parts)])
         empty, none = np.zeros((0, classes)), np.zeros(0, dtype=np.int64)
-        return System(
+        return ColumnSystem(
             np.concatenate([none, *(p.row + f for p, f in zip(parts, first, strict=False))]),
             np.concatenate([none, *(p.cell for p in parts)]),
             np.concatenate([empty, *(p.middle for p in parts)]),
@@ -151,7 +151,7 @@ class System:
         )
 
 
-def counts(index: StatementIndex, model: Boosted, base: Sequence[int], cells: Cells) -> System:
+def counts(index: StatementIndex, model: Boosted, base: Sequence[int], cells: CutCells) -> ColumnSystem:
     """Return what the blocks of the release count over the cells."""
     found, classes = [], len(model.labels)
     blocks = [*base, *model.blocks[: cells.leaves.shape[1]]]
@@ -170,25 +170,25 @@ def counts(index: StatementIndex, model: Boosted, base: Sequence[int], cells: Ce
             low, high = block.low[numbers].astype(np.float64), block.high[numbers].astype(np.float64)
             high[block.high[numbers] >= UNBOUNDED] = np.inf
             source = numbers + index.first[b]
-            found.append(System(row.reshape(-1)[order], at[order], middle, 0 * middle, low, high, source))
+            found.append(ColumnSystem(row.reshape(-1)[order], at[order], middle, 0 * middle, low, high, source))
     top, n = index.high[index.rows], len(cells)
     if top < UNBOUNDED:
         ones = np.ones((n, classes))
         ends = np.array([float(index.low[index.rows])]), np.array([float(top)])
         last = np.array([index.rows], dtype=np.int64)
-        found.append(System(np.zeros(n, dtype=np.int64), np.arange(n), ones, 0 * ones, *ends, last))
-    return System.joined(found, classes)
+        found.append(ColumnSystem(np.zeros(n, dtype=np.int64), np.arange(n), ones, 0 * ones, *ends, last))
+    return ColumnSystem.joined(found, classes)
 
 
-def figures(model: Boosted, leaves: Ints, first: int) -> System:
+def figures(model: Boosted, leaves: Ints, first: int) -> ColumnSystem:
     """Return the figures of the first trees over cells by their leaves (cells, trees); sources from `first` on."""
     found = []
     for t, (tree, rows) in enumerate(by_tree(model, leaves)):
         given = entries(tree, rows, leaves[:, t])
         source = np.arange(first, first + len(tree), dtype=np.int64)
         first += len(tree)
-        found.append(System(given.figure, given.point, given.middle, given.radius, tree.low, tree.high, source))
-    return System.joined(found, len(model.labels))
+        found.append(ColumnSystem(given.figure, given.point, given.middle, given.radius, tree.low, tree.high, source))
+    return ColumnSystem.joined(found, len(model.labels))
 
 
 class AssumptionError(Exception):
@@ -212,14 +212,14 @@ class Batch:
 
 
 @dataclass(eq=False)
-class Level:
+class CellLevel:
     """What is known about the rows x[cell, class] of the cells at a level; grows by facts, its bounds shrink.
 
     `given` are counts and figures, then the facts of earlier levels; `added` those found here. `next` is the number
     that the next fact has as a source.
     """
 
-    given: System
+    given: ColumnSystem
     lower: Ints
     upper: Ints
     next: int
@@ -245,7 +245,7 @@ def compact(kept: NDArray[np.bool_]) -> Ints:
     return np.where(kept, np.cumsum(kept) - 1, -1)
 
 
-def flat(given: System, use: NDArray[np.bool_], rows: NDArray[np.bool_], number: Ints) -> tuple[Any, Any]:
+def flat(given: ColumnSystem, use: NDArray[np.bool_], rows: NDArray[np.bool_], number: Ints) -> tuple[Any, Any]:
     """Return the coefficients and radii of some statements over the columns used, as sparse matrices by columns."""
     from scipy.sparse import csr_matrix
 
@@ -256,14 +256,14 @@ def flat(given: System, use: NDArray[np.bool_], rows: NDArray[np.bool_], number:
     return csr_matrix((given.middle[e, k], index), shape=shape), csr_matrix((given.radius[e, k], index), shape=shape)
 
 
-def behind(level: Level, rows: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def behind(level: CellLevel, rows: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Return the intervals of some statements less what is known, rounded outwards."""
     given, fixed = level.given, ~level.open
     middle, radius = flat(given, fixed & (level.lower > 0), rows, compact(rows))
     return moved(middle, radius, level.lower.ravel(), given.low[rows], given.high[rows])
 
 
-def add_facts(level: Level, batch: Batch, numbers: Ints, column: Ints) -> None:
+def add_facts(level: CellLevel, batch: Batch, numbers: Ints, column: Ints) -> None:
     """Add the forms of several columns to the statements of a level; `column` counts (cell, class) pairs."""
     classes, several = level.lower.shape[1], np.diff(batch.start) > 1
     if not several.any():
@@ -276,5 +276,5 @@ def add_facts(level: Level, batch: Batch, numbers: Ints, column: Ints) -> None:
     np.add.at(middle, (place.reshape(-1), column[at] % classes), batch.coefficient[at].astype(np.float64))
     ends = batch.low[several].astype(np.float64), batch.high[several].astype(np.float64)
     row, cell = np.divmod(pairs, len(level.lower))
-    facts = System(row, cell, middle, np.zeros_like(middle), *ends, numbers[several])
-    level.given = System.joined([level.given, facts], classes)
+    facts = ColumnSystem(row, cell, middle, np.zeros_like(middle), *ends, numbers[several])
+    level.given = ColumnSystem.joined([level.given, facts], classes)

@@ -20,7 +20,7 @@ FLOOR = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
-class Statements:
+class IntegerStatements:
     """m statements low <= A x <= high on n whole numbers lower <= x <= upper.
 
     A lies within `radius` of `middle` (m, n), entry by entry; both may be sparse (scipy, by rows). `source[i]` is the
@@ -37,7 +37,7 @@ class Statements:
     upper: NDArray[np.int64]
 
 
-def implied(given: Statements, forms: Any, weights: Floats) -> tuple[Floats, Floats]:
+def implied(given: IntegerStatements, forms: Any, weights: Floats) -> tuple[Floats, Floats]:
     """Return bounds (k,), (k,) on `forms` (k, n) @ x that the sums of statements with `weights` (k, m) imply.
 
     For every x within its bounds: forms x = weights (A x) + (forms - weights A) x. Cost: k times the entries of A.
@@ -59,7 +59,7 @@ def implied(given: Statements, forms: Any, weights: Floats) -> tuple[Floats, Flo
     return bottom - off, top + off
 
 
-def around(given: Statements, at: NDArray[np.int64]) -> Statements:
+def around(given: IntegerStatements, at: NDArray[np.int64]) -> IntegerStatements:
     """Return the statements on x - at, for whole numbers `at`: large counts then cost no digits. A is sparse."""
     low, high = moved(given.middle, given.radius, at, given.low, given.high)
     return replace(given, low=low, high=high, lower=given.lower - at, upper=given.upper - at)
@@ -147,7 +147,7 @@ class Decomposition:
         return self.times(columns).T
 
 
-def scale(given: Statements) -> tuple[NDArray[np.int64], Floats]:
+def scale(given: IntegerStatements) -> tuple[NDArray[np.int64], Floats]:
     """Return the statements that say something, and the half width of every one with what rounding adds."""
     reach = np.maximum(np.abs(given.lower), np.abs(given.upper)).astype(np.float64)
     size = abs(given.middle) @ reach
@@ -155,7 +155,7 @@ def scale(given: Statements) -> tuple[NDArray[np.int64], Floats]:
     return np.flatnonzero((half < size) & np.isfinite(half)), half
 
 
-def decomposed(given: Statements, used: NDArray[np.int64], half: Floats) -> Decomposition:
+def decomposed(given: IntegerStatements, used: NDArray[np.int64], half: Floats) -> Decomposition:
     """Return the decomposition of the statements that are used."""
     from scipy.sparse import diags
 

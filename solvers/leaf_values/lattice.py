@@ -26,7 +26,7 @@ from scipy.sparse.csgraph import connected_components
 
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, installing
 from solvers.foundation.limits import Limits
-from solvers.leaf_values.combining import TINY, UNIT, Statements
+from solvers.leaf_values.combining import TINY, UNIT, IntegerStatements
 from solvers.native.processes import run
 
 Floats = NDArray[np.float64]
@@ -49,7 +49,7 @@ PHASE = "a lattice of cells was reduced"
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LatticeForm:
     """Σ coefficient * x[column] over `terms` (column of the given statements, coefficient) lies in low..high.
 
     `weights` (m + e,): of the m given statements, then of the e entries before this one in the list, each of which says
@@ -71,7 +71,7 @@ def unavailable() -> str:
     return ""
 
 
-def reduced(given: Statements, limits: Limits | None = None) -> list[Found]:
+def reduced(given: IntegerStatements, limits: Limits | None = None) -> list[LatticeForm]:
     """Return forms that the statements determine or bound more tightly, each proved by those before it.
 
     Forms with low == high are known; columns (one term, coefficient 1) with better bounds than given come too. Empty
@@ -83,7 +83,7 @@ def reduced(given: Statements, limits: Limits | None = None) -> list[Found]:
     free = np.flatnonzero(given.lower < given.upper)
     if unavailable() or not 0 < len(free) <= MOST:
         return []
-    search = Search(given, free, limits or Limits())
+    search = LatticeSearch(given, free, limits or Limits())
     with contextlib.suppress(Inconclusive, TooLarge, EngineError):  # what was found before stands
         search.work()
     return search.found
@@ -117,14 +117,14 @@ def floats(matrix: Any, digits: int = 0) -> Floats:
     return np.ldexp(np.array(rows, dtype=np.float64).reshape(matrix.nrows(), matrix.ncols()), -digits)
 
 
-class Sums:
+class WeightedSums:
     """Weighted sums of chosen statements and of forms, in whole numbers.
 
     Statement i says low[i] <= Σ coefs[i] x <= high[i] over the free columns, all times 2^POINT: the columns that are
     known are taken out, the radius of all coefficients is in the ends.
     """
 
-    def __init__(self, given: Statements, free: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    def __init__(self, given: IntegerStatements, free: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
         import flint
 
         self.matrix = flint.fmpz_mat
@@ -174,14 +174,14 @@ class Sums:
         return -(-bottom >> (POINT + GRID)), top >> (POINT + GRID)
 
 
-class Search:
+class LatticeSearch:
     """The work: a basis of the differences that are left, forms that are known, and what proves them (`found`).
 
     `basis` and `dual` hold rows u and forms v with v_i u_j = [i = j]: x = Σ (v_i x) u_i. `open` are the coordinates
     that may differ between solutions, `known` the others in the order of their entries.
     """
 
-    def __init__(self, given: Statements, free: NDArray[np.int64], limits: Limits) -> None:
+    def __init__(self, given: IntegerStatements, free: NDArray[np.int64], limits: Limits) -> None:
         self.limits, self.free, self.statements = limits, free, len(given.low)
         reach = np.maximum(np.abs(given.lower), np.abs(given.upper)).astype(np.float64)
         middle, radius = dense(given.middle[:, free]), given.radius @ reach
@@ -192,13 +192,13 @@ class Search:
         room = (given.upper - given.lower)[free] / 2
         self.rows = finite[chosen(middle[finite] * room / half[finite, None])]
         self.half = half[self.rows]
-        self.sums = Sums(given, free, self.rows)
+        self.sums = WeightedSums(given, free, self.rows)
         k = len(free)
         one = [[int(i == j) for j in range(k)] for i in range(k)]
         self.basis, self.dual = list(one), list(one)
         self.open, self.known = list(range(k)), list[int]()
         self.entry: list[int] = []  # of every known coordinate
-        self.found: list[Found] = []
+        self.found: list[LatticeForm] = []
         self._across: Any = None  # the basis of known coordinates, by columns
 
     def work(self) -> None:
@@ -324,7 +324,7 @@ class Search:
         weights[self.rows] = y
         weights[self.statements + np.array(self.entry, dtype=np.int64)] = z
         terms = tuple((int(self.free[j]), v) for j, v in enumerate(form) if v)
-        self.found.append(Found(terms, weights, low, high))
+        self.found.append(LatticeForm(terms, weights, low, high))
         if sum(map(abs, form)) == 1 == sum(form):
             j = form.index(1)
             self.sums.lower[j], self.sums.upper[j] = max(low, self.sums.lower[j]), min(high, self.sums.upper[j])

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.leaf_values.cells import AssumptionError, Batch, Level, add_facts, behind, compact, flat
-from solvers.leaf_values.combining import Decomposition, Statements, around, decomposed, implied, moved, scale
+from solvers.leaf_values.cells import AssumptionError, Batch, CellLevel, add_facts, behind, compact, flat
+from solvers.leaf_values.combining import Decomposition, IntegerStatements, around, decomposed, implied, moved, scale
 from solvers.native.threads import one_thread
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ GRID = 60  # binary digits of weights behind the point
 ROUNDS = 20
 
 
-def peel(level: Level, limits: Limits) -> None:
+def peel(level: CellLevel, limits: Limits) -> None:
     """Fix what weighted sums determine until nothing changes or the time is up; raises `AssumptionError`."""
     for turn in range(ROUNDS):
         propagate(level)
@@ -49,7 +49,7 @@ def peel(level: Level, limits: Limits) -> None:
             return
 
 
-def propagate(level: Level) -> None:
+def propagate(level: CellLevel) -> None:
     """Shrink bounds by single counts until nothing changes, each by the statement that says most."""
     given = level.given
     whole = (given.radius == 0).all(axis=1) & ((given.middle == 0) | (given.middle == 1)).all(axis=1)
@@ -72,7 +72,7 @@ def propagate(level: Level) -> None:
         shrink(level, row, e, k, top, bottom)
 
 
-def shrink(level: Level, row: Ints, e: Ints, k: Ints, top: Floats, bottom: Floats) -> None:
+def shrink(level: CellLevel, row: Ints, e: Ints, k: Ints, top: Floats, bottom: Floats) -> None:
     """Take over the best bounds that counts imply, with the count that implies each as its proof."""
     from scipy.sparse import csr_matrix
 
@@ -103,7 +103,7 @@ def shrink(level: Level, row: Ints, e: Ints, k: Ints, top: Floats, bottom: Float
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class PeelingStep:
     """Statements on whole numbers z, each of them a sum of numbers of rows: what one decomposition is made of.
 
     Row i is statement `rows[i]` of the level. z[j] is the sum of the columns over start[j]..start[j + 1]. Statement
@@ -112,7 +112,7 @@ class Step:
     said by one statement.
     """
 
-    statements: Statements
+    statements: IntegerStatements
     rows: Ints
     start: Ints
     column: Ints
@@ -121,7 +121,7 @@ class Step:
     known: NDArray[np.bool_]
 
 
-def sums_of_cells(level: Level) -> Step | None:
+def sums_of_cells(level: CellLevel) -> PeelingStep | None:
     """Return the statements that weigh all the open classes of a cell alike, on the open rows of cells."""
     from scipy.sparse import csr_matrix
 
@@ -151,12 +151,12 @@ def sums_of_cells(level: Level) -> Step | None:
     numbers = np.flatnonzero(rows)
     c, k = np.nonzero(is_open)
     start = np.concatenate([[0], np.cumsum(is_open.sum(axis=1)[cells])])
-    found = Statements(matrix, radius, low, high, given.source[numbers], cells, lower, upper)
+    found = IntegerStatements(matrix, radius, low, high, given.source[numbers], cells, lower, upper)
     none = np.zeros(0, dtype=np.int64)
-    return Step(found, numbers, start, c * is_open.shape[1] + k, none, csr_matrix((len(numbers), 0)), known)
+    return PeelingStep(found, numbers, start, c * is_open.shape[1] + k, none, csr_matrix((len(numbers), 0)), known)
 
 
-def single_columns(level: Level) -> Step | None:
+def single_columns(level: CellLevel) -> PeelingStep | None:
     """Return all statements on the open columns; one of each cell whose sum is known is taken out."""
     from scipy.sparse import csr_matrix
 
@@ -194,12 +194,12 @@ def single_columns(level: Level) -> Step | None:
     # what radii add up to over all open columns, by their upper bounds
     wide = (radius @ level.upper.ravel().astype(np.float64)) * (1 + 2.0**-40)
     low, high = np.nextafter(low - wide, -np.inf), np.nextafter(high + wide, np.inf)
-    found = Statements(matrix, rounding.tocsr(), low, high, given.source[numbers], mine, lower, upper)
+    found = IntegerStatements(matrix, rounding.tocsr(), low, high, given.source[numbers], mine, lower, upper)
     coefficients = middle[:, taken]
-    return Step(found, numbers, np.arange(z + 1), mine, helper[known], coefficients, np.zeros(z, dtype=bool))
+    return PeelingStep(found, numbers, np.arange(z + 1), mine, helper[known], coefficients, np.zeros(z, dtype=bool))
 
 
-def known_sums(level: Level) -> tuple[Ints, Ints]:
+def known_sums(level: CellLevel) -> tuple[Ints, Ints]:
     """Return, per cell, a statement that says how many open rows it has (-1: none), and how many."""
     given, is_open = level.given, level.open
     at = is_open[given.cell]
@@ -227,7 +227,7 @@ def known_sums(level: Level) -> tuple[Ints, Ints]:
 class Again:
     """A step whose decomposition is made again when somebody asks for it, once for all its forms."""
 
-    step: Step
+    step: PeelingStep
     used: Ints
     half: Floats
 
@@ -261,14 +261,14 @@ def weights_of(found: Decomposition, used: Ints, half: Floats, which: Ints) -> F
     return out
 
 
-def with_helpers(step: Step, weights: Floats) -> Floats:
+def with_helpers(step: PeelingStep, weights: Floats) -> Floats:
     """Return the weights of the statements of a step and, behind them, of the sums that columns were taken out by."""
     if not len(step.helper):
         return weights
     return np.concatenate([weights, rounded(np.asarray(-(weights @ step.taken)))], axis=1)
 
 
-def determine(level: Level, step: Step, limits: Limits) -> bool:
+def determine(level: CellLevel, step: PeelingStep, limits: Limits) -> bool:
     """Fix what the statements of a step determine, and return whether something was; raises `AssumptionError`."""
     given = step.statements
     used, half = scale(step.statements)
@@ -316,7 +316,7 @@ def rounded(weights: Floats) -> Floats:
     return np.ldexp(found, -GRID)
 
 
-def contradiction(level: Level, step: Step, used: Ints, half: Floats, residual: Floats) -> None:
+def contradiction(level: CellLevel, step: PeelingStep, used: Ints, half: Floats, residual: Floats) -> None:
     """Raise `AssumptionError` where the residual of least squares, as a weighted sum, leaves no numbers."""
     worst = float(np.abs(residual).max(initial=0.0))
     if worst <= 1.0:
@@ -330,9 +330,9 @@ def contradiction(level: Level, step: Step, used: Ints, half: Floats, residual: 
 
 
 def fix(
-    level: Level,
-    step: Step,
-    near: Statements,
+    level: CellLevel,
+    step: PeelingStep,
+    near: IntegerStatements,
     at: Ints,
     which: Ints,
     weights: Floats,

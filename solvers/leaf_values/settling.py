@@ -21,9 +21,9 @@ from solvers.kernel.claims import Form, Refined
 from solvers.leaf_values.cells import (
     AssumptionError,
     Batch,
-    Cells,
-    Level,
-    System,
+    CellLevel,
+    ColumnSystem,
+    CutCells,
     add_facts,
     base_blocks,
     behind,
@@ -34,7 +34,7 @@ from solvers.leaf_values.cells import (
     flat,
     with_trees,
 )
-from solvers.leaf_values.combining import Statements
+from solvers.leaf_values.combining import IntegerStatements
 from solvers.leaf_values.lattice import MOST, reduced, unavailable
 from solvers.leaf_values.peeling import affordable, peel
 from solvers.leaf_values.residuals import evaluated
@@ -131,11 +131,11 @@ def settled(release: Release, model: int, limits: Limits, lattices: bool = True)
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class LevelOutcome:
     """What a sequence of levels came to."""
 
-    cells: Cells
-    level: Level
+    cells: CutCells
+    level: CellLevel
     parts: list[Refined | Batch]
 
 
@@ -168,7 +168,7 @@ class Settling:
                 best = other
         return self.finished(best)
 
-    def through(self, levels: list[int] | None, columns: int) -> Outcome:
+    def through(self, levels: list[int] | None, columns: int) -> LevelOutcome:
         """Return what the given levels (numbers of trees; None: as many as there should be) come to.
 
         `columns`: so many open numbers the lattice of the last level may have.
@@ -179,7 +179,7 @@ class Settling:
             raise Unsupported("nobody knows the number of rows")
         shape = (len(cells), len(self.boosted.labels))
         low, high = np.zeros(shape, dtype=np.int64), np.full(shape, top, dtype=np.int64)
-        facts = System.joined([], len(self.boosted.labels))
+        facts = ColumnSystem.joined([], len(self.boosted.labels))
         after = len(self.index) + len(self.boosted)
         parts: list[Refined | Batch] = []
         done, spent = 0, 0.0
@@ -204,14 +204,16 @@ class Settling:
                 peel(level, self.limits)
             spent += self.limits.meter.used - begun
             parts += level.batches
-        return Outcome(cells, level, parts)
+        return LevelOutcome(cells, level, parts)
 
-    def level(self, cells: Cells, lower: Ints, upper: Ints, facts: System, after: int) -> Level:
+    def level(self, cells: CutCells, lower: Ints, upper: Ints, facts: ColumnSystem, after: int) -> CellLevel:
         """Return what is said of cells before anything is worked out."""
         count = counts(self.index, self.boosted, self.base, cells)
-        given = System.joined([count, figures(self.boosted, cells.leaves, len(self.index)), facts], lower.shape[1])
+        given = ColumnSystem.joined(
+            [count, figures(self.boosted, cells.leaves, len(self.index)), facts], lower.shape[1]
+        )
         columns = np.arange(len(cells))[:, None] * self.labels + np.array(self.boosted.labels)[None]
-        return Level(given, lower, upper, after, columns, self.source)
+        return CellLevel(given, lower, upper, after, columns, self.source)
 
     def source(self, s: int) -> str:
         """Return what statement s is, in words."""
@@ -225,8 +227,8 @@ class Settling:
         return "a fact"
 
     def refined(
-        self, cells: Cells, level: Level, facts: System, levels: list[int] | None
-    ) -> tuple[Cells, Level, Refined]:
+        self, cells: CutCells, level: CellLevel, facts: ColumnSystem, levels: list[int] | None
+    ) -> tuple[CutCells, CellLevel, Refined]:
         """Return the cells that can hold rows, cut by the next trees, what is known of them, and the step taken."""
         alive = np.flatnonzero((level.upper > 0).any(axis=1))
         old = cells.kept(alive)
@@ -251,7 +253,7 @@ class Settling:
         after = level.next + len(old) * self.labels
         return finer, replace(level, given=carried, lower=lower, upper=upper, next=after, batches=[]), Refined(trees)
 
-    def carried(self, level: Level, alive: Ints, origin: Ints, parts: Ints) -> System:
+    def carried(self, level: CellLevel, alive: Ints, origin: Ints, parts: Ints) -> ColumnSystem:
         """Return what is known of old cells as statements on their parts: columns, and facts of several columns."""
         classes, given = level.lower.shape[1], level.given
         lower, upper = level.lower[alive], level.upper[alive]
@@ -264,7 +266,7 @@ class Settling:
         order = np.argsort(row[origin[e], label], kind="stable")
         source = level.next + c * self.labels + np.array(self.boosted.labels)[k]
         ends = lower[c, k].astype(np.float64), upper[c, k].astype(np.float64)
-        found = System(row[origin[e], label][order], e[order], middle[order], 0 * middle, *ends, source)
+        found = ColumnSystem(row[origin[e], label][order], e[order], middle[order], 0 * middle, *ends, source)
         # facts proved before: about the parts of their cells; those of columns alone are above
         first = len(self.index) + len(self.boosted)
         facts = given.source >= first
@@ -281,7 +283,7 @@ class Settling:
         within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
         cell = by_old[np.repeat(begin[old], times) + within]
         again = np.repeat(kept, times)
-        older = System(
+        older = ColumnSystem(
             number[given.row[again]],
             cell,
             given.middle[again],
@@ -290,9 +292,9 @@ class Settling:
             given.high[rows],
             given.source[rows],
         )
-        return System.joined([found, older], classes)
+        return ColumnSystem.joined([found, older], classes)
 
-    def finished(self, found: Outcome) -> SettledAnswer:
+    def finished(self, found: LevelOutcome) -> SettledAnswer:
         """Return the answer, after every figure was evaluated on what is known."""
         level = found.level
         alive = np.flatnonzero((level.upper > 0).any(axis=1))
@@ -325,7 +327,7 @@ class Settling:
             trail=(unavailable(),) if status != "exact" and unavailable() else (),
         )
 
-    def totals(self, level: Level) -> tuple[Ints, Ints]:
+    def totals(self, level: CellLevel) -> tuple[Ints, Ints]:
         """Return bounds on the rows of every cell, whatever their class: as the kernel's replay works them out.
 
         Sums of bounds, the number of rows, and proved forms that are about all classes of one cell, once each.
@@ -346,13 +348,13 @@ def room_after(cells: int) -> int:
     return max(int(GROWTH * cells), cells + LEAST)
 
 
-def known(found: Outcome) -> int:
+def known(found: LevelOutcome) -> int:
     """Return how many rows are known with their class."""
-    level: Level = found.level
+    level: CellLevel = found.level
     return int(level.lower[~level.open].sum())
 
 
-def by_lattice(level: Level, limits: Limits) -> bool:
+def by_lattice(level: CellLevel, limits: Limits) -> bool:
     """Take over what lattice reduction proves of few open numbers; return whether bounds on them shrank by much."""
     from scipy.sparse import csr_matrix
 
@@ -369,7 +371,7 @@ def by_lattice(level: Level, limits: Limits) -> bool:
     most = abs(middle[:, x]) @ upper
     said = np.flatnonzero((low > -most) | (high < most))
     dense = middle[:, x].toarray()[said], radius[:, x].toarray()[said]
-    statements = Statements(*dense, *finite(low[said], high[said], most[said]), source[said], x, lower, upper)
+    statements = IntegerStatements(*dense, *finite(low[said], high[said], most[said]), source[said], x, lower, upper)
     found = reduced(statements, limits)
     if not found:
         return False

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from solvers.cells.bit_boxes import Covering, Layout, packed
+from solvers.cells.bit_boxes import Covering, WordLayout, packed
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
@@ -55,7 +55,7 @@ BROKEN = (
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class OccupiedCells:
     """Cells with rows: `region` of block `block`, number of `rows`, and the leaf of every tree, (cells, trees)."""
 
     block: int
@@ -113,9 +113,9 @@ def targets(release: Release, query: Targets, limits: Limits) -> TargetsAnswer:
     return replace(answer, status=status, low=found.low, high=found.high, worst=found.worst)
 
 
-def known_points(release: Release, model: Boosted) -> Points:
+def known_points(release: Release, model: Boosted) -> OccupiedCells:
     """Return the cells of a block that has an exact number of rows for every region, each in one leaf of every tree."""
-    layout = Layout(release.domain)
+    layout = WordLayout(release.domain)
     reason = NO_ROWS
     for b in reversed([b for b in release.partitions if b not in model.blocks]):
         block = release.partitions[b]
@@ -133,7 +133,7 @@ def known_points(release: Release, model: Boosted) -> Points:
                 break
             leaves[piece, t] = leaf
         else:
-            return Points(b, region, block.low[at].astype(np.int64), leaves)
+            return OccupiedCells(b, region, block.low[at].astype(np.int64), leaves)
         reason = f"{block.kind}: its regions are not inside single leaves of every tree"
     raise Unsupported(reason)
 
@@ -162,7 +162,7 @@ def whole(values: Floats) -> list[int]:
     return [int(v) for v in np.ldexp(values, POINT).tolist()]
 
 
-def equations(model: Boosted, points: Points) -> Equations:
+def equations(model: Boosted, points: OccupiedCells) -> Equations:
     """Return the figures that are linear in the targets as equations on sums of targets by cell."""
     law = model.gradients
     scores = scores_of(model, points.leaves)
@@ -200,7 +200,7 @@ def rank(matrix: Any) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
+class TargetSumBounds:
     """Bounds (cells,) on sums of targets; `worst`: see `TargetsAnswer`."""
 
     low: Floats
@@ -208,7 +208,9 @@ class Bounds:
     worst: float
 
 
-def bounded(model: Boosted, points: Points, given: Equations, query: Targets, limits: Limits) -> Bounds | None:
+def bounded(
+    model: Boosted, points: OccupiedCells, given: Equations, query: Targets, limits: Limits
+) -> TargetSumBounds | None:
     """Return bounds on the sums of targets, None where they contradict each other; `Unsupported` without a start.
 
     Bounds on single targets are narrowed with the sums where a cell is one person, and with them what rounding moves.
@@ -224,7 +226,7 @@ def bounded(model: Boosted, points: Points, given: Equations, query: Targets, li
         single = implied
     least, most = inwards(*single) if query.whole else single
     low, high = np.nextafter(n * least, -np.inf), np.nextafter(n * most, np.inf)
-    fit: Fit | None = None
+    fit: WeightedTargets | None = None
     for _ in range(ROUNDS):
         limits.check(PHASE)
         if (low > high).any():
@@ -236,7 +238,7 @@ def bounded(model: Boosted, points: Points, given: Equations, query: Targets, li
         if fit.worst > 1 or not (high - low < BETTER * before).any():
             break
     assert fit is not None
-    return None if (low > high).any() else Bounds(low, high, fit.worst)
+    return None if (low > high).any() else TargetSumBounds(low, high, fit.worst)
 
 
 def inwards(low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -244,7 +246,7 @@ def inwards(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     return np.ceil(low), np.floor(high)
 
 
-def by_squares(model: Boosted, points: Points, given: Equations) -> tuple[Floats, Floats]:
+def by_squares(model: Boosted, points: OccupiedCells, given: Equations) -> tuple[Floats, Floats]:
     """Return bounds on the target of every row in a cell from published sums of squares; infinite without.
 
     q Σg² + a Σg <= e is Σ (g + a / 2q)² <= e / q + n (a / 2q)², so that no g is farther from -a / 2q than the root.
@@ -292,8 +294,8 @@ def contracted(given: Equations, limits: Limits) -> tuple[Floats, Floats] | None
 
 
 def narrowed(
-    given: Equations, low: Floats, high: Floats, moves: Floats, fit: Fit | None = None
-) -> tuple[Floats, Floats, Fit]:
+    given: Equations, low: Floats, high: Floats, moves: Floats, fit: WeightedTargets | None = None
+) -> tuple[Floats, Floats, WeightedTargets]:
     """Return narrower bounds on sums of targets from finite ones; with the fit of an earlier round, or a new one."""
     fit = fit or fitted(given, low, high, moves)
     middle, half = residuals(given, fit.x)
@@ -304,15 +306,15 @@ def narrowed(
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class WeightedTargets:
     """The best sums of targets `x` (cells,), the weights behind them, and `worst`; see `TargetsAnswer`."""
 
     x: Floats
-    weights: Weights
+    weights: FigureWeights
     worst: float
 
 
-def fitted(given: Equations, low: Floats, high: Floats, moves: Floats) -> Fit:
+def fitted(given: Equations, low: Floats, high: Floats, moves: Floats) -> WeightedTargets:
     """Return the sums of targets that use least of the figures' intervals and of finite bounds, by least squares."""
     start = on_grid(low + (high - low) / 2)
     middle, half = residuals(given, start)
@@ -327,7 +329,7 @@ def fitted(given: Equations, low: Floats, high: Floats, moves: Floats) -> Fit:
     off = np.abs(x) * 2.0**-48 + 2.0 ** (1 - POINT // 2)  # of doubles, and of the grid
     blur = np.concatenate([given.matrix @ off / half, off / room])
     worst = float(np.linalg.norm(used) / (np.sqrt(len(used)) * 1.001 + np.linalg.norm(blur)))
-    return Fit(x, exactly(given.matrix, weights), worst)
+    return WeightedTargets(x, exactly(given.matrix, weights), worst)
 
 
 def moved(given: Equations, n: Floats, least: Floats, most: Floats) -> Floats:
@@ -373,7 +375,7 @@ def least_squares(matrix: Any, half: Floats, room: Floats | None) -> Floats | No
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class FigureWeights:
     """Weights of figures `most` + `little` (cells, figures), and bounds `rest` (cells, cells) on |1 - weights A|.
 
     Both are whole numbers over powers of two that are large enough for sums over a cell's figures to be exact: A is of
@@ -385,7 +387,7 @@ class Weights:
     rest: Floats
 
 
-def exactly(matrix: Any, solved: Floats) -> Weights:
+def exactly(matrix: Any, solved: Floats) -> FigureWeights:
     """Return weights near those that were solved for, with a smaller rest where it should be none (Newton's step)."""
     across = matrix.T.tocsr()
     total = float((across @ np.abs(solved).T).max(initial=1.0))
@@ -403,10 +405,10 @@ def exactly(matrix: Any, solved: Floats) -> Weights:
     little = np.ldexp(np.rint(np.ldexp(little, finer)), -finer)
     little = np.where(np.abs(little) <= 2.0**-digits, little, 0.0)
     rest = first - (across @ little.T).T
-    return Weights(most, little, np.abs(rest) * (1 + 2.0**-50) + TINY)
+    return FigureWeights(most, little, np.abs(rest) * (1 + 2.0**-50) + TINY)
 
 
-def implied_by(weights: Weights, middle: Floats, half: Floats) -> tuple[Floats, Floats]:
+def implied_by(weights: FigureWeights, middle: Floats, half: Floats) -> tuple[Floats, Floats]:
     """Return what weights of figures imply of S - x beside their rest: `shift` ± `far`, rounded up."""
     size = np.abs(weights.most) + np.abs(weights.little)
     slack = 2 * (len(half) + 4) * UNIT

@@ -25,24 +25,24 @@ from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsup
 from solvers.foundation.limits import Limits
 from solvers.leaf_values.cells import (
     AssumptionError,
-    Cells,
-    Level,
-    System,
+    CellLevel,
+    ColumnSystem,
+    CutCells,
     base_blocks,
     counts,
     figures,
     first_cells,
     with_trees,
 )
-from solvers.leaf_values.combining import Statements
-from solvers.leaf_values.lattice import MOST, Search, Sums, unavailable
+from solvers.leaf_values.combining import IntegerStatements
+from solvers.leaf_values.lattice import MOST, LatticeSearch, WeightedSums, unavailable
 from solvers.leaf_values.peeling import propagate
 from solvers.programs.cpsat import FOUND, refuse, run, state
 from solvers.questions.answers import Answer, WorldsAnswer
 from solvers.questions.query import MostLikely
 from solvers.statements.boxes import Box
 from solvers.statements.numbering import StatementIndex
-from solvers.statements.release import Release, World
+from solvers.statements.release import Release, RowWorld
 from solvers.worlds.row_lists import RandomSource, draw_boxes
 from solvers.worlds.worlds import CellRows, spread_world
 
@@ -69,12 +69,12 @@ def one_world(release: Release, query: MostLikely, limits: Limits) -> Answer:
     if unavailable():
         raise Unsupported(unavailable())
     limits = limits.limited()
-    problem = Problem.of(release, limits)
+    problem = LeafValueProblem.of(release, limits)
     try:
         propagate(problem.level)
     except AssumptionError as error:
         return Answer("unsat", conflict=(str(error),))
-    program = Program.of(problem.statements, limits)
+    program = LatticeProgram.of(problem.statements, limits)
     if program is None:
         return Answer("unsat", conflict=(NONE,))
     found = program.solved(limits)
@@ -87,15 +87,15 @@ def one_world(release: Release, query: MostLikely, limits: Limits) -> Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class LeafValueProblem:
     """The cells of a release with one boosted model, and what is said of rows per cell and class."""
 
     release: Release
-    cells: Cells
-    level: Level
+    cells: CutCells
+    level: CellLevel
 
     @staticmethod
-    def of(release: Release, limits: Limits) -> Problem:
+    def of(release: Release, limits: Limits) -> LeafValueProblem:
         """Return what counts and figures say; raises `Unsupported` and `TooLarge`."""
         if len(release.boosted) != 1 or not release.boosted[0].labels or release.rows.high is None:
             raise Unsupported("a world is sought for one boosted model of classes, with a bound on the number of rows")
@@ -105,16 +105,16 @@ class Problem:
             raise Unsupported("what is published beside trees is not made up of disjoint boxes")
         cells, _ = with_trees(release, model, first_cells(release, base, limits.cells), len(model.trees), limits.cells)
         index = StatementIndex(release)
-        given = System.joined(
+        given = ColumnSystem.joined(
             [counts(index, model, base, cells), figures(model, cells.leaves, len(index))], len(model.labels)
         )
         shape = (len(cells), len(model.labels))
         columns = np.arange(len(cells))[:, None] * release.domain.labels + np.array(model.labels)[None]
         lower, upper = np.zeros(shape, dtype=np.int64), np.full(shape, release.rows.high, dtype=np.int64)
-        return Problem(release, cells, Level(given, lower, upper, len(index) + len(model), columns, str))
+        return LeafValueProblem(release, cells, CellLevel(given, lower, upper, len(index) + len(model), columns, str))
 
     @property
-    def statements(self) -> Statements:
+    def statements(self) -> IntegerStatements:
         """Return what is said of the columns, cell by cell."""
         given, (n, classes) = self.level.given, self.level.lower.shape
         column = (given.cell[:, None] * classes + np.arange(classes)).ravel()
@@ -122,9 +122,11 @@ class Problem:
         shape = len(given), n * classes
         middle, radius = (csr_matrix((v.ravel(), at), shape=shape) for v in (given.middle, given.radius))
         lower, upper = self.level.lower.ravel(), self.level.upper.ravel()
-        return Statements(middle, radius, given.low, given.high, given.source, np.arange(n * classes), lower, upper)
+        return IntegerStatements(
+            middle, radius, given.low, given.high, given.source, np.arange(n * classes), lower, upper
+        )
 
-    def world(self, x: Ints, unique: bool | None, random: RandomSource) -> World:
+    def world(self, x: Ints, unique: bool | None, random: RandomSource) -> RowWorld:
         """Return the world with so many rows per cell and class, spread inside their cells."""
         domain, (model,) = self.release.domain, self.release.boosted
         times = x.reshape(self.level.lower.shape)
@@ -147,7 +149,7 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class WorldSolution:
     """Numbers of rows (None: none found) after `steps`, that there are none (`unsat`), or why none were found."""
 
     rows: Ints | None = None
@@ -157,72 +159,72 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class LatticeProgram:
     """x[free] = point + c basis for whole c within `room`: columns within their bounds, statements within theirs.
 
     `sums` are the statements with ends on both sides, numbers `finite`, over the free columns.
     """
 
-    given: Statements
+    given: IntegerStatements
     free: Ints
     finite: Ints
-    sums: Sums
+    sums: WeightedSums
     point: list[int]
     basis: list[list[int]]
     room: list[tuple[int, int]]
 
     @staticmethod
-    def of(given: Statements, limits: Limits) -> Program | None:
+    def of(given: IntegerStatements, limits: Limits) -> LatticeProgram | None:
         """Return a program in the coordinates of a reduced lattice, or of the columns; None where nothing meets it."""
         free = np.flatnonzero(given.lower < given.upper)
         rows = np.flatnonzero(np.isfinite(given.high - given.low))
         if len(rows) * len(free) > ENTRIES:
             raise TooLarge(f"{len(rows):,} statements on {len(free):,} numbers are too many to seek a world")
-        sums = Sums(given, free, rows)
+        sums = WeightedSums(given, free, rows)
         if 0 < len(free) <= MOST:
-            search = Search(given, free, limits.stage("lattice of a world"))
+            search = LatticeSearch(given, free, limits.stage("lattice of a world"))
             with contextlib.suppress(Inconclusive, TooLarge, EngineError):
                 search.work()
                 if search.contradicted:
                     return None
-                return Program.reduced(given, rows, sums, search)
+                return LatticeProgram.reduced(given, rows, sums, search)
         room = [(0, b - a) for a, b in zip(sums.lower, sums.upper, strict=True)]
         one = [[int(i == j) for j in range(len(free))] for i in range(len(free))]
-        return Program(given, free, rows, sums, list(sums.lower), one, room)
+        return LatticeProgram(given, free, rows, sums, list(sums.lower), one, room)
 
     @staticmethod
-    def reduced(given: Statements, rows: Ints, sums: Sums, search: Search) -> Program:
+    def reduced(given: IntegerStatements, rows: Ints, sums: WeightedSums, search: LatticeSearch) -> LatticeProgram:
         """Return the program over the coordinates that a search left open."""
         point = search.near(search.embedding() if search.open else np.zeros((0, 0)))
         basis = [search.basis[i] for i in search.open]
         at = [sum(a * b for a, b in zip(search.dual[i], point, strict=True)) for i in search.open]
         room = [(a - v, b - v) for (a, b), v in zip(search.ranges() if search.open else [], at, strict=True)]
-        return Program(given, search.free, rows, sums, point, basis, room)
+        return LatticeProgram(given, search.free, rows, sums, point, basis, room)
 
-    def solved(self, limits: Limits, besides: list[int] | None = None) -> Solution:
+    def solved(self, limits: Limits, besides: list[int] | None = None) -> WorldSolution:
         """Return numbers of rows that meet all statements, after other steps than some.
 
         Statements are rounded outwards, so that "unsat" is certain; where what is found misses one, inwards.
         """
         reason = NOT_FOUND
         if any(a > b for a, b in self.room):
-            return Solution(unsat=True)
+            return WorldSolution(unsat=True)
         for inwards in (False, True):
             model, variables = self.written(inwards)
             if besides is not None:
                 if not variables:
-                    return Solution(unsat=True)
+                    return WorldSolution(unsat=True)
                 model.add_forbidden_assignments(variables, [tuple(besides)])
             status, solver = run(model, limits)
             refuse(model, status)
             if status not in FOUND:
-                return Solution(unsat=status == cp_model.INFEASIBLE and not inwards, reason=reason)
+                return WorldSolution(unsat=status == cp_model.INFEASIBLE and not inwards, reason=reason)
             steps = [solver.value(v) for v in variables]
             x = self.rows(steps)
             if self.meets(x):
-                return Solution(x, steps)
+                return WorldSolution(x, steps)
             reason = NEARLY
-        return Solution(reason=reason)
+        return WorldSolution(reason=reason)
 
     def rows(self, steps: list[int]) -> Ints:
         """Return the numbers of rows after so many steps along every vector of the basis."""
@@ -264,5 +266,5 @@ class Program:
         """Return whether the intervals of all sums of these rows meet those of statements, in whole numbers."""
         if bool(((x < self.given.lower) | (x > self.given.upper)).any()):
             return False
-        left = Sums(replace(self.given, lower=x, upper=x), self.free[:0], self.finite)
+        left = WeightedSums(replace(self.given, lower=x, upper=x), self.free[:0], self.finite)
         return all(a <= 0 <= b for a, b in zip(left.low, left.high, strict=True))

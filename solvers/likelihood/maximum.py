@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.cells.system import System
-from solvers.concave.fractional import Relaxed, relax
-from solvers.concave.local_search import MAX_STEPS, Start, improved
+from solvers.cells.system import CellSystem
+from solvers.concave.fractional import ConcaveRelaxation, relax
+from solvers.concave.local_search import MAX_STEPS, StartHistogram, improved
 from solvers.concave.multipliers import proved, proved_anywhere
 from solvers.concave.rounding import rounded
 from solvers.concave.secants import GAP, Exact
@@ -75,7 +75,7 @@ class Likeliest:
 
 
 def greatest(
-    system: System, some: Sequence[ConcaveTerm], limits: Limits, steps: int = MAX_STEPS, exact: bool = True
+    system: CellSystem, some: Sequence[ConcaveTerm], limits: Limits, steps: int = MAX_STEPS, exact: bool = True
 ) -> Likeliest:
     """Return the histogram with the greatest sum of gains found; see `solvers.likelihood.most_likely`.
 
@@ -100,7 +100,7 @@ def greatest(
     return Likeliest(best, value, bound, bound - value <= GAP, relaxed.value)
 
 
-def greatest_of_some(system: System, gains: Gains, limits: Limits, steps: int = MAX_STEPS) -> Likeliest:
+def greatest_of_some(system: CellSystem, gains: Gains, limits: Limits, steps: int = MAX_STEPS) -> Likeliest:
     """Return the best histogram found over a system of some rows only, with a bound that holds for all rows.
 
     The bound is that of every tree by itself, or that of the counts alone.
@@ -116,7 +116,7 @@ def greatest_of_some(system: System, gains: Gains, limits: Limits, steps: int = 
     return Likeliest(best, value, bound, bound - value <= GAP, math.nan)
 
 
-def directly(system: System, gains: Gains, shares: Shares) -> Likeliest | None:
+def directly(system: CellSystem, gains: Gains, shares: Shares) -> Likeliest | None:
     """Return the optimum where no two counts share a cell, with its proof; None where there is none or it failed."""
     found = separable(system, gains, shares)
     if found is None or not system.satisfied(found[0]):
@@ -127,7 +127,9 @@ def directly(system: System, gains: Gains, shares: Shares) -> Likeliest | None:
     return Likeliest(found[0], value, bound, True, bound) if bound - value <= GAP else None
 
 
-def from_the_relaxation(system: System, gains: Gains, relaxed: Relaxed, limits: Limits, steps: int) -> Ints | None:
+def from_the_relaxation(
+    system: CellSystem, gains: Gains, relaxed: ConcaveRelaxation, limits: Limits, steps: int
+) -> Ints | None:
     """Return the best whole histogram near the fractional one after moves of rows; None where none was found.
 
     Without a fractional one, rows are put anywhere.
@@ -142,7 +144,7 @@ def from_the_relaxation(system: System, gains: Gains, relaxed: Relaxed, limits: 
     if start is None:
         return None
     share = limits.stage("moved rows") if small(system) else limits
-    found = improved(system, gains, Start(start, loss), share, relaxed.bound - GAP, steps)
+    found = improved(system, gains, StartHistogram(start, loss), share, relaxed.bound - GAP, steps)
     return None if found is None else found[0]
 
 
@@ -153,12 +155,12 @@ def soft_total(gains: Gains, counts: Ints) -> float:
     return float(lost.sum()) - 1e3 * float(np.abs(counts - inside).sum())
 
 
-def small(system: System) -> bool:
+def small(system: CellSystem) -> bool:
     """Return whether CP-SAT can be expected to prove something about so many cells and counts."""
     return len(system.linear.row) <= PROVABLE
 
 
-def worth_a_proof(system: System, gains: Gains, best: Ints | None, limits: Limits) -> bool:
+def worth_a_proof(system: CellSystem, gains: Gains, best: Ints | None, limits: Limits) -> bool:
     """Return whether CP-SAT is asked: for a first histogram, or a proof where the system is not too large."""
     if best is not None and (limits.expired() or not len(gains)):
         return False
@@ -168,7 +170,9 @@ def worth_a_proof(system: System, gains: Gains, best: Ints | None, limits: Limit
     return False
 
 
-def by_branches(system: System, gains: Gains, relaxed: Relaxed, best: Ints, limits: Limits) -> tuple[Ints, float]:
+def by_branches(
+    system: CellSystem, gains: Gains, relaxed: ConcaveRelaxation, best: Ints, limits: Limits
+) -> tuple[Ints, float]:
     """Return the best of a histogram and what HiGHS' branch and bound makes of it; its own bound is not believed."""
     limits.report("most likely histogram: branch and bound")
     z = relaxed.program.whole(best, limits.stage("branch and bound"))
@@ -177,7 +181,7 @@ def by_branches(system: System, gains: Gains, relaxed: Relaxed, best: Ints, limi
 
 
 def by_cp_sat(
-    system: System, gains: Gains, relaxed: Relaxed, best: Ints | None, limits: Limits
+    system: CellSystem, gains: Gains, relaxed: ConcaveRelaxation, best: Ints | None, limits: Limits
 ) -> tuple[Ints | None, float, float]:
     """Return the best histogram, its sum and the least bound that CP-SAT finds in the time left."""
     tops = math.fsum(gains.top.tolist())
@@ -216,7 +220,7 @@ def by_cp_sat(
     return best, value, bound
 
 
-def counts_of(gains: Gains, relaxed: Relaxed) -> list[float]:
+def counts_of(gains: Gains, relaxed: ConcaveRelaxation) -> list[float]:
     """Return the fractional counts, the best ones where there are none."""
     found: list[float] = (gains.best if relaxed.counts is None else relaxed.counts).tolist()
     return found
@@ -229,7 +233,7 @@ def starts_of(g: ConcaveTerm, count: float) -> set[int]:
 
 
 def near_the_published(
-    system: System, gains: Sequence[ConcaveTerm], starts: Sequence[set[int]], limits: Limits
+    system: CellSystem, gains: Sequence[ConcaveTerm], starts: Sequence[set[int]], limits: Limits
 ) -> Ints | None:
     """Return a histogram whose counts are not far below the best ones, None where none was found.
 
@@ -247,7 +251,7 @@ def near_the_published(
     return None
 
 
-def denoised(system: System, found: Likeliest) -> Ints:
+def denoised(system: CellSystem, found: Likeliest) -> Ints:
     """Return the count of every statement of the system in the most likely histogram.
 
     Non-negative integers that add up: they are the counts of one possible dataset.

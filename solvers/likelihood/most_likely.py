@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from solvers.cells.linear_system import propagate
-from solvers.cells.system import System, system_of
+from solvers.cells.system import CellSystem, system_of
 from solvers.concave.multipliers import conjugates
 from solvers.concave.terms import ConcaveTerm, Gains
 from solvers.conflicts.quickxplain import conflict_of
@@ -30,12 +30,12 @@ from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import DOUBLE
 from solvers.likelihood.maximum import Likeliest, greatest, greatest_of_some
 from solvers.likelihood.some_cells import fits, some_system
-from solvers.noise.laws import Law
+from solvers.noise.laws import NoiseLaw
 from solvers.programs.cell_model import CellModel
 from solvers.programs.feasibility import verdict
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import Observation, certain_bounds, observations, within_noise
-from solvers.statements.release import UNBOUNDED, Release, Rows
+from solvers.statements.release import UNBOUNDED, Release, RowCount
 
 HALF = Fraction(1, 2)
 CLOSE = 1.001  # ratio of tail probabilities between which the search goes on figure by figure
@@ -48,7 +48,7 @@ NONE = "the statements without noise contradict each other: there is no possible
 NO_END = "the number of rows is unbounded: give 'rows', at least between bounds"
 
 
-def likeliest(system: System, seen: Sequence[Observation], limits: Limits) -> Likeliest:
+def likeliest(system: CellSystem, seen: Sequence[Observation], limits: Limits) -> Likeliest:
     """Return the histogram of maximum likelihood within the system's statements, proved where time allows.
 
     Raises `ContradictionError` where no histogram has a positive likelihood, `Inconclusive` where none was found in
@@ -58,7 +58,7 @@ def likeliest(system: System, seen: Sequence[Observation], limits: Limits) -> Li
     return greatest(system, gains_of(system, seen), limits)
 
 
-def most_likely_of(release: Release, seen: Sequence[Observation], limits: Limits) -> tuple[System, Likeliest]:
+def most_likely_of(release: Release, seen: Sequence[Observation], limits: Limits) -> tuple[CellSystem, Likeliest]:
     """Return the system of a release and its most likely histogram; see `likeliest`.
 
     Where the cells are too many, both are over some possible rows only, found by column generation: the bound then is
@@ -84,7 +84,7 @@ def most_likely_counts(
     return {o.statement: int(sums[o.statement]) for o in seen}, found
 
 
-def gains_of(system: System, seen: Sequence[Observation]) -> list[ConcaveTerm]:
+def gains_of(system: CellSystem, seen: Sequence[Observation]) -> list[ConcaveTerm]:
     """Return the log-likelihood of every noisy figure as a function of its count."""
     minimum, maximum = reach(system)
     out = []
@@ -133,7 +133,7 @@ def gain(
     return ConcaveTerm(seen.statement, value, low, high, int(tried[at]), float(values[at]), *denominator)
 
 
-def reach(system: System) -> tuple[Ints, Ints]:
+def reach(system: CellSystem) -> tuple[Ints, Ints]:
     """Return the least and greatest count that cells, statements and number of rows leave every statement of counts."""
     linear, bounds, rows = system.linear, system.bounds, system.release.rows
     if rows.high is None:
@@ -169,7 +169,7 @@ class LeastConfidence:
         return 1.0 - self.improbability
 
 
-def least_noise(system: System, seen: Sequence[Observation], limits: Limits) -> tuple[Ints, Fraction]:
+def least_noise(system: CellSystem, seen: Sequence[Observation], limits: Limits) -> tuple[Ints, Fraction]:
     """Return the histogram with the least Σ |published - count|, and that sum.
 
     Raises like `likeliest`, and `Inconclusive` where the optimum was not proved in time.
@@ -195,7 +195,7 @@ def least_noise(system: System, seen: Sequence[Observation], limits: Limits) -> 
     return found.histogram, sum((abs(o.published - int(counts[o.statement])) for o in seen), Fraction(0))
 
 
-def least_confidence(system: System, seen: Sequence[Observation], limits: Limits) -> LeastConfidence:
+def least_confidence(system: CellSystem, seen: Sequence[Observation], limits: Limits) -> LeastConfidence:
     """Return the least joint confidence at which a histogram exists, and what clashes just below it.
 
     Every figure gets the symmetric interval of the same level ρ^(1/m), m figures with independent noise, so that ρ is
@@ -275,13 +275,13 @@ def capped_rows(wide: Release, limits: Limits) -> Release:
             maximum = (
                 rows_as_likely(wide, seen, counts, maximum) if maximum > FAR else maximum
             )  # floats blur less of fewer rows
-            return replace(wide, rows=Rows(wide.rows.low, maximum))
+            return replace(wide, rows=RowCount(wide.rows.low, maximum))
         if i == 0 and verdict(system_of(wide, limits), limits).solvable is False:
             raise ContradictionError(NONE, ())
     raise Inconclusive("so much noise is needed that its probability was not found: give 'rows', or at_most")
 
 
-def some_histogram(system: System, seen: Sequence[Observation], limits: Limits) -> Ints | None:
+def some_histogram(system: CellSystem, seen: Sequence[Observation], limits: Limits) -> Ints | None:
     """Return a histogram, whatever its noise: the least rows of every cell where they do; None where there is none."""
     if system.bounds.conflict is not None:
         return None
@@ -332,11 +332,11 @@ def middle(low: Fraction, high: Fraction) -> Fraction:
 class ConfidenceSearch:
     """The system under intervals around the published figures that hold less and less noise."""
 
-    def __init__(self, system: System, seen: Sequence[Observation]) -> None:
+    def __init__(self, system: CellSystem, seen: Sequence[Observation]) -> None:
         self.system, self.seen = system, seen
         self.minimum, self.maximum = reach(system)
-        self.tails: dict[tuple[Law, Fraction], Fraction] = {}
-        self.radii: dict[tuple[Law, Fraction], Fraction] = {}
+        self.tails: dict[tuple[NoiseLaw, Fraction], Fraction] = {}
+        self.radii: dict[tuple[NoiseLaw, Fraction], Fraction] = {}
 
     def noise(self, o: Observation, count: int) -> Fraction:
         """Return the least size of noise that turns the count into the published figure."""

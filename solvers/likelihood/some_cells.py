@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.cells.bit_boxes import Layout
-from solvers.cells.linear_system import Linear, propagate
-from solvers.cells.system import System
+from solvers.cells.bit_boxes import WordLayout
+from solvers.cells.linear_system import SparseStatements, propagate
+from solvers.cells.system import CellSystem
 from solvers.columns.pricing import Pricer
 from solvers.concave.fractional import relax
 from solvers.concave.terms import Gains
@@ -33,10 +33,10 @@ ROUNDS = 30
 SCALE = 1 << 20  # prices are whole numbers over this
 CHEAP = 1e-6
 
-GainsOf = Callable[[System], Gains]
+GainsOf = Callable[[CellSystem], Gains]
 
 
-def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[System, Gains]:
+def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[CellSystem, Gains]:
     """Return a system over some rows of a release, each a cell of its own, and its gains over all counts.
 
     Raises `Inconclusive` where no possible row was found. Cost: half of the time left at most.
@@ -80,7 +80,7 @@ def possible(pricer: Pricer, rows: Ints) -> Ints:
     return rows[pricer.incidence.columns(rows)[2]]
 
 
-def over(release: Release, pricer: Pricer, rows: Ints) -> System:
+def over(release: Release, pricer: Pricer, rows: Ints) -> CellSystem:
     """Return the system over some rows."""
     statements, coefs, _ = pricer.incidence.columns(rows)
     k, total = len(rows), pricer.incidence.total
@@ -88,24 +88,24 @@ def over(release: Release, pricer: Pricer, rows: Ints) -> System:
     low = np.array([-UNBOUNDED if a is None else a for a in stated[0]], dtype=np.int64)
     high = np.array([UNBOUNDED if b is None else b for b in stated[1]], dtype=np.int64)
     column = np.repeat(np.arange(k, dtype=np.int64), statements.shape[1])
-    linear = Linear.of(statements.reshape(-1), column, coefs.reshape(-1), (low, high), k)
-    layout = Layout(release.domain)
+    linear = SparseStatements.of(statements.reshape(-1), column, coefs.reshape(-1), (low, high), k)
+    layout = WordLayout(release.domain)
     boxes = [Box(tuple((a, 1 << int(p)) for a, p in enumerate(row))) for row in rows]
     words = layout.rows(Boxes.of(boxes))
     sizes = tuple(layout.sizes(words).tolist())
     maximum = release.rows.high if release.rows.high is not None else DOUBLE
     found = propagate(linear, np.zeros(k, dtype=np.int64), np.full(k, maximum, dtype=np.int64))
-    return System(
+    return CellSystem(
         release, Space.of(release, Limits()), layout, words, np.arange(k, dtype=np.int64),
         sizes, sizes, linear, (), found, total, False,
     )  # fmt: skip
 
 
-def ranged(system: System) -> System:
+def ranged(system: CellSystem) -> CellSystem:
     """Return the system with a cell for every statement alone, so that no count is bounded by the rows known."""
     linear, m = system.linear, len(system.linear)
     every = np.arange(m, dtype=np.int64)
-    wide = Linear.of(
+    wide = SparseStatements.of(
         np.concatenate([linear.row, every]),
         np.concatenate([linear.col, linear.columns + every]),
         np.concatenate([linear.coef, np.ones(m, dtype=np.int64)]),

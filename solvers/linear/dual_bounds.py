@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.linear_system import FREE, Linear
+from solvers.cells.linear_system import FREE, SparseStatements
 from solvers.foundation.array_types import Ints
 from solvers.foundation.exact import exact_dot, magnitude
 from solvers.foundation.numeric_limits import EXACT
@@ -59,7 +59,7 @@ def least(weights: Whole, lower: Ints, upper: Ints) -> int:
     return exact_dot(weights, np.where(weights > 0, lower, upper))
 
 
-def combined(linear: Linear, y: Whole) -> Whole:
+def combined(linear: SparseStatements, y: Whole) -> Whole:
     """Return y A exactly: how often every cell counts in the statements times multipliers."""
     fits = magnitude(y) * magnitude(linear.coef) * max(1, len(linear)) < EXACT
     kind = np.int64 if fits else object
@@ -68,7 +68,7 @@ def combined(linear: Linear, y: Whole) -> Whole:
     return out
 
 
-def safe_bound(linear: Linear, ends: tuple[Ints, Ints], costs: Ints, y: Ints, over: int = 1) -> int:
+def safe_bound(linear: SparseStatements, ends: tuple[Ints, Ints], costs: Ints, y: Ints, over: int = 1) -> int:
     """Return a whole number that costs @ z reaches at least, for all whole z between `ends` that meet the statements.
 
     `y` are whole multipliers over `over`, one per statement; with costs of 0 a bound above 0 refutes the statements.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from solvers.cells.linear_system import Linear
+from solvers.cells.linear_system import SparseStatements
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Sum
@@ -23,7 +23,7 @@ from solvers.linear.linear_program import CellProgram
 class SumSearch:
     """Candidates of weighted sums of statements that bound a sum over cells from above, or that no rows can meet."""
 
-    def __init__(self, linear: Linear, lower: Ints, upper: Ints, *, again: bool = False) -> None:
+    def __init__(self, linear: SparseStatements, lower: Ints, upper: Ints, *, again: bool = False) -> None:
         """Start; `again`: sums over cells will be bounded several times, each from where the last one ended."""
         self.linear, self.program = linear, CellProgram(linear, lower, upper, again=again)
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.components import simplified
-from solvers.cells.linear_system import FREE, Linear
-from solvers.cells.system import System
+from solvers.cells.linear_system import FREE, SparseStatements
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
@@ -69,7 +69,7 @@ class _Pivots:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class ProgramSolution:
     """What HiGHS found: whether its `x` is optimal, or that there is none; `duals` are positive for lower sides."""
 
     optimal: bool
@@ -79,7 +79,7 @@ class Solution:
     duals: Floats
 
 
-class Program:
+class LinearProgram:
     """The least costs @ x with low <= A x <= high and lower <= x <= upper, by columns; kept from solve to solve."""
 
     def __init__(self, low: Floats, high: Floats, *, presolve: bool = False, primal: bool = False) -> None:
@@ -139,18 +139,18 @@ class Program:
         known.col_value = x.tolist()
         self.solver.setSolution(known)
 
-    def warm(self, other: Program) -> None:
+    def warm(self, other: LinearProgram) -> None:
         """Begin the next solve at the basis of a program with the same rows and columns."""
         self.solver.setBasis(other.solver.getBasis())
 
-    def run(self, limits: Limits) -> Solution:
+    def run(self, limits: Limits) -> ProgramSolution:
         """Return what HiGHS finds in the time left, nothing where that is up.
 
         Raises `Inconclusive` where HiGHS does not end when it should: it is `busy` from then on, and not to be touched.
         """
         solver, nothing = self.solver, np.zeros(0)
         if self.busy or limits.expired():
-            return Solution(False, False, math.nan, nothing, nothing)
+            return ProgramSolution(False, False, math.nan, nothing, nothing)
         self.option("time_limit", float(solver.getRunTime() + limits.solver_seconds()))
         self.busy = True
         self.pivots.begin(limits.work_left(), self.solver.getNumNz())
@@ -159,7 +159,7 @@ class Program:
         limits.charge(self.pivots.end())
         limits.late()
         status, found = solver.getModelStatus(), solver.getSolution()
-        return Solution(
+        return ProgramSolution(
             status == highspy.HighsModelStatus.kOptimal,
             status == highspy.HighsModelStatus.kInfeasible,
             float(solver.getInfo().objective_function_value),
@@ -192,7 +192,7 @@ class Violation:
 class CellProgram:
     """The linear relaxation of statements over cells between bounds; only cells that are not fixed are columns."""
 
-    def __init__(self, linear: Linear, lower: Ints, upper: Ints, *, again: bool = False) -> None:
+    def __init__(self, linear: SparseStatements, lower: Ints, upper: Ints, *, again: bool = False) -> None:
         """Take down the statements. `again`: it will be solved with several costs, each from the last basis."""
         self.linear, self.ends, self.again = linear, (lower, upper), again
         self.free = np.flatnonzero(lower < upper)
@@ -210,17 +210,17 @@ class CellProgram:
         self.low = np.where(low <= -FREE, -math.inf, low - base)
         self.high = np.where(high >= FREE, math.inf, high - base)
         self.room = (upper - lower)[self.free].astype(np.float64)
-        self._kept: Program | None = None
+        self._kept: LinearProgram | None = None
         self._corner: Floats | None = None
 
-    def _program(self, room: Floats) -> Program:
+    def _program(self, room: Floats) -> LinearProgram:
         """Return the program of the free cells, costs 0."""
-        program = Program(self.low, self.high, presolve=not self.again)
+        program = LinearProgram(self.low, self.high, presolve=not self.again)
         nothing = np.zeros(len(self.free))
         program.add(nothing, (nothing, room), self.entries)
         return program
 
-    def solve(self, costs: Ints, limits: Limits) -> Solution | None:
+    def solve(self, costs: Ints, limits: Limits) -> ProgramSolution | None:
         """Return the optimum of least costs @ z over the free cells, None where HiGHS found none in time."""
         program, self._kept = self._kept or self._program(self.room), None
         program.price(costs[self.free])
@@ -303,7 +303,7 @@ class CellProgram:
 class Relaxation:
     """The relaxation of the unconditional statements, solved again and again with other objectives."""
 
-    def __init__(self, system: System, limits: Limits | None = None) -> None:
+    def __init__(self, system: CellSystem, limits: Limits | None = None) -> None:
         """Presolve the system; raises `Inconclusive` when time is up."""
         linear = simplified(system, limits or Limits())
         self.program = CellProgram(linear, system.bounds.lower, system.bounds.upper, again=True)
@@ -326,7 +326,7 @@ def whole_program(
 
     `matrix` as `by_column` gives it. Rounded, not checked. `gap`: how far above the least costs is near enough.
     """
-    program = Program(*ends, presolve=True)
+    program = LinearProgram(*ends, presolve=True)
     program.option("mip_rel_gap", gap)
     program.add(costs, (np.zeros(len(room)), room), matrix)
     program.integral(np.arange(len(room), dtype=np.int64))

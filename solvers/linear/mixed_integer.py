@@ -11,13 +11,13 @@ import math
 import numpy as np
 
 from solvers.cells.components import Component, presolve
-from solvers.cells.linear_system import FREE, Linear, Propagated
+from solvers.cells.linear_system import FREE, Propagated, SparseStatements
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.linear.linear_program import by_column, whole_program
 
 
-def first_histogram(linear: Linear, bounds: Propagated, limits: Limits) -> Ints | None:
+def first_histogram(linear: SparseStatements, bounds: Propagated, limits: Limits) -> Ints | None:
     """Return a histogram within the bounds that meets every statement, None where none was found in time.
 
     Cost: an integer program without an objective per component.

@@ -16,7 +16,7 @@ import numpy as np
 
 from solvers.cells.components import known_presolve
 from solvers.cells.linear_system import Propagated, propagate
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.limits import Limits
 from solvers.linear.linear_program import Relaxation
 
@@ -26,32 +26,32 @@ ROUNDS = 4  # over all open cells, propagation after each
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownTightening:
     """The system with tightened bounds, None where there is none, once it was looked for."""
 
     looked: bool = False
-    system: System | None = None
+    system: CellSystem | None = None
 
 
-def tightened(system: System, limits: Limits) -> System | None:
+def tightened(system: CellSystem, limits: Limits) -> CellSystem | None:
     """Return the system with bounds by linear programs on the cells that propagation left open.
 
     None where the statements are few for the cells, or nothing moved; remembered. The bounds hold for every histogram,
     wherever time ends the search. Cost: two linear programs per open cell and round.
     """
-    known = system.derived.part(_Known)
+    known = system.derived.part(_KnownTightening)
     if not known.looked and not limits.expired():
         known.looked, known.system = True, _tightened(system, limits) if _promising(system, limits) else None
     return known.system
 
 
-def _promising(system: System, limits: Limits) -> bool:
+def _promising(system: CellSystem, limits: Limits) -> bool:
     """Return whether presolve keeps nearly as many statements as there are open cells, and these are not too many."""
     cells = len(system.free)
     return 0 < cells <= MAX_CELLS and known_presolve(system, limits).kept >= NEAR * cells
 
 
-def _tightened(system: System, limits: Limits) -> System | None:
+def _tightened(system: CellSystem, limits: Limits) -> CellSystem | None:
     found = system
     for _ in range(ROUNDS):
         bounds = _round(found, limits)
@@ -63,7 +63,7 @@ def _tightened(system: System, limits: Limits) -> System | None:
     return None if found is system else found
 
 
-def _round(system: System, limits: Limits) -> Propagated | None:
+def _round(system: CellSystem, limits: Limits) -> Propagated | None:
     """Return the bounds after a program per end of every open cell, and propagation; None where nothing moved."""
     lower, upper = system.bounds.lower.copy(), system.bounds.upper.copy()
     relaxation = Relaxation(system, limits)

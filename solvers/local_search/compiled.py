@@ -19,7 +19,7 @@ from solvers.native.compiling import fingerprint, installed, kept, ready
 SOURCES = ("loops.py", "likely_loops.py", "problem.py", "compiled.py")
 
 
-class Made(NamedTuple):
+class LoopFunctions(NamedTuple):
     """The loops that are called from outside, and whether they are compiled and want arrays; else lists are faster."""
 
     enter: Callable[..., Any]
@@ -28,10 +28,10 @@ class Made(NamedTuple):
     machine: bool
 
 
-PLAIN = Made(loops.enter, loops.anneal, likely_loops.sway, False)
+PLAIN = LoopFunctions(loops.enter, loops.anneal, likely_loops.sway, False)
 
 
-def loops_for(limits: Limits, likely: bool = False) -> Made:
+def loops_for(limits: Limits, likely: bool = False) -> LoopFunctions:
     """Return the loops for a search, or for one that goes on to likely worlds.
 
     They stay as they are written without numba, and where they were never compiled and the time is short.
@@ -43,7 +43,7 @@ def loops_for(limits: Limits, likely: bool = False) -> Made:
 
 
 @cache
-def compiled() -> Made:
+def compiled() -> LoopFunctions:
     """Return the loops as functions that are compiled at their first call.
 
     They make no arrays: without counting references to those that they are given (`_nrt`) they ran 9 times as fast.
@@ -59,7 +59,7 @@ def compiled() -> Made:
                 names[name] = njit(**options)(FunctionType(function.__code__, names, name))
     made = outer(fingerprint(Path(__file__).parent / name for name in SOURCES))
     first, second, third = (kept(entry(function, names), **options) for function in made)
-    return Made(first, second, third, True)
+    return LoopFunctions(first, second, third, True)
 
 
 def entry(function: Any, names: dict[str, Any]) -> Callable[..., Any]:

@@ -17,15 +17,15 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import statement_sums
-from solvers.kernel.facts import Facts
+from solvers.kernel.facts import NumberedStatements
 from solvers.local_search.annealing import EFFORT, searched
 from solvers.local_search.likely import climb
-from solvers.local_search.problem import Problem, problem_of
+from solvers.local_search.problem import SearchProblem, problem_of
 from solvers.statements.release import Choice, Release
 
 
 @dataclass(slots=True)
-class Searched:
+class SearchedWorlds:
     """Worlds that were found, by seed, and how many seconds a search took that found none."""
 
     rows: dict[int, Ints] = field(default_factory=dict)
@@ -37,7 +37,7 @@ def known_rows(release: Release, seed: int, limits: Limits) -> Ints:
 
     Every statement has been evaluated anew on them. Raises `Inconclusive` where none is found.
     """
-    remembered = release.derived.part(Searched)
+    remembered = release.derived.part(SearchedWorlds)
     if seed in remembered.rows:
         return remembered.rows[seed]
     begun = left_for(remembered, limits)
@@ -56,7 +56,7 @@ def likely_rows(release: Release, seed: int, limits: Limits, effort: int = EFFOR
 
     Raises `Inconclusive` where none is found; a search of less than full effort leaves it to others to find one.
     """
-    remembered = release.derived.part(Searched)
+    remembered = release.derived.part(SearchedWorlds)
     begun = left_for(remembered, limits)
     problem = problem_of(release, limits)
     found = searched(problem, seed, limits, effort, likely=True)
@@ -71,7 +71,7 @@ def likely_rows(release: Release, seed: int, limits: Limits, effort: int = EFFOR
     return rows, not all(same(rows, other) for other in others)
 
 
-def left_for(remembered: Searched, limits: Limits) -> float:
+def left_for(remembered: SearchedWorlds, limits: Limits) -> float:
     """Return the seconds left; raises `Inconclusive` where a search of as many found nothing."""
     if (left := limits.left()) <= remembered.seconds:
         raise Inconclusive("no world was found in more time than is left")
@@ -83,7 +83,7 @@ def missing(off: int) -> Inconclusive:
     return Inconclusive(f"no world was found, and none was excluded (at best {off:,} rows off)")
 
 
-def verified(problem: Problem, found: Ints) -> Ints:
+def verified(problem: SearchProblem, found: Ints) -> Ints:
     """Return rows over all attributes, every statement evaluated anew on them."""
     release = problem.release
     rows = np.full((problem.rows, len(release.domain.attributes)), -1, dtype=np.int64)
@@ -103,7 +103,7 @@ def broken(release: Release, rows: Ints) -> str | None:
 
     Raises `NotVerified` where the memory does not hold the walk. Cost: rows times statements' boxes.
     """
-    facts = Facts(release, Limits())  # a found world is checked even when the time is up
+    facts = NumberedStatements(release, Limits())  # a found world is checked even when the time is up
     often = Counter(map(tuple, np.maximum(rows, 0).tolist()))
     for box in release.impossible:
         if any(all(mask >> row[k] & 1 for k, mask in box.literals) for row in often):

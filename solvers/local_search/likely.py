@@ -26,11 +26,11 @@ import numpy as np
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.local_search.annealing import work_of_move, zeros
-from solvers.local_search.compiled import Made
-from solvers.local_search.likely_loops import Climb, Drawn
-from solvers.local_search.loops import State
-from solvers.local_search.problem import Problem, Tables, whole
-from solvers.statements.release import ANY_LABEL, Draws, Partition, Release
+from solvers.local_search.compiled import LoopFunctions
+from solvers.local_search.likely_loops import Climb, LeafWorths
+from solvers.local_search.loops import LoopState
+from solvers.local_search.problem import SearchProblem, SearchTables, whole
+from solvers.statements.release import ANY_LABEL, BootstrapCounts, Partition, Release
 
 UNIT = 1 << 20  # of a nat
 BARS = 1 << 12
@@ -44,14 +44,14 @@ DRAWS = 400  # of one class, up to which surjections are counted
 Group = tuple[tuple[int, ...], int]  # counts above 0 of the classes of a leaf, and its different rows (-1: not said)
 
 
-def drawn_blocks(release: Release) -> list[tuple[Partition, Draws]]:
+def drawn_blocks(release: Release) -> list[tuple[Partition, BootstrapCounts]]:
     """Return the partitions that trees on unknown bags left, with what these counted."""
     return [(block, block.draws) for block in release.partitions.values() if block.draws is not None]
 
 
 @dataclass(slots=True)
-class Figures:
-    """The tables of `Drawn` as they grow: one for every kind of leaf."""
+class LeafWorthTables:
+    """The tables of `LeafWorths` as they grow: one for every kind of leaf."""
 
     rows: int
     value: list[int] = field(default_factory=list)
@@ -115,13 +115,13 @@ def log_surjections(c: int) -> tuple[float, ...]:
     return tuple(math.log(x) if x else -math.inf for x in ways)
 
 
-def drawn_tables(problem: Problem) -> tuple[Drawn, Ints]:
+def drawn_tables(problem: SearchProblem) -> tuple[LeafWorths, Ints]:
     """Return what rows in leaves are worth, and where the figure of every cell stands without rows.
 
     Regions are numbered as in `problem.tables`: partitions first come in the order of the blocks.
     """
     release, labels = problem.release, problem.tables.sizes[2]
-    figures, at, first = Figures(problem.rows), list[int](), 0
+    figures, at, first = LeafWorthTables(problem.rows), list[int](), 0
     cell = np.full(len(problem.tables.statement), -1, dtype=np.int64)
     stride = np.zeros(len(cell), dtype=np.int64)
     most = [problem.rows] * labels if problem.free else list(problem.classes)
@@ -133,10 +133,10 @@ def drawn_tables(problem: Problem) -> tuple[Drawn, Ints]:
             for j, group in enumerate(groups(block, block.draws)):
                 place_leaf(figures, at, (first + j) * labels, group, most, (cell, stride))
         first += len(block.boxes)
-    return Drawn(cell, stride, whole(figures.value)), whole(at)
+    return LeafWorths(cell, stride, whole(figures.value)), whole(at)
 
 
-def groups(block: Partition, draws: Draws) -> list[tuple[list[int], list[int], int]]:
+def groups(block: Partition, draws: BootstrapCounts) -> list[tuple[list[int], list[int], int]]:
     """Return per leaf the labels with a count above 0 (ANY_LABEL: all), these counts, and the different rows."""
     out: list[tuple[list[int], list[int], int]] = [([], [], d) for d in draws.distinct.tolist()]
     for j, label, count in zip(block.region.tolist(), block.label.tolist(), draws.count.tolist(), strict=True):
@@ -147,7 +147,7 @@ def groups(block: Partition, draws: Draws) -> list[tuple[list[int], list[int], i
 
 
 def place_leaf(
-    figures: Figures,
+    figures: LeafWorthTables,
     at: list[int],
     slot: int,
     group: tuple[list[int], list[int], int],
@@ -175,7 +175,7 @@ def place_leaf(
 
 
 def climb(
-    problem: Problem, state: State, tables: Tables, made: Made, limits: Limits
+    problem: SearchProblem, state: LoopState, tables: SearchTables, made: LoopFunctions, limits: Limits
 ) -> tuple[Ints, Ints, tuple[int, int]]:
     """Return the likeliest world met and the last one, from a state that is a world, and the worth of both.
 
@@ -195,7 +195,7 @@ def climb(
     climber = Climb(at, zeros(2), zeros(BARS))
     climber.worth[0] = int(drawn.value[at].sum())
     if not made.machine:
-        drawn, climber = Drawn(*(x.tolist() for x in drawn)), Climb(*(x.tolist() for x in climber))
+        drawn, climber = LeafWorths(*(x.tolist() for x in drawn)), Climb(*(x.tolist() for x in climber))
     best = last = int(climber.worth[0])
     rows_then = rows_last = list(state.rows)
     dice = -np.log((np.arange(BARS) + 0.5) / BARS)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from solvers.local_search.loops import State, draw, drawn_below, label_of, move, stray
-from solvers.local_search.problem import Tables
+from solvers.local_search.loops import LoopState, draw, drawn_below, label_of, move, stray
+from solvers.local_search.problem import SearchTables
 
 LACKING = 4 << 20  # what a row that a statement lacks, or has too many, costs on the way: 4 nats
 MOST = 8  # rows by which no move makes it worse
 SHIFT = 20  # of the generator's 32 bits, 12 choose one of the bars
 
 
-class Drawn(NamedTuple):
+class LeafWorths(NamedTuple):
     """What rows in leaves are worth: `value` has what each figure is worth, in units of 2^-20 nats.
 
     cell, stride (regions x labels,): where the figure stands that a row counts in (-1: none), and how far it goes on.
@@ -39,7 +39,7 @@ class Climb(NamedTuple):
     bar: Any
 
 
-def shifted(d: Drawn, c: Climb, slot: int, more: int) -> Any:
+def shifted(d: LeafWorths, c: Climb, slot: int, more: int) -> Any:
     """Count a row more or less in what counts it; return by how much the worth grows."""
     cell = d.cell[slot]
     if cell < 0:
@@ -50,7 +50,7 @@ def shifted(d: Drawn, c: Climb, slot: int, more: int) -> Any:
     return d.value[new] - d.value[old]
 
 
-def sway(p: Tables, d: Drawn, s: State, c: Climb, iterations: int) -> None:
+def sway(p: SearchTables, d: LeafWorths, s: LoopState, c: Climb, iterations: int) -> None:
     """Try so many moves at one temperature, and count what is worth more, less `LACKING` by row off."""
     counters, width, labels, n = p.sizes[0], p.sizes[1], p.sizes[2], p.sizes[5]
     for _ in range(iterations):

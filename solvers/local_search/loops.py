@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from solvers.local_search.problem import Tables
+from solvers.local_search.problem import SearchTables
 
 WORD = 0xFFFFFFFF
 DRAWN, KEPT = 16, 4  # rows looked at for a deficient statement, and rows tried
@@ -23,7 +23,7 @@ FAR = 1000
 SURPLUS = 40  # percent of repairs that take rows from where there are too many
 
 
-class State(NamedTuple):
+class LoopState(NamedTuple):
     """Where the search stands: rows (rows x attributes,), the region of each (rows x counters,), statements' counts.
 
     lacking: statements below their least count, the first `numbers[0]` of them; place (statements,): where each stands
@@ -66,7 +66,7 @@ def drawn_below(dice: Any, total: int) -> Any:
     return (draw(dice) * total) >> 32
 
 
-def walked(p: Tables, t: int, row: Any, start: int) -> Any:
+def walked(p: SearchTables, t: int, row: Any, start: int) -> Any:
     """Return the region of counter t that holds the row whose parts begin at `start`."""
     i = p.root[t]
     while i >= 0:
@@ -79,12 +79,12 @@ def walked(p: Tables, t: int, row: Any, start: int) -> Any:
     return -1 - i
 
 
-def label_of(p: Tables, row: Any, start: int) -> Any:
+def label_of(p: SearchTables, row: Any, start: int) -> Any:
     """Return the label of the row whose parts begin at `start`, 0 without one."""
     return row[start + p.sizes[3]] if p.sizes[3] >= 0 else 0
 
 
-def counted(p: Tables, s: State, statement: int, more: int) -> Any:
+def counted(p: SearchTables, s: LoopState, statement: int, more: int) -> Any:
     """Change the count of a statement by 1 or -1; return by how much the cost grows."""
     x = s.count[statement]
     y = x + more
@@ -107,7 +107,7 @@ def counted(p: Tables, s: State, statement: int, more: int) -> Any:
     return after - before
 
 
-def enter(p: Tables, s: State) -> None:
+def enter(p: SearchTables, s: LoopState) -> None:
     """Put all rows where they belong: regions, counts, what lacks, the cost."""
     counters, width, labels, n = p.sizes[0], p.sizes[1], p.sizes[2], p.sizes[5]
     cost = 0
@@ -129,7 +129,7 @@ def enter(p: Tables, s: State) -> None:
     s.numbers[1] = cost
 
 
-def changed(p: Tables, s: State, row: int, c: int, columns: int) -> Any:
+def changed(p: SearchTables, s: LoopState, row: int, c: int, columns: int) -> Any:
     """Return by how much the cost grows if a row becomes trial c; its regions are written to `found`.
 
     The trial changes the first so many attributes of `differs`.
@@ -162,7 +162,7 @@ def changed(p: Tables, s: State, row: int, c: int, columns: int) -> Any:
     return grown
 
 
-def move(p: Tables, s: State, row: int, c: int) -> None:
+def move(p: SearchTables, s: LoopState, row: int, c: int) -> None:
     """Let a row become trial c."""
     counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
     at, new = row * width, c * width
@@ -177,14 +177,14 @@ def move(p: Tables, s: State, row: int, c: int) -> None:
         s.rows[at + k] = s.trial[new + k]
 
 
-def allowed(p: Tables, literal: int, part: int) -> Any:
+def allowed(p: SearchTables, literal: int, part: int) -> Any:
     """Return whether a literal allows a part."""
     if part < p.least[literal] or part > p.most[literal]:
         return False
     return p.among[literal] < 0 or p.table[p.among[literal] + part] == 1
 
 
-def nearest(p: Tables, literal: int, part: int) -> Any:
+def nearest(p: SearchTables, literal: int, part: int) -> Any:
     """Return the part that a literal allows next to the given one."""
     least, most = p.least[literal], p.most[literal]
     part = least if part < least else (most if part > most else part)
@@ -199,7 +199,7 @@ def nearest(p: Tables, literal: int, part: int) -> Any:
     return part
 
 
-def outside(p: Tables, s: State, statement: int, row: int) -> Any:
+def outside(p: SearchTables, s: LoopState, statement: int, row: int) -> Any:
     """Return in how many attributes a row is outside a statement's box; FAR with a label that cannot change."""
     width, found = p.sizes[1], 0
     for literal in range(p.begin[statement], p.begin[statement + 1]):
@@ -209,7 +209,7 @@ def outside(p: Tables, s: State, statement: int, row: int) -> Any:
     return found
 
 
-def keep(s: State, kept: int, row: int, off: int) -> Any:
+def keep(s: LoopState, kept: int, row: int, off: int) -> Any:
     """Note a row in `near` if it is among the KEPT nearest; return how many are noted."""
     if kept == KEPT and off >= s.far[kept - 1]:
         return kept
@@ -223,7 +223,7 @@ def keep(s: State, kept: int, row: int, off: int) -> Any:
     return kept + 1 if kept < KEPT else kept
 
 
-def drawn_rows(p: Tables, s: State, statement: int, first: int, total: int) -> Any:
+def drawn_rows(p: SearchTables, s: LoopState, statement: int, first: int, total: int) -> Any:
     """Draw rows, and keep those with the fewest attributes outside a statement's box in `near`; return how many."""
     kept = 0
     for _ in range(DRAWN):
@@ -234,7 +234,7 @@ def drawn_rows(p: Tables, s: State, statement: int, first: int, total: int) -> A
     return kept
 
 
-def overfull(p: Tables, s: State, statement: int, first: int, total: int) -> Any:
+def overfull(p: SearchTables, s: LoopState, statement: int, first: int, total: int) -> Any:
     """Keep the nearest rows of those where the statement's own counter has too many; return how many."""
     counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
     t = p.counter[statement]
@@ -253,7 +253,7 @@ def overfull(p: Tables, s: State, statement: int, first: int, total: int) -> Any
     return kept
 
 
-def repair(p: Tables, s: State) -> Any:
+def repair(p: SearchTables, s: LoopState) -> Any:
     """Try rows in a statement that lacks some; return (how many trials, the best of them, its row, its cost)."""
     width = p.sizes[1]
     statement = s.lacking[drawn_below(s.dice, s.numbers[0])]
@@ -286,7 +286,7 @@ def repair(p: Tables, s: State) -> Any:
     return (kept, best, least) if kept else (0, 0, 0)
 
 
-def stray(p: Tables, s: State, row: int) -> Any:
+def stray(p: SearchTables, s: LoopState, row: int) -> Any:
     """Try another part of one attribute of a row; return by how much the cost grows."""
     width = p.sizes[1]
     for k in range(width):
@@ -306,7 +306,7 @@ def stray(p: Tables, s: State, row: int) -> Any:
     return changed(p, s, row, 0, 1)
 
 
-def anneal(p: Tables, s: State, iterations: int) -> Any:
+def anneal(p: SearchTables, s: LoopState, iterations: int) -> Any:
     """Try so many moves, at one temperature, until the cost is 0; return the least cost on the way."""
     least = s.numbers[1]
     for _ in range(iterations):

@@ -23,7 +23,7 @@ PER_ROW, PER_PLACE = 120, 24  # bytes: of a row, and per attribute and partition
 CELLS = 1 << 27  # regions times attributes, so many bounds are held
 
 
-class Tables(NamedTuple):
+class SearchTables(NamedTuple):
     """What the loops look up, flat; r numbers regions, s statements, i nodes of walks, k the searched attributes.
 
     sizes: counters, attributes, labels, the attribute that is the label (-1: none), 1 where labels are free, rows.
@@ -58,7 +58,7 @@ class Tables(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class SearchProblem:
     """Rows to be found: `tables` for the loops, the `attributes` searched (numbers in the domain), rows per label.
 
     `classes` (labels,) are the rows of each label to start with; they stay so unless `free`.
@@ -66,14 +66,14 @@ class Problem:
 
     release: Release
     rows: int
-    tables: Tables
+    tables: SearchTables
     attributes: tuple[int, ...]
     classes: tuple[int, ...]
     free: bool
 
 
 @dataclass(slots=True)
-class Draft:
+class TableLists:
     """The lists that the tables are made of, counter by counter."""
 
     walks: Walks
@@ -148,7 +148,7 @@ class Draft:
         self.root.append(self.walks.chain([(box, inside) for box in boxes], inside - 1))
 
 
-def problem_of(release: Release, limits: Limits) -> Problem:
+def problem_of(release: Release, limits: Limits) -> SearchProblem:
     """Return a release as local search reads it. Cost: leaves times depth times attributes of every tree.
 
     Raises `Unsupported` for sums, alternatives, an open number of rows without a maximum and what memory does not
@@ -161,7 +161,7 @@ def problem_of(release: Release, limits: Limits) -> Problem:
     room_for(n, len(domain.attributes), len(release.blocks), limits)
     labels, label = domain.labels, domain.label
     at = {k: place for place, k in enumerate(named)}
-    draft = Draft(Walks(domain.attributes), labels, at)
+    draft = TableLists(Walks(domain.attributes), labels, at)
     regions = sum(len(b.boxes) for b in release.partitions.values()) + 2 * sum(map(len, release.loose.values()))
     if regions * max(1, len(named)) > CELLS:
         raise Unsupported(f"{regions:,} regions over {len(named):,} attributes do not fit into memory")
@@ -181,7 +181,7 @@ def problem_of(release: Release, limits: Limits) -> Problem:
     lows, highs = class_bounds(release)
     classes = class_sizes(lows, highs, n)
     free = label in at and lows != highs
-    return Problem(release, n, tables(draft, classes, label, free, n), tuple(named), tuple(classes), free)
+    return SearchProblem(release, n, tables(draft, classes, label, free, n), tuple(named), tuple(classes), free)
 
 
 def room_for(rows: int, attributes: int, counters: int, limits: Limits) -> None:
@@ -232,7 +232,7 @@ def class_sizes(lows: Sequence[int], highs: Sequence[int], n: int) -> list[int]:
     return sizes
 
 
-def tables(draft: Draft, classes: Sequence[int], label: int | None, free: bool, n: int) -> Tables:
+def tables(draft: TableLists, classes: Sequence[int], label: int | None, free: bool, n: int) -> SearchTables:
     """Return the lists as tables; statements about one label get its rows, or a literal on the label where free."""
     ends = [0, *np.cumsum(classes).tolist()]
     begin, of, least, most, among, first, end = [0], [], [], [], [], [], []
@@ -262,7 +262,7 @@ def tables(draft: Draft, classes: Sequence[int], label: int | None, free: bool, 
     asked = [draft.at[k] for k in nodes]
     before = (sizes, draft.root, asked, walks.cut, walks.yes, walks.no, walks.table, draft.statement)
     rest = (draft.low, draft.high, begin, of, least, most, among, first, end, parts, moved, draft.counter)
-    return Tables._make([*map(whole, before), stay.astype(np.int32), *map(whole, rest)])
+    return SearchTables._make([*map(whole, before), stay.astype(np.int32), *map(whole, rest)])
 
 
 def whole(numbers: Sequence[int]) -> Any:

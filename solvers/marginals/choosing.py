@@ -15,8 +15,8 @@ from ortools.sat.python import cp_model
 
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
-from solvers.linear.linear_program import Program, by_column
-from solvers.marginals.statements import Allowed, Column, Mask
+from solvers.linear.linear_program import LinearProgram, by_column
+from solvers.marginals.statements import Allowed, MarginalColumn, Mask
 from solvers.programs.cpsat import FOUND, run, state
 
 COSTS = 1_000
@@ -29,7 +29,7 @@ WHOLE = 1e-6
 class ValueChoice:
     """The choice of values of one attribute."""
 
-    column: Column
+    column: MarginalColumn
     allowed: Allowed
 
     def values(
@@ -59,7 +59,7 @@ class ValueChoice:
         k, column, classes = len(rows), self.column, len(box)
         low = np.concatenate([rows, column.low]).astype(np.float64)
         high = np.concatenate([rows, column.high]).astype(np.float64)
-        program = Program(low, high, presolve=True)
+        program = LinearProgram(low, high, presolve=True)
         figures, at = np.nonzero(column.weights[:, kind])
         entries = by_column(
             np.concatenate([box, k + figures]), np.concatenate([np.arange(classes), at]),

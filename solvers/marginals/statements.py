@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import distinct_words
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Unsupported
 
@@ -56,7 +56,7 @@ class Allowed:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class MarginalColumn:
     """An attribute with marginals: `of` (values,) is the class of a value, -1 where it cannot occur.
 
     Values of one class have equal weights: `weights` is (marginals, classes), between `low` and `high`.
@@ -69,7 +69,7 @@ class Column:
     high: Ints
 
     @classmethod
-    def of_marginals(cls, attribute: int, size: int, found: Sequence[Marginal]) -> Column:
+    def of_marginals(cls, attribute: int, size: int, found: Sequence[Marginal]) -> MarginalColumn:
         """Return an attribute of so many values with its marginals; those that rule values out are no more."""
         if size > MAX_VALUES:
             raise Unsupported(f"an attribute has {size:,} values, too many for figures of single columns")
@@ -88,7 +88,7 @@ class Column:
         low, high = (np.array([getattr(one, end) for one in stated], dtype=np.int64) for end in ("low", "high"))
         return cls(attribute, of, unique, low, high)
 
-    def allowed(self, system: System) -> Allowed:
+    def allowed(self, system: CellSystem) -> Allowed:
         """Return the values that the boxes of a system allow."""
         k, layout = self.attribute, system.layout
         distinct, back = distinct_words(system.words[:, layout.span(k)])
@@ -101,10 +101,12 @@ class Column:
         return Allowed(classes, values, back)
 
 
-def columns_of(system: System, marginals: Sequence[Marginal]) -> list[Column]:
+def columns_of(system: CellSystem, marginals: Sequence[Marginal]) -> list[MarginalColumn]:
     """Return the attributes that marginals are about, in order."""
     by_attribute: dict[int, list[Marginal]] = {}
     for one in marginals:
         by_attribute.setdefault(one.attribute, []).append(one)
     attributes = system.release.domain.attributes
-    return [Column.of_marginals(k, sum(attributes[k].sizes), found) for k, found in sorted(by_attribute.items())]
+    return [
+        MarginalColumn.of_marginals(k, sum(attributes[k].sizes), found) for k, found in sorted(by_attribute.items())
+    ]

@@ -18,16 +18,16 @@ import numpy as np
 from solvers.assignments.world import check_rows
 from solvers.cells.bit_boxes import distinct_words
 from solvers.cells.components import simplified
-from solvers.cells.linear_system import Linear, propagate
-from solvers.cells.system import System, system_of
+from solvers.cells.linear_system import SparseStatements, propagate
+from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import CertificateError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.groups.pinned import PinnedPeople
-from solvers.groups.smallest import IN_ALL, MAX_CELLS, Work
-from solvers.linear.linear_program import CellProgram, Program, by_column
+from solvers.groups.smallest import IN_ALL, MAX_CELLS, WorkLeft
+from solvers.linear.linear_program import CellProgram, LinearProgram, by_column
 from solvers.marginals.choosing import ValueChoice
-from solvers.marginals.statements import Allowed, Column, Marginal, Mask, columns_of
+from solvers.marginals.statements import Allowed, Marginal, MarginalColumn, Mask, columns_of
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND
 from solvers.statements.release import UNBOUNDED, Release
@@ -61,7 +61,7 @@ def pinned_beside(release: Release, marginals: Sequence[Marginal], most: int, li
             raise Unsupported("some of what is published is in no statement on the rows")
         if everybody > MAX_ROWS or any(a.total >= MAX_TOTAL for a in release.domain.attributes):
             raise Unsupported(f"{everybody:,} rows are too many, or an attribute's values, to be written out")
-        search = Search(Boxes.of(system_of(release, limits), marginals, limits), limits)
+        search = MarginalWorlds(MarginalBoxes.of(system_of(release, limits), marginals, limits), limits)
     except (Unsupported, Inconclusive) as error:
         return PinnedPeople(0, everybody, why=str(error))
     why = OPEN
@@ -77,7 +77,7 @@ def pinned_beside(release: Release, marginals: Sequence[Marginal], most: int, li
     return PinnedPeople(0, search.shared, search.worlds, "" if search.shared == 0 else why)
 
 
-def everywhere_others(system: System, marginals: Sequence[Marginal]) -> bool:
+def everywhere_others(system: CellSystem, marginals: Sequence[Marginal]) -> bool:
     """Return whether no statement and no marginal tells all rows of a box apart that can hold some.
 
     Rows of one box can be exchanged where their values of the attributes of marginals are the same.
@@ -92,16 +92,16 @@ def everywhere_others(system: System, marginals: Sequence[Marginal]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
+class MarginalBoxes:
     """The boxes of a system's cells as cells of their own, and the attributes that marginals are about."""
 
-    system: System
-    columns: list[Column]
+    system: CellSystem
+    columns: list[MarginalColumn]
     allowed: list[Allowed]
     marginals: Sequence[Marginal]
 
     @classmethod
-    def of(cls, system: System, marginals: Sequence[Marginal], limits: Limits) -> Boxes:
+    def of(cls, system: CellSystem, marginals: Sequence[Marginal], limits: Limits) -> MarginalBoxes:
         """Return the boxes of a system; raises `Unsupported` where there are too many, or no dataset fits."""
         if len(system.cell) > MAX_CELLS:
             raise Unsupported(f"{len(system.cell):,} boxes are too many for figures of single columns")
@@ -137,15 +137,15 @@ class Boxes:
         return True
 
 
-class Search:
+class MarginalWorlds:
     """Worlds found one after the other: how many, and the rows that all of them have, with the box of each."""
 
-    def __init__(self, boxes: Boxes, limits: Limits) -> None:
+    def __init__(self, boxes: MarginalBoxes, limits: Limits) -> None:
         self.boxes, self.limits, self.worlds = boxes, limits, 0
         self.common: dict[bytes, tuple[int, int]] = {}  # row -> rows that all worlds have of it, box
         self.random = np.random.default_rng(len(boxes.marginals))
         self.choices = [ValueChoice(c, allowed) for c, allowed in zip(boxes.columns, boxes.allowed, strict=True)]
-        self.system, self.work = boxes.system, Work(IN_ALL)
+        self.system, self.work = boxes.system, WorkLeft(IN_ALL)
 
     @property
     def shared(self) -> int:
@@ -207,7 +207,7 @@ class Search:
             held |= found > FILLED
         return relaxed(self.boxes, 0 * used, np.where(held, bounds.upper, bounds.lower), self.limits)
 
-    def avoided(self, column: Column, filled: Ints) -> Mask:
+    def avoided(self, column: MarginalColumn, filled: Ints) -> Mask:
         """Return the classes of values (boxes, classes) that rows in all worlds have, some of them."""
         out = np.zeros((len(filled), column.weights.shape[1]), dtype=bool)
         at = {b: i for i, b in enumerate(filled.tolist())}
@@ -243,7 +243,7 @@ def counted(rows: Ints) -> dict[bytes, int]:
     return {row.tobytes(): t for row, t in zip(unique, times.tolist(), strict=True)}
 
 
-def relaxed(boxes: Boxes, costs: Ints, upper: Ints, limits: Limits) -> Floats | None:
+def relaxed(boxes: MarginalBoxes, costs: Ints, upper: Ints, limits: Limits) -> Floats | None:
     """Return rows per box of least cost that counts and figures allow, not in whole numbers; None: not found.
 
     Boxes that allow the same values of an attribute share its rows per value, which is exact. An interior point is
@@ -268,7 +268,7 @@ def relaxed(boxes: Boxes, costs: Ints, upper: Ints, limits: Limits) -> Floats | 
         low += [held, one.low.astype(np.float64)]
         high += [held, one.high.astype(np.float64)]
         rows, columns = rows + len(one.low), columns + len(kind)
-    program = Program(np.concatenate(low), np.concatenate(high), presolve=True)
+    program = LinearProgram(np.concatenate(low), np.concatenate(high), presolve=True)
     program.option("solver", "ipm")
     program.option("run_crossover", "off")
     price = np.concatenate([costs[cells.free], np.zeros(columns - len(cells.free), dtype=np.int64)])
@@ -294,7 +294,7 @@ def nth_value(parts: Sequence[bool], sizes: Sequence[int], number: int) -> int:
     raise ValueError("a box without values")
 
 
-def by_box(system: System) -> Linear:
+def by_box(system: CellSystem) -> SparseStatements:
     """Return the statements over boxes instead of cells."""
     linear = system.linear
     order = np.argsort(system.cell, kind="stable")
@@ -302,7 +302,7 @@ def by_box(system: System) -> Linear:
     first = np.concatenate([[0], np.cumsum(count)])
     often = count[linear.col]
     at = np.repeat(first[linear.col], often) + np.arange(int(often.sum())) - np.repeat(np.cumsum(often) - often, often)
-    return Linear.of(
+    return SparseStatements.of(
         np.repeat(linear.row, often),
         order[at],
         np.repeat(linear.coef, often),
@@ -311,7 +311,9 @@ def by_box(system: System) -> Linear:
     )
 
 
-def counted_values(linear: Linear, columns: Sequence[Column], allowed: Sequence[Allowed]) -> Linear:
+def counted_values(
+    linear: SparseStatements, columns: Sequence[MarginalColumn], allowed: Sequence[Allowed]
+) -> SparseStatements:
     """Return the statements, and what figures that count values (of weights 0 and 1) leave room for in the boxes.
 
     Boxes of one value each fix such a figure. Of other figures the program tells what rows it lays out.
@@ -333,4 +335,4 @@ def counted_values(linear: Linear, columns: Sequence[Column], allowed: Sequence[
                 high.append(ends[1])
     where = [np.concatenate(arrays) for arrays in (row, col, coef)]
     bounds = np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
-    return Linear.of(where[0], where[1], where[2], bounds, linear.columns)
+    return SparseStatements.of(where[0], where[1], where[2], bounds, linear.columns)

@@ -10,14 +10,14 @@ from solvers.assignments.domains import Domains
 from solvers.assignments.propagation.engine import Propagation
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.midpoints.locating import Located, locate
-from solvers.midpoints.splits import Floats, Splits
+from solvers.midpoints.locating import LocatedRows, locate
+from solvers.midpoints.splits import Floats, TreeSplits
 from solvers.statements.row_problem import RowProblem
 
 
 def locate_in_turn(
-    problem: RowProblem, domains: Domains, splits: Splits, ranges: Floats | None, limits: Limits
-) -> tuple[Located, Domains]:
+    problem: RowProblem, domains: Domains, splits: TreeSplits, ranges: Floats | None, limits: Limits
+) -> tuple[LocatedRows, Domains]:
     """Return where the values of all rows lie, and the leaves left: midpoints and propagation until nothing changes.
 
     As `locate`; `domains` stay as they are. Where there is a contradiction, the leaves returned are those given. The

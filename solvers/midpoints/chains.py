@@ -19,7 +19,7 @@ import numpy as np
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.midpoints.members import Members, ranged
-from solvers.midpoints.state import SEVERAL, State
+from solvers.midpoints.state import SEVERAL, MidpointState
 
 Link = tuple[int, Fraction, int, int]  # sign, constant, the row before, the node between
 BITS = 60  # of constants at the finest scale of their column
@@ -37,7 +37,7 @@ class OddCycle:
 
 
 @dataclass(eq=False)
-class Chains:
+class MidpointChains:
     """The rows of every column by chains: `links[column][row]` and `chain[column][row]`; `nodes` are the equations."""
 
     columns: int
@@ -47,7 +47,7 @@ class Chains:
     nodes: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, state: State) -> Chains:
+    def of(cls, state: MidpointState) -> MidpointChains:
         """Return the chains of all equations that have a row whose value is not settled. Cost: linear."""
         splits = state.splits
         found = np.flatnonzero((state.sole != SEVERAL).all(axis=1) & state.exact)
@@ -88,7 +88,7 @@ class Chains:
         self.links.append(links)
         self.chain.append(chain)
 
-    def arrays(self, state: State, c: int) -> Known | None:
+    def arrays(self, state: MidpointState, c: int) -> KnownSums | None:
         """Return what is known of one column; None where numbers need more than `BITS` bits."""
         links, splits = self.links[c], state.splits
         own = splits.column == c
@@ -102,11 +102,11 @@ class Chains:
             chain[row], sign[row], constant[row] = self.chain[c][row], s, int(k * scale)
         total = np.zeros(len(own), dtype=np.int64)
         total[own] = [int(x * scale) for x in sums]
-        return Known(chain, sign, constant, total, 1.0 / scale)
+        return KnownSums(chain, sign, constant, total, 1.0 / scale)
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownSums:
     """Of one column per row: its chain (-1: none), sign and constant; per node twice its threshold (`total`).
 
     Constants and totals are whole multiples of `unit`, a power of two.
@@ -141,7 +141,7 @@ def closed(
     return OddCycle(root, column, value, (*reversed(path(row)), node, *path(other)))
 
 
-def barred(state: State, members: Members, known: list[Known | None]) -> Bits:
+def barred(state: MidpointState, members: Members, known: list[KnownSums | None]) -> Bits:
     """Return which members cannot have the value next to their node's threshold, those known already among them.
 
     By order: a row of the same chain is sure to be on the side and nearer to the threshold, or as near and an earlier
@@ -180,10 +180,10 @@ def behind(side: Ints, row: Ints, group: Ints, constant: Ints, sure: Bits) -> Bi
 
 
 def pairs_barred(
-    state: State,
+    state: MidpointState,
     members: Members,
     c: int,
-    found: Known,
+    found: KnownSums,
     out: Bits,
 ) -> None:
     """Bar the members of a column's nodes that no candidate on the other side adds up with, in place."""
@@ -215,7 +215,7 @@ def pairs_barred(
         out[which[~some]] = True
 
 
-def candidates(state: State, members: Members, nodes: Ints, which: int, out: Bits) -> tuple[Ints, Ints]:
+def candidates(state: MidpointState, members: Members, nodes: Ints, which: int, out: Bits) -> tuple[Ints, Ints]:
     """Return the members that may have the value next to the threshold of some nodes, and the place of their node."""
     entries, _ = ranged(members.start, 2 * nodes + which)
     place = np.repeat(np.arange(len(nodes)), np.diff(members.start)[2 * nodes + which])

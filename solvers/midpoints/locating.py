@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from solvers.assignments.domains import Domains
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
-from solvers.midpoints.chains import Chains, Known, barred, behind
-from solvers.midpoints.members import Members, Pairs, ranged
+from solvers.midpoints.chains import KnownSums, MidpointChains, barred, behind
+from solvers.midpoints.members import Members, RowValuePairs, ranged
 from solvers.midpoints.singles import LARGEST
-from solvers.midpoints.splits import Applied, Attained, Barred, Boxed, Cycled, Splits, Step
-from solvers.midpoints.state import LEAST_GAIN, NoMidpointsError, State
+from solvers.midpoints.splits import Applied, Attained, Barred, Cycled, NarrowedRows, Step, TreeSplits
+from solvers.midpoints.state import LEAST_GAIN, MidpointState, NoMidpointsError
 from solvers.statements.row_problem import RowProblem
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ ENTRY_BYTES = 160  # of memory per row that may lie beside a node
 
 
 @dataclass(frozen=True, eq=False)
-class Located:
+class LocatedRows:
     """Closed intervals (rows, columns) of the values that the trees saw, float32 numbers as float64; infinite: no end.
 
     `contradiction`: the thresholds are no midpoints, in one sentence ("": they may be); then the intervals are what
@@ -54,20 +54,22 @@ class Located:
         return same
 
 
-def locate(problem: RowProblem, domains: Domains, splits: Splits, ranges: Floats | None, limits: Limits) -> Located:
+def locate(
+    problem: RowProblem, domains: Domains, splits: TreeSplits, ranges: Floats | None, limits: Limits
+) -> LocatedRows:
     """Return where the values of all rows lie in the columns of the splits, given the values left (`domains`).
 
     `ranges` (columns, 2): the least and the greatest value of a column over all the rows, NaN where it is not known.
     What a limit cuts short is proved all the same. Cost: sweeps over rows x depth x trees, fewer each time.
     """
-    found = Search.of(problem, domains, splits, ranges)
+    found = RowSearch.of(problem, domains, splits, ranges)
     low, high = found.state.low.copy(), found.state.high.copy()
     try:
         complete = found.run(limits)
     except NoMidpointsError as error:
-        return Located(*opened(low, high), f"the thresholds are no midpoints: {error}")
+        return LocatedRows(*opened(low, high), f"the thresholds are no midpoints: {error}")
     removed = np.concatenate(found.removed) if found.removed else np.zeros((0, 2), dtype=np.int64)
-    return Located(*opened(found.state.low, found.state.high), "", complete, removed, tuple(found.steps))
+    return LocatedRows(*opened(found.state.low, found.state.high), "", complete, removed, tuple(found.steps))
 
 
 def opened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -75,7 +77,7 @@ def opened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     return np.where(low <= -LARGEST, -np.inf, low) + 0.0, np.where(high >= LARGEST, np.inf, high) + 0.0
 
 
-def start_of(problem: RowProblem, domains: Domains, splits: Splits) -> tuple[Floats, Floats]:
+def start_of(problem: RowProblem, domains: Domains, splits: TreeSplits) -> tuple[Floats, Floats]:
     """Return what the values left say of every row and column."""
     places = domains.places()
     low = np.empty((problem.rows, len(splits.attribute)))
@@ -87,14 +89,14 @@ def start_of(problem: RowProblem, domains: Domains, splits: Splits) -> tuple[Flo
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class NeighbourNodes:
     """The nodes beside which every row may lie: of row i in column c `node[start[i * columns + c]:...]`."""
 
     start: Ints
     node: Ints
 
     @classmethod
-    def of(cls, rows: int, splits: Splits, members: Members) -> Beside:
+    def of(cls, rows: int, splits: TreeSplits, members: Members) -> NeighbourNodes:
         """Return the nodes of every row and column."""
         columns = len(splits.attribute)
         node = np.repeat(np.arange(2 * len(splits.threshold)), np.diff(members.start)) // 2
@@ -109,14 +111,14 @@ class Beside:
 
 
 @dataclass(eq=False)
-class Search:
+class RowSearch:
     """The search: the state, the pairs of rows and values left, and the steps taken."""
 
     problem: RowProblem
-    splits: Splits
+    splits: TreeSplits
     ranges: Floats
-    state: State
-    pairs: Pairs
+    state: MidpointState
+    pairs: RowValuePairs
     steps: list[Step] = field(default_factory=list)
     removed: list[Ints] = field(default_factory=list)
     barred: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -124,13 +126,13 @@ class Search:
     changed: bool = False
 
     @classmethod
-    def of(cls, problem: RowProblem, domains: Domains, splits: Splits, ranges: Floats | None) -> Search:
+    def of(cls, problem: RowProblem, domains: Domains, splits: TreeSplits, ranges: Floats | None) -> RowSearch:
         """Return the search from what the values left say, and the ranges."""
         columns = len(splits.attribute)
         known = np.full((columns, 2), np.nan) if ranges is None else np.asarray(ranges, dtype=np.float64)
         low, high = start_of(problem, domains, splits)
-        state = State.of(splits, low, high)
-        return cls(problem, splits, known, state, Pairs.of(problem, domains, np.unique(splits.tree)))
+        state = MidpointState.of(splits, low, high)
+        return cls(problem, splits, known, state, RowValuePairs.of(problem, domains, np.unique(splits.tree)))
 
     def run(self, limits: Limits) -> bool:
         """Narrow until nothing changes; return whether that was reached. Raises `NoMidpointsError`."""
@@ -152,7 +154,7 @@ class Search:
 
     def narrow(self, members: Members, limits: Limits) -> bool:
         """Apply all nodes, then those beside rows that changed, until none does; False: a limit was met."""
-        beside = Beside.of(self.problem.rows, self.splits, members)
+        beside = NeighbourNodes.of(self.problem.rows, self.splits, members)
         dirty = np.arange(len(self.splits.threshold))
         while len(dirty):
             if limits.expired() or self.sweeps >= MAX_SWEEPS:
@@ -169,7 +171,7 @@ class Search:
                 members, dirty = self.chains(members, beside)
         return True
 
-    def attained(self, known: list[Known | None] | None = None, nodes: list[int] | None = None) -> Ints:
+    def attained(self, known: list[KnownSums | None] | None = None, nodes: list[int] | None = None) -> Ints:
         """Narrow the one row that can have the least or the greatest value of a column; return what changed.
 
         Of rows of one chain (`known`, by the equations of `nodes`) only the least or greatest can, the first of equals.
@@ -195,10 +197,10 @@ class Search:
                 out.append(int(held[0]) * columns + c)
         return np.array(out, dtype=np.int64)
 
-    def chains(self, members: Members, beside: Beside) -> tuple[Members, Ints]:
+    def chains(self, members: Members, beside: NeighbourNodes) -> tuple[Members, Ints]:
         """Settle rows by odd cycles of equations, bar members by chains; return the members, and the nodes to redo."""
         state, columns = self.state, len(self.splits.attribute)
-        found = Chains.of(state)
+        found = MidpointChains.of(state)
         changed = []
         for cycle in found.odd:
             row, c, value = cycle.row, cycle.column, float(cycle.value)
@@ -236,7 +238,7 @@ class Search:
         gone = ~alive
         if gone.any():
             self.removed.append(np.stack([pairs.row[gone], pairs.value[gone]], axis=1))
-            self.pairs = pairs = Pairs.numbered(self.problem, pairs.row[alive], pairs.value[alive])
+            self.pairs = pairs = RowValuePairs.numbered(self.problem, pairs.row[alive], pairs.value[alive])
             leaf = leaf[alive]
         heads, self.changed = pairs.heads, False
         rows = pairs.row[heads]
@@ -253,11 +255,11 @@ class Search:
         moved[self.removed[-1][:, 0] if gone.any() else []] = True
         self.changed = bool(moved.any())
         if self.changed:
-            self.steps.append(Boxed(np.flatnonzero(moved)))
+            self.steps.append(NarrowedRows(np.flatnonzero(moved)))
         return bool(gone.any())
 
 
-def leaf_boxes(state: State) -> tuple[Floats, Floats]:
+def leaf_boxes(state: MidpointState) -> tuple[Floats, Floats]:
     """Return (leaves, columns) what the rows of every leaf have at least and at most, as its path says."""
     splits = state.splits
     shape = len(splits.start) - 1, len(splits.attribute)

@@ -8,12 +8,12 @@ import numpy as np
 
 from solvers.assignments.domains import Domains
 from solvers.foundation.array_types import Bits, Ints
-from solvers.midpoints.splits import Splits
+from solvers.midpoints.splits import TreeSplits
 from solvers.statements.row_problem import RowProblem
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class RowValuePairs:
     """The values left, one entry per row and value, by row, then value: `group` numbers pairs of a row and a tree."""
 
     row: Ints
@@ -21,7 +21,7 @@ class Pairs:
     group: Ints
 
     @classmethod
-    def of(cls, problem: RowProblem, domains: Domains, trees: Ints) -> Pairs:
+    def of(cls, problem: RowProblem, domains: Domains, trees: Ints) -> RowValuePairs:
         """Return the values that rows have left in some trees."""
         rows, values = [], []
         for t in trees.tolist():
@@ -31,7 +31,7 @@ class Pairs:
         return cls.numbered(problem, np.concatenate(rows), np.concatenate(values))
 
     @classmethod
-    def numbered(cls, problem: RowProblem, row: Ints, value: Ints) -> Pairs:
+    def numbered(cls, problem: RowProblem, row: Ints, value: Ints) -> RowValuePairs:
         """Return pairs in any order as sorted ones."""
         order = np.lexsort((value, row))
         row, value = row[order].astype(np.int64), value[order].astype(np.int64)
@@ -59,7 +59,7 @@ class Members:
     barred: Bits
 
     @classmethod
-    def of(cls, problem: RowProblem, splits: Splits, pairs: Pairs, barred: Ints) -> Members:
+    def of(cls, problem: RowProblem, splits: TreeSplits, pairs: RowValuePairs, barred: Ints) -> Members:
         """Return the rows that lie, or may lie, on either side; `barred`: `keys` of those known to be.
 
         Cost: pairs times the depth of leaves, sorted once.

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from solvers.assignments.domains import Domains
 from solvers.foundation.errors import ReconError
-from solvers.midpoints.locating import Located
-from solvers.midpoints.splits import Applied, Attained, Barred, Cycled, Splits
+from solvers.midpoints.locating import LocatedRows
+from solvers.midpoints.splits import Applied, Attained, Barred, Cycled, TreeSplits
 from solvers.statements.row_problem import RowProblem
 
 SCALE = 1100  # every float64 is a multiple of 2^-1074
@@ -45,11 +45,11 @@ def ceil(x: int) -> int:
     return -floor(-x)
 
 
-class Replay:
+class MidpointReplay:
     """Intervals of rows and nodes, and the leaves left, as the steps so far prove them."""
 
     def __init__(
-        self, problem: RowProblem, domains: Domains, splits: Splits, ranges: NDArray[np.float64] | None
+        self, problem: RowProblem, domains: Domains, splits: TreeSplits, ranges: NDArray[np.float64] | None
     ) -> None:
         self.problem, self.splits = problem, splits
         self.columns = len(splits.attribute)
@@ -287,13 +287,13 @@ class Replay:
 
 
 def proves(
-    problem: RowProblem, domains: Domains, splits: Splits, ranges: NDArray[np.float64] | None, found: Located
+    problem: RowProblem, domains: Domains, splits: TreeSplits, ranges: NDArray[np.float64] | None, found: LocatedRows
 ) -> bool:
     """Return whether the steps of `found`, done again from the leaves left (`domains`), prove all its intervals.
 
     Raises `StepError` for a step that does not follow. Cost: every step row by row in Python: for some hundred rows.
     """
-    at = Replay(problem, domains, splits, ranges)
+    at = MidpointReplay(problem, domains, splits, ranges)
     for step in found.steps:
         if isinstance(step, Applied):
             for s in step.nodes.tolist():

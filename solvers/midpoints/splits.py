@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Splits:
+class TreeSplits:
     """Splits of trees of a problem on rows. Node s sends values of its column up to `threshold[s]` left, others right.
 
     A column is a feature as the trees saw it, in single precision: `attribute[c]` of the solver's domain stands behind
@@ -105,10 +105,10 @@ class Barred:
 
 
 @dataclass(frozen=True, eq=False)
-class Boxed:
+class NarrowedRows:
     """Some rows: values dropped whose leaf has no room left for the row, and the row narrowed to the leaves left."""
 
     rows: Ints
 
 
-Step = Applied | Attained | Cycled | Barred | Boxed
+Step = Applied | Attained | Cycled | Barred | NarrowedRows

@@ -17,7 +17,7 @@ from solvers.midpoints.singles import (
     surely_exact,
     tiny_from,
 )
-from solvers.midpoints.splits import Splits
+from solvers.midpoints.splits import TreeSplits
 
 Floats = NDArray[np.float64]
 SEVERAL = -1  # instead of the row that attains a value
@@ -29,7 +29,7 @@ class NoMidpointsError(Exception):
 
 
 @dataclass(eq=False)
-class State:
+class MidpointState:
     """Closed intervals among the numbers of single precision, narrowed in place.
 
     `low`, `high` (rows, columns). Of node s: `left_low[s]` to `left_high[s]` holds the greatest value on its left,
@@ -37,7 +37,7 @@ class State:
     the threshold where `exact[s]`. `sole` (nodes, 2): the row that attains each (SEVERAL: not settled).
     """
 
-    splits: Splits
+    splits: TreeSplits
     low: Floats
     high: Floats
     left_low: Floats
@@ -50,7 +50,7 @@ class State:
     sole: Ints
 
     @classmethod
-    def of(cls, splits: Splits, low: Floats, high: Floats) -> State:
+    def of(cls, splits: TreeSplits, low: Floats, high: Floats) -> MidpointState:
         """Return the state in which rows lie in the given intervals, and nothing is known of nodes."""
         n, t = len(splits.threshold), splits.threshold
         exact = surely_exact(t)
@@ -77,7 +77,7 @@ class State:
 
         Returns row * columns + column of what changed, and the nodes at which something did. Raises `NoMidpointsError`.
         """
-        sides = [Side.of(self, nodes, members, which) for which in (0, 1)]
+        sides = [NodeSide.of(self, nodes, members, which) for which in (0, 1)]
         old = [x[nodes] for x in (self.left_low, self.left_high, self.right_low, self.right_high)]
         left_low = np.maximum(old[0], np.maximum(sides[0].least(sure=True), sides[0].least(sure=False)))
         left_high = np.minimum(old[1], sides[0].most(sure=False))
@@ -120,7 +120,7 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class NodeSide:
     """The rows that lie or may lie on one side of some nodes; entries of `nodes[k]` begin at `first[k]`, `place`: k."""
 
     which: int
@@ -135,7 +135,7 @@ class Side:
     high: Floats
 
     @classmethod
-    def of(cls, state: State, nodes: Ints, members: Members, which: int) -> Side:
+    def of(cls, state: MidpointState, nodes: Ints, members: Members, which: int) -> NodeSide:
         """Return the left (0) or right (1) side of some nodes with the intervals as they are."""
         sides = 2 * nodes + which
         width = members.start[sides + 1] - members.start[sides]
@@ -159,7 +159,7 @@ class Side:
             return np.minimum.reduceat(np.where(self.sure, self.high, LARGEST), self.first)
         return np.maximum.reduceat(np.where(self.barred, -LARGEST, self.high), self.first)
 
-    def narrow(self, state: State, low: Floats, high: Floats, moved: Bits) -> Ints:
+    def narrow(self, state: MidpointState, low: Floats, high: Floats, moved: Bits) -> Ints:
         """Narrow rows to the value that one of them attains, between `low` and `high` per node; return what changed."""
         attains = ~self.barred & (self.high >= low[self.place]) & (self.low <= high[self.place])
         count = np.add.reduceat(attains.astype(np.int64), self.first)

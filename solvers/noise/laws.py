@@ -50,7 +50,7 @@ def size(value: Fraction, name: str) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class NoiseLaw:
     """published = count + noise, and what `scale` means.
 
     Laplace: density ∝ e^(-|x|/scale); truncated: the same on [-bound, bound]; Gaussian: scale = σ; discrete Laplace
@@ -156,7 +156,7 @@ class Law:
             raise ReleaseError(
                 f"the noise law {self.name} has no radius at a confidence this close to 1: choose a lower one"
             )
-        return radius_of(Law(self.name, self.scale, self.bound), alpha)
+        return radius_of(NoiseLaw(self.name, self.scale, self.bound), alpha)
 
     def interval(self, published: Fraction, radius: Fraction) -> tuple[int, int]:
         """Return the least and greatest count >= 0 from which |noise| <= radius leads to the published number.
@@ -186,7 +186,7 @@ def log_minus_exp(y: float) -> float:
     return float(log_complement(np.array([y]))[0])
 
 
-def log_density(law: Law, gap: Floats) -> Floats:
+def log_density(law: NoiseLaw, gap: Floats) -> Floats:
     """Return ln of the density or probability at distance `gap` from the count, the bound left aside."""
     scale = float(law.scale)
     if law.name in ("gaussian", "discrete_gaussian"):
@@ -207,7 +207,7 @@ def log_theta(scale: float) -> float:
     return factor + math.log1p(2 * math.fsum(math.exp(-rate * k * k) for k in range(1, 10)))
 
 
-def log_beyond(law: Law, whole: Counts, before: float) -> Floats:
+def log_beyond(law: NoiseLaw, whole: Counts, before: float) -> Floats:
     """Return ln P(noise > whole - before), whole >= before in {0, 1/2}, of a continuous law."""
     gap, scale = whole - before, float(law.scale)
     if law.name == "gaussian":
@@ -222,7 +222,7 @@ def log_beyond(law: Law, whole: Counts, before: float) -> Floats:
     return found
 
 
-def log_window(law: Law, distance: Counts) -> Floats:
+def log_window(law: NoiseLaw, distance: Counts) -> Floats:
     """Return ln P(distance - 1/2 < noise < distance + 1/2) of a continuous law: the published number was rounded."""
     scale, found = float(law.scale), np.empty(distance.shape)
     zero, off = distance == 0, distance[distance > 0]
@@ -267,7 +267,7 @@ def log_gaussian_window(distance: Counts, scale: float) -> Floats:
     return found
 
 
-def log_at_most_zero(law: Law, counts: Counts) -> Floats:
+def log_at_most_zero(law: NoiseLaw, counts: Counts) -> Floats:
     """Return ln P(count + noise <= 0), or <= 1/2 when rounded: a clamped 0 was published."""
     if law.name == "discrete_laplace":
         return np.asarray(-counts / float(law.scale) - math.log1p(math.exp(-1 / float(law.scale))))
@@ -308,7 +308,7 @@ def normal_quantile(alpha: Fraction) -> float:
 
 
 @lru_cache(maxsize=1024)
-def radius_of(law: Law, alpha: Fraction) -> Fraction:
+def radius_of(law: NoiseLaw, alpha: Fraction) -> Fraction:
     """Return the radius of a law that is neither rounded nor clamped, see `Law.radius`; alpha > 0."""
     scale = float(law.scale)
     guess = scale * normal_quantile(alpha) if "gaussian" in law.name else -scale * ln(alpha)

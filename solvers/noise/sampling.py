@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.foundation.errors import ReleaseError
-from solvers.noise.laws import Law
+from solvers.noise.laws import NoiseLaw
 
 
 class Randomness:
@@ -160,16 +160,16 @@ class Randomness:
             if self.bernoulli_exp(top - weighed[i]):
                 return i
 
-    def draw(self, law: Law) -> Fraction:
+    def draw(self, law: NoiseLaw) -> Fraction:
         """Return one noise value of a law, before rounding and clamping: exact for the discrete laws, else a float."""
         return self.sampler(law)()
 
-    def draw_many(self, law: Law, k: int) -> list[Fraction]:
+    def draw_many(self, law: NoiseLaw, k: int) -> list[Fraction]:
         """Return k independent noise values, see `draw`."""
         sample = self.sampler(law)
         return [sample() for _ in range(k)]
 
-    def sampler(self, law: Law) -> Callable[[], Fraction]:
+    def sampler(self, law: NoiseLaw) -> Callable[[], Fraction]:
         """Return a function that draws one noise value of the law per call."""
         scale, square, width = law.scale, law.scale**2, float(law.scale)
         if law.bound is not None:

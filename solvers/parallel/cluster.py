@@ -26,7 +26,7 @@ from uuid import uuid4
 from solvers.foundation.errors import EngineError, Unsupported, installing
 from solvers.foundation.limits import Limits
 from solvers.parallel.pools import Pool, Reply
-from solvers.parallel.work import Job, Share, done
+from solvers.parallel.work import Job, LimitShare, done
 
 CONNECT = 10.0  # seconds to reach a scheduler
 WORKERS = 30.0  # seconds to wait where no worker is there
@@ -71,7 +71,7 @@ class Cluster(Pool):
 
     def job(self, content: bytes, shared: str | None, limits: Limits) -> Job:
         """Return a job with its share of the limits."""
-        return Job(content, Share.elsewhere(limits), None if shared is None else f"{self.token}-{shared}")
+        return Job(content, LimitShare.elsewhere(limits), None if shared is None else f"{self.token}-{shared}")
 
     def begin(self, job: Job) -> int:
         """Hand a job to the scheduler and return its ticket."""
@@ -214,7 +214,7 @@ def silenced() -> Iterator[None]:
 # ---------------------------------------------------------------- where a worker runs
 
 
-class Kept:
+class WorkerState:
     """What a worker keeps from one job to the next: shared values, and the events that stop jobs under way."""
 
     one_at_a_time = threading.Lock()  # what jobs remember in a shared value is no place for two threads
@@ -228,27 +228,27 @@ def worked(token: str, job: Job, value: bytes | None) -> bytes:
     event = threading.Event()
 
     def shared(name: str) -> Any:
-        if name not in Kept.values:
+        if name not in WorkerState.values:
             assert value is not None
-            Kept.values[name] = pickle.loads(value)
-            while len(Kept.values) > KEPT:
-                Kept.values.popitem(last=False)
-        return Kept.values[name]
+            WorkerState.values[name] = pickle.loads(value)
+            while len(WorkerState.values) > KEPT:
+                WorkerState.values.popitem(last=False)
+        return WorkerState.values[name]
 
-    Kept.events.setdefault(token, []).append(event)
-    if token in Kept.stopped:
+    WorkerState.events.setdefault(token, []).append(event)
+    if token in WorkerState.stopped:
         event.set()
     try:
-        with wanted(event), Kept.one_at_a_time:
+        with wanted(event), WorkerState.one_at_a_time:
             return done(job, event, shared)
     finally:
-        Kept.events[token].remove(event)
+        WorkerState.events[token].remove(event)
 
 
 def stopped(token: str) -> None:
     """Stop all jobs of a pool on this worker, those that come later too."""
-    Kept.stopped.add(token)
-    for event in Kept.events.get(token, ()):
+    WorkerState.stopped.add(token)
+    for event in WorkerState.events.get(token, ()):
         event.set()
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from solvers.foundation.limits import Limits
 from solvers.parallel.pools import DiedError, Pool, Reply
-from solvers.parallel.work import Job, Share, done
+from solvers.parallel.work import Job, LimitShare, done
 
 PATIENCE = 2.0  # seconds that an idle process gets to end by itself
 # One thread each: as many processes as were asked for share the processors.
@@ -116,7 +116,7 @@ class Processes(Pool):
 
     def job(self, content: bytes, shared: str | None, limits: Limits) -> Job:
         """Return a job with its share of the limits."""
-        return Job(content, Share.here(limits), shared)
+        return Job(content, LimitShare.here(limits), shared)
 
     def begin(self, job: Job) -> int:
         """Hand a job to an idle process, one that runs already where there is any, and return its ticket."""

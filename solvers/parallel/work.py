@@ -19,7 +19,7 @@ from solvers.foundation.limits import Limits, Meter
 
 
 @dataclass(frozen=True)
-class Share:
+class LimitShare:
     """The limits of one piece as they travel.
 
     `started` and `end` are moments of this machine's clock, which all its processes share; elsewhere (None) the piece
@@ -34,13 +34,13 @@ class Share:
     work: float | None = None
 
     @classmethod
-    def here(cls, limits: Limits) -> Share:
+    def here(cls, limits: Limits) -> LimitShare:
         """Return what a piece may take in a process of this machine: the same clock, its part of the memory."""
         memory = limits.memory // max(1, limits.workers)
         return cls(limits.seconds, memory, limits.cells, limits.started, limits.end, _finite(limits.work_left()))
 
     @classmethod
-    def elsewhere(cls, limits: Limits) -> Share:
+    def elsewhere(cls, limits: Limits) -> LimitShare:
         """Return what a piece may take on another machine: all the time left, all the memory."""
         seconds = _finite(limits.clock_left())
         return cls(seconds, limits.memory, limits.cells, work=_finite(limits.work_left()))
@@ -63,7 +63,7 @@ class Job:
     """A piece as it travels: the function and the piece pickled, its limits, and which shared value it wants."""
 
     content: bytes
-    share: Share
+    share: LimitShare
     shared: str | None = None
 
 

@@ -17,7 +17,7 @@ from solvers.statements.row_problem import RowProblem
 
 
 @dataclass(slots=True)
-class Searched:
+class PositionWorlds:
     """Worlds that were found, by seed; why none was found in the longest search, its seconds, whether there is none."""
 
     parts: dict[int, Ints] = field(default_factory=dict)
@@ -26,12 +26,12 @@ class Searched:
     contradicted: bool = False
 
 
-def known_world(state: Assigned, limits: Limits, seed: int | None = None) -> Searched:
+def known_world(state: Assigned, limits: Limits, seed: int | None = None) -> PositionWorlds:
     """Return what is known of one world; searched for where none is, and more time is left than was spent in vain.
 
     `seed` None: any world will do. Its parts, (rows, attributes), meet every statement of the release: evaluated.
     """
-    known = state.problem.release.derived.part(Searched)
+    known = state.problem.release.derived.part(PositionWorlds)
     wanted = 0 if seed is None else seed
     if wanted in known.parts or (seed is None and known.parts) or known.contradicted:
         return known

@@ -10,24 +10,24 @@ from solvers.assignments.solving import Assigned
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.positions.sizes import Boxed, boxed
+from solvers.positions.sizes import BoxedRows, boxed
 from solvers.statements.bags import UNPUBLISHED
 from solvers.statements.row_problem import RowProblem
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class DeterminedRows:
     """Rows whose leaves are all known. `conflict`: why there is no world ("": none was found).
 
     `free`: what the boxes of the rows say is all that was published, so that any raw rows of them are a world.
     """
 
-    rows: Boxed
+    rows: BoxedRows
     conflict: str
     free: bool
 
 
-def settled(state: Assigned, limits: Limits) -> Settled | None:
+def settled(state: Assigned, limits: Limits) -> DeterminedRows | None:
     """Return the boxes of rows whose leaves are all known; None where some are not, or no exact sizes are found."""
     problem, chosen = state.problem, fixed_choice(state)
     if chosen is None:
@@ -39,7 +39,7 @@ def settled(state: Assigned, limits: Limits) -> Settled | None:
     conflict = disagreement(problem, chosen)
     if not conflict and not all(rows.sizes):
         conflict = f"the leaves of row {rows.sizes.index(0)} of the training file share no possible row"
-    return Settled(rows, conflict, problem.exhaustive and not problem.release.loosened)
+    return DeterminedRows(rows, conflict, problem.exhaustive and not problem.release.loosened)
 
 
 def fixed_choice(state: Assigned) -> Ints | None:

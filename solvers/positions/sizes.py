@@ -98,7 +98,7 @@ def log2_of_parts(attribute: Attribute, parts: Bits) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Boxed:
+class BoxedRows:
     """Rows each of which is in a box of its own: its parts per attribute, and how many raw rows it has."""
 
     places: Places
@@ -118,19 +118,19 @@ class Boxed:
         return [b"".join([held[i].tobytes(), *(s[i].tobytes() for s in sets)]) for i in range(len(held))]
 
 
-def boxed(problem: RowProblem, chosen: Ints, limits: Limits) -> Boxed:
+def boxed(problem: RowProblem, chosen: Ints, limits: Limits) -> BoxedRows:
     """Return the boxes of rows that take value `chosen[i, t]` (-1: none, the tree did not see them), with exact sizes.
 
     Raises `Inconclusive` or `EngineError` where impossible boxes keep sizes from being exact.
     """
     places, release = places_of(problem, chosen), problem.release
     space, known, sizes = Space.of(release, limits), dict[bytes, int](), []
-    for i, key in enumerate(Boxed(places, []).keys()):
+    for i, key in enumerate(BoxedRows(places, []).keys()):
         if key not in known:
             limits.check("rows were sized")
             known[key] = space.within(part_sizes(problem, places, i))
         sizes.append(known[key])
-    return Boxed(places, sizes)
+    return BoxedRows(places, sizes)
 
 
 def part_sizes(problem: RowProblem, places: Places, i: int) -> dict[int, tuple[int, ...]]:

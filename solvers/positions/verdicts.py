@@ -22,13 +22,13 @@ from solvers.assignments.solving import Assigned
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
-from solvers.histograms.partition_membership import Prior
+from solvers.histograms.partition_membership import PriorMembership
 from solvers.positions.known_world import known_world, values_in
-from solvers.positions.settled import Settled
+from solvers.positions.settled import DeterminedRows
 from solvers.positions.sizes import places_of
 from solvers.positions.worlds_left import numbers_of
 from solvers.questions.answers import DecideAnswer, ShareAnswer, settled_share
-from solvers.questions.query import Decide, Selections, Share
+from solvers.questions.query import Decide, Selections, ShareQuery
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, Release
@@ -44,7 +44,7 @@ def allowed_parts(mask: int, parts: int) -> Bits:
 
 
 @dataclass(frozen=True, eq=False)
-class Regions:
+class PartRegions:
     """Some regions, each a run of parts per attribute, or for attributes in `sets` any parts; see `Places`."""
 
     start: Ints
@@ -75,8 +75,8 @@ class Membership:
     """
 
     state: Assigned
-    values: Regions
-    places: Regions
+    values: PartRegions
+    places: PartRegions
     single: Ints
     seen: Bits
     trees: Ints
@@ -91,7 +91,7 @@ class Membership:
             left = state.domains.of_tree(t)
             single[list(problem.values(t))] = left[left.sum(axis=1) == 1].sum(axis=0)
         trees = np.flatnonzero(np.diff(packing.first))
-        values = Regions(problem.start.astype(np.int64), problem.end.astype(np.int64), problem.sets)
+        values = PartRegions(problem.start.astype(np.int64), problem.end.astype(np.int64), problem.sets)
         seen = problem.times.T[:, trees] > 0
         return cls(state, values, regions_of(places), single, seen, trees, packing.first[:-1][trees])
 
@@ -142,9 +142,9 @@ class Membership:
         return out
 
 
-def regions_of(places: Places) -> Regions:
+def regions_of(places: Places) -> PartRegions:
     """Return places as regions."""
-    return Regions(places.start.astype(np.int64), places.end.astype(np.int64), places.sets)
+    return PartRegions(places.start.astype(np.int64), places.end.astype(np.int64), places.sets)
 
 
 def decide_placed(release: Release, state: Assigned, query: Decide, limits: Limits) -> DecideAnswer:
@@ -195,7 +195,7 @@ def bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits
     return ()
 
 
-def share_placed(state: Assigned, query: Share, free: bool, limits: Limits) -> ShareAnswer:
+def share_placed(state: Assigned, query: ShareQuery, free: bool, limits: Limits) -> ShareAnswer:
     """Return bounds on shares, exact where rows are `free`: each in a box of its own, without impossible boxes.
 
     Of x rows of `inner` and y others, x + y at most `outer`'s most: x / (x + y) is least where x is and then y is
@@ -238,7 +238,7 @@ def greatest_share(ones: Bits, zeros: Bits, leave: Bits) -> float:
     return 0.0 if zeros.any() else math.nan
 
 
-def decide_settled(release: Release, known: Settled, query: Decide, limits: Limits) -> DecideAnswer:
+def decide_settled(release: Release, known: DeterminedRows, query: Decide, limits: Limits) -> DecideAnswer:
     """Return the rows of every selection over all worlds, and the shares, where every row is in a box of its own.
 
     The worlds are all datasets with a raw row of each box, so that rows are independent: row i is in a selection with
@@ -302,5 +302,5 @@ def held_values(sizes: tuple[int, ...], places: Places, k: int) -> Floats:
 
 def before_release(release: Release, n: int, query: Decide, limits: Limits) -> tuple[Floats, Floats]:
     """Return the share of n rows with one in a selection, and their mean number, before the release."""
-    prior = Prior(Space.of(release, limits), query.selections, query.convention, {ANY_LABEL})
+    prior = PriorMembership(Space.of(release, limits), query.selections, query.convention, {ANY_LABEL})
     return -np.expm1(prior.log_absent({ANY_LABEL: n})), prior.expected({ANY_LABEL: n})

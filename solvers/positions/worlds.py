@@ -14,9 +14,9 @@ from solvers.assignments.domains import Places
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.positions.sizes import Boxed
+from solvers.positions.sizes import BoxedRows
 from solvers.statements.boxes import Attribute, Box
-from solvers.statements.release import Release, World
+from solvers.statements.release import Release, RowWorld
 from solvers.worlds.row_lists import RandomSource, draw_box, index_type
 
 Row = tuple[int, ...]
@@ -43,7 +43,7 @@ def box_of(release: Release, places: Places, i: int) -> Box:
     return Box(tuple(literals))
 
 
-def draw_placed(release: Release, places: Places, unique: bool | None, note: str, random: RandomSource) -> World:
+def draw_placed(release: Release, places: Places, unique: bool | None, note: str, random: RandomSource) -> RowWorld:
     """Return a world with a raw row of every place, drawn uniformly, in the order of the rows.
 
     Raises `Inconclusive` where no draw of a row avoids the impossible boxes.
@@ -51,10 +51,10 @@ def draw_placed(release: Release, places: Places, unique: bool | None, note: str
     rows = [draw_possible(release, box_of(release, places, i), random) for i in range(len(places.start))]
     width = len(release.domain.attributes)
     values = np.concatenate(rows) if rows else np.zeros((0, width), dtype=index_type(release.domain))
-    return World(values, np.ones(len(rows), dtype=np.int64), unique=unique, note=note)
+    return RowWorld(values, np.ones(len(rows), dtype=np.int64), unique=unique, note=note)
 
 
-def draw_parts(release: Release, parts: Ints, note: str, random: RandomSource) -> World:
+def draw_parts(release: Release, parts: Ints, note: str, random: RandomSource) -> RowWorld:
     """Return a world of rows given by their parts (rows, attributes), values inside a part drawn."""
     rows = [
         draw_box(release.domain, Box(tuple((k, 1 << p) for k, p in enumerate(row))), 1, random)
@@ -62,7 +62,7 @@ def draw_parts(release: Release, parts: Ints, note: str, random: RandomSource) -
     ]
     width = len(release.domain.attributes)
     values = np.concatenate(rows) if rows else np.zeros((0, width), dtype=index_type(release.domain))
-    return World(values, np.ones(len(rows), dtype=np.int64), note=note)
+    return RowWorld(values, np.ones(len(rows), dtype=np.int64), note=note)
 
 
 def draw_possible(release: Release, box: Box, random: RandomSource) -> NDArray[np.int64]:
@@ -84,7 +84,7 @@ def part_of(attribute: Attribute, value: int) -> int:
     return int(np.searchsorted(np.array(attribute.ends[1:], dtype=object), value, side="right"))
 
 
-def list_placed(release: Release, rows: Boxed, limits: Limits) -> Iterator[World]:
+def list_placed(release: Release, rows: BoxedRows, limits: Limits) -> Iterator[RowWorld]:
     """Yield the datasets with a raw row of every box, each once up to the order of rows; lazily, in memory."""
     known: set[tuple[tuple[int, ...], ...]] = set()
     every = [list(values_of(release, rows.places, i)) for i in range(len(rows.sizes))] if len(rows.sizes) else []
@@ -98,7 +98,7 @@ def list_placed(release: Release, rows: Boxed, limits: Limits) -> Iterator[World
         values: NDArray[np.int64] = np.array(found, dtype=index_type(release.domain)).reshape(
             len(found), len(release.domain.attributes)
         )
-        yield World(values, np.ones(len(found), dtype=np.int64), figures=orders)
+        yield RowWorld(values, np.ones(len(found), dtype=np.int64), figures=orders)
 
 
 def orders_of(rows: Sequence[Row], every: Sequence[Sequence[Row]]) -> int | None:

@@ -26,14 +26,14 @@ from solvers.foundation.exact import Factor, log2_multisets, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import settled
-from solvers.positions.sizes import SLACK, Boxed, bits_left, boxed, log2_whole
+from solvers.positions.sizes import SLACK, BoxedRows, bits_left, boxed, log2_whole
 from solvers.questions.answers import CountAnswer
 from solvers.questions.query import Convention
 from solvers.statements.row_problem import RowProblem
 
 
 @dataclass(frozen=True)
-class Numbers:
+class DatasetBits:
     """log2 of the number of datasets of rows in known boxes, by position, and of those without an order.
 
     The latter as bounds, `exact` where they are equal but for rounding.
@@ -44,7 +44,7 @@ class Numbers:
     exact: bool
 
 
-def numbers_of(rows: Boxed) -> Numbers:
+def numbers_of(rows: BoxedRows) -> DatasetBits:
     """Return how many datasets rows in known boxes are."""
     ordered = math.fsum(map(log2_whole, rows.sizes)) if all(rows.sizes) else -math.inf
     low = high = 0.0
@@ -63,10 +63,10 @@ def numbers_of(rows: Boxed) -> Numbers:
         least = max(log2_multisets(rows.sizes[same[0]], len(same)) for same in group) if union else -math.inf
         low += max(0.0, least, own - orders - SLACK)
         high += min(most, own) + SLACK
-    return Numbers(ordered, (low, max(low, high)), exact)
+    return DatasetBits(ordered, (low, max(low, high)), exact)
 
 
-def groups(rows: Boxed) -> list[list[list[int]]]:
+def groups(rows: BoxedRows) -> list[list[list[int]]]:
     """Return the groups of rows whose boxes meet, directly or by way of others: per group the rows with equal boxes."""
     same = rows.same()
     first = [one[0] for one in same]
@@ -124,7 +124,7 @@ def count_placed(state: Assigned, convention: Convention, limits: Limits) -> Cou
     return CountAnswer("bounds", convention=convention, bounds=bounds, relative=relative, trail=trail)
 
 
-def counted(problem: RowProblem, rows: Boxed, convention: Convention) -> CountAnswer:
+def counted(problem: RowProblem, rows: BoxedRows, convention: Convention) -> CountAnswer:
     """Return the number of worlds where every row is in a known box and nothing else is said."""
     n, numbers, relative = problem.rows, numbers_of(rows), problem.release.domain.relative
     if convention == "ordered":

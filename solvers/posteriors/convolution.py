@@ -33,7 +33,7 @@ UNIT = 2.0**-53
 GRID = np.sinh(np.linspace(-20.0, 20.0, 281))
 
 
-class Cell:
+class CountWeights:
     """The log weight of every count of one cell: ln likelihood, with `log_share` also c ln share - ln c!.
 
     `low` and `high` are the least and the greatest count with a likelihood above 0.
@@ -61,7 +61,7 @@ class Cell:
         out: Floats = found + counts * self.log_share - gammaln(counts + 1.0)
         return out
 
-    def within(self, low: int, high: int) -> Cell:
+    def within(self, low: int, high: int) -> CountWeights:
         """Return the cell with its counts restricted to low..high, which must meet its support."""
         out = copy(self)
         out.low, out.high = max(low, self.low), min(high, self.high)
@@ -144,7 +144,7 @@ def powers(shares: Floats, counts: Ints) -> Floats:
     return out
 
 
-class Rows:
+class RowCountPrior:
     """The log prior weight of a count vector by its number of rows: n equally likely, then count vectors or worlds."""
 
     def __init__(self, worlds: bool, filled: int) -> None:
@@ -175,7 +175,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class LawWindow:
     """The tilted law of one cell between low and high: probabilities that sum to 1, the tail left out relative to them.
 
     A weight is exp(`scale` - θ count) times its probability; `mode` has the greatest one; `error` bounds the relative
@@ -195,7 +195,7 @@ class Window:
         return self.low + len(self.values) - 1
 
 
-def window(cell: Cell, theta: float, spread: float, spare: float) -> Window:
+def window(cell: CountWeights, theta: float, spread: float, spare: float) -> LawWindow:
     """Return the least window around the tilted mode whose tails hold at most the share `spare` of the weight.
 
     By log-concavity the tail beyond an edge is below the geometric series with the mean ratio of the last steps.
@@ -225,7 +225,7 @@ def window(cell: Cell, theta: float, spread: float, spare: float) -> Window:
     mass = float(kept.sum())
     out = float(values[:first].sum()) + float(values[last:].sum()) + below + above
     scale = top + math.log(mass) + float(cell.weight(np.array([mode], dtype=np.int64))[0]) + theta * mode
-    return Window(left + first, kept / mass, 1.01 * out / mass, scale, mode, error + 8 * UNIT)
+    return LawWindow(left + first, kept / mass, 1.01 * out / mass, scale, mode, error + 8 * UNIT)
 
 
 def geometric(logs: Floats, top: float) -> float:
@@ -240,7 +240,7 @@ def geometric(logs: Floats, top: float) -> float:
 class Mixed:
     """All cells at once, by their weights at knots, to choose the tilt with: no figure depends on them."""
 
-    def __init__(self, cells: Sequence[Cell], centre: Floats, unit: Floats) -> None:
+    def __init__(self, cells: Sequence[CountWeights], centre: Floats, unit: Floats) -> None:
         """Lay knots around `centre` at sevenths of `unit`, further out ever wider. Cost: 283 likelihoods per cell."""
         low, high = (np.array([getattr(c, end) for c in cells], dtype=np.float64)[:, None] for end in ("low", "high"))
         knots = np.rint(np.clip(centre[:, None] + unit[:, None] * GRID[None, :], low, high))
@@ -260,7 +260,9 @@ class Mixed:
         return mean, variance
 
 
-def tilt(cells: Sequence[Cell], rows: tuple[int, int], prior: Rows, still: int = 0) -> tuple[float, Floats]:
+def tilt(
+    cells: Sequence[CountWeights], rows: tuple[int, int], prior: RowCountPrior, still: int = 0
+) -> tuple[float, Floats]:
     """Return θ and the spread of every cell, such that the tilted means sum to the likeliest number of rows.
 
     The probability of a number of rows is stationary where the slope of its log prior is θ; `still` rows are fixed.
@@ -327,7 +329,7 @@ def between(low: int, values: Floats, first: int, last: int) -> Floats:
 
 
 @dataclass(eq=False)
-class Chain:
+class WindowChain:
     """Windows one after the other, and the weight `ends` of every sum from `first` on.
 
     `forward[s]` are the probabilities of the sum of the first s counts (from `starts[s]` on), `backward[s]` the mean
@@ -335,7 +337,7 @@ class Chain:
     those that do (1 as long as nothing is known: `ends` is at most 1), `total` is the weight of the others.
     """
 
-    windows: list[Window]
+    windows: list[LawWindow]
     first: int
     ends: Floats
     starts: list[int] = field(default_factory=list)

@@ -21,7 +21,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
@@ -70,7 +70,13 @@ class ChainDraws:
 
 
 def run_chains(
-    system: System, seen: Sequence[Observation], draws: int, seed: int, limits: Limits, chains: int = 4, thin: int = 0
+    system: CellSystem,
+    seen: Sequence[Observation],
+    draws: int,
+    seed: int,
+    limits: Limits,
+    chains: int = 4,
+    thin: int = 0,
 ) -> ChainDraws:
     """Return at least `draws` draws in all, fewer when time is up; `thin` moves apart (0: twice the number of rows).
 
@@ -84,7 +90,7 @@ def run_chains(
         return walked(system, found.histograms, (found.tried, found.taken), True)
     board = Board(system, seen)
     start = likeliest(system, seen, limits).histogram
-    starts = [Chain(board, start, np.random.default_rng([seed, k])) for k in range(chains)]
+    starts = [MarkovChain(board, start, np.random.default_rng([seed, k])) for k in range(chains)]
     for chain in starts[1:]:
         chain.advance(SPREAD * max(10, len(chain.rows)), board.flat)
     apart = thin or max(20, 2 * int(start.sum()))
@@ -105,7 +111,7 @@ def run_chains(
     return walked(system, every, (sum(c.tried for c in starts), sum(c.taken for c in starts)), board.connected)
 
 
-def walked(system: System, every: Ints, moves: tuple[int, int], connected: bool) -> ChainDraws:
+def walked(system: CellSystem, every: Ints, moves: tuple[int, int], connected: bool) -> ChainDraws:
     """Return the draws (chains, draws, cells) with their diagnostics; `moves` were tried and taken.
 
     `Inconclusive` where there is no draw.
@@ -126,7 +132,7 @@ def walked(system: System, every: Ints, moves: tuple[int, int], connected: bool)
 
 
 @dataclass(frozen=True, eq=False)
-class Loose:
+class LooseStatement:
     """A statement outside partitions: how often each cell counts, its log-likelihoods (None: exact) and bounds."""
 
     statement: int
@@ -141,7 +147,7 @@ class Board:
     `tables` has one list per statement, indexed by the count; `flat` is 0 where they are finite.
     """
 
-    def __init__(self, system: System, seen: Sequence[Observation]) -> None:
+    def __init__(self, system: CellSystem, seen: Sequence[Observation]) -> None:
         linear, self.system = system.linear, system
         reach(system)  # refuses an unbounded number of rows
         self.bounds = system.release.rows
@@ -171,13 +177,13 @@ class Board:
         """Return the statements of summed values: their bounds may be negative."""
         return {v.statement for v in self.loose if v.low > -UNBOUNDED and min(v.coefs, default=0) < 0}
 
-    def _loose(self, s: int) -> Loose:
+    def _loose(self, s: int) -> LooseStatement:
         """Return one statement outside partitions."""
         linear = self.system.linear
         at = slice(int(linear.start[s]), int(linear.start[s + 1]))
         coefs = np.zeros(linear.columns, dtype=np.int64)
         coefs[linear.col[at]] = linear.coef[at]
-        return Loose(s, coefs.tolist(), int(linear.low[s]), int(linear.high[s]))
+        return LooseStatement(s, coefs.tolist(), int(linear.low[s]), int(linear.high[s]))
 
     def _tables(self, seen: Sequence[Observation]) -> tuple[list[list[float]], list[list[float]]]:
         """Return, per statement, the log-likelihood of every count; none for exact statements outside partitions."""
@@ -248,7 +254,7 @@ class Board:
 
 
 @dataclass(eq=False)
-class Chain:
+class MarkovChain:
     """One walk: the cell of every row, the count of every statement, and how many moves were tried and taken."""
 
     board: Board

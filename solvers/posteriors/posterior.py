@@ -29,7 +29,18 @@ from numpy.typing import NDArray
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.posteriors.convolution import UNIT, Cell, Chain, LogLikelihood, Rows, between, check, powers, tilt, window
+from solvers.posteriors.convolution import (
+    UNIT,
+    CountWeights,
+    LogLikelihood,
+    RowCountPrior,
+    WindowChain,
+    between,
+    check,
+    powers,
+    tilt,
+    window,
+)
 
 Prior = Literal["counts", "worlds"]
 Convention = Literal["ordered", "assigned"]
@@ -51,12 +62,12 @@ class Term:
 
 
 @dataclass(eq=False)
-class Part:
+class PosteriorPart:
     """The posterior for a range of n: counts that cannot vary (`fixed`), and a chain for the cells in `order`."""
 
     fixed: Ints
     order: list[int]
-    chain: Chain
+    chain: WindowChain
     theta: float
     scale: float  # natural log of the weight that 1 in the chain stands for
     share: float = 1.0
@@ -110,7 +121,7 @@ class CountPosterior:
     entropy_rows_bits: float
     entropy_assigned_bits: float
     sizes: tuple[int, ...] = field(repr=False)
-    parts: list[Part] = field(repr=False)
+    parts: list[PosteriorPart] = field(repr=False)
 
     def interval(self, p: float) -> tuple[Ints, Ints]:
         """Return the equal-tailed credible interval of every cell's count, of probability at least p."""
@@ -140,7 +151,7 @@ class CountPosterior:
             inside += mean * math.log(sum(filled)) + (multinomials(n, filled) - orders) * (convention == "assigned")
             return inside / math.log(2)
         inside += mean / len(filled) * math.fsum(map(math.log, filled)) - float(
-            Rows(False, len(filled)).weight(n).mean()
+            RowCountPrior(False, len(filled)).weight(n).mean()
         )
         return (inside + (orders - compositions(n, len(filled))) * (convention == "ordered")) / math.log(2)
 
@@ -191,7 +202,9 @@ class CountPosterior:
             for many in np.unique(met).tolist():
                 rest, base = len(held) - many, np.eye(1, last + 1)[0]
                 if rest and last:
-                    base = np.exp(rest * math.log1p(-z) + counts * math.log(z) - Rows(False, rest).weight(counts))
+                    base = np.exp(
+                        rest * math.log1p(-z) + counts * math.log(z) - RowCountPrior(False, rest).weight(counts)
+                    )
                 whole = base
                 for _ in range(many):
                     whole = lfilter([1 - z], [1.0, -z], whole)
@@ -209,7 +222,7 @@ class CountPosterior:
         share = [(size > 0) / max(1, filled) if self.prior == "counts" else size / every for size in self.sizes]
         return self._checked(shares) @ np.array(share, dtype=np.float64) * ((self.rows[0] + self.rows[1]) / 2)
 
-    def _without(self, part: Part, shares: Floats) -> float:
+    def _without(self, part: PosteriorPart, shares: Floats) -> float:
         """Return the probability, in one part, that no row lies in the profile."""
         met = {s: i for i, s in enumerate(part.order) if shares[s] > 0}
         still = [s for s in np.flatnonzero(shares).tolist() if s not in met]
@@ -247,25 +260,27 @@ def posterior(
         if prior == "worlds" and term.size:  # the quotient of whole numbers is rounded once, unless it is too small
             ratio = term.size / every
             share = math.log(ratio) if ratio > 1e-300 else math.log(term.size) - math.log(every)
-        cells.append(Cell(s, term.log_likelihood, share, (max(term.low, 0), maximum if term.size else min(maximum, 0))))
+        cells.append(
+            CountWeights(s, term.log_likelihood, share, (max(term.low, 0), maximum if term.size else min(maximum, 0)))
+        )
     low, high = sum(c.low for c in cells), sum(c.high for c in cells)
     minimum, maximum = max(rows[0], low), min(rows[1], high)
     if minimum > maximum:
         raise ContradictionError(f"the cells hold {low} to {high} rows together, not {rows[0]} to {rows[1]}", ())
     cells = [c.within(minimum - high + c.high, maximum - low + c.low) for c in cells]
-    weights = Rows(prior == "worlds", max(filled, 1))
+    weights = RowCountPrior(prior == "worlds", max(filled, 1))
     parts, lost = solve(cells, weights, weights.split(minimum, maximum), limits, precision)
     likely = climbed(cells, weights, parts[0].theta, minimum, maximum)
     return summary(terms, (rows[0], rows[1] if filled else 0), prior, parts, lost, likely)
 
 
 def solve(
-    cells: list[Cell], weights: Rows, ranges: list[tuple[int, int]], limits: Limits, precision: float
-) -> tuple[list[Part], float]:
+    cells: list[CountWeights], weights: RowCountPrior, ranges: list[tuple[int, int]], limits: Limits, precision: float
+) -> tuple[list[PosteriorPart], float]:
     """Return the parts that matter, the likeliest first, and a bound on the posterior probability left out."""
     spare = precision / (8 * len(cells) ** 1.5)
     drafts = [(draft(cells, weights, r, spare, limits), r) for r in ranges]
-    parts: list[Part] = []
+    parts: list[PosteriorPart] = []
     skipped: list[float] = []  # logs of what is left out altogether
     for part, r in sorted(drafts, key=lambda d: -d[0].scale):  # nothing in a chain weighs more than 1
         less, found = spare, part
@@ -299,7 +314,9 @@ def solve(
     return parts, min(1.0, lost + 2.1 * rounding)
 
 
-def draft(cells: list[Cell], weights: Rows, rows: tuple[int, int], spare: float, limits: Limits) -> Part:
+def draft(
+    cells: list[CountWeights], weights: RowCountPrior, rows: tuple[int, int], spare: float, limits: Limits
+) -> PosteriorPart:
     """Return the part for a range of n with its windows laid, widest last, before any pass."""
     minimum, maximum = sum(c.low for c in cells), sum(c.high for c in cells)
     tight = [c.within(rows[0] - maximum + c.high, rows[1] - minimum + c.low) for c in cells]
@@ -315,11 +332,11 @@ def draft(cells: list[Cell], weights: Rows, rows: tuple[int, int], spare: float,
     ends = weights.weight(n) - theta * (n - still)
     known = math.fsum(float(c.weight(np.array([c.low], dtype=np.int64))[0]) for c in tight if c.low == c.high)
     scale = known + float(ends.max()) + math.fsum(w.scale for w in windows)
-    chain = Chain([windows[i] for i in order], rows[0] - still, np.exp(ends - ends.max()))
-    return Part(fixed, [free[i].index for i in order], chain, theta, scale)
+    chain = WindowChain([windows[i] for i in order], rows[0] - still, np.exp(ends - ends.max()))
+    return PosteriorPart(fixed, [free[i].index for i in order], chain, theta, scale)
 
 
-def climbed(cells: list[Cell], weights: Rows, theta: float, minimum: int, maximum: int) -> Ints:
+def climbed(cells: list[CountWeights], weights: RowCountPrior, theta: float, minimum: int, maximum: int) -> Ints:
     """Return a count vector of greatest posterior probability with least..most rows in all.
 
     A tilted mode is best for its own sum; from there the best unit more (or less) is best for the next sum, because
@@ -337,7 +354,7 @@ def climbed(cells: list[Cell], weights: Rows, theta: float, minimum: int, maximu
     return start + (1 if away > 0 else -1) * np.bincount(steps, minlength=len(cells))
 
 
-def exchanged(cells: list[Cell], start: Ints, steps: int, sign: int) -> tuple[Ints, Floats]:
+def exchanged(cells: list[CountWeights], start: Ints, steps: int, sign: int) -> tuple[Ints, Floats]:
     """Return the cells that give (sign 1) or lose (-1) a row, step by step, best first, and the log weight gained."""
     width = 2 * steps // len(cells) + 16
     while True:
@@ -359,7 +376,7 @@ def exchanged(cells: list[Cell], start: Ints, steps: int, sign: int) -> tuple[In
 
 
 def summary(
-    terms: Sequence[Term], rows: tuple[int, int], prior: Prior, parts: list[Part], lost: float, likely: Ints
+    terms: Sequence[Term], rows: tuple[int, int], prior: Prior, parts: list[PosteriorPart], lost: float, likely: Ints
 ) -> CountPosterior:
     """Return the figures of all parts, weighed by their shares."""
     from scipy.special import gammaln
@@ -385,7 +402,7 @@ def summary(
 
 def compositions(n: Ints, filled: int) -> float:
     """Return Σ_s E ln c_s! for uniform count vectors, the mean over n: J Σ_m C(m+J-1, m) ln(n-m) / C(n+J-1, n)."""
-    ways = -Rows(False, filled).weight(np.arange(n[-1] + 1))
+    ways = -RowCountPrior(False, filled).weight(np.arange(n[-1] + 1))
     logs = np.log(np.arange(1, n[-1] + 1))[::-1]  # ln of n - m at place m + (last - n)
     found = []
     for some in np.array_split(n, 1 + len(n) // 64):

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.system import System, system_of
+from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import overlaps
 from solvers.posteriors.markov_chain import ChainDraws, run_chains
 from solvers.questions.query import Selections
 from solvers.statements.observations import Observation
-from solvers.statements.release import Release, World
+from solvers.statements.release import Release, RowWorld
 from solvers.worlds.row_lists import RandomSource
 from solvers.worlds.worlds import draw_world, filled_cells
 
@@ -24,7 +24,7 @@ class SampledWorlds:
     """Histograms drawn by a Markov chain, over the cells of a release; `run_chains` has the diagnostics."""
 
     walk: ChainDraws
-    _system: System
+    _system: CellSystem
 
     @classmethod
     def of(cls, release: Release, seen: Sequence[Observation], draws: int, seed: int, limits: Limits) -> SampledWorlds:
@@ -44,7 +44,7 @@ class SampledWorlds:
             out[i] = 1.0 - absent.mean(), (drawn @ shares).mean() if len(shares) else 0.0
         return out
 
-    def worlds(self, k: int, seed: int) -> list[World]:
+    def worlds(self, k: int, seed: int) -> list[RowWorld]:
         """Return k worlds: draws spread over the chains, rows drawn uniformly inside their cells."""
         drawn, random = self.walk.histograms, RandomSource(seed)
         at = np.linspace(0, len(drawn) - 1, k).astype(int)

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solvers.cells.bit_boxes import Layout, minus
-from solvers.cells.system import System
+from solvers.cells.bit_boxes import WordLayout, minus
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
@@ -40,7 +40,7 @@ SMALL = 2_000  # moves; of more rows each is moved at least once
 TURNS = 200  # of the fit of q
 
 
-def scannable(system: System, seen: Sequence[Observation]) -> bool:
+def scannable(system: CellSystem, seen: Sequence[Observation]) -> bool:
     """Return whether every histogram with an allowed number of rows has a positive likelihood, and counts only."""
     linear, rows, noisy = system.linear, system.release.rows, {o.statement for o in seen}
     if system.choices or not rows.high or any(o.law.bounded for o in seen) or not bool(system.bounds.upper.any()):
@@ -56,9 +56,9 @@ def scannable(system: System, seen: Sequence[Observation]) -> bool:
     return plain and not stated
 
 
-def prior_space(system: System) -> int:
+def prior_space(system: CellSystem) -> int:
     """Return how many raw rows are possible, those in cells that the statements leave no row for included."""
-    layout = Layout(system.release.domain)
+    layout = WordLayout(system.release.domain)
     words = minus(layout, layout.full[None].copy(), system.release.impossible)
     return int(sum(layout.sizes(words).tolist()))
 
@@ -70,7 +70,7 @@ class Field:
     of count i gains rises[at[i] + x] from x to x + 1 rows (x within `span`).
     """
 
-    def __init__(self, system: System, seen: Sequence[Observation], limits: Limits) -> None:
+    def __init__(self, system: CellSystem, seen: Sequence[Observation], limits: Limits) -> None:
         """Lay out the tables and fit q. Raises `TooLarge` for too many rows, `Inconclusive` when time is up."""
         linear, self.rows = system.linear, system.release.rows
         self.maximum = int(self.rows.high or 0)
@@ -180,7 +180,7 @@ class Scan:
     taken: int
 
 
-class Chains:
+class LockstepChains:
     """Many chains in lockstep: the cell of every row, every noisy count, and what one row more would gain it."""
 
     def __init__(self, field: Field, chains: int, random: np.random.Generator) -> None:
@@ -285,13 +285,13 @@ class Chains:
         return left <= 0
 
 
-def scan(system: System, seen: Sequence[Observation], draws: int, seed: int, limits: Limits) -> Scan:
+def scan(system: CellSystem, seen: Sequence[Observation], draws: int, seed: int, limits: Limits) -> Scan:
     """Return at least `draws` draws of all chains together, fewer when time or memory are up.
 
     A fifth of the draws, the first, are left out. Cost: some microseconds per row and chain between draws.
     """
     field = Field(system, seen, limits)
-    chains = Chains(field, CHAINS, np.random.default_rng([seed, 23]))
+    chains = LockstepChains(field, CHAINS, np.random.default_rng([seed, 23]))
     each = -(-draws // CHAINS) * 5 // 4 + 1
     each = max(4, min(each, limits.memory // (32 * CHAINS * max(1, field.columns))))
     apart = max(min(SMALL, TIMES * math.ceil(field.around)), math.ceil(field.around))

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import share_of_counts
-from solvers.programs.verdicts import POOL, Prover, decide
+from solvers.programs.verdicts import POOL, VerdictProver, decide
 from solvers.questions.answers import (
     Answer,
     DecideAnswer,
@@ -32,9 +32,9 @@ from solvers.questions.query import (
     Query,
     Sample,
     Selections,
-    Share,
+    ShareQuery,
 )
-from solvers.statements.release import World
+from solvers.statements.release import RowWorld
 from solvers.worlds.row_lists import RandomSource
 from solvers.worlds.worlds import draw_world, filled_cells, list_worlds, spread_world
 
@@ -45,12 +45,12 @@ NOT_UNIFORM = "found by CP-SAT with random objectives: a possible world, not a u
 NOT_HEAVIEST = "a possible world, not proved to be the heaviest"
 
 
-def prove(system: System, query: Query, limits: Limits) -> Answer:
+def prove(system: CellSystem, query: Query, limits: Limits) -> Answer:
     """Return what CP-SAT and the relaxation say; status "unsat" where no histogram exists, "unknown" if not found."""
     limits = limits.limited()
     if system.coarse and isinstance(query, Enumerate | Sample | MostLikely):
         raise Unsupported(COARSE)
-    prover = Prover(system, limits)
+    prover = VerdictProver(system, limits)
     if isinstance(query, Enumerate):
         return WorldsAnswer("exact", worlds=enumerate_worlds(prover))
     if isinstance(query, LeaveOneOut):
@@ -63,7 +63,7 @@ def prove(system: System, query: Query, limits: Limits) -> Answer:
         return first
     if isinstance(query, Decide):
         return decide(prover, query)
-    if isinstance(query, Share):
+    if isinstance(query, ShareQuery):
 
         def counts(some: Selections) -> DecideAnswer:
             return decide(prover, Decide(some, "ordered"))
@@ -79,13 +79,13 @@ def prove(system: System, query: Query, limits: Limits) -> Answer:
     raise Unsupported(f"{type(query).__name__} needs all histograms")
 
 
-def enumerate_worlds(prover: Prover) -> Iterator[World]:
+def enumerate_worlds(prover: VerdictProver) -> Iterator[RowWorld]:
     """Yield every world once up to row order, one histogram after the other."""
     for z in prover.model.every(prover.limits):
         yield from list_worlds(prover.system.release.domain, filled_cells(prover.system, z))
 
 
-def draw(prover: Prover, query: Sample) -> Iterator[World]:
+def draw(prover: VerdictProver, query: Sample) -> Iterator[RowWorld]:
     """Yield k possible worlds that random objectives led to; they are not uniform, and say so."""
     random = RandomSource(query.seed)
     for _ in range(query.k):
@@ -98,7 +98,7 @@ def draw(prover: Prover, query: Sample) -> Iterator[World]:
         yield replace(world, note=NOT_UNIFORM)
 
 
-def extreme(prover: Prover, query: Extreme) -> ExtremeAnswer:
+def extreme(prover: VerdictProver, query: Extreme) -> ExtremeAnswer:
     """Return proved bounds on an extreme, exact where CP-SAT proves it, with the best world found."""
     found = prover.exactly(query.coefs, query.greatest, prover.limits)
     outer = prover.outer(query.coefs, query.greatest)
@@ -116,7 +116,7 @@ def extreme(prover: Prover, query: Extreme) -> ExtremeAnswer:
     return ExtremeAnswer("exact" if inner == outer else "bounds", bounds=bounds, histogram=best, world=world)
 
 
-def heaviest(prover: Prover, query: MostLikely) -> World:
+def heaviest(prover: VerdictProver, query: MostLikely) -> RowWorld:
     """Return the world of the heaviest histogram that CP-SAT found in half of the time left.
 
     With the number of rows open, the most rows that any world was found to have come first.

@@ -13,11 +13,11 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from solvers.cells.components import known_presolve, simplified
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.programs.cpsat import Cells, refuse, rounded, run, solutions
+from solvers.programs.cpsat import CellVariables, refuse, rounded, run, solutions
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +30,10 @@ class SolveResult:
     proved: bool = False
 
 
-class CellModel(Cells):
+class CellModel(CellVariables):
     """The CP-SAT model of a system; solved as often as asked, each time with another objective."""
 
-    def __init__(self, system: System, limits: Limits | None = None) -> None:
+    def __init__(self, system: CellSystem, limits: Limits | None = None) -> None:
         """Build the model; raises `Inconclusive` when time is up."""
         super().__init__(system.bounds.lower, system.bounds.upper, limits)
         self.system = system

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from ortools.sat.python import cp_model
 
-from solvers.cells.linear_system import Linear
+from solvers.cells.linear_system import SparseStatements
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.escaping import named
@@ -59,7 +59,7 @@ def state(
     added.linear.domain.extend([-OPEN if low is None else max(-OPEN, low), OPEN if high is None else min(OPEN, high)])
 
 
-class Cells:
+class CellVariables:
     """Cells between bounds as variables of a model; those with one value left are numbers."""
 
     def __init__(self, lower: Ints, upper: Ints, limits: Limits | None = None) -> None:
@@ -79,13 +79,13 @@ class Cells:
         ends, only_if = (low - base, high - base), None if literal is None else literal.index
         state(self.model, column[free].tolist(), coefs[free].tolist(), ends, only_if)
 
-    def statements(self, linear: Linear, which: Iterable[int], literal: Any = None) -> None:
+    def statements(self, linear: SparseStatements, which: Iterable[int], literal: Any = None) -> None:
         """Add some statements of a system; raises `Inconclusive` when time is up."""
         for s in self.limits.paced(which, PHASE):
             at = slice(int(linear.start[s]), int(linear.start[s + 1]))
             self.state(linear.col[at], linear.coef[at], int(linear.low[s]), int(linear.high[s]), literal)
 
-    def alternatives(self, linear: Linear, choices: Choices) -> None:
+    def alternatives(self, linear: SparseStatements, choices: Choices) -> None:
         """Add the statements of alternatives: of every choice exactly one holds."""
         for choice in choices:
             literals = [self.model.new_bool_var("") for _ in choice]

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from solvers.cells.components import Presolve
 from solvers.cells.linear_system import Propagated
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.histograms.branches import Branch
+from solvers.histograms.branches import HistogramBranch
 from solvers.programs.cell_model import CellModel
 
 MAX_LISTED = 2_000
@@ -21,7 +21,7 @@ MAX_FREE = 400  # free cells; with more, histograms are listed only for releases
 MAX_ROWS = 60  # rows; below, sums of values are listed row by row
 
 
-def listed(system: System, limits: Limits) -> tuple[Branch, ...] | str:
+def listed(system: CellSystem, limits: Limits) -> tuple[HistogramBranch, ...] | str:
     """Return one branch per histogram, () where there is none, or why they are too many to list.
 
     Raises `Inconclusive` when its share of the time is up.
@@ -40,11 +40,12 @@ def listed(system: System, limits: Limits) -> tuple[Branch, ...] | str:
     nothing = Presolve(len(system.sizes), len(system.sizes), len(system.linear), 0, ())
     kept = 0 if system.release.rows.exact else 1
     return tuple(
-        Branch(Propagated(z, z), (), np.array([[z.sum()] * kept], dtype=np.int64), nothing) for z in found.values()
+        HistogramBranch(Propagated(z, z), (), np.array([[z.sum()] * kept], dtype=np.int64), nothing)
+        for z in found.values()
     )
 
 
-def histograms(system: System, limits: Limits) -> Iterator[Ints]:
+def histograms(system: CellSystem, limits: Limits) -> Iterator[Ints]:
     """Yield every histogram; row by row for few rows under sums of values, else over cells."""
     summed = any(system.linear.coef != 1)
     if summed and system.release.rows.exact and system.release.rows.low <= MAX_ROWS:
@@ -56,7 +57,7 @@ def histograms(system: System, limits: Limits) -> Iterator[Ints]:
         yield from CellModel(system, limits).every(limits)
 
 
-def histogram_of(system: System, rows: NDArray[np.int64]) -> Ints:
+def histogram_of(system: CellSystem, rows: NDArray[np.int64]) -> Ints:
     """Return the histogram of rows given by their parts (-1: an attribute that no statement names)."""
     z = np.zeros(len(system.sizes), dtype=np.int64)
     layout = system.layout

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -35,7 +35,7 @@ class Feasibility:
     multipliers: Ints | None = None
 
 
-def verdict(system: System, limits: Limits) -> Feasibility:
+def verdict(system: CellSystem, limits: Limits) -> Feasibility:
     """Return whether a system has a solution. Cost: a linear program, then at most a search of some seconds."""
     if system.bounds.conflict is not None:
         return Feasibility(False)
@@ -51,7 +51,7 @@ def verdict(system: System, limits: Limits) -> Feasibility:
     return Feasibility(None if limits.expired() else searched(system, limits.stage("search for feasibility")))
 
 
-def by_program(system: System, limits: Limits) -> Feasibility:
+def by_program(system: CellSystem, limits: Limits) -> Feasibility:
     """Return what the linear program of least total violation says, checked in whole numbers.
 
     Its solution, where whole, is one; its multipliers, rounded, refute. Choices are left out: they only refuse more.
@@ -71,7 +71,7 @@ def by_program(system: System, limits: Limits) -> Feasibility:
     return Feasibility(None) if refuted is None else Feasibility(False, refuted[1])
 
 
-def searched(system: System, limits: Limits) -> bool | None:
+def searched(system: CellSystem, limits: Limits) -> bool | None:
     """Return whether CP-SAT finds a solution or proves that there is none, None where it does not in time.
 
     The sums of a statement must fit in 64 bits: where values are summed and nothing bounds the number of rows,
@@ -79,12 +79,12 @@ def searched(system: System, limits: Limits) -> bool | None:
     """
     from ortools.sat.python import cp_model
 
-    from solvers.programs.cpsat import FOUND, Cells, run
+    from solvers.programs.cpsat import FOUND, CellVariables, run
 
     linear, bounds = system.linear, system.bounds
     fair = MAX_SUM // (max(1, int(np.abs(linear.coef).max(initial=1))) * max(1, linear.columns))
     try:
-        cells = Cells(bounds.lower, np.minimum(bounds.upper, np.maximum(bounds.lower, fair)), limits)
+        cells = CellVariables(bounds.lower, np.minimum(bounds.upper, np.maximum(bounds.lower, fair)), limits)
         cells.statements(linear, np.flatnonzero(system.always).tolist())
         cells.alternatives(linear, system.choices)
         status, _ = run(cells.model, limits, workers=1)

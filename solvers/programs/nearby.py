@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers.cells.linear_system import FREE, Linear
-from solvers.cells.system import System
+from solvers.cells.linear_system import FREE, SparseStatements
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.linear.linear_program import Program, by_column
+from solvers.linear.linear_program import LinearProgram, by_column
 
 TIMES = (1, 2, 3, 4, 6, 12)  # moves are tried so many times, as fractions of halves, thirds, ... need
 TRIED = 3  # cells of one selection
@@ -28,7 +28,7 @@ class Nearby:
     `base` is the world where the next move starts: the last one found by `reaching`.
     """
 
-    def __init__(self, system: System, linear: Linear, base: Ints, spare: int, seed: int = 0) -> None:
+    def __init__(self, system: CellSystem, linear: SparseStatements, base: Ints, spare: int, seed: int = 0) -> None:
         """Set up the program; `linear` are the statements, those left out are checked at the end only.
 
         `spare`: so many rows stay in a cell that has them, so that moves lead to worlds with rows in ever more cells.
@@ -37,7 +37,7 @@ class Nearby:
         self.system, self.linear, self.base, self.spare = system, linear, base, spare
         n, room = linear.columns, self._room()
         start, row, coef = by_column(linear.row, linear.col, linear.coef, n)
-        self.program = Program(*self._ends())
+        self.program = LinearProgram(*self._ends())
         costs = np.random.default_rng(seed).uniform(1, 2, n) if seed else np.ones(n)
         for sign, most in zip((1.0, -1.0), room, strict=True):
             self.program.add(costs, (np.zeros(n), most), (start, row, sign * coef))

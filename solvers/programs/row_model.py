@@ -21,7 +21,7 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import OPEN
 from solvers.programs.cpsat import FOUND, run, solutions
-from solvers.statements.boxes import Box, Domain, Region
+from solvers.statements.boxes import Box, Region, RowSpace
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Choice, Loose, Partition, Release, Statement
 
 LITERAL_BYTES = 6_000  # what a Boolean with its clauses costs CP-SAT, measured with two workers
@@ -31,7 +31,7 @@ class RowLiterals:
     """What a row may be asked in a CP-SAT model: one integer per attribute, its part, and literals about them."""
 
     def __init__(
-        self, model: cp_model.CpModel, domain: Domain, attributes: Sequence[int], here: tuple[Any, ...] = ()
+        self, model: cp_model.CpModel, domain: RowSpace, attributes: Sequence[int], here: tuple[Any, ...] = ()
     ) -> None:
         """Make the integers of some attributes; `here`: the literal that the row exists, where that is open."""
         self.model, self.domain, self.here = model, domain, here

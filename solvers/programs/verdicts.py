@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, before_release, overlaps
@@ -48,10 +48,10 @@ class KnownHistograms:
     others: list[Ints] | None = None
 
 
-class Prover:
+class VerdictProver:
     """A system with its models, and the histograms found for one question."""
 
-    def __init__(self, system: System, limits: Limits) -> None:
+    def __init__(self, system: CellSystem, limits: Limits) -> None:
         self.system, self.limits = system, limits
         self.model, self.relaxation = CellModel(system, limits), Relaxation(system, limits)
         self.known = system.derived.part(KnownHistograms)
@@ -140,10 +140,10 @@ class Prover:
         return replace(found, bounds=(found.bounds[0] + base, found.bounds[1] + base))
 
 
-class Verdicts:
+class SelectionVerdicts:
     """What is known of the rows of some selections: proved ends `low`, `high`, and those that worlds attain."""
 
-    def __init__(self, system: System, met: list[Overlap]) -> None:
+    def __init__(self, system: CellSystem, met: list[Overlap]) -> None:
         self.system, self.met = system, met
         self.inside = _indicators([one.inside for one in met], len(system.sizes))
         self.meets = _indicators([one.cells for one in met], len(system.sizes))
@@ -181,7 +181,7 @@ class Verdicts:
         return self.open if self.system.coarse else self.without | self.within
 
 
-def decide(prover: Prover, query: Decide) -> DecideAnswer:
+def decide(prover: VerdictProver, query: Decide) -> DecideAnswer:
     """Return proved bounds on the rows of every selection, and which verdicts stay open.
 
     Shares of worlds are NaN where they are not 0 or 1.
@@ -190,7 +190,7 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
     found = overlaps(system, selections, prover.limits)
     number = {key: i for i, key in enumerate(dict.fromkeys((met.inside, met.cells) for met in found))}
     first = {number[met.inside, met.cells]: met for met in reversed(found)}
-    verdicts = Verdicts(system, [first[i] for i in range(len(first))])
+    verdicts = SelectionVerdicts(system, [first[i] for i in range(len(first))])
     for z in prover.pool:
         verdicts.see(z)
     bound(prover, verdicts)
@@ -216,7 +216,7 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
     return DecideAnswer.of(low, high, prior, expected=np.where(fixed, low.astype(np.float64), np.nan), open=unsettled)
 
 
-def bound(prover: Prover, verdicts: Verdicts) -> None:
+def bound(prover: VerdictProver, verdicts: SelectionVerdicts) -> None:
     """Bound the rows of every selection by linear programs; corners that are worlds are kept."""
     most, some = prover.system.release.rows.high, prover.limits.stage("linear programs of profiles")
     for i, met in enumerate(verdicts.met):
@@ -233,7 +233,7 @@ def bound(prover: Prover, verdicts: Verdicts) -> None:
                 prover.keep(z)
 
 
-def near(prover: Prover, verdicts: Verdicts) -> None:
+def near(prover: VerdictProver, verdicts: SelectionVerdicts) -> None:
     """Look for worlds near known ones that settle what is open, from worlds with rows in ever more cells."""
     for seed, spare in () if prover.system.choices else enumerate(SPARE):
         wanted = verdicts.without | verdicts.within
@@ -251,7 +251,7 @@ def near(prover: Prover, verdicts: Verdicts) -> None:
                     prover.keep(found)
 
 
-def attainable(prover: Prover, verdicts: Verdicts, selections: list[int]) -> None:
+def attainable(prover: VerdictProver, verdicts: SelectionVerdicts, selections: list[int]) -> None:
     """Ask CP-SAT for any world with rows of some selections, or without: first of all together, then of each."""
     system = prover.system
     for some in (True, False):
@@ -275,7 +275,7 @@ def attainable(prover: Prover, verdicts: Verdicts, selections: list[int]) -> Non
                 verdicts.low[group] = np.maximum(1, verdicts.low[group])
 
 
-def exactly(prover: Prover, verdicts: Verdicts, i: int) -> None:
+def exactly(prover: VerdictProver, verdicts: SelectionVerdicts, i: int) -> None:
     """Ask CP-SAT for the ends of one selection that no world attains."""
     for greatest, cells in ((False, verdicts.met[i].inside), (True, verdicts.met[i].cells)):
         if not (verdicts.within if greatest else verdicts.without)[i]:
@@ -289,7 +289,7 @@ def exactly(prover: Prover, verdicts: Verdicts, i: int) -> None:
             verdicts.see(answer.histogram)
 
 
-def indicator(cells: tuple[int, ...], system: System) -> Ints:
+def indicator(cells: tuple[int, ...], system: CellSystem) -> Ints:
     """Return the coefficients that count the rows in some cells."""
     out = np.zeros(len(system.sizes), dtype=np.int64)
     out[list(cells)] = 1

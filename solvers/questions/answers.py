@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.display.counts import count_facts, count_frame, count_plot
-from solvers.display.displayed import Displayed, Facts
+from solvers.display.displayed import Displayed, DisplayFacts
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import Factor, log2_product, product
 from solvers.questions.query import Convention, Selections
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.release import World
+from solvers.statements.release import RowWorld
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,7 @@ class CountAnswer(Displayed, Answer):
         """Return log2 of the count, None where it is not exact or there is no world."""
         return self.bounds[0] if self.status == "exact" and not self.relative else None
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         return count_facts(self)
 
     def to_frame(self) -> pd.DataFrame:
@@ -201,7 +201,7 @@ class ShareAnswer(Answer):
 class WorldsAnswer(Answer):
     """Worlds, lazily (`Enumerate`) or drawn (`Sample`, `MostLikely`)."""
 
-    worlds: Iterator[World] = field(default_factory=lambda: iter(()))
+    worlds: Iterator[RowWorld] = field(default_factory=lambda: iter(()))
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class ExtremeAnswer(Answer):
 
     bounds: tuple[int | None, int | None] = (None, None)
     histogram: NDArray[np.int64] | None = None
-    world: World | None = None
+    world: RowWorld | None = None
 
     def outer(self, greatest: bool) -> int:
         """Return the bound that no world exceeds; every engine gives that one. Raises `Inconclusive` without it."""

@@ -76,7 +76,7 @@ class LeaveOneOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ShareQuery:
     """Ask for bounds on the share of rows in `inner` among those in `outer` = `inner` and `other` (disjoint)."""
 
     inner: Selections
@@ -178,6 +178,6 @@ Query = (
     | PerCell
     | Sample
     | Settle
-    | Share
+    | ShareQuery
     | Targets
 )

@@ -23,7 +23,7 @@ from oxidd.util import DDMemoryError
 from solvers.foundation.limits import Limits
 from solvers.regions.diagram import Diagram, Function, choose
 from solvers.regions.first_match import Cut, FirstMatch, Task, Weights, as_bits, bits, weight
-from solvers.regions.inclusion_exclusion import Counts, Measure
+from solvers.regions.inclusion_exclusion import Measure, RegionBounds
 
 WIDTHS = (1 << 11, 1 << 15)  # nodes of the diagrams that bounds are found with, pass by pass
 SHIFT = 40  # the x of the local lemma are multiples of 2^-SHIFT
@@ -157,7 +157,7 @@ def bound_plain(reduced: FirstMatch, measure: Measure, task: Task, over: Callabl
 def bound_all(
     reduced: FirstMatch,
     measure: Measure,
-    counts: Counts,
+    counts: RegionBounds,
     which: Sequence[int],
     bases: Sequence[Base],
 ) -> None:
@@ -199,7 +199,7 @@ def bound_all(
 def _bound_by_diagram(
     reduced: FirstMatch,
     measure: Measure,
-    counts: Counts,
+    counts: RegionBounds,
     j: int,
     base: Base,
     width: int,

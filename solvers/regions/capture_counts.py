@@ -16,7 +16,7 @@ from solvers.foundation.limits import Limits
 from solvers.regions.capture_bounds import Base, bound_all, bound_plain
 from solvers.regions.diagram import Diagram, Function, capacity_for, support
 from solvers.regions.first_match import FirstMatch, Task, as_bits, bits
-from solvers.regions.inclusion_exclusion import Counts, Measure, split
+from solvers.regions.inclusion_exclusion import Measure, RegionBounds, split
 from solvers.regions.variable_order import estimate, good_order
 
 SPLIT_TERMS = 48  # a diagram is set up in the time of about this many terms
@@ -24,10 +24,10 @@ LARGEST = 6  # one diagram may fill one in this many nodes
 KEEP_SHARE = 3  # captures are kept for `within` while they fill at most one in this many nodes
 
 
-def count_tasks(reduced: FirstMatch, limits: Limits) -> Counts:
+def count_tasks(reduced: FirstMatch, limits: Limits) -> RegionBounds:
     """Return bounds on the size of every region of the list, exact where limits allow."""
     measure = Measure.of(reduced)
-    counts = Counts([], [], limits)
+    counts = RegionBounds([], [], limits)
     for j in range(len(reduced.cuts)):
         if j >= len(reduced.tasks):
             cut = reduced.cuts[j]
@@ -114,7 +114,7 @@ def ended(limits: Limits) -> str:
     return "stopped" if limits.stop.is_set() else "time limit"
 
 
-def _count_by_diagram(reduced: FirstMatch, measure: Measure, counts: Counts) -> None:
+def _count_by_diagram(reduced: FirstMatch, measure: Measure, counts: RegionBounds) -> None:
     limits = counts.limits
     hard = [j for j in counts.hard if j < reduced.unfinished]
     tasks = [task for j in hard if (task := reduced.tasks[j]) is not None]
@@ -147,7 +147,7 @@ def _count_by_diagram(reduced: FirstMatch, measure: Measure, counts: Counts) -> 
 
 
 def _incremental(
-    reduced: FirstMatch, measure: Measure, counts: Counts, plan: _Plan, hard: Sequence[int], pace: _Pace
+    reduced: FirstMatch, measure: Measure, counts: RegionBounds, plan: _Plan, hard: Sequence[int], pace: _Pace
 ) -> list[Base]:
     """Count region after region; return some of (t, in none of the needed boxes before t) to start bounds from.
 
@@ -221,7 +221,7 @@ def region_diagram(reduced: FirstMatch, task: Task, limits: Limits) -> tuple[Dia
 
 
 def within_counts(
-    reduced: FirstMatch, counts: Counts, smaller: Mapping[int, Sequence[int]]
+    reduced: FirstMatch, counts: RegionBounds, smaller: Mapping[int, Sequence[int]]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return bounds on every region when the attributes in `smaller` have only those part sizes."""
     sizes, factor = reduced.weights(smaller)
@@ -254,7 +254,7 @@ def within_counts(
 
 def _within_again(
     reduced: FirstMatch,
-    counts: Counts,
+    counts: RegionBounds,
     measure: Measure,
     changed: Sequence[int],
     todo: Sequence[tuple[int, Task]],
@@ -274,7 +274,7 @@ def _within_again(
 
 def _within_diagram(
     reduced: FirstMatch,
-    counts: Counts,
+    counts: RegionBounds,
     measure: Measure,
     changed: Sequence[int],
     todo: Sequence[tuple[int, Task]],

@@ -23,7 +23,7 @@ from solvers.foundation.numeric_limits import EXACT
 from solvers.regions.capture_counts import count_tasks, region_diagram, within_counts
 from solvers.regions.diagram import below
 from solvers.regions.first_match import Cut, FirstMatch, Task, bits, shrink
-from solvers.regions.inclusion_exclusion import Counts, Measure
+from solvers.regions.inclusion_exclusion import Measure, RegionBounds
 from solvers.statements.boxes import Box
 
 ACCEPTANCE = 200  # a rejection sampler may need this many tries per row before a walk is used
@@ -70,7 +70,7 @@ class Captures:
     method: str
     note: str
     _list: FirstMatch
-    _counts: Counts
+    _counts: RegionBounds
 
     @property
     def exact(self) -> bool:

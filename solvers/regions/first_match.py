@@ -81,7 +81,7 @@ def _groups(sizes: Sequence[int], masks: Collection[int]) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class BoxVariables:
     """The variables of a list of boxes: attribute, groups (masks over parts) and their sizes.
 
     `factor` is the number of rows over all other attributes; `void` says that the row space is empty.
@@ -95,7 +95,7 @@ class Grid:
     void: bool
 
     @classmethod
-    def of(cls, part_sizes: Sequence[Sequence[int]], boxes: Sequence[Box]) -> Grid:
+    def of(cls, part_sizes: Sequence[Sequence[int]], boxes: Sequence[Box]) -> BoxVariables:
         """Return the coarsest grid that tells apart what some box does."""
         masks: dict[int, dict[int, None]] = {}
         for box in boxes:
@@ -216,7 +216,7 @@ class FirstMatch:
         only_last: bool = False,
         expired: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.grid = Grid.of(part_sizes, boxes)
+        self.grid = BoxVariables.of(part_sizes, boxes)
         self.cuts: list[Cut | None] = [None if self.grid.void else self.grid.cut(b) for b in boxes]
         self.events: list[tuple[int, int, int]] = []
         self.tasks: list[Task | None] = []

@@ -83,7 +83,7 @@ class Measure:
 
 
 @dataclass(eq=False)
-class Counts:
+class RegionBounds:
     """What was found: bounds per box, how, and the functions kept for smaller spaces."""
 
     lower: list[int]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.statements.boxes import Box, Domain
+from solvers.statements.boxes import Box, RowSpace
 from solvers.statements.release import ANY_LABEL, Release
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Space:
     """All possible rows of a domain; `found` counts what impossible boxes leave (None where there are none)."""
 
-    domain: Domain
+    domain: RowSpace
     found: Captures | None
 
     @classmethod

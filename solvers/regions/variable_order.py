@@ -100,7 +100,7 @@ def _force(graph: _Graph, rank: IntArray, rounds: int, best: float = float("inf"
     return winner, best
 
 
-class _Search:
+class _NodeMoves:
     """Moves of single nodes to their best place: all places of one node are priced in O(nodes + edges)."""
 
     def __init__(self, edges: Sequence[Sequence[int]], rank: IntArray) -> None:
@@ -159,7 +159,7 @@ class _Search:
 def _polish(edges: Sequence[Sequence[int]], rank: IntArray, cost: float, limits: Limits) -> IntArray:
     """Return the ranks after a local search of single moves, restarted from small random kicks."""
     rng = np.random.default_rng(SEED)
-    search = _Search(edges, rank)
+    search = _NodeMoves(edges, rank)
     cost = search.descend(cost, rng, limits)
     while not limits.expired() and cost > EASY:
         kept = search.rank

@@ -64,7 +64,7 @@ class BagCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class Bags:
+class TreeBags:
     """Trees over one training file: `times` (trees, rows) int32, and what each tree counts.
 
     `blocks`: the numbers of the release's blocks that follow from the bags. `known`: of these rows beside the release.

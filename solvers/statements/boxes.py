@@ -94,7 +94,7 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Domain:
+class RowSpace:
     """The row space: attributes, the label among them (or None), sizes exact.
 
     `relative` says that some attribute is continuous without a grid: sizes then are proportional to volumes,
@@ -146,7 +146,7 @@ class Box:
         """Return whether some attribute allows no part."""
         return any(mask == 0 for _, mask in self.literals)
 
-    def size(self, domain: Domain) -> int:
+    def size(self, domain: RowSpace) -> int:
         """Return the number of rows in the box, a product."""
         named = dict(self.literals)
         return math.prod(a.weight(named[k]) if k in named else a.total for k, a in enumerate(domain.attributes))

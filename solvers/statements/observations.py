@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from solvers.noise.laws import Law
+from solvers.noise.laws import NoiseLaw
 from solvers.statements.numbering import StatementIndex
-from solvers.statements.release import UNBOUNDED, Block, Observed, Partition, Release, Rows
+from solvers.statements.release import UNBOUNDED, Block, Observed, Partition, Release, RowCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Observation:
     """One noisy figure: `published` = the count of `statement` (its row in `System.linear`) + noise of `law`."""
 
     statement: int
-    law: Law
+    law: NoiseLaw
     published: Fraction
     source: str
 
@@ -60,7 +60,7 @@ def within_noise(wide: Release, alpha: Fraction) -> Release:
     high = min(maximum, default=UNBOUNDED)
     if high >= UNBOUNDED or (wide.rows.high is not None and wide.rows.high <= high):
         return wide
-    return replace(wide, rows=Rows(wide.rows.low, max(high, wide.rows.low)))
+    return replace(wide, rows=RowCount(wide.rows.low, max(high, wide.rows.low)))
 
 
 def rows_at_most(block: Partition, seen: Observed, alpha: Fraction) -> int:
@@ -73,12 +73,12 @@ def rows_at_most(block: Partition, seen: Observed, alpha: Fraction) -> int:
     return UNBOUNDED if max(tops, default=0) >= UNBOUNDED else sum(tops)
 
 
-def certain_rows(blocks: Sequence[Block], observed: Sequence[Observed | None], known: Rows) -> Rows:
+def certain_rows(blocks: Sequence[Block], observed: Sequence[Observed | None], known: RowCount) -> RowCount:
     """Return what is known of the number of rows whatever the noise: declared, exact counts and bounded noise."""
     return rows_between(certain_blocks(blocks, observed), known)
 
 
-def rows_between(blocks: Sequence[Block], known: Rows) -> Rows:
+def rows_between(blocks: Sequence[Block], known: RowCount) -> RowCount:
     """Return the numbers of rows that every partition's intervals allow (`known` where none is left)."""
     low, high = known.low, known.high
     for block in blocks:
@@ -87,7 +87,7 @@ def rows_between(blocks: Sequence[Block], known: Rows) -> Rows:
             tops = block.high.tolist()
             if max(tops, default=0) < UNBOUNDED:
                 high = sum(tops) if high is None else min(high, sum(tops))
-    return known if high is not None and low > high else Rows(low, high)
+    return known if high is not None and low > high else RowCount(low, high)
 
 
 def certain_blocks(blocks: Sequence[Block], observed: Sequence[Observed | None]) -> list[Block]:
@@ -105,7 +105,7 @@ def widened_block(block: Block, seen: Observed) -> Block:
     return block.bounded(low, high)
 
 
-def certain_bounds(law: Law, published: Fraction) -> tuple[int, int]:
+def certain_bounds(law: NoiseLaw, published: Fraction) -> tuple[int, int]:
     """Return the counts that the noise cannot exclude; (1, 0) where there is none."""
     if not law.bounded:
         return 0, UNBOUNDED

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from solvers.foundation.derived import Derived
 from solvers.gradients.boosted import Boosted
-from solvers.statements.bags import Bags
-from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
+from solvers.statements.bags import TreeBags
+from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 
 if TYPE_CHECKING:
-    from solvers.noise.laws import Law
+    from solvers.noise.laws import NoiseLaw
 
 ANY_LABEL = -1
 NO_COUNT = "no count is near enough to the published one"  # an interval around a noisy count that holds none
@@ -76,10 +76,10 @@ class Block(Protocol):
     def source(self, s: int) -> str:
         """Return a human-readable source of statement s."""
 
-    def statement(self, s: int, domain: Domain) -> Statement:
+    def statement(self, s: int, domain: RowSpace) -> Statement:
         """Return the view of statement s."""
 
-    def mentioned(self, domain: Domain) -> set[int]:
+    def mentioned(self, domain: RowSpace) -> set[int]:
         """Return the attributes that the block names, the label included."""
 
     def bounded(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> Block:
@@ -113,11 +113,11 @@ class _Listed:
         """Return a human-readable source of statement s."""
         return self.members[s].source
 
-    def statement(self, s: int, domain: Domain) -> Statement:
+    def statement(self, s: int, domain: RowSpace) -> Statement:
         """Return statement s."""
         return self.members[s]
 
-    def mentioned(self, domain: Domain) -> set[int]:
+    def mentioned(self, domain: RowSpace) -> set[int]:
         """Return the attributes that the statements name."""
         boxes = (b for s in self.members for b in (s.region.box, *s.region.minus))
         return {k for b in boxes for k, _ in b.literals} | {s.of for s in self.members if s.of is not None}
@@ -164,7 +164,7 @@ class Choice(_Listed):
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class BootstrapCounts:
     """What a tree on a bag that nobody knows counted, where a partition has what follows for the rows.
 
     The draws (with replacement, or without: then as many as different rows) of statement s are `count[s]`; in region
@@ -196,7 +196,7 @@ class Partition:
     high: NDArray[np.int64]
     names: tuple[str, ...]
     labels: tuple[str, ...] = ()
-    draws: Draws | None = None
+    draws: BootstrapCounts | None = None
 
     def __len__(self) -> int:
         return len(self.region)
@@ -237,7 +237,7 @@ class Partition:
         """Return region j, label not included."""
         return Region(self.boxes[j], tuple(self.boxes[h] for h in range(j)) if self.first_match else ())
 
-    def statement(self, s: int, domain: Domain) -> Statement:
+    def statement(self, s: int, domain: RowSpace) -> Statement:
         """Return the view of statement s, its label folded into the box."""
         region = self.region_of(int(self.region[s]))
         if int(self.label[s]) != ANY_LABEL and domain.label is not None:
@@ -245,7 +245,7 @@ class Partition:
             region = Region(region.box & at, region.minus)
         return Statement(region, int(self.low[s]), int(self.high[s]), self.source(s))
 
-    def mentioned(self, domain: Domain) -> set[int]:
+    def mentioned(self, domain: RowSpace) -> set[int]:
         """Return the attributes that the regions name, and the label where classes are counted."""
         seen = set(np.unique(self.boxes.attribute).tolist())
         if domain.label is not None and bool((self.label != ANY_LABEL).any()):
@@ -261,12 +261,12 @@ class Partition:
 class Observed:
     """The noisy figures behind a block: the law of the noise, and per statement what was published (None: no noise)."""
 
-    law: Law
+    law: NoiseLaw
     published: tuple[Fraction | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowCount:
     """The number of rows: exact (`low == high`), an interval, or unbounded above (`high` None)."""
 
     low: int = 0
@@ -295,18 +295,18 @@ class Release:
     not a field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
     """
 
-    domain: Domain
-    rows: Rows
+    domain: RowSpace
+    rows: RowCount
     blocks: tuple[Block, ...]
     impossible: tuple[Box, ...] = ()
     assumptions: tuple[str, ...] = ()
     observed: tuple[Observed | None, ...] = ()
     confidence: Fraction | None = None
     loosened: tuple[str, ...] = ()
-    certain_rows: Rows | None = None
-    bags: tuple[Bags, ...] = ()
+    certain_rows: RowCount | None = None
+    bags: tuple[TreeBags, ...] = ()
     boosted: tuple[Boosted, ...] = ()
-    settled: Settled | None = None
+    settled: AddedBlocks | None = None
     derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -356,7 +356,7 @@ class Release:
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class AddedBlocks:
     """A release before its last blocks were added, and the proof of these from boosted model number `model`.
 
     `steps` are those of `solvers.kernel.claims.LeafValues`, made when they are asked for. `surplus`
@@ -373,7 +373,7 @@ class Settled:
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class RowWorld:
     """One possible world: rows and how often each occurs (a row may be listed more than once).
 
     `values` is (k, attributes), the raw value index of every attribute (0..total-1, parts in order); int64, or
@@ -393,20 +393,20 @@ __all__ = [
     "ANY_LABEL",
     "NO_COUNT",
     "UNBOUNDED",
+    "AddedBlocks",
     "Attribute",
     "Block",
+    "BootstrapCounts",
     "Box",
     "Boxes",
     "Choice",
-    "Domain",
-    "Draws",
     "Loose",
     "Observed",
     "Partition",
     "Region",
     "Release",
-    "Rows",
-    "Settled",
+    "RowCount",
+    "RowSpace",
+    "RowWorld",
     "Statement",
-    "World",
 ]

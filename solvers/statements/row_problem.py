@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
-from solvers.statements.bags import NOTHING, UNPUBLISHED, BagCounts, Bags, KnownValues
+from solvers.statements.bags import NOTHING, UNPUBLISHED, BagCounts, KnownValues, TreeBags
 from solvers.statements.boxes import Boxes, RunMasks, spans
 from solvers.statements.cross_tables import exact_partitions
 from solvers.statements.release import ANY_LABEL, Partition, Release
@@ -147,7 +147,7 @@ def anchored(release: Release) -> bool:
     return len(alone) > 1 and 0 < release.rows.low <= 2 * max(alone)
 
 
-def bags_with_most(known: Sequence[Bags]) -> Bags:
+def bags_with_most(known: Sequence[TreeBags]) -> TreeBags:
     """Return the training file whose trees count most values; positions are its rows."""
     return max(known, key=lambda one: sum(int((tree.count > 0).sum()) for tree in one.trees))
 

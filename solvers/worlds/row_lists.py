@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.partition_cells import Cells
+from solvers.cells.partition_cells import PartitionCells
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.numeric_limits import EXACT
-from solvers.statements.boxes import Box, Domain
+from solvers.statements.boxes import Box, RowSpace
 
 MAX_ENTRIES = 400_000_000  # 3 GB of indices
 
 
-def index_type(domain: Domain) -> type:
+def index_type(domain: RowSpace) -> type:
     """Return int64, or object where an attribute is too large for it."""
     return object if any(a.total > EXACT for a in domain.attributes) else np.int64
 
@@ -55,14 +55,14 @@ def pick(sizes: Sequence[int], mask: int, draws: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def empty_rows(domain: Domain, k: int) -> NDArray[Any]:
+def empty_rows(domain: RowSpace, k: int) -> NDArray[Any]:
     """Return room for k rows; `Unsupported` where they do not fit into memory."""
     if k * len(domain.attributes) > MAX_ENTRIES:
         raise Unsupported(f"a world of {k} rows x {len(domain.attributes)} attributes does not fit into memory")
     return np.empty((k, len(domain.attributes)), dtype=index_type(domain))
 
 
-def draw_box(domain: Domain, box: Box, k: int, random: RandomSource) -> NDArray[Any]:
+def draw_box(domain: RowSpace, box: Box, k: int, random: RandomSource) -> NDArray[Any]:
     """Return (k, attributes) raw indices of k rows drawn independently and uniformly from a box.
 
     Attributes that the box does not name and that have equally many values are drawn together.
@@ -80,7 +80,7 @@ def draw_box(domain: Domain, box: Box, k: int, random: RandomSource) -> NDArray[
 
 
 def draw_boxes(
-    domain: Domain, boxes: Sequence[Box], sizes: Sequence[int], k: int, random: RandomSource
+    domain: RowSpace, boxes: Sequence[Box], sizes: Sequence[int], k: int, random: RandomSource
 ) -> NDArray[Any]:
     """Return k rows drawn independently and uniformly from disjoint boxes of the given sizes."""
     if len(boxes) == 1:
@@ -95,7 +95,7 @@ def draw_boxes(
     return rows
 
 
-def draw_rows(cells: Cells, s: int, k: int, random: RandomSource) -> NDArray[Any]:
+def draw_rows(cells: PartitionCells, s: int, k: int, random: RandomSource) -> NDArray[Any]:
     """Return (k, attributes) raw indices of k rows drawn independently and uniformly from cell s."""
     domain = cells.release.domain
     if cells.captures is None or cells.product(s):
@@ -119,7 +119,7 @@ def inside_parts(sizes: Sequence[int], parts: NDArray[np.int32], random: RandomS
     return out
 
 
-def region_parts(cells: Cells, s: int, k: int, random: RandomSource) -> NDArray[np.int32]:
+def region_parts(cells: PartitionCells, s: int, k: int, random: RandomSource) -> NDArray[np.int32]:
     """Return (k, attributes) part indices of rows uniform in cell s: rows of its region with its label."""
     found, label_at = cells.captures, cells.release.domain.label
     if found is None:
@@ -144,7 +144,7 @@ def region_parts(cells: Cells, s: int, k: int, random: RandomSource) -> NDArray[
 class RowList:
     """The rows of disjoint boxes (`size` in all) by number, the boxes pulled as rows are asked for."""
 
-    def __init__(self, domain: Domain, boxes: Iterable[Box], size: int) -> None:
+    def __init__(self, domain: RowSpace, boxes: Iterable[Box], size: int) -> None:
         self.size = size
         self._sizes = domain.part_sizes
         self._source = iter(boxes)
@@ -176,7 +176,7 @@ class RowList:
         return tuple(reversed(row))
 
 
-def cell_boxes(cells: Cells, s: int) -> Iterator[Box]:
+def cell_boxes(cells: PartitionCells, s: int) -> Iterator[Box]:
     """Yield disjoint boxes that make up cell s."""
     if cells.captures is None or cells.product(s):
         yield cells.tight[s]

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.system import System
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
 from solvers.questions.query import Convention
-from solvers.statements.boxes import Box, Domain
-from solvers.statements.release import World
+from solvers.statements.boxes import Box, RowSpace
+from solvers.statements.release import RowWorld
 from solvers.worlds.row_lists import RandomSource, RowList, Runs, draw_boxes, index_type, multisets, random_multiset
 
 
@@ -26,7 +26,7 @@ from solvers.worlds.row_lists import RandomSource, RowList, Runs, draw_boxes, in
 class CellRows:
     """The raw rows of one cell: how many, the disjoint boxes they make up, and how to draw k of them uniformly."""
 
-    domain: Domain
+    domain: RowSpace
     size: int
     boxes: Callable[[], Iterator[Box]]
     draw: Callable[[int, RandomSource], NDArray[Any]]
@@ -48,7 +48,7 @@ class CellRows:
         return np.array(list(found), dtype=index_type(self.domain))
 
 
-def filled_cells(system: System, z: Ints) -> list[tuple[CellRows, int]]:
+def filled_cells(system: CellSystem, z: Ints) -> list[tuple[CellRows, int]]:
     """Return the cells of a histogram that hold rows, with how many."""
     domain = system.release.domain
 
@@ -64,7 +64,7 @@ def filled_cells(system: System, z: Ints) -> list[tuple[CellRows, int]]:
 Filled = Sequence[tuple[CellRows, int]]  # cells that hold rows, and how many
 
 
-def list_worlds(domain: Domain, filled: Filled) -> Iterator[World]:
+def list_worlds(domain: RowSpace, filled: Filled) -> Iterator[RowWorld]:
     """Yield every world of a histogram once up to row order, lazily: an odometer over the cells' multisets."""
     lists = [cell.rows() for cell, _ in filled]
     wheels = [multisets(cell.size, c) for cell, c in filled]
@@ -81,16 +81,16 @@ def list_worlds(domain: Domain, filled: Filled) -> Iterator[World]:
         shown[i] = turned if turned is not None else shown[i]
 
 
-def assemble(domain: Domain, lists: list[RowList], shown: list[Runs]) -> World:
+def assemble(domain: RowSpace, lists: list[RowList], shown: list[Runs]) -> RowWorld:
     """Return the world of the given runs."""
     rows = [rows[i] for rows, runs in zip(lists, shown, strict=True) for i, _ in runs]
     values: NDArray[Any] = np.empty((len(rows), len(domain.attributes)), dtype=index_type(domain))
     for i, row in enumerate(rows):
         values[i] = row
-    return World(values, np.array([t for runs in shown for _, t in runs], dtype=np.int64))
+    return RowWorld(values, np.array([t for runs in shown for _, t in runs], dtype=np.int64))
 
 
-def draw_world(domain: Domain, filled: Filled, convention: Convention, random: RandomSource) -> World:
+def draw_world(domain: RowSpace, filled: Filled, convention: Convention, random: RandomSource) -> RowWorld:
     """Return a world of a histogram, uniform in the convention's sense.
 
     `assigned` and `ordered`: rows independent and uniform inside their cells. `multiset`: a Pólya urn per cell.
@@ -103,10 +103,10 @@ def draw_world(domain: Domain, filled: Filled, convention: Convention, random: R
         else:
             pieces.append(cell.draw(c, random))
     values = joined(domain, pieces)
-    return World(values, np.ones(len(values), dtype=np.int64))
+    return RowWorld(values, np.ones(len(values), dtype=np.int64))
 
 
-def spread_world(domain: Domain, filled: Filled, random: RandomSource) -> World:
+def spread_world(domain: RowSpace, filled: Filled, random: RandomSource) -> RowWorld:
     """Return a world of a histogram whose rows are spread as evenly as they can be: the heaviest one.
 
     A cell with at least as many rows as raw rows gets each of them equally often (up to one); a larger cell gets
@@ -118,9 +118,9 @@ def spread_world(domain: Domain, filled: Filled, random: RandomSource) -> World:
         base, extra = divmod(c, len(piece))
         pieces.append(piece)
         times.append(np.array([base + (i < extra) for i in range(len(piece))], dtype=np.int64))
-    return World(joined(domain, pieces), np.concatenate(times) if times else np.zeros(0, dtype=np.int64))
+    return RowWorld(joined(domain, pieces), np.concatenate(times) if times else np.zeros(0, dtype=np.int64))
 
 
-def joined(domain: Domain, pieces: list[NDArray[Any]]) -> NDArray[Any]:
+def joined(domain: RowSpace, pieces: list[NDArray[Any]]) -> NDArray[Any]:
     """Return drawn rows as one array."""
     return np.concatenate(pieces) if pieces else np.empty((0, len(domain.attributes)), dtype=index_type(domain))

@@ -31,7 +31,7 @@ def generated(job: str, trees: int, changed: bool) -> list[Line]:
     """Ask about 100 rows: column generation, and trees one by one."""
     import recon
     from recon.frames.selections import select_frame
-    from solvers.columns.master import KnownMaster, Master
+    from solvers.columns.master import KnownMaster, MasterProgram
     from solvers.columns.single_partitions import decide_apart
     from solvers.engines.columns import ColumnsEngine
     from solvers.foundation.limits import Limits
@@ -42,9 +42,9 @@ def generated(job: str, trees: int, changed: bool) -> list[Line]:
     query = Decide(select_frame(release, both[changed]), "ordered")
     beside = measured(lambda: decide_apart(release.statements, query, Limits()), repeats=1)
     release.statements.derived.part(KnownMaster).master = None
-    copies: list[Master] = []
-    copied = Master.copied
-    Master.copied = lambda self: copies.append(copied(self)) or copies[-1]  # that of the questions, to look into
+    copies: list[MasterProgram] = []
+    copied = MasterProgram.copied
+    MasterProgram.copied = lambda self: copies.append(copied(self)) or copies[-1]  # that of the questions, to look into
     work = measured(lambda: ColumnsEngine().answer(release.statements, query, Limits(seconds=SECONDS)), repeats=1)
     found, alone = figures(work.found), figures(beside.found)
     more = {k: found[k] for k in ("impossible", "certain")}

@@ -33,9 +33,9 @@ def noisy_forest(name: str, rows: int | None, trees: int, depth: int, independen
     from recon.formats.release.writing import dump, release_json
     from recon.loading.loading import models_of
     from recon.noisy.denoising import filled_tree
-    from solvers.noise.laws import Law
+    from solvers.noise.laws import NoiseLaw
     from solvers.noise.sampling import Randomness
-    from solvers.statements.release import Rows
+    from solvers.statements.release import RowCount
 
     frame = pd.read_csv(DATA / name)
     label = frame.columns[-1]
@@ -43,14 +43,14 @@ def noisy_forest(name: str, rows: int | None, trees: int, depth: int, independen
     some = frame if rows is None else frame.sample(rows, random_state=0)
     forest = RandomForestClassifier(trees, max_depth=depth, bootstrap=False, random_state=0)
     exact = models_of(forest.fit(some.drop(columns=label), some[label]), domain)[0]
-    dice, noise, log, made = Randomness(0), Noise(Law("discrete_laplace", Fraction(1))), 0.0, []
+    dice, noise, log, made = Randomness(0), Noise(NoiseLaw("discrete_laplace", Fraction(1))), 0.0, []
     for tree in exact.trees:
         counts = [c for n in tree.nodes if n.condition is None for c in n.support.counts or ()]
         noisy = [int(c) + dice.discrete_laplace(Fraction(1)) for c in counts]
         pairs = zip(noisy, counts, strict=True)
         log += sum(float(noise.law.log_likelihood(Fraction(p), np.array([c]))[0]) for p, c in pairs)
         made.append(filled_tree(tree, iter(noisy), iter([[]] * len(tree.nodes))))
-    written = release_json(domain, [Forest(tuple(made), noise=noise)], Rows(len(some), len(some)))
+    written = release_json(domain, [Forest(tuple(made), noise=noise)], RowCount(len(some), len(some)))
     return dump(written), log
 
 
@@ -93,7 +93,7 @@ def baseline(path: Path, seconds: float) -> float:
     import recon
     from recon.noisy.denoising import certain_release
     from solvers.cells.system import system_of
-    from solvers.concave.fractional import Master
+    from solvers.concave.fractional import ConcaveMaster
     from solvers.concave.terms import Gains
     from solvers.foundation.limits import Limits
     from solvers.likelihood.most_likely import gains_of
@@ -102,7 +102,7 @@ def baseline(path: Path, seconds: float) -> float:
     sure = certain_release(recon.load(str(path)), Limits())
     system = system_of(sure, Limits())
     gains, begun = Gains(gains_of(system, observations(sure))), time.perf_counter()
-    master = Master(system, gains, Limits())
+    master = ConcaveMaster(system, gains, Limits())
     master.add_cells(np.flatnonzero(~master.taken))
     cells = np.array(master.column_of_cell, dtype=np.int32)
     master.program.integral(cells)

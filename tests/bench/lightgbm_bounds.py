@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from encoders.kinds.boosting import boosted_tree
 from encoders.models.models import Boosting
-from recon.formats.boosters.lightgbm.file import Booster, json_booster, text_booster
-from recon.formats.boosters.lightgbm.model import Columns, grow, read_lightgbm, read_lightgbm_text
+from recon.formats.boosters.lightgbm.file import LightGBMFile, json_booster, text_booster
+from recon.formats.boosters.lightgbm.model import LightGBMFeatures, grow, read_lightgbm, read_lightgbm_text
 from solvers.gradients.boosted import Boosted
 from solvers.leaf_values.residuals import used
 
@@ -126,14 +126,14 @@ def trained(rng: np.random.Generator, kind: str) -> tuple[lightgbm.Booster, NDAr
     return model, x, y
 
 
-def places(booster: Booster) -> list[list[int]]:
+def places(booster: LightGBMFile) -> list[list[int]]:
     """Return, per tree with a split, the number in the file of every leaf in the order of the published tree."""
-    columns = Columns.of(booster)
+    columns = LightGBMFeatures.of(booster)
     grown = [grow(tree, columns) for tree in booster.trees if tree.feature]
     return [[g.children[i][0] for i in g.leaves] for g in grown]
 
 
-def worst(model: Boosting, booster: Booster, leaf: NDArray[np.int64], y: NDArray[np.int64]) -> float:
+def worst(model: Boosting, booster: LightGBMFile, leaf: NDArray[np.int64], y: NDArray[np.int64]) -> float:
     """Return the largest used part of an interval for the true rows; `leaf` (rows, trees): leaves as in the file."""
     trees = tuple(boosted_tree(t, s, i) for i, (t, s) in enumerate(zip(model.trees, model.sums, strict=True)))
     boosted = Boosted(model.name, model.gradients, model.start, model.base, model.labels, trees)
@@ -173,7 +173,7 @@ def checked(rng: np.random.Generator, kind: str) -> tuple[str, float, float]:
     return "", worst(model, parsed, leaf, y), float((width == 0).mean())
 
 
-def renumbered(parsed: Booster, stored: Booster, leaf: NDArray[np.int64]) -> None:
+def renumbered(parsed: LightGBMFile, stored: LightGBMFile, leaf: NDArray[np.int64]) -> None:
     """Turn leaves as in the text form into those of the JSON form, which counts them depth first."""
     for t, (tree, other) in enumerate(zip(parsed.trees, stored.trees, strict=True)):
         order: list[int] = []

@@ -23,9 +23,9 @@ FIT = "fit of the forest"
 def discrete_laplace(scale: Fraction):
     """Return the noise of a model."""
     from encoders.models.models import Noise
-    from solvers.noise.laws import Law
+    from solvers.noise.laws import NoiseLaw
 
-    return Noise(Law("discrete_laplace", scale))
+    return Noise(NoiseLaw("discrete_laplace", scale))
 
 
 def adult_tree(rows: int | None = None):
@@ -89,7 +89,7 @@ def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int
     from recon.loading.loading import models_of
     from recon.noisy.denoising import filled_tree
     from solvers.noise.sampling import Randomness
-    from solvers.statements.release import Rows
+    from solvers.statements.release import RowCount
 
     frame = pd.read_csv(DATA / f"{name}.csv.gz")
     label = frame.columns[-1]
@@ -108,7 +108,7 @@ def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int
         trees.append(filled_tree(tree, iter(noisy), iter([[]] * len(tree.nodes))))
     made = Forest(tuple(trees), noise=discrete_laplace(Fraction(scale)))
     n = len(some)
-    return encode(domain, [made], Rows(n, n) if rows_known else None), log, fit
+    return encode(domain, [made], RowCount(n, n) if rows_known else None), log, fit
 
 
 def forest(job: str, known: bool) -> list[Line]:

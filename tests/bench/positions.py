@@ -133,14 +133,14 @@ def warm() -> None:
     """Load the compiled loops, and what propagation imports."""
     from solvers.assignments.domains import Domains
     from solvers.assignments.propagation.fixpoint import WORK, fastest
-    from solvers.assignments.propagation.state import State
-    from solvers.assignments.propagation.tables import Tables
+    from solvers.assignments.propagation.state import DomainState
+    from solvers.assignments.propagation.tables import ProblemTables
     from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
 
     problem = assigned(read("breast_cancer", 40, 5).statements, Limits()).problem
-    tables, loops = Tables.of(problem, Limits()), fastest(Limits())
-    state = State.of(Domains(problem).words, tables)
+    tables, loops = ProblemTables.of(problem, Limits()), fastest(Limits())
+    state = DomainState.of(Domains(problem).words, tables)
     loops.narrow(tables, state, WORK)
     loops.flow(tables, state, 0)
 
@@ -149,7 +149,7 @@ def bags(job: str, name: str, n: int, trees: int, limit: float = SECONDS * 5) ->
     """Work out what is left for every row of a default forest, and replay it."""
     from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
-    from solvers.kernel.removals import Left
+    from solvers.kernel.removals import RemainingDomains
     from solvers.statements.meetings import Meetings
 
     warm()
@@ -169,7 +169,7 @@ def bags(job: str, name: str, n: int, trees: int, limit: float = SECONDS * 5) ->
         left.replay(found.steps)
         return left
 
-    check = measured(replayed, lambda: Left(Meetings(problem), Limits()))
+    check = measured(replayed, lambda: RemainingDomains(Meetings(problem), Limits()))
     assert not (check.found.words & ~found.domains.words).any()
     more = {"leaves %": round(100 * float((sizes[seen] == 1).mean()), 2)}
     more |= {"rows %": round(100 * float(((sizes == 1) | ~seen).all(axis=1).mean()), 1)}
@@ -189,18 +189,18 @@ def plain(job: str, name: str, n: int, trees: int) -> list[Line]:
     from solvers.assignments.domains import Domains
     from solvers.assignments.propagation.engine import Propagation
     from solvers.assignments.propagation.fixpoint import Vectorised, fastest, propagate
-    from solvers.assignments.propagation.state import State
-    from solvers.assignments.propagation.tables import Tables
+    from solvers.assignments.propagation.state import DomainState
+    from solvers.assignments.propagation.tables import ProblemTables
     from solvers.foundation.limits import Limits
     from solvers.statements.row_problem import problem_of
 
     problem = problem_of(read(name, n, trees).statements)
     warm()
-    tables = Tables.of(problem, Limits())
+    tables = ProblemTables.of(problem, Limits())
 
     def made() -> tuple[Any, Any]:
         domains = Domains(problem)
-        return domains, State.of(domains.words, tables)
+        return domains, DomainState.of(domains.words, tables)
 
     def settled(loops: Any, given: tuple[Any, Any]) -> Any:
         assert propagate(loops, tables, given[1], [], Limits(seconds=PLAIN_SECONDS))

@@ -59,7 +59,7 @@ def linear_intervals(w: Any, rho: Any) -> tuple[Floats, Floats] | None:
     scale, most = float(np.abs(weights).max()), float((given**2).max())
     if scale == 0 or most == 0 or weights @ given <= 0:
         return None  # no direction, no constraint, or a model that points away from its label
-    sides = Sides(weights / scale, given)
+    sides = PolygonSides(weights / scale, given)
     span = sides.closing(1.0, 1.0 / most)
     if span is None:
         return None
@@ -71,7 +71,7 @@ def linear_intervals(w: Any, rho: Any) -> tuple[Floats, Floats] | None:
     return low, high
 
 
-class Sides:
+class PolygonSides:
     """The polygon of one released model: its sides by s, and what every pair of them says."""
 
     def __init__(self, weights: Floats, rho: Floats) -> None:

@@ -1,7 +1,7 @@
 """The attack with a model: what is seen of shadow models tells bins of correlations apart; stacked, never the worse.
 
 Source: Cretu, Guepin and de Montjoye 2021, the model-based attack (shadow models, standardised features, an attack
-model per pair of columns). The stacked attack is not in the paper: see `Verdicts`.
+model per pair of columns). The stacked attack is not in the paper: see `CorrelationVerdicts`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from recon.attacks.correlation.matrices import checked_constraints, named
 from recon.attacks.correlation.model_less import BINS, bin_of, decided, in_one_bin
 from recon.attacks.correlation.shadow_models import (
     Access,
-    Setting,
     Shadows,
+    ShadowSetting,
     linear_weights,
     seen_of,
     shadows,
 )
-from recon.attacks.correlation.trainers import META, Networks, Training, softmax_regressions, trained, with_ones
+from recon.attacks.correlation.trainers import META, Networks, NetworkTraining, softmax_regressions, trained, with_ones
 from recon.attacks.records import Bits, Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -37,7 +37,7 @@ KEPT = 1e-10  # of the variance of all features: principal components below say 
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class AttackModels:
     """An attack model for each of some pairs: how features are standardised and turned, and what names the bin."""
 
     mean: Floats
@@ -56,7 +56,7 @@ class Fitted:
 
 
 def fit(features: Floats, truth: Ints, rng: np.random.Generator, meta: Meta = "regression", bins: int = BINS,
-        training: Training = META, limits: Limits | None = None) -> Fitted:  # fmt: skip
+        training: NetworkTraining = META, limits: Limits | None = None) -> AttackModels:  # fmt: skip
     """Return the attack models of all pairs, from features (rows, f) and the true bins (rows, pairs).
 
     Features are standardised. The regression (softmax, L2, C = 1) sees them by their principal components, all but
@@ -67,12 +67,12 @@ def fit(features: Floats, truth: Ints, rng: np.random.Generator, meta: Meta = "r
     scale = np.diag(1.0 / np.where(spread > 0, spread, np.inf))
     if meta == "network":
         x = scaled[None]
-        return Fitted(mean, scale, trained(x, truth.T, bins, training, rng, limits))
+        return AttackModels(mean, scale, trained(x, truth.T, bins, training, rng, limits))
     if meta != "regression":
         raise ReleaseError(f"attack models are {' or '.join(METAS)}, not '{meta}'")
     _, sizes, axes = np.linalg.svd(scaled, full_matrices=False)
     kept = axes[sizes**2 > KEPT * (sizes**2).sum()].T
-    return Fitted(mean, scale @ kept, softmax_regressions(scaled @ kept, truth, bins, limits=limits))
+    return AttackModels(mean, scale @ kept, softmax_regressions(scaled @ kept, truth, bins, limits=limits))
 
 
 def folds(rows: int, count: int, rng: np.random.Generator) -> Ints:
@@ -93,7 +93,7 @@ def crossed(features: Floats, truth: Ints, rng: np.random.Generator, meta: Meta 
 
 
 @dataclass(frozen=True, eq=False)
-class Verdicts:
+class CorrelationVerdicts:
     """What attacks say of all pairs of one target (or of each of some targets), (..., pairs) each.
 
     `model_less`, `model_based`: the bins named; `certain`: the interval of the constraints lies in one bin;
@@ -131,7 +131,8 @@ def pairs(d: int) -> tuple[Ints, Ints]:
 
 
 def verdicts(known: Shadows, access: Access, target: Floats, rho: Floats, rng: np.random.Generator,
-             meta: Meta = "regression", bins: int = BINS, limits: Limits | None = None) -> Verdicts:  # fmt: skip
+             meta: Meta = "regression", bins: int = BINS,
+             limits: Limits | None = None) -> CorrelationVerdicts:  # fmt: skip
     """Return what is said of targets (t, f) as the access sees them, from shadow models; constraints rho (t, d).
 
     One attack model per pair is fitted on all shadow models, and judged by folds of them.
@@ -147,11 +148,11 @@ def verdicts(known: Shadows, access: Access, target: Floats, rho: Floats, rng: n
     without = guessed.mean(axis=1)
     expected = np.broadcast_to(right.mean(axis=0), without.shape)
     doubt = np.std(right[None].astype(np.int8) - guessed, axis=1) / len(truth) ** 0.5
-    return Verdicts(less, based, in_one_bin(low, high, bins), expected, without, doubt)
+    return CorrelationVerdicts(less, based, in_one_bin(low, high, bins), expected, without, doubt)
 
 
 @dataclass(frozen=True)
-class Inferred:
+class InferredCorrelations:
     """What is inferred of one pair of columns; bins by number, 0 is the most negative.
 
     `low`, `high`: the interval that is certain given the constraints; `answer`: of the stacked attack; `expected`,
@@ -172,9 +173,9 @@ class Inferred:
     linear: tuple[float, float] | None
 
 
-def infer(target: Any, rho: Any, setting: Setting | None = None, access: Access = "predictions",
+def infer(target: Any, rho: Any, setting: ShadowSetting | None = None, access: Access = "predictions",
           count: int = SHADOWS, seed: int = 0, names: Sequence[str] | None = None, meta: Meta = "regression",
-          bins: int = BINS, limits: Limits | None = None) -> list[Inferred]:  # fmt: skip
+          bins: int = BINS, limits: Limits | None = None) -> list[InferredCorrelations]:  # fmt: skip
     """Return what a released model says of every pair of its training columns, beside what the constraints say.
 
     `target`: a black box of classes 0 and 1 over standardised columns (`predict_proba`), or a linear model for accesses
@@ -184,7 +185,7 @@ def infer(target: Any, rho: Any, setting: Setting | None = None, access: Access 
     given, rng = checked_constraints(rho, names), np.random.default_rng(seed)
     if given.ndim != 1 or len(given) < 2:
         raise ReleaseError(f"pairs of columns need 2 correlations with the label at least, not {given.size}")
-    setting = setting or Setting(accesses=(access,))
+    setting = setting or ShadowSetting(accesses=(access,))
     if setting.kind == "network" and access != "predictions":
         raise Unsupported("weights of a released network are not read here: only access 'predictions' is for networks")
     known = shadows(np.broadcast_to(given, (count, len(given))), setting, rng, limits=limits)
@@ -193,7 +194,7 @@ def infer(target: Any, rho: Any, setting: Setting | None = None, access: Access 
     low, high = pair_interval(given[:, None], given[None, :])
     out = []
     for k, (i, j) in enumerate(zip(*pairs(len(given)), strict=True)):
-        out.append(Inferred(
+        out.append(InferredCorrelations(
             named(names, int(i)), named(names, int(j)), float(low[i, j]), float(high[i, j]),
             int(found.model_less[0, k]), int(found.model_based[0, k]), int(found.stacked[0, k]),
             bool(found.certain[0, k]), float(found.expected[0, k]), float(found.expected_without[0, k]),

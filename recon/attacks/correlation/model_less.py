@@ -107,7 +107,7 @@ def class_masses(bins: int = BINS, side: int = 2000) -> Floats:
 
 
 @dataclass(frozen=True)
-class Cells:
+class ProtocolCells:
     """What the cell protocol says: accuracy as the interval promises it, and as the drawn matrices have it; cells."""
 
     promised: float
@@ -116,7 +116,7 @@ class Cells:
 
 
 def cell_accuracy(count: int, rng: np.random.Generator, every: int = 1, bins: int = BINS,
-                  limits: Limits | None = None) -> Cells:  # fmt: skip
+                  limits: Limits | None = None) -> ProtocolCells:  # fmt: skip
     """Return the accuracy by the paper's protocol on cells of width .01 of the grid, three variables.
 
     In each cell `count` pairs of constraints are drawn, a matrix each; the least and greatest third correlation are the
@@ -141,7 +141,7 @@ def cell_accuracy(count: int, rng: np.random.Generator, every: int = 1, bins: in
         shared = overlaps(low, high, bins)
         promised += float((shared[np.arange(len(some)), named] / shared.sum(axis=1)).sum())
         right += float((bin_of(truth, bins) == named[:, None]).mean(axis=1).sum())
-    return Cells(promised / len(cells), right / len(cells), len(cells))
+    return ProtocolCells(promised / len(cells), right / len(cells), len(cells))
 
 
 def chunks(total: int, most: int) -> list[int]:

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from recon.attacks.correlation.copula import Marginal, copula
 from recon.attacks.correlation.matrices import constrained_matrices
-from recon.attacks.correlation.trainers import TARGET, Networks, Training, logistic, trained
+from recon.attacks.correlation.trainers import TARGET, Networks, NetworkTraining, logistic, trained
 from recon.attacks.records import Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -26,7 +26,7 @@ TOGETHER = 100  # models trained at once: their data stay small
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LogisticModels:
     """m logistic regressions: coefficients (m, d + 1), the intercept last."""
 
     coefficients: Floats
@@ -37,14 +37,14 @@ class Linear:
         return found
 
 
-Models = Linear | Networks
+Models = LogisticModels | Networks
 
 
-def fitted(x: Floats, y: Ints, kind: Kind, rng: np.random.Generator, training: Training = TARGET,
+def fitted(x: Floats, y: Ints, kind: Kind, rng: np.random.Generator, training: NetworkTraining = TARGET,
            limits: Limits | None = None) -> Models:  # fmt: skip
     """Return a model for each data set x (m, rows, d), y (m, rows) of 0 and 1; see `logistic` and `trained`."""
     if kind == "logistic":
-        return Linear(logistic(x, y, limits=limits))
+        return LogisticModels(logistic(x, y, limits=limits))
     if kind == "network":
         return trained(x, y, 2, training, rng, limits)
     raise ReleaseError(f"there are shadow models of the kinds {', '.join(KINDS)}, not '{kind}'")
@@ -52,7 +52,7 @@ def fitted(x: Floats, y: Ints, kind: Kind, rng: np.random.Generator, training: T
 
 def answers(models: Models, x: Floats) -> Floats:
     """Return (m, rows) the probability of class 1 that each model gives each row."""
-    return models.answers(x) if isinstance(models, Linear) else models.probabilities(x)[..., 1]
+    return models.answers(x) if isinstance(models, LogisticModels) else models.probabilities(x)[..., 1]
 
 
 def seen(models: Models, access: Access, asked: Floats) -> Floats:
@@ -67,7 +67,7 @@ def seen(models: Models, access: Access, asked: Floats) -> Floats:
     if access in ("predictions", "both"):
         parts.append(answers(models, asked))
     if access != "predictions":
-        if isinstance(models, Linear):
+        if isinstance(models, LogisticModels):
             parts.append(models.coefficients)
         else:
             parts.append((models if access == "weights" else models.canonical()).flat())
@@ -88,7 +88,7 @@ class Shadows:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ShadowSetting:
     """What shadow models are: kind, rows of a data set, rows asked, which accesses, marginals (none: standard normal).
 
     With marginals, the last is the label's, and the correlations are those of the copula's normal variables
@@ -99,11 +99,11 @@ class Setting:
     accesses: tuple[Access, ...] = ("predictions", "weights")
     rows: int = ROWS
     asked: int = ASKED
-    training: Training = TARGET
+    training: NetworkTraining = TARGET
     marginals: Sequence[Marginal | None] | None = None
 
 
-def dataset(matrices: Floats, setting: Setting, rng: np.random.Generator) -> tuple[Floats, Ints]:
+def dataset(matrices: Floats, setting: ShadowSetting, rng: np.random.Generator) -> tuple[Floats, Ints]:
     """Return x (m, rows, d) and y (m, rows): the last variable's sign, or whether it is above its median."""
     data = copula(matrices, setting.rows, rng, setting.marginals)
     last = data[..., -1]
@@ -112,13 +112,13 @@ def dataset(matrices: Floats, setting: Setting, rng: np.random.Generator) -> tup
     return data[..., :-1], (last > cut).astype(np.int64)
 
 
-def auxiliary(rho: Floats, setting: Setting, rng: np.random.Generator) -> Floats:
+def auxiliary(rho: Floats, setting: ShadowSetting, rng: np.random.Generator) -> Floats:
     """Return (asked, d) synthetic rows, each from a random matrix of its own with the known correlations."""
     matrices = constrained_matrices(np.broadcast_to(rho, (setting.asked, np.shape(rho)[-1])), rng)
     return copula(matrices, 1, rng, setting.marginals)[:, 0, :-1]
 
 
-def shadows(rho: Floats, setting: Setting, rng: np.random.Generator, asked: Floats | None = None,
+def shadows(rho: Floats, setting: ShadowSetting, rng: np.random.Generator, asked: Floats | None = None,
             limits: Limits | None = None) -> Shadows:  # fmt: skip
     """Return a shadow model for each row of correlations with the label (m, d): Algorithm 3, a copula, a model.
 
@@ -128,7 +128,7 @@ def shadows(rho: Floats, setting: Setting, rng: np.random.Generator, asked: Floa
     return of_matrices(constrained_matrices(rho, rng), setting, rng, rho if asked is None else None, asked, limits)
 
 
-def of_matrices(matrices: Floats, setting: Setting, rng: np.random.Generator, rho: Floats | None = None,
+def of_matrices(matrices: Floats, setting: ShadowSetting, rng: np.random.Generator, rho: Floats | None = None,
                 asked: Floats | None = None, limits: Limits | None = None) -> Shadows:  # fmt: skip
     """Return a model for each matrix (m, n, n); of `rho` and `asked` one is there: what the rows asked are drawn by."""
     if asked is None:

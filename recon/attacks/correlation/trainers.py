@@ -128,7 +128,7 @@ def softmax_regressions(x: Floats, y: Ints, classes: int, c: float = 1.0, steps:
 
 
 @dataclass(frozen=True)
-class Training:
+class NetworkTraining:
     """How networks are trained: hidden layers, Adam's rate, epochs, and when they stop.
 
     `patience`: epochs without a smaller loss on the `held` share of rows (the best weights are kept); `decay`: of
@@ -146,8 +146,8 @@ class Training:
     stop: Literal["loss", "accuracy"] = "loss"
 
 
-TARGET = Training()  # Cretu et al. 2021: 2 hidden layers, ReLU, Adam, early stop at 5
-META = Training((50, 20), 0.005, 100, 10, 0.1, 0.05, 100)  # the attack's own network
+TARGET = NetworkTraining()  # Cretu et al. 2021: 2 hidden layers, ReLU, Adam, early stop at 5
+META = NetworkTraining((50, 20), 0.005, 100, 10, 0.1, 0.05, 100)  # the attack's own network
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +243,7 @@ def mistakes(parts: list[Small], x: Small, y: Ints) -> Floats:
     return found
 
 
-def trained(x: Floats, y: Ints, classes: int, training: Training, rng: np.random.Generator,
+def trained(x: Floats, y: Ints, classes: int, training: NetworkTraining, rng: np.random.Generator,
             limits: Limits | None = None) -> Networks:  # fmt: skip
     """Return m networks trained on x (m, rows, d), or shared x (1, rows, d), and y (m, rows) class numbers.
 
@@ -288,7 +288,9 @@ def trained(x: Floats, y: Ints, classes: int, training: Training, rng: np.random
     return Networks(tuple(best[::2]), tuple(best[1::2]))
 
 
-def adam(parts: list[Small], found: list[Small], moments: list[list[Small]], step: int, training: Training) -> None:
+def adam(
+    parts: list[Small], found: list[Small], moments: list[list[Small]], step: int, training: NetworkTraining
+) -> None:
     """Move all parts by one step of Adam, in place. Source: Kingma and Ba 2015, Algorithm 1."""
     pace = np.float32(training.rate * (1 - BETAS[1] ** step) ** 0.5 / (1 - BETAS[0] ** step))
     first, second = moments

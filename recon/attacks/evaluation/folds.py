@@ -13,7 +13,7 @@ from solvers.foundation.errors import ReleaseError
 
 
 @dataclass(frozen=True)
-class Spread:
+class FoldMean:
     """A mean over folds and the ends of its t-interval; of one fold the ends are NaN, of none all three."""
 
     mean: float
@@ -25,7 +25,7 @@ class Spread:
         return f"{self.mean:.3f}" if self.folds < 2 else f"{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
-def spread(values: Sequence[float], confidence: float = 0.95) -> Spread:
+def spread(values: Sequence[float], confidence: float = 0.95) -> FoldMean:
     """Return the mean of a figure's values over folds with Student's interval; what is no number is left out.
 
     Folds share training rows, so their values are not independent: the interval is somewhat too narrow (Bengio and
@@ -36,13 +36,13 @@ def spread(values: Sequence[float], confidence: float = 0.95) -> Spread:
     found = np.array([v for v in values if np.isfinite(v)], dtype=np.float64)
     n = len(found)
     if n < 2:
-        return Spread(float(found.mean()) if n else float("nan"), float("nan"), float("nan"), n)
+        return FoldMean(float(found.mean()) if n else float("nan"), float("nan"), float("nan"), n)
     mean = float(found.mean())
     reach = float(stdtrit(n - 1, 0.5 + confidence / 2) * found.std(ddof=1) / np.sqrt(n))
-    return Spread(mean, mean - reach, mean + reach, n)
+    return FoldMean(mean, mean - reach, mean + reach, n)
 
 
-def averaged(folds: Sequence[Evaluation], confidence: float = 0.95) -> dict[str, Spread]:
+def averaged(folds: Sequence[Evaluation], confidence: float = 0.95) -> dict[str, FoldMean]:
     """Return every figure of several folds' evaluations: mean and interval."""
     rows = [fold.row() for fold in folds]
     return {name: spread([row[name] for row in rows], confidence) for name in (rows[0] if rows else {})}

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from recon.attacks.explainers.sampling import Marginals, asked, checked
+from recon.attacks.explainers.sampling import IndependentColumns, asked, checked
 from recon.attacks.explainers.surrogate import Surrogate
-from recon.attacks.records import Columns, Floats, Ints, Target
+from recon.attacks.records import Floats, Ints, RecordColumns, Target
 from solvers.foundation.errors import Unsupported, installing
 
 
@@ -21,7 +21,8 @@ def fitted_tree(x: Floats, y: Ints, **settings: Any) -> Any:
     return DecisionTreeClassifier(**settings).fit(x, y)
 
 
-def enriched_tree(target: Target, x: Floats, columns: Columns, classes: int, *, seed: int, max_depth: int | None = None,
+def enriched_tree(target: Target, x: Floats, columns: RecordColumns, classes: int, *, seed: int,
+                  max_depth: int | None = None,
                   max_leaves: int | None = None, min_leaf: int = 1,
                   samples: int | None = None) -> Surrogate:  # fmt: skip
     """Return a decision tree fitted on rows x (n, d) and `samples` drawn ones (as many as rows), labelled by a target.
@@ -35,7 +36,7 @@ def enriched_tree(target: Target, x: Floats, columns: Columns, classes: int, *, 
     """
     rows = checked(x, columns)
     rng = np.random.default_rng(seed)
-    drawn = Marginals(rows, columns).draw(len(rows) if samples is None else samples, rng)
+    drawn = IndependentColumns(rows, columns).draw(len(rows) if samples is None else samples, rng)
     both = np.concatenate([rows, drawn])
     said, queries = asked(target, both, classes)
     state = int(rng.integers(2**31))

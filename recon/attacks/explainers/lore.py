@@ -12,7 +12,7 @@ from recon.attacks.explainers.enriched import fitted_tree
 from recon.attacks.explainers.neighbourhood import Breeding, Neighbourhood
 from recon.attacks.explainers.neighbourhood import neighbourhoods as breed
 from recon.attacks.explainers.surrogate import Box, Surrogate
-from recon.attacks.records import Columns, Floats, Ints, Target
+from recon.attacks.records import Floats, Ints, RecordColumns, Target
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 
@@ -65,7 +65,8 @@ class Explanation:
         return self.label == self.said
 
 
-def lore(target: Target, record: Floats, x: Floats, columns: Columns, classes: int, *, seed: int, size: int = 1000,
+def lore(target: Target, record: Floats, x: Floats, columns: RecordColumns, classes: int, *, seed: int,
+         size: int = 1000,
          generations: int = 10, neighbourhoods: int = 1, max_depth: int | None = None, min_leaf: int = 2,
          limits: Limits | None = None) -> Explanation:  # fmt: skip
     """Return the explanation of what a black box says of a record (d,); x (m, d) are rows of the data.
@@ -87,7 +88,8 @@ def lore(target: Target, record: Floats, x: Floats, columns: Columns, classes: i
                  neighbourhoods=neighbourhoods, max_depth=max_depth, min_leaf=min_leaf, limits=limits)[0]  # fmt: skip
 
 
-def lores(target: Target, records: Floats, x: Floats, columns: Columns, classes: int, *, seed: int, size: int = 1000,
+def lores(target: Target, records: Floats, x: Floats, columns: RecordColumns, classes: int, *, seed: int,
+          size: int = 1000,
           generations: int = 10, neighbourhoods: int = 1, max_depth: int | None = None, min_leaf: int = 2,
           limits: Limits | None = None) -> list[Explanation]:  # fmt: skip
     """Return the explanations of several records (r, d), as `lore` gives one, in less time: queries are shared.
@@ -105,7 +107,7 @@ def lores(target: Target, records: Floats, x: Floats, columns: Columns, classes:
             for one in groups]  # fmt: skip
 
 
-def explanation(around: Neighbourhood, columns: Columns, classes: int, seed: int, **limited: Any) -> Explanation:
+def explanation(around: Neighbourhood, columns: RecordColumns, classes: int, seed: int, **limited: Any) -> Explanation:
     """Return what a tree fitted to a neighbourhood says of its record; `limited`: `max_depth`, `min_leaf`."""
     if not len(around.x):  # every column is constant: nothing but the record itself
         alone = Neighbourhood(around.record, around.said, around.record[None, :], np.array([around.said]), 0)
@@ -151,7 +153,7 @@ def leaf_boxes(surrogate: Surrogate) -> dict[int, Box]:
     return found
 
 
-def conditions(box: Box, columns: Columns) -> Rule:
+def conditions(box: Box, columns: RecordColumns) -> Rule:
     """Return a box as conditions of a release file: 0 or 1 for bits, one or two ends for numbers."""
     found: dict[str, Any] = {}
     for k, (above, most) in box.items():

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.attacks.explainers.sampling import Marginals, checked, distinct, hashed, parts
-from recon.attacks.records import Bits, Columns, Floats, Ints, Target, probabilities
+from recon.attacks.explainers.sampling import IndependentColumns, checked, distinct, hashed, parts
+from recon.attacks.records import Bits, Floats, Ints, RecordColumns, Target, probabilities
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 
@@ -92,11 +92,11 @@ class Memory:
 class Distance:
     """How far rows are from a record, between 0 and 1: bits and one-hot groups match or not, numbers by their range."""
 
-    columns: Columns
+    columns: RecordColumns
     ranges: Floats  # (d,), 1 where a column is constant
 
     @classmethod
-    def of(cls, x: Floats, columns: Columns) -> Distance:
+    def of(cls, x: Floats, columns: RecordColumns) -> Distance:
         """Return the distance with the ranges of the columns of rows."""
         ranges = np.ptp(x, axis=0)
         return cls(columns, np.where(ranges > 0, ranges, 1.0))
@@ -120,7 +120,7 @@ class Distance:
         return np.asarray(found / len(pieces), dtype=np.float64)
 
 
-def neighbourhoods(target: Target, records: Floats, x: Floats, columns: Columns, classes: int, *,
+def neighbourhoods(target: Target, records: Floats, x: Floats, columns: RecordColumns, classes: int, *,
                    seeds: Sequence[Sequence[int]], breeding: Breeding | None = None,
                    limits: Limits | None = None) -> list[Neighbourhood]:  # fmt: skip
     """Return up to `breeding.size` rows around each of some records (r, d), bred from copies of it.
@@ -147,7 +147,7 @@ def neighbourhoods(target: Target, records: Floats, x: Floats, columns: Columns,
     rows, starts = checked(x, columns), np.atleast_2d(np.asarray(records, dtype=np.float64))
     if starts.shape != (len(seeds), rows.shape[1]):
         raise ReleaseError(f"{len(seeds)} records have the shape {starts.shape}, but there are {rows.shape[1]} columns")
-    law, distance, breeding = Marginals(rows, columns), Distance.of(rows, columns), breeding or Breeding()
+    law, distance, breeding = IndependentColumns(rows, columns), Distance.of(rows, columns), breeding or Breeding()
     found: list[Neighbourhood] = []
     step = max(1, TOGETHER // breeding.size)
     for k in range(0, len(starts), step):
@@ -180,7 +180,7 @@ def bred(some: list[_Breed], memory: Memory, generations: int, limits: Limits | 
     return found
 
 
-def part_of(columns: Columns) -> Ints:
+def part_of(columns: RecordColumns) -> Ints:
     """Return (d,) which part (one-hot group or single column) each column belongs to."""
     found = np.zeros(len(columns.names), dtype=np.int64)
     for k, part in enumerate(parts(columns)):
@@ -193,7 +193,7 @@ class _Breed:
     """How the generations around one record come about: two halves, each from parents of its own."""
 
     record: Floats
-    law: Marginals
+    law: IndependentColumns
     part: Ints
     distance: Distance
     breeding: Breeding

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recon.attacks.explainers.surrogate import Box, MofN
-from recon.attacks.records import Bits, Columns, Floats, Ints, Target, probabilities
+from recon.attacks.records import Bits, Floats, Ints, RecordColumns, Target, probabilities
 from solvers.foundation.errors import ReleaseError
 
 ROUNDS = 6  # of drawing and throwing away, before rows are moved step by step
@@ -17,7 +17,7 @@ SWEEPS = 4  # over all columns, where rows are moved
 Path = tuple[tuple[MofN, bool], ...]  # tests from the root, each with its outcome
 
 
-def checked(x: Floats, columns: Columns) -> Floats:
+def checked(x: Floats, columns: RecordColumns) -> Floats:
     """Return rows as numbers. Raises `ReleaseError` where there are none, or other columns than those named."""
     rows = np.asarray(x, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(columns.names):
@@ -59,7 +59,7 @@ def asked(target: Target, x: Floats, classes: int) -> tuple[Ints, int]:
     return found[inverse], len(first)
 
 
-def parts(columns: Columns) -> list[Ints]:
+def parts(columns: RecordColumns) -> list[Ints]:
     """Return the columns that are drawn together: each one-hot group, each other column alone."""
     grouped = {k for group in columns.groups for k in group}
     alone = [np.array([k]) for k in range(len(columns.names)) if k not in grouped]
@@ -67,11 +67,11 @@ def parts(columns: Columns) -> list[Ints]:
 
 
 @dataclass(frozen=True, eq=False)
-class Marginals:
+class IndependentColumns:
     """A law of rows: every column (or one-hot group) has the values of `pool` (m, d), independently of the others."""
 
     pool: Floats
-    columns: Columns
+    columns: RecordColumns
 
     def draw(self, count: int, rng: np.random.Generator, box: Box | None = None,
              seeds: Floats | None = None) -> Floats:  # fmt: skip
@@ -115,7 +115,7 @@ def boxed(path: Path) -> tuple[Box, Path]:
     return box, tuple(others)
 
 
-def conditioned(law: Marginals, path: Path, seeds: Floats, count: int, rng: np.random.Generator) -> Floats:
+def conditioned(law: IndependentColumns, path: Path, seeds: Floats, count: int, rng: np.random.Generator) -> Floats:
     """Return (count, d) rows of a law, given that they take a path; `seeds` (at least one) are rows that take it.
 
     Single tests cut the columns' values down to a box. Rows that miss a real m-of-n test are thrown away; where too
@@ -141,7 +141,7 @@ def conditioned(law: Marginals, path: Path, seeds: Floats, count: int, rng: np.r
     return np.concatenate(kept)[:count]
 
 
-def _moved(law: Marginals, path: Path, seeds: Floats, count: int, rng: np.random.Generator) -> Floats:
+def _moved(law: IndependentColumns, path: Path, seeds: Floats, count: int, rng: np.random.Generator) -> Floats:
     box, others = boxed(path)
     rows = seeds[rng.integers(len(seeds), size=count)]
     pieces: Sequence[Ints] = parts(law.columns)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.attacks.records import Bits, Columns, Floats, Ints, Target, predicted
+from recon.attacks.records import Bits, Floats, Ints, RecordColumns, Target, predicted
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 NODES = 200_000  # of an expanded tree; m-of-n tests below each other multiply
@@ -61,7 +61,7 @@ class MofN:
 
 
 @dataclass(frozen=True)
-class Node:
+class SurrogateNode:
     """A node: the shares of the classes in it; an inner one has a test and its two children by number."""
 
     shares: tuple[float, ...]
@@ -89,12 +89,14 @@ class Surrogate:
     nodes, 0 the root, children behind their parents. `queries`: how many rows the black box was asked about.
     """
 
-    def __init__(self, kind: str, columns: Columns, classes: int, inner: Sequence[Node], queries: int = 0) -> None:
+    def __init__(
+        self, kind: str, columns: RecordColumns, classes: int, inner: Sequence[SurrogateNode], queries: int = 0
+    ) -> None:
         self.kind, self.columns, self.classes, self.inner, self.queries = kind, columns, classes, tuple(inner), queries
         self.classes_: NDArray[Any] = np.arange(classes)
 
     @classmethod
-    def of(cls, fitted: Any, kind: str, columns: Columns, classes: int, queries: int = 0) -> Surrogate:
+    def of(cls, fitted: Any, kind: str, columns: RecordColumns, classes: int, queries: int = 0) -> Surrogate:
         """Return a scikit-learn decision tree, fitted on class numbers, as a surrogate.
 
         scikit-learn compares numbers rounded to 32 bits; here they are compared as they are.
@@ -107,7 +109,9 @@ class Surrogate:
         for k, row in enumerate(shares.tolist()):
             then, other = int(tree.children_left[k]), int(tree.children_right[k])
             literal = Literal(int(tree.feature[k]), float(tree.threshold[k]), True)
-            inner.append(Node(tuple(row), MofN(1, (literal,)), then, other) if then >= 0 else Node(tuple(row)))
+            inner.append(
+                SurrogateNode(tuple(row), MofN(1, (literal,)), then, other) if then >= 0 else SurrogateNode(tuple(row))
+            )
         return cls(kind, columns, classes, inner, queries)
 
     @cached_property

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from recon.attacks.explainers.sampling import Marginals, Path, asked, checked, conditioned
-from recon.attacks.explainers.surrogate import Literal, MofN, Node, Surrogate
-from recon.attacks.records import Bits, Columns, Floats, Ints, Target
+from recon.attacks.explainers.sampling import IndependentColumns, Path, asked, checked, conditioned
+from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
+from recon.attacks.records import Bits, Floats, Ints, RecordColumns, Target
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 
@@ -43,7 +43,7 @@ class _Open:
     number: int
     path: Path
     reach: float
-    law: Marginals
+    law: IndependentColumns
     training: int  # the first so many labelled rows are training rows
     x: Floats
     said: Ints
@@ -53,7 +53,7 @@ class _Open:
         return self.reach * (1 - int(np.bincount(self.said).max()) / len(self.said))
 
 
-def trepan(target: Target, x: Floats, columns: Columns, classes: int, *, seed: int, splits: Splits = "m-of-n",
+def trepan(target: Target, x: Floats, columns: RecordColumns, classes: int, *, seed: int, splits: Splits = "m-of-n",
            minimum: int = 1000, max_nodes: int = 15, literals: int = 5, purity: float = 0.99, confidence: float = 0.95,
            limits: Limits | None = None) -> Surrogate:  # fmt: skip
     """Return TREPAN's tree for a black box (`target`, over class numbers below `classes`) from rows x (n, d).
@@ -90,15 +90,15 @@ def trepan(target: Target, x: Floats, columns: Columns, classes: int, *, seed: i
 class _Growth:
     """The growth of one tree: the black box and its queries, the random numbers, and the limits."""
 
-    def __init__(self, target: Target, columns: Columns, classes: int, settings: Settings, seed: int,
+    def __init__(self, target: Target, columns: RecordColumns, classes: int, settings: Settings, seed: int,
                  limits: Limits | None) -> None:  # fmt: skip
         self.target, self.columns, self.classes, self.settings = target, columns, classes, settings
         self.rng, self.limits, self.queries = np.random.default_rng(seed), limits, 0
 
-    def grown(self, x: Floats) -> tuple[list[Node], int]:
+    def grown(self, x: Floats) -> tuple[list[SurrogateNode], int]:
         """Return the nodes of the tree for training rows, before it is simplified, and the number of queries."""
-        root = self.opened(0, (), 1.0, Marginals(x, self.columns), x, self.ask(x), x)
-        inner = [Node(self.shares(root.said))]
+        root = self.opened(0, (), 1.0, IndependentColumns(x, self.columns), x, self.ask(x), x)
+        inner = [SurrogateNode(self.shares(root.said))]
         heap = [(-root.priority(), 0, root)]
         splits = 0
         while heap and splits < self.settings.max_nodes:
@@ -109,10 +109,10 @@ class _Growth:
             if test is None:
                 continue
             splits += 1
-            inner[number] = Node(inner[number].shares, test, len(inner), len(inner) + 1)
+            inner[number] = SurrogateNode(inner[number].shares, test, len(inner), len(inner) + 1)
             for outcome in (True, False):
                 child = self.child(at, test, outcome, len(inner))
-                inner.append(Node(self.shares(child.said)))
+                inner.append(SurrogateNode(self.shares(child.said)))
                 heapq.heappush(heap, (-child.priority(), child.number, child))
         return inner, self.queries
 
@@ -121,11 +121,11 @@ class _Growth:
         side = test.holds(at.x) == outcome
         training = side[: at.training]
         x, said = at.x[: at.training][training], at.said[: at.training][training]
-        law = Marginals(x, self.columns) if len(x) >= LOCAL else at.law
+        law = IndependentColumns(x, self.columns) if len(x) >= LOCAL else at.law
         path = (*at.path, (test, outcome))
         return self.opened(number, path, at.reach * float(side.mean()), law, x, said, at.x[side])
 
-    def opened(self, number: int, path: Path, reach: float, law: Marginals, x: Floats, said: Ints,
+    def opened(self, number: int, path: Path, reach: float, law: IndependentColumns, x: Floats, said: Ints,
                seeds: Floats) -> _Open:  # fmt: skip
         """Return a node with as many labelled rows as decide: training rows x, then drawn ones."""
         missing = self.settings.minimum - len(x)
@@ -154,32 +154,32 @@ class _Growth:
         return bool(low > self.settings.purity)
 
 
-def simplified(inner: list[Node]) -> list[Node]:
+def simplified(inner: list[SurrogateNode]) -> list[SurrogateNode]:
     """Return a tree without the tests whose leaves all say what the node itself says: predictions stay as they are."""
     said: list[int | None] = [None] * len(inner)  # the one class below a node
     for k in reversed(range(len(inner))):
         node = inner[k]
         own = int(np.argmax(node.shares))
         said[k] = own if node.test is None or said[node.then] == said[node.other] == own else None
-    kept: list[Node] = []
+    kept: list[SurrogateNode] = []
     order = [0]
     for k in order:  # grows: children are numbered when their parent is written
         node = inner[k]
         if node.test is None or said[k] is not None:
-            kept.append(Node(node.shares))
+            kept.append(SurrogateNode(node.shares))
         else:
-            kept.append(Node(node.shares, node.test, len(order), len(order) + 1))
+            kept.append(SurrogateNode(node.shares, node.test, len(order), len(order) + 1))
             order += [node.then, node.other]
     return kept
 
 
-def best_test(x: Floats, said: Ints, classes: int, columns: Columns, settings: Settings) -> MofN | None:
+def best_test(x: Floats, said: Ints, classes: int, columns: RecordColumns, settings: Settings) -> MofN | None:
     """Return the test of labelled rows with the greatest information gain; None where none is significant."""
     candidates = literals_of(x, columns)
     if not candidates or not len(x):
         return None
     held = np.column_stack([literal.holds(x) for literal in candidates])
-    search = _Search(held, np.eye(classes, dtype=np.float32)[said], [c.column for c in candidates])
+    search = _BeamSearch(held, np.eye(classes, dtype=np.float32)[said], [c.column for c in candidates])
     beam = search.first()
     best = beam[0]
     while beam and len(beam[0].chosen) < settings.literals:
@@ -196,7 +196,7 @@ def best_test(x: Floats, said: Ints, classes: int, columns: Columns, settings: S
     return MofN(best.needed, tuple(candidates[k] for k in best.chosen))
 
 
-def literals_of(x: Floats, columns: Columns) -> list[Literal]:
+def literals_of(x: Floats, columns: RecordColumns) -> list[Literal]:
     """Return the tests of single columns that are tried: both sides of .5 for bits, of some midpoints for numbers."""
     found = []
     for k, continuous in enumerate(columns.continuous):
@@ -221,7 +221,7 @@ class _State:
     gain: float
 
 
-class _Search:
+class _BeamSearch:
     """A beam search for m-of-n tests over literals that each row meets or not."""
 
     def __init__(self, held: Bits, labels: NDArray[np.float32], column: list[int]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from recon.attacks.membership.attack import Knowledge
 from recon.attacks.membership.label_only import (
     TRIALS,
-    Draws,
+    Perturbations,
     Robust,
     by_robustness,
     check_settings,
@@ -64,16 +64,16 @@ class Agnostic:
         draws = self.draws(knowledge, TRIALS, np.random.default_rng(0))
         return one_class(target, knowledge) or degenerate(target, draws, knowledge)
 
-    def draws(self, knowledge: Knowledge, count: int, rng: np.random.Generator) -> Draws:
+    def draws(self, knowledge: Knowledge, count: int, rng: np.random.Generator) -> Perturbations:
         """Return `count` perturbations of the columns."""
         columns = knowledge.columns
         same = still(columns, count)
         shape = same.factors.shape
         factors = 1.0 + rng.choice((-1.0, 1.0), size=shape) * rng.uniform(self.low, self.high, size=shape)
         if not self.additive:
-            return Draws(factors, same.added, same.flips, same.turns)
+            return Perturbations(factors, same.added, same.flips, same.turns)
         factors[:, columns.bits] = 1.0
-        return Draws(factors, same.added, *flipping(columns, count, self.flips, rng), columns.groups)
+        return Perturbations(factors, same.added, *flipping(columns, count, self.flips, rng), columns.groups)
 
     def train(self, target: Target, knowledge: Knowledge, seed: int, limits: Limits | None = None) -> Robust:
         """Return the attack trained; cost and what is raised as in the attack by labels alone."""

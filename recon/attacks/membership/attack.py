@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from recon.attacks.records import Bits, Columns, Floats, Ints, Target
+from recon.attacks.records import Bits, Floats, Ints, RecordColumns, Target
 from solvers.foundation.limits import Limits
 
 Kind = Literal["random", "statistical", "noise"]
@@ -21,7 +21,7 @@ class Knowledge:
 
     kind: Kind
     x: Floats
-    columns: Columns
+    columns: RecordColumns
     classes: int
 
 
@@ -51,7 +51,7 @@ class Attack(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Guess:
+class MembershipGuess:
     """What a trained attack says of some rows: scores, whom it calls members (above `threshold`), a reservation."""
 
     attack: str

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from recon.attacks.membership.agnostic import Agnostic
-from recon.attacks.membership.attack import Attack, Guess, Knowledge
+from recon.attacks.membership.attack import Attack, Knowledge, MembershipGuess
 from recon.attacks.membership.ensemble import ensemble
 from recon.attacks.membership.label_only import LabelOnly
 from recon.attacks.membership.likelihood_ratio import LikelihoodRatio
@@ -45,7 +45,7 @@ def attack(name: str, **settings: Any) -> Attack:
 
 
 def attacked(attack: Attack, target: Target, knowledge: Knowledge, x: Floats, y: Ints, seed: int,
-             limits: Limits | None = None, *, anyway: bool = False) -> Guess:  # fmt: skip
+             limits: Limits | None = None, *, anyway: bool = False) -> MembershipGuess:  # fmt: skip
     """Return what an attack says of rows x (n, d) with true labels y, trained on the knowledge.
 
     `note` says where the scores turned out to say nothing more than right or wrong. `anyway` runs an attack that
@@ -62,15 +62,17 @@ def attacked(attack: Attack, target: Target, knowledge: Knowledge, x: Floats, y:
 
 
 def guessed(attack: Attack, target: Target, knowledge: Knowledge, x: Floats, y: Ints, seed: int,
-            limits: Limits | None, reason: str | None) -> Guess:  # fmt: skip
+            limits: Limits | None, reason: str | None) -> MembershipGuess:  # fmt: skip
     """Return what an attack says, trained on the knowledge, with a reason against it if there is one."""
     trained = attack.train(target, knowledge, seed, limits)
     scores = trained.scores(target, x, y)
-    return Guess(attack.name, scores, scores > trained.threshold, reason or reservation(scores), trained.threshold)
+    return MembershipGuess(
+        attack.name, scores, scores > trained.threshold, reason or reservation(scores), trained.threshold
+    )
 
 
 def attacked_locally(attack: Attack, surrogates: Sequence[Target], knowledge: Knowledge, x: Floats, y: Ints, seed: int,
-                     limits: Limits | None = None, *, anyway: bool = False) -> Guess:  # fmt: skip
+                     limits: Limits | None = None, *, anyway: bool = False) -> MembershipGuess:  # fmt: skip
     """Return what an attack on each local surrogate says, as an ensemble, of rows x (n, d) with true labels y.
 
     The shadow data are shared, their labels each surrogate's. Attacks by shadow models are chosen by confidence, those

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from recon.attacks.membership.attack import Guess
+from recon.attacks.membership.attack import MembershipGuess
 from recon.attacks.records import Bits, Floats
 from solvers.foundation.errors import ReleaseError
 
@@ -15,7 +15,9 @@ Rule = Literal["confidence", "threshold"]
 SAME = 1e-12  # differences of rounding
 
 
-def ensemble(guesses: Sequence[Guess], rule: Rule = "confidence", thresholds: Sequence[float] | None = None) -> Guess:
+def ensemble(
+    guesses: Sequence[MembershipGuess], rule: Rule = "confidence", thresholds: Sequence[float] | None = None
+) -> MembershipGuess:
     """Return what attacks, one per local surrogate, say together of the same rows.
 
     "confidence" (for scores that are probabilities of membership c_IN, c_OUT = 1 - c_IN): an attack's sureness of a row
@@ -51,7 +53,7 @@ def ensemble(guesses: Sequence[Guess], rule: Rule = "confidence", thresholds: Se
         raise ReleaseError(f"there is no rule '{rule}' for an ensemble; there are confidence, threshold")
     votes = np.array([guess.members for guess in guesses], dtype=bool)
     share: Floats = (votes & kept).sum(axis=0) / kept.sum(axis=0)
-    return Guess(f"{guesses[0].attack} (ensemble of {len(guesses)})", share, share > 0.5)
+    return MembershipGuess(f"{guesses[0].attack} (ensemble of {len(guesses)})", share, share > 0.5)
 
 
 def surest(distances: Floats) -> Bits:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from recon.attacks.membership.attack import Knowledge
 from recon.attacks.membership.shadow_data import constant_columns, labelled, one_class
 from recon.attacks.membership.shadow_models import forest, half
-from recon.attacks.records import Bits, Columns, Floats, Ints, Target, predicted
+from recon.attacks.records import Bits, Floats, Ints, RecordColumns, Target, predicted
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 
@@ -20,7 +20,7 @@ TRIED, TRIALS = 200, 50  # shadow rows and perturbations that tell whether an at
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class Perturbations:
     """The perturbations (k of them), the same for every row: x · `factors` + `added`, then bits that flip.
 
     `factors`, `added` (k, d); `flips` (k, d), of bits only; `turns` (k, groups): by how many places each one-hot group
@@ -48,14 +48,14 @@ class Draws:
         return found.reshape(-1, x.shape[1])
 
 
-def still(columns: Columns, count: int) -> Draws:
+def still(columns: RecordColumns, count: int) -> Perturbations:
     """Return `count` perturbations that change nothing."""
     shape = (count, len(columns.names))
     turns = np.zeros((count, len(columns.groups)), dtype=np.int64)
-    return Draws(np.ones(shape), np.zeros(shape), np.zeros(shape, dtype=bool), turns, columns.groups)
+    return Perturbations(np.ones(shape), np.zeros(shape), np.zeros(shape, dtype=bool), turns, columns.groups)
 
 
-def flipping(columns: Columns, count: int, flips: float, rng: np.random.Generator) -> tuple[Bits, Ints]:
+def flipping(columns: RecordColumns, count: int, flips: float, rng: np.random.Generator) -> tuple[Bits, Ints]:
     """Return (count, d) which bits flip, each with probability `flips`, and (count, groups) turns of one-hot groups.
 
     A group turns, to each of its other values equally likely, with probability `flips` too; its bits do not flip.
@@ -71,7 +71,9 @@ def flipping(columns: Columns, count: int, flips: float, rng: np.random.Generato
     return flip, turns
 
 
-def robustness(target: Target, draws: Draws, x: Floats, y: Ints, classes: int, limits: Limits | None = None) -> Floats:
+def robustness(
+    target: Target, draws: Perturbations, x: Floats, y: Ints, classes: int, limits: Limits | None = None
+) -> Floats:
     """Return (rows,) the share of perturbations after which the target's label is unchanged; 0 where it is not `y`.
 
     Cost: k queries per distinct row that the target gets right, fewer where perturbed rows of bits coincide.
@@ -90,7 +92,7 @@ def robustness(target: Target, draws: Draws, x: Floats, y: Ints, classes: int, l
     return found
 
 
-def of_numbers(target: Target, draws: Draws, x: Floats, classes: int, step: int, limits: Limits | None) -> Ints:
+def of_numbers(target: Target, draws: Perturbations, x: Floats, classes: int, step: int, limits: Limits | None) -> Ints:
     """Return (rows, k) the target's labels of the perturbed rows."""
     parts = []
     for i in range(0, len(x), step):
@@ -100,7 +102,7 @@ def of_numbers(target: Target, draws: Draws, x: Floats, classes: int, step: int,
     return np.vstack(parts)
 
 
-def of_bits(target: Target, draws: Draws, x: Floats, classes: int, step: int, limits: Limits | None) -> Ints:
+def of_bits(target: Target, draws: Perturbations, x: Floats, classes: int, step: int, limits: Limits | None) -> Ints:
     """Return (rows, k) the target's labels of the perturbed rows, each distinct one asked about once."""
     keys = np.concatenate([key(draws.of(x[i : i + step])) for i in range(0, len(x), step)])
     if keys.shape[1] == 1:
@@ -140,7 +142,7 @@ def best_threshold(scores: Floats, member: Bits) -> float:
     return float((ranked[cut - 1] + ranked[cut]) / 2)
 
 
-def degenerate(target: Target, draws: Draws, knowledge: Knowledge) -> str | None:
+def degenerate(target: Target, draws: Perturbations, knowledge: Knowledge) -> str | None:
     """Return what was measured where the black box changes its label for no perturbed shadow row; None otherwise."""
     x = knowledge.x[:TRIED]
     shares = robustness(target, draws, x, predicted(target, x, knowledge.classes), knowledge.classes)
@@ -154,7 +156,7 @@ def degenerate(target: Target, draws: Draws, knowledge: Knowledge) -> str | None
 class Robust:
     """A trained attack: the score is the share of perturbations that leave the target's label, 0 if it is wrong."""
 
-    draws: Draws
+    draws: Perturbations
     classes: int
     threshold: float
     limits: Limits | None = None
@@ -203,7 +205,7 @@ class LabelOnly:
         draws = self.draws(knowledge, TRIALS, np.random.default_rng(0))
         return one_class(target, knowledge) or degenerate(target, draws, knowledge)
 
-    def draws(self, knowledge: Knowledge, count: int, rng: np.random.Generator) -> Draws:
+    def draws(self, knowledge: Knowledge, count: int, rng: np.random.Generator) -> Perturbations:
         """Return `count` perturbations; a column that is constant in the shadow data gets no noise."""
         same, columns = still(knowledge.columns, count), knowledge.columns
         numbers = columns.numbers
@@ -211,7 +213,7 @@ class LabelOnly:
         fixed = set(constant_columns(columns, knowledge.x))
         spread[[columns.names[j] in fixed for j in numbers.tolist()]] = 0.0  # rounding leaves a little
         same.added[:, numbers] = rng.standard_normal((count, len(numbers))) * spread
-        return Draws(same.factors, same.added, *flipping(columns, count, self.flips, rng), columns.groups)
+        return Perturbations(same.factors, same.added, *flipping(columns, count, self.flips, rng), columns.groups)
 
     def train(self, target: Target, knowledge: Knowledge, seed: int, limits: Limits | None = None) -> Robust:
         """Return the attack trained; the shadow rows' labels are the target's.
@@ -227,7 +229,7 @@ class LabelOnly:
         return by_robustness(target, knowledge, draws, self.trees, self.sample, rng, asks_target, limits)
 
 
-def by_robustness(target: Target, knowledge: Knowledge, draws: Draws, trees: int, sample: int,
+def by_robustness(target: Target, knowledge: Knowledge, draws: Perturbations, trees: int, sample: int,
                   rng: np.random.Generator, ask_target: bool, limits: Limits | None) -> Robust:  # fmt: skip
     """Return an attack whose threshold separates a shadow model's training rows best from its other rows."""
     y = labelled(target, knowledge)

@@ -77,7 +77,7 @@ class LikelihoodRatio:
             return f"the black box knows class {target.classes_[0]} only: one class only says nothing about any row"
         return None
 
-    def train(self, target: Target, knowledge: Knowledge, seed: int, limits: Limits | None = None) -> Ratio:
+    def train(self, target: Target, knowledge: Knowledge, seed: int, limits: Limits | None = None) -> TrainedRatio:
         """Return the attack trained: offline its shadow models, online those are fitted for the rows asked about.
 
         Raises `ReleaseError` where the sample has one class only, naming it.
@@ -88,7 +88,7 @@ class LikelihoodRatio:
             if limits is not None:
                 limits.check("LiRA's shadow models were trained")
             models.append(self.fitted(*self.sample(self.size, rng), rng))
-        return Ratio(self, knowledge.classes, tuple(models), seed, limits)
+        return TrainedRatio(self, knowledge.classes, tuple(models), seed, limits)
 
     def fitted(self, x: Floats, y: Ints, rng: np.random.Generator) -> Target:
         """Return a shadow model of rows; raises `ReleaseError` where they have one class only."""
@@ -99,7 +99,7 @@ class LikelihoodRatio:
 
 
 @dataclass(frozen=True, eq=False)
-class Ratio:
+class TrainedRatio:
     """LiRA trained: its settings, and offline its shadow models."""
 
     attack: LikelihoodRatio

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from recon.attacks.membership.attack import Kind, Knowledge
-from recon.attacks.records import Columns, Floats, Ints, Target, predicted
+from recon.attacks.records import Floats, Ints, RecordColumns, Target, predicted
 from solvers.foundation.errors import ReleaseError
 
 NOISE = 0.1  # the share of values that is drawn again (REVEAL, "noise")
 
 
-def knowledge(kind: Kind, columns: Columns, classes: int, size: int, rng: np.random.Generator,
+def knowledge(kind: Kind, columns: RecordColumns, classes: int, size: int, rng: np.random.Generator,
               rows: Floats | None = None, *, share: float = NOISE, ranges: tuple[Floats, Floats] | None = None,
               ) -> Knowledge:  # fmt: skip
     """Return `size` rows of shadow data; a one-hot group counts as one value and stays one-hot throughout.
@@ -59,7 +59,9 @@ def knowledge(kind: Kind, columns: Columns, classes: int, size: int, rng: np.ran
     return Knowledge(kind, again, columns, classes)
 
 
-def made_up(columns: Columns, size: int, rng: np.random.Generator, ranges: tuple[Floats, Floats] | None) -> Floats:
+def made_up(
+    columns: RecordColumns, size: int, rng: np.random.Generator, ranges: tuple[Floats, Floats] | None
+) -> Floats:
     """Return (size, d) rows that only need the columns; see `knowledge`, "random"."""
     d = len(columns.names)
     low, high = (np.zeros(d), np.ones(d)) if ranges is None else ranges
@@ -74,7 +76,7 @@ def made_up(columns: Columns, size: int, rng: np.random.Generator, ranges: tuple
     return x
 
 
-def marginals(columns: Columns, rows: Floats, size: int, rng: np.random.Generator) -> Floats:
+def marginals(columns: RecordColumns, rows: Floats, size: int, rng: np.random.Generator) -> Floats:
     """Return (size, d) rows whose values (groups as wholes) are drawn from each column's values in `rows`."""
     x: Floats = np.empty((size, rows.shape[1]))
     for unit in units(columns):
@@ -82,14 +84,14 @@ def marginals(columns: Columns, rows: Floats, size: int, rng: np.random.Generato
     return x
 
 
-def units(columns: Columns) -> Iterator[list[int]]:
+def units(columns: RecordColumns) -> Iterator[list[int]]:
     """Yield the column numbers that change together: each one-hot group, then each other column by itself."""
     yield from (list(group) for group in columns.groups)
     grouped = {j for group in columns.groups for j in group}
     yield from ([j] for j in range(len(columns.names)) if j not in grouped)
 
 
-def constant_columns(columns: Columns, x: Floats) -> tuple[str, ...]:
+def constant_columns(columns: RecordColumns, x: Floats) -> tuple[str, ...]:
     """Return the names of the columns that hold one value only: no attack learns anything from them."""
     same = (x == x[:1]).all(axis=0)
     return tuple(name for name, one in zip(columns.names, same.tolist(), strict=True) if one)

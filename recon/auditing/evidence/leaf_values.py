@@ -12,7 +12,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.frames.describe import condition_text
 from recon.loading.settled import proofs
 from solvers.foundation.array_types import Ints
-from solvers.statements.release import Partition, Release, Settled
+from solvers.statements.release import AddedBlocks, Partition, Release
 
 Place = Mapping[str, Any]
 LISTED = 1_000  # of each kind, the smallest first
@@ -36,7 +36,7 @@ def groups_by_leaf_values(release: EncodedRelease) -> tuple[ValueGroups, ...]:
     return tuple(of_block(release, one, block) for one, block in proofs(release.statements))
 
 
-def of_block(release: EncodedRelease, settled: Settled, block: Partition) -> ValueGroups:
+def of_block(release: EncodedRelease, settled: AddedBlocks, block: Partition) -> ValueGroups:
     """Return the cells of one model; the last box of a block is everything else, where nobody is."""
     k, labels = len(block.boxes) - 1, max(1, len(block.labels))
     low, high = (ends[: k * labels].reshape(k, labels) for ends in (block.low, block.high))
@@ -64,7 +64,7 @@ def of_block(release: EncodedRelease, settled: Settled, block: Partition) -> Val
     )
 
 
-def totals(release: Release, settled: Settled, block: Partition, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+def totals(release: Release, settled: AddedBlocks, block: Partition, low: Ints, high: Ints) -> tuple[Ints, Ints]:
     """Return bounds on the rows of every cell: sums by label, what all others leave, and the block of totals."""
     everybody = settled.before.rows
     least, most = low.sum(axis=1), high.sum(axis=1)

@@ -43,7 +43,7 @@ def groups_at_positions(found: PlacedRows) -> PositionGroups:
     data = [k for k in range(answer.start.shape[1]) if k != label]
     parts = np.array([len(found.release.cut.cuts[k].inner) + 1 for k in data], dtype=np.int64)
     sets = {i: answer.sets[k] for i, k in enumerate(data) if k in answer.sets}
-    boxes = Boxed(answer.start[:, data].astype(np.int64), answer.end[:, data].astype(np.int64), parts, sets)
+    boxes = RowBoxes(answer.start[:, data].astype(np.int64), answer.end[:, data].astype(np.int64), parts, sets)
     left = found.labels_left
     rows, cells, disclosed = boxes.counted(left)
     names = () if label is None else [str(found.release.domain.all[label].value(j)) for j in range(left.shape[1])]
@@ -63,7 +63,7 @@ def groups_at_positions(found: PlacedRows) -> PositionGroups:
 
 
 @dataclass(frozen=True, eq=False)
-class Boxed:
+class RowBoxes:
     """Boxes of parts, (rows, attributes) from `start` to before `end`; `sets[attribute]` (rows, parts): of those, left.
 
     `parts` (attributes,): how many there are.

@@ -61,7 +61,7 @@ def smallest(places: list[Place]) -> list[Place]:
     return sorted(places, key=lambda one: (one["rows"][1], one["rows"][0]))[:LISTED]
 
 
-class Drawn(NamedTuple):
+class DrawnGroup(NamedTuple):
     """Least and most people behind some counts of a tree's leaves, and the number of their class (-1: any).
 
     In a world with many rows there, bags exist that drew the most of them.
@@ -73,7 +73,7 @@ class Drawn(NamedTuple):
     high: Ints
 
 
-def drawn_rows(model: Forest, table: CountTable) -> Drawn:
+def drawn_rows(model: Forest, table: CountTable) -> DrawnGroup:
     """Return how many different people were drawn into every leaf: between the ends, both 0 where nobody was."""
     total = np.zeros(len(table), dtype=np.int64)
     np.add.at(total, np.repeat(np.arange(len(table)), np.diff(table.start)), table.values.astype(np.int64))
@@ -82,10 +82,10 @@ def drawn_rows(model: Forest, table: CountTable) -> Drawn:
     if table.distinct is not None:
         given = table.distinct != UNPUBLISHED
         low[given] = high[given] = table.distinct[given].astype(np.int64)
-    return Drawn(at, np.full(len(at), -1), low, high)
+    return DrawnGroup(at, np.full(len(at), -1), low, high)
 
 
-def drawn_of_classes(model: Forest, table: CountTable) -> Drawn:
+def drawn_of_classes(model: Forest, table: CountTable) -> DrawnGroup:
     """Return the same of every class that was counted in a leaf."""
     rows = drawn_rows(model, table)
     leaf, counts = np.repeat(np.arange(len(table)), np.diff(table.start)), table.values.astype(np.int64)
@@ -94,14 +94,14 @@ def drawn_of_classes(model: Forest, table: CountTable) -> Drawn:
     at = np.flatnonzero(table.by_class[leaf] & (counts > 0))
     own, held = counts[at], leaf[at]
     if not model.bootstrap:
-        return Drawn(held, at - table.start[held], own, own)
+        return DrawnGroup(held, at - table.start[held], own, own)
     # of d different people at most as many are of other classes as draws are, and one at least of each that was drawn
     others = np.bincount(held, minlength=len(table))[held] - 1
     low, high = np.maximum(1, rows.low[held] - (total[held] - own)), np.minimum(own, rows.high[held] - others)
-    return Drawn(held, at - table.start[held], low, high)
+    return DrawnGroup(held, at - table.start[held], low, high)
 
 
-def of_leaves(release: EncodedRelease, model: Forest, drawn: Callable[[Forest, CountTable], Drawn]) -> list[Place]:
+def of_leaves(release: EncodedRelease, model: Forest, drawn: Callable[[Forest, CountTable], DrawnGroup]) -> list[Place]:
     """Return the smallest groups of drawn rows in the leaves of a forest, with their conditions."""
     found = [drawn(model, tree.nodes.leaf_counts) for tree in model.trees if tree.noise is None]
     if not found:

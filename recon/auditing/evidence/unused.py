@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import AnyModel, Boosting, Provenance
-from encoders.models.models import Unused as Unread
+from encoders.models.models import UnusedPublication as Unread
 from recon.auditing.auditing import stored_outright
 from recon.formats.release.writing import NOT_HELD
 from recon.inspection.findings.findings import Finding
 from recon.inspection.findings.severity import about
 from recon.inspection.inspecting import Inspection
 from recon.loading.settled import as_released
-from recon.policies.facts import EVERY_FIGURE, LABEL_FIGURES, ROW_FIGURES, SIZE_FIGURES, Opens, Unused
+from recon.policies.facts import EVERY_FIGURE, LABEL_FIGURES, ROW_FIGURES, SIZE_FIGURES, Opens, UnusedFigure
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import KIND
 from solvers.statements.release import ANY_LABEL, Partition, Release
@@ -31,7 +31,7 @@ COARSE = "some statements say less than was published"
 
 def unused_of(
     release: EncodedRelease, stored: Sequence[Inspection], always: frozenset[str] = frozenset()
-) -> tuple[Unused, ...]:
+) -> tuple[UnusedFigure, ...]:
     """Return what the models of a release publish and no statement carries, and models beside them in its files.
 
     `always`: figures that leaf values cannot change, whatever they say (`Together.always`).
@@ -40,39 +40,41 @@ def unused_of(
     return tuple({one.why: one for one in every}.values())
 
 
-def of_readers(release: EncodedRelease) -> Iterator[Unused]:
+def of_readers(release: EncodedRelease) -> Iterator[UnusedFigure]:
     """Yield what readers found and left."""
     for model in release.models:
         for one in () if model.origin is None else model.origin.unused:
             why = f"{one.what} were not used ({one.why})"
-            yield Unused(why, OPENS[one.about] if one.about else OF_LABELS if one.labels else EVERY_FIGURE)
+            yield UnusedFigure(why, OPENS[one.about] if one.about else OF_LABELS if one.labels else EVERY_FIGURE)
 
 
-def of_statements(release: EncodedRelease, always: frozenset[str] = frozenset()) -> Iterator[Unused]:
+def of_statements(release: EncodedRelease, always: frozenset[str] = frozenset()) -> Iterator[UnusedFigure]:
     """Yield what statements leave out: leaf values not evaluated to the end, sums that were loosened."""
     statements = release.statements
     for line in statements.loosened:
-        yield Unused(line, EVERY_FIGURE)
+        yield UnusedFigure(line, EVERY_FIGURE)
     for boosted in statements.boosted:
         opens = {key: end for key, end in EVERY_FIGURE.items() if key not in always}
-        yield Unused(VALUES.format(name=boosted.name), opens, "limits" if boosted.labels else "")
+        yield UnusedFigure(VALUES.format(name=boosted.name), opens, "limits" if boosted.labels else "")
     if as_released(release).statements.coarse:
-        yield Unused(COARSE, EVERY_FIGURE)
+        yield UnusedFigure(COARSE, EVERY_FIGURE)
 
 
-def of_bags(release: EncodedRelease, stored: Sequence[Inspection]) -> Iterator[Unused]:
+def of_bags(release: EncodedRelease, stored: Sequence[Inspection]) -> Iterator[UnusedFigure]:
     """Yield the known bags; without the seeds that give them away, which the file can do without, there are none."""
     seeds = [one for file in stored for one in file.findings if one.rule == BAG_SEEDS]
     for bags in release.statements.bags:
-        yield Unused(bags.left_out, EVERY_FIGURE, "strip" if seeds and all(one.removable for one in seeds) else "")
+        yield UnusedFigure(
+            bags.left_out, EVERY_FIGURE, "strip" if seeds and all(one.removable for one in seeds) else ""
+        )
 
 
-def of_files(stored: Sequence[Inspection]) -> Iterator[Unused]:
+def of_files(stored: Sequence[Inspection]) -> Iterator[UnusedFigure]:
     """Yield the counts of models that stand in the files beside the ones that were audited."""
     for file in stored:
         for one in file.findings:
             if one.beside:
-                yield Unused(f"another model stands in the file ({one.path}), and was not audited", EVERY_FIGURE)
+                yield UnusedFigure(f"another model stands in the file ({one.path}), and was not audited", EVERY_FIGURE)
 
 
 def with_unused_of_files(release: EncodedRelease, limits: Limits) -> tuple[AnyModel, ...]:

@@ -106,12 +106,12 @@ def denoise(
     """
     from recon.formats.release.writing import dump, not_covered, release_json
     from recon.noisy.denoising import denoise as run
-    from solvers.statements.release import Rows
+    from solvers.statements.release import RowCount
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, settle=False)
         found = run(release, limits)
-    written = release_json(found.domain, found.models, Rows(found.rows, found.rows))
+    written = release_json(found.domain, found.models, RowCount(found.rows, found.rows))
     figures = found.found.figures() | {"rows": found.rows, "noise_taken_out": found.moved}
     if json:
         print_json(figures | {"assumptions": law_alone(release.assumptions), "release": written}, out)

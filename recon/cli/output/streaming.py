@@ -73,7 +73,7 @@ def write_worlds(found: Iterator[World], views: bool, out: str | None, as_json: 
 def flushed(sink: Sink, written: int, batch: list[World], views: bool) -> int:
     """Write the worlds of a batch, empty it, and return how many are written in all."""
     if batch:
-        if isinstance(sink, Records):
+        if isinstance(sink, JsonWorlds):
             sink.weights = [world.weight for world in batch] if not sink.flat else []
         sink.add(written, [world.rows for world in batch], together(batch).to_frame(views))
     written += len(batch)
@@ -94,16 +94,16 @@ def together(batch: Sequence[World]) -> World:
 def sink_of(out: str | None, as_json: bool) -> Iterator[Sink]:
     """Yield what writes worlds in the format that the option or the name of the file asks for."""
     if out is None:
-        yield Records(sys.stdout) if as_json else Lines(sys.stdout)
+        yield JsonWorlds(sys.stdout) if as_json else CsvWorlds(sys.stdout)
     elif out.lower().endswith(".parquet") and not as_json:
         with writing(out, private=True, binary=True) as file:
-            yield RowGroups(file, out)
+            yield ParquetWorlds(file, out)
     else:
         with writing(out, private=True) as file:
-            yield Records(file, not as_json) if as_json or out.lower().endswith(".json") else Lines(file)
+            yield JsonWorlds(file, not as_json) if as_json or out.lower().endswith(".json") else CsvWorlds(file)
 
 
-class Lines:
+class CsvWorlds:
     """CSV: one header, then the rows of every world."""
 
     def __init__(self, file: IO[str]) -> None:
@@ -127,7 +127,7 @@ def numbered(frame: pd.DataFrame, name: str, first: int, rows: Sequence[int]) ->
     return frame
 
 
-class Records:
+class JsonWorlds:
     """JSON: an array with one object per world, or (`flat`) one per row.
 
     `weights`: of the worlds written next, for how many worlds of its convention each stands (None: not known).
@@ -161,7 +161,7 @@ class Records:
         self.file.write("\n]\n" if self.begun else "[]\n")
 
 
-class RowGroups:
+class ParquetWorlds:
     """Parquet: row groups of whole worlds; the first world says what type a column has."""
 
     def __init__(self, file: IO[bytes], out: str) -> None:

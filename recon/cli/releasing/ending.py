@@ -15,7 +15,7 @@ from solvers.foundation.errors import ReconError
 
 if TYPE_CHECKING:
     from recon.policies.policy import Policy
-    from recon.report.audited import Audited
+    from recon.report.audited import AuditReport
 
 
 @contextlib.contextmanager
@@ -39,7 +39,7 @@ def policy_of(path: str | None) -> Policy | None:
     return None if path is None else read_policy(path)
 
 
-def ended(report: Audited, quietly: bool) -> int:
+def ended(report: AuditReport, quietly: bool) -> int:
     """Return the exit code of a report: of its policy where there is one; `quietly`: the verdict is not shown yet."""
     told = report.assessment
     if told is not None and report.status != "unsat" and quietly:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from encoders.encode.encoder import EncodedRelease
     from encoders.models.models import AnyModel
-    from recon.policies.assessing import Assessment
+    from recon.policies.assessing import PolicyAssessment
     from recon.policies.policy import Policy
     from recon.remediation.pruning import Merging
     from solvers.foundation.limits import Limits
@@ -42,7 +42,7 @@ class Result:
 
     found: Merging
     content: bytes
-    assessment: Assessment
+    assessment: PolicyAssessment
     facts: dict[str, Any]
     accuracy: tuple[float | None, float | None, int | None, str]
     proof: tuple[str, ...]
@@ -159,13 +159,13 @@ def alone(model: AnyModel) -> AnyModel:
 def audited(
     content: bytes, out: str, release: EncodedRelease, found: Merging, policy: Policy, limits: Limits, seed: int,
     declared: bool,
-) -> tuple[Assessment, dict[str, Any]]:  # fmt: skip
+) -> tuple[PolicyAssessment, dict[str, Any]]:  # fmt: skip
     """Return what the policy says of the audit of the file, read again: of a copy also over the domain it says itself.
 
     Raises `EngineError` where what is read back is not the merged release.
     """
     from recon.auditing.facts import facts_of
-    from recon.auditing.gathering import Beside, gathered
+    from recon.auditing.gathering import AuditInputs, gathered
     from recon.loading.loading import load
     from recon.policies.assessing import assess
     from solvers.foundation.errors import EngineError
@@ -179,7 +179,7 @@ def audited(
         if again.rows != found.release.rows or not same_models(again, found.release):
             raise EngineError("the file, read again, is not the merged release: nothing was written")
         limits.report("the result is audited")
-        beside = Beside(seed=seed, thresholds=policy.values)
+        beside = AuditInputs(seed=seed, thresholds=policy.values)
         facts = facts_of(gathered(again, beside, limits)).to_json()
         said = assess(facts, policy)
         if said.outcome == "met" and copy and not declared:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.session import finish, open_release
-from recon.console.guarding import Commands
+from recon.console.guarding import GuardedTyper
 from recon.console.options import (
     DomainFile,
     Files,
@@ -57,7 +57,7 @@ Level = Annotated[
 Pairs = Annotated[list[str] | None, typer.Option("--pair", help="Two columns, a,b; may be repeated. Else all pairs.")]
 Epsilons = Annotated[str, typer.Option("--epsilon", help="Of noise on the counts, with commas; '' for none.")]
 
-attack_app = Commands(help="Attack a released model, and say beside it what is proved.", no_args_is_help=True,
+attack_app = GuardedTyper(help="Attack a released model, and say beside it what is proved.", no_args_is_help=True,
                       rich_markup_mode=None)  # fmt: skip
 
 

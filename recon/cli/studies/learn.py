@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from recon.console.guarding import Commands
+from recon.console.guarding import GuardedTyper
 from recon.console.options import DomainFile, Independent
 from recon.console.options import ReleaseOut as Out
 from recon.console.output import print_lines, write_text
@@ -61,7 +61,9 @@ from recon.learners.training.options import (
 if TYPE_CHECKING:
     from recon.learners.rule_lists.estimator import BinaryClassifier
 
-learn_app = Commands(help="Train a model and write it as a release file.", no_args_is_help=True, rich_markup_mode=None)
+learn_app = GuardedTyper(
+    help="Train a model and write it as a release file.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @learn_app.callback()

@@ -15,7 +15,7 @@ from recon.console.output import print_json, print_lines, working
 
 if TYPE_CHECKING:
     from recon.experiments.experiment import Point
-    from recon.experiments.running import Outcome
+    from recon.experiments.running import RunOutcome
 
 Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which one; without a name they are listed.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A few points of it, in minutes.")]
@@ -86,7 +86,7 @@ def where(given: Sequence[str], points: Sequence[Point]) -> tuple[str | None, li
     return folder, datasets
 
 
-def as_json(name: str, outcome: Outcome) -> dict[str, object]:
+def as_json(name: str, outcome: RunOutcome) -> dict[str, object]:
     """Return what was done as one object."""
     return {
         "experiment": name, "folder": outcome.folder, "stored_before": outcome.before, "stored_now": outcome.now,

@@ -17,7 +17,7 @@ BUDGETS = (0.01, 0.1, 0.5, 0.9)
 
 
 @dataclass(frozen=True)
-class Setting:
+class ChainSetting:
     """A data set: training rows, the prior's expected length, and per number of steps the random splits.
 
     `runs`: (steps, splits) of every law but `tempered_prior`, whose lists of hundreds of rules cost most: `tempered`.
@@ -34,11 +34,11 @@ class Setting:
 
 # Rows, expected lengths and the first number of steps of mushroom and Adult are the thesis's, the rest is ours.
 SETTINGS = (
-    Setting("mushroom", 7_000, 7.0, ((1_500, 15), (15_000, 5)), (1_500, 5), 0.25),
-    Setting("adult24", 30_000, 13.0, ((3_000, 5), (12_000, 3)), (3_000, 4), 0.6),
-    Setting("kr-vs-kp", 2_500, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
-    Setting("german-credit", 800, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
-    Setting("tic-tac-toe", 750, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
+    ChainSetting("mushroom", 7_000, 7.0, ((1_500, 15), (15_000, 5)), (1_500, 5), 0.25),
+    ChainSetting("adult24", 30_000, 13.0, ((3_000, 5), (12_000, 3)), (3_000, 4), 0.6),
+    ChainSetting("kr-vs-kp", 2_500, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
+    ChainSetting("german-credit", 800, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
+    ChainSetting("tic-tac-toe", 750, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
 )
 CHUNK = 5
 TRIALS = (5_000, 3_000)  # steps of the chains that are followed: the thesis's trial on mushroom; Adult's own steps
@@ -82,7 +82,7 @@ def run_point(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[
     return traced(point, shuffled(frame, point["rows"], point["seed"]), point["seed"], limits)
 
 
-def chunks(setting: Setting, law: str, epsilon: float | None, steps: int, runs: int) -> list[Point]:
+def chunks(setting: ChainSetting, law: str, epsilon: float | None, steps: int, runs: int) -> list[Point]:
     """Return the points of one law with one budget and number of steps."""
     named: dict[str, Scalar] = {
         "law": law, "epsilon": epsilon, "steps": steps, "rows": setting.rows,

@@ -12,8 +12,8 @@ from recon.experiments.belardo2018.comparing import sentences
 from recon.experiments.belardo2018.fits import CHAINS, LAWS, PLAIN
 from recon.experiments.belardo2018.published import IN_SAMPLE, LENGTHS, OUT_OF_SAMPLE
 from recon.experiments.belardo2018.traces import convergence_figure, time_figure, trace_figure, trace_sentences
-from recon.experiments.drawing import Figure, Line, Panel
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 
 TITLES = {
     "mushroom": "mushroom",
@@ -29,7 +29,7 @@ OTHERS = tuple(name for name in TITLES if name not in THESIS)
 SIDES = {"auc": ("other rows", OUT_OF_SAMPLE), "train_auc": ("training rows", IN_SAMPLE)}
 
 
-def findings(results: pd.DataFrame) -> Findings:
+def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     followed = results[results["part"] == "trace"] if "part" in results else results.iloc[:0]
     results = results.drop(followed.index)
@@ -40,7 +40,7 @@ def findings(results: pd.DataFrame) -> Findings:
     ]
     chains = [figure for figure in chains if figure.panels]
     if not len(results):
-        return Findings([], chains, trace_sentences(followed, TITLES))
+        return ExperimentFindings([], chains, trace_sentences(followed, TITLES))
     fits = results.assign(mixing=mixing(results))
     means = averaged(fits)
     first = means[means["steps"] == means.groupby(["dataset", "law"])["steps"].transform("min")]
@@ -54,17 +54,18 @@ def findings(results: pd.DataFrame) -> Findings:
         mixing_figure(means),
     ]
     tables = [
-        Table("interpretability", interpretability(means), "Rules of the list without the default one, mean and "
+        ResultTable("interpretability", interpretability(means), "Rules of the list without the default one, mean and "
               "standard deviation over random splits; `used`: rules that capture a training row; `width`: literals per "
               "rule; `published`: the thesis's least and greatest mean over all epsilon (Table 6.2)."),
-        Table("scores", score_table(means), "Log posterior of the published list on the training rows in nats (log "
+        ResultTable("scores", score_table(means),
+                    "Log posterior of the published list on the training rows in nats (log "
               "prior + log likelihood, without the normaliser; of the true counts, so not for publication) and AUC, "
               "with standard deviations over random splits, beside the thesis's (Tables 6.1 and A.1); `r_hat`: median "
               f"over splits of the larger split R-hat of log weight and length ({CHAINS} chains); `mixed`: share of "
               f"splits where it is at most {MIXED}."),
     ]  # fmt: skip
     said = [*sentences(fits, means, TITLES, MIXED), *trace_sentences(followed, TITLES)]
-    return Findings(tables, [*(f for f in figures if f.panels), *chains], said)
+    return ExperimentFindings(tables, [*(f for f in figures if f.panels), *chains], said)
 
 
 def mixing(results: pd.DataFrame) -> pd.Series:
@@ -94,7 +95,9 @@ def averaged(fits: pd.DataFrame) -> pd.DataFrame:
     return keyed.drop(columns=["first", "second"])
 
 
-def auc_figure(means: pd.DataFrame, name: str, which: str, datasets: Iterable[str], sides: Iterable[str]) -> Figure:
+def auc_figure(
+    means: pd.DataFrame, name: str, which: str, datasets: Iterable[str], sides: Iterable[str]
+) -> PanelFigure:
     """Return AUC against the budget: a panel per data set and side, a line per law, the plain list dashed."""
     panels = []
     for dataset, side in product(datasets, sides):
@@ -107,9 +110,9 @@ def auc_figure(means: pd.DataFrame, name: str, which: str, datasets: Iterable[st
             if len(plain):
                 hollow = [bool(plain["r_hat"].iloc[0] > MIXED)] * len(budgets)
                 level = [float(plain[side].iloc[0])] * len(budgets)
-                drawn.append(Line("plain BRL", budgets, level, hollow=hollow, style="dashed"))
+                drawn.append(PlotLine("plain BRL", budgets, level, hollow=hollow, style="dashed"))
             if known := {e: v for e, v in published.get(dataset, {}).items() if e is not None}:
-                drawn.append(Line("thesis", sorted(known), [known[e] for e in sorted(known)], style="points"))
+                drawn.append(PlotLine("thesis", sorted(known), [known[e] for e in sorted(known)], style="points"))
             trained = int(some["rows"].iloc[0])
             panels.append(
                 Panel(
@@ -121,18 +124,18 @@ def auc_figure(means: pd.DataFrame, name: str, which: str, datasets: Iterable[st
         f"error); hollow: chains have not mixed (median split R-hat above {MIXED}); dashed: without privacy; points: "
         "the thesis's tables."
     )
-    return Figure(name, about, panels)
+    return PanelFigure(name, about, panels)
 
 
-def line(part: pd.DataFrame, label: str, side: str) -> Line:
+def line(part: pd.DataFrame, label: str, side: str) -> PlotLine:
     """Return one law's mean AUC by budget, hollow where chains have not mixed."""
     part = part.sort_values("epsilon")
     error = part[f"{side}_sd"] / np.sqrt(part["splits"])
     low, high = (part[side] - error).tolist(), (part[side] + error).tolist()
-    return Line(label, part["epsilon"].tolist(), part[side].tolist(), low, high, (part["r_hat"] > MIXED).tolist())
+    return PlotLine(label, part["epsilon"].tolist(), part[side].tolist(), low, high, (part["r_hat"] > MIXED).tolist())
 
 
-def mixing_figure(means: pd.DataFrame) -> Figure:
+def mixing_figure(means: pd.DataFrame) -> PanelFigure:
     """Return split R-hat against the budget for the thesis's data, a line per law and length of chains."""
     panels = []
     for dataset in THESIS:
@@ -144,11 +147,11 @@ def mixing_figure(means: pd.DataFrame) -> Figure:
             label = f"{law}{', longer' if steps > some['steps'].min() else ''}"
             if law == PLAIN:
                 level = [float(part["r_hat"].iloc[0])] * len(budgets)
-                drawn.append(Line(label, budgets, level, style="dashed"))
+                drawn.append(PlotLine(label, budgets, level, style="dashed"))
             else:
-                drawn.append(Line(label, ordered["epsilon"].tolist(), ordered["r_hat"].tolist()))
+                drawn.append(PlotLine(label, ordered["epsilon"].tolist(), ordered["r_hat"].tolist()))
         if budgets:
-            drawn.append(Line("have mixed below", budgets, [MIXED] * len(budgets), style="dashed"))
+            drawn.append(PlotLine("have mixed below", budgets, [MIXED] * len(budgets), style="dashed"))
             panels.append(
                 Panel(
                     f"{TITLES[dataset]}, {int(some['rows'].iloc[0]):,} rows",
@@ -163,7 +166,7 @@ def mixing_figure(means: pd.DataFrame) -> Figure:
         f"Split R-hat of {CHAINS} chains (the larger of log weight's and length's, median over random splits) against "
         f"epsilon; chains have mixed below {MIXED}; longer: ten (mushroom) and four (Adult) times the thesis's steps."
     )
-    return Figure("mixing", about, panels)
+    return PanelFigure("mixing", about, panels)
 
 
 def interpretability(means: pd.DataFrame) -> pd.DataFrame:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from recon.experiments.experiment import Point, Row
-from recon.experiments.splits import Split, shuffled
+from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learners.private.private_mining import Mining, mine_exactly
 from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
-from recon.learners.rule_lists.brl_posterior import Prior, Scores, bit_mask
+from recon.learners.rule_lists.brl_posterior import RuleListPrior, Scores, bit_mask
 from recon.learners.rule_lists.estimator import Antecedent, training_data
 from recon.learners.rule_lists.mining import rule_masks
 from solvers.foundation.limits import Limits
@@ -38,7 +38,7 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     return found
 
 
-def learner(point: Point, some: Split, seed: int) -> BayesianRuleListClassifier | DPBayesianRuleListClassifier:
+def learner(point: Point, some: TrainTestSplit, seed: int) -> BayesianRuleListClassifier | DPBayesianRuleListClassifier:
     """Return a point's learner.
 
     The thesis splits epsilon in three: mining, drawing the list, counts. Where antecedents are chosen on the training
@@ -73,7 +73,7 @@ def associated(x: pd.DataFrame, y: pd.Series) -> list[Antecedent]:
     return [found[i] for i in sorted(np.argsort(-score, kind="stable")[:MOST])]
 
 
-def row(seed: int, fitted: Any, some: Split) -> Row:
+def row(seed: int, fitted: Any, some: TrainTestSplit) -> Row:
     """Return the figures of one list: AUC on either side, size, log posterior (of the true rows), how chains mixed."""
     sizes = [len(antecedent) for antecedent, _ in fitted.rules_[:-1]]
     prior, likelihood, used = scores(fitted, some)
@@ -100,7 +100,7 @@ def row(seed: int, fitted: Any, some: Split) -> Row:
     }
 
 
-def scores(fitted: Any, some: Split) -> tuple[float, float, int]:
+def scores(fitted: Any, some: TrainTestSplit) -> tuple[float, float, int]:
     """Return a list's log prior, its log likelihood on the training rows, and how many of its rules capture some."""
     antecedents = fitted.antecedents_
     chosen = tuple(antecedents.index(antecedent) for antecedent, _ in fitted.rules_[:-1])
@@ -109,10 +109,12 @@ def scores(fitted: Any, some: Split) -> tuple[float, float, int]:
     return *of.of(chosen), used
 
 
-def scores_of(learner: Any, antecedents: list[Antecedent], some: Split) -> Scores:
+def scores_of(learner: Any, antecedents: list[Antecedent], some: TrainTestSplit) -> Scores:
     """Return the prior and likelihood on the training rows of every list of some antecedents."""
     names, bits, label = training_data(some.x, some.y)
-    prior = Prior(tuple(map(len, antecedents)), learner.expected_length, learner.expected_width, len(antecedents))
+    prior = RuleListPrior(
+        tuple(map(len, antecedents)), learner.expected_length, learner.expected_width, len(antecedents)
+    )
     masks = [bit_mask(met) for met in rule_masks(antecedents, names, bits)]
     return Scores(masks, bit_mask(label == 1), len(bits), prior, learner.alpha, learner.normalised)
 

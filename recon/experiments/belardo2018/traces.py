@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from recon.experiments.belardo2018.fits import CHAINS, PLAIN, associated, learner, scores_of
-from recon.experiments.drawing import Figure, Line, Panel
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
 from recon.experiments.experiment import Point, Row
-from recon.experiments.splits import Split
-from recon.learners.rule_lists.brl_posterior import Chosen, Law, sensitivity, tempered
+from recon.experiments.splits import TrainTestSplit
+from recon.learners.rule_lists.brl_posterior import Chosen, RuleListLaw, sensitivity, tempered
 from recon.learners.rule_lists.brl_sampling import draw_prior, run_chain, split_r_hat
 from solvers.foundation.limits import Limits
 from solvers.noise.sampling import Randomness
@@ -22,10 +22,10 @@ EACH = 25  # steps between two marks of a trace
 THIRD = 1 / 3  # of epsilon draws the list, as in the thesis
 
 
-def traced(point: Point, some: Split, seed: int, limits: Limits) -> list[Row]:
+def traced(point: Point, some: TrainTestSplit, seed: int, limits: Limits) -> list[Row]:
     """Return a row per chain and mark: log weight per row, length of the list, CPU seconds of the chain so far."""
     of = scores_of(learner(point, some, seed), associated(some.x, some.y), some)
-    law = Law()
+    law = RuleListLaw()
     if point["law"] != PLAIN:
         law = tempered(point["law"], point["epsilon"] * THIRD, sensitivity("replace", some.rows, (1.0, 1.0)))
     dice = Randomness(seed)
@@ -58,11 +58,11 @@ def cases(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[tuple[str, st
             for (d, law, e), part in parts]  # fmt: skip
 
 
-def trace_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
+def trace_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure:
     """Return the log weight per training row against the steps, a line per chain."""
     panels = [
         Panel(f"{title}: {law}", "step", "log weight per row (nats)",
-              [Line(f"chain {chain}", one["step"].tolist(), one["per_row"].tolist(), style="step")
+              [PlotLine(f"chain {chain}", one["step"].tolist(), one["per_row"].tolist(), style="step")
                for chain, one in part.groupby("chain")])
         for title, law, part in cases(traces, titles)
     ]  # fmt: skip
@@ -70,38 +70,38 @@ def trace_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
         f"Log of the weight that the target law gives the list, per training row, every {EACH} steps; the first chain "
         "begins at the first antecedent as in the thesis, the others at lists drawn from the prior."
     )
-    return Figure("traces", about, panels)
+    return PanelFigure("traces", about, panels)
 
 
-def convergence_figure(traces: pd.DataFrame, titles: Mapping[str, str], mixed: float) -> Figure:
+def convergence_figure(traces: pd.DataFrame, titles: Mapping[str, str], mixed: float) -> PanelFigure:
     """Return split R-hat of the log weight against the steps walked, a line per law."""
-    panels: dict[str, list[Line]] = {}
+    panels: dict[str, list[PlotLine]] = {}
     for title, law, part in cases(traces, titles):
         chains = [one["per_row"].to_numpy() for _, one in part.groupby("chain")]
         ends = np.unique(np.linspace(8, len(chains[0]), 20).astype(int)).tolist()
         values = [split_r_hat([chain[:end] for chain in chains]) for end in ends]
         known = [(end * EACH, value) for end, value in zip(ends, values, strict=True) if value is not None]
-        panels.setdefault(title, []).append(Line(law, [x for x, _ in known], [y for _, y in known]))
+        panels.setdefault(title, []).append(PlotLine(law, [x for x, _ in known], [y for _, y in known]))
     drawn = []
     for title, lines in panels.items():
         ends = [min(line.x[0] for line in lines), max(line.x[-1] for line in lines)]
-        reference = Line("have mixed below", ends, [mixed, mixed], style="dashed")
+        reference = PlotLine("have mixed below", ends, [mixed, mixed], style="dashed")
         drawn.append(Panel(title, "steps walked", "split R-hat", [*lines, reference], "linear", "log"))
     about = (
         f"Split R-hat of the log weight of {CHAINS} chains after so many steps (their second halves); below the dashed "
         "line chains are taken to have mixed."
     )
-    return Figure("convergence", about, drawn)
+    return PanelFigure("convergence", about, drawn)
 
 
-def time_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
+def time_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure:
     """Return CPU seconds of a chain against its steps, a line per law; mean over chains."""
-    panels: dict[str, list[Line]] = {}
+    panels: dict[str, list[PlotLine]] = {}
     for title, law, part in cases(traces, titles):
         mean = part.groupby("step")["seconds"].mean()
-        panels.setdefault(title, []).append(Line(law, mean.index.tolist(), mean.tolist()))
+        panels.setdefault(title, []).append(PlotLine(law, mean.index.tolist(), mean.tolist()))
     drawn = [Panel(title, "steps", "CPU seconds of a chain", lines) for title, lines in panels.items()]
-    return Figure("run-time", "CPU seconds that a chain takes for so many steps, mean over chains.", drawn)
+    return PanelFigure("run-time", "CPU seconds that a chain takes for so many steps, mean over chains.", drawn)
 
 
 def trace_sentences(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:

@@ -15,7 +15,7 @@ from recon.experiments.beyond.rashomon import nearly_best
 from recon.experiments.beyond.sizes import attributes, matched, widths
 from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
 from recon.experiments.ferry2024.fits import FITS
-from recon.experiments.splits import Split, split
+from recon.experiments.splits import TrainTestSplit, split
 from solvers.foundation.limits import Limits
 
 DATASETS = ("compas27", "adult24")
@@ -26,7 +26,7 @@ EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0)
 DRAWS = 5  # of noise per point
 NOISE_CAP = 3.0  # seconds for the worlds at the confidence of one draw
 
-QUESTIONS: dict[str, Callable[[Point, Split, Limits], list[Row]]] = {
+QUESTIONS: dict[str, Callable[[Point, TrainTestSplit, Limits], list[Row]]] = {
     "matched size": matched,
     "nearly best trees": nearly_best,
     "groups": by_group,

@@ -19,8 +19,8 @@ from recon.experiments.beyond.model_findings import (
     splits,
     true_attributes,
 )
-from recon.experiments.drawing import Figure, Line, Panel
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 from recon.experiments.splits import NAMES
 
 DRAWN = {"compas27": ("race", "sex", "age"), "adult24": ("sex and age",)}  # kinds of groups with a panel
@@ -29,7 +29,7 @@ EVERYBODY = "everybody"
 ACROSS, DOWN = "optimal trees", "optimal rule lists"
 
 
-def findings(results: pd.DataFrame) -> Findings:
+def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all questions that have results."""
     found = []
     for question, of in QUESTIONS.items():
@@ -37,7 +37,7 @@ def findings(results: pd.DataFrame) -> Findings:
         if len(some):  # columns of other questions only cost time
             found.append(of(some.loc[:, some.notna().any() | some.columns.isin(PERHAPS)]))
     figures = [figure for one in found for figure in one.figures if figure.panels]
-    return Findings(
+    return ExperimentFindings(
         [table for one in found for table in one.tables if len(table.frame)],
         figures,
         [sentence for one in found for sentence in one.sentences],
@@ -51,7 +51,7 @@ def ordered(some: pd.DataFrame, keys: list[str]) -> list[tuple[Any, pd.DataFrame
     return sorted(some.groupby(keys), key=lambda pair: (list(NAMES).index(pair[0][0]), *pair[0][1:]))
 
 
-def groups(some: pd.DataFrame) -> Findings:
+def groups(some: pd.DataFrame) -> ExperimentFindings:
     """Return how exposed the rows of each group are, and the greatest differences."""
     keys = ["dataset", "counted", "learner", "kind", "group"]
     values = ["rows", "share", "removed", "dist_g", "exposed"]
@@ -66,7 +66,7 @@ def groups(some: pd.DataFrame) -> Findings:
                 continue
             both = wide.dropna(subset=[("removed", ACROSS), ("removed", DOWN)])
             drawn = [
-                Line(EVERYBODY if group == EVERYBODY else f"{group} ({line['rows', ACROSS]:,.0f})",
+                PlotLine(EVERYBODY if group == EVERYBODY else f"{group} ({line['rows', ACROSS]:,.0f})",
                      [line["removed", ACROSS]], [line["removed", DOWN]], style="points")
                 for group, line in both.iterrows()
             ]  # fmt: skip
@@ -78,13 +78,15 @@ def groups(some: pd.DataFrame) -> Findings:
     )
     gaps = differences(some)
     tables = [
-        Table("groups", means, "Means over splits: training rows of a group, their share, bits removed per row, Dist_G "
+        ResultTable("groups", means,
+                    "Means over splits: training rows of a group, their share, bits removed per row, Dist_G "
               "of the group, and the share of its rows among the tenth of all rows most exposed (0.1 for everybody)."),
-        Table("group-gaps", gaps, f"The greatest difference of bits removed per row between two groups of {LEAST_ROWS} "
+        ResultTable("group-gaps", gaps,
+                    f"The greatest difference of bits removed per row between two groups of {LEAST_ROWS} "
               f"rows or more, mean over splits, and what {CHANCE:.0%} of {DRAWS} random groupings into the same "
               "sizes stay below; the most and least exposed group (by means over splits) with their rows."),
     ]  # fmt: skip
-    return Findings(tables, [Figure("groups", about, panels)], gap_sentences(gaps))
+    return ExperimentFindings(tables, [PanelFigure("groups", about, panels)], gap_sentences(gaps))
 
 
 def differences(some: pd.DataFrame) -> pd.DataFrame:
@@ -127,7 +129,7 @@ def gap_sentences(gaps: pd.DataFrame) -> list[str]:
     return out
 
 
-def joined(some: pd.DataFrame) -> Findings:
+def joined(some: pd.DataFrame) -> ExperimentFindings:
     """Return what models leave alone, in pairs, and all together."""
     keys = ["dataset", "rows", "convention", "models"]
     values = ["n", "exact", "before", "log2_low", "log2_high", "removed_low", "removed_high"]
@@ -138,11 +140,11 @@ def joined(some: pd.DataFrame) -> Findings:
     for _, name, part in by_dataset(alone):
         for _, sized in part[part["convention"] == "multiset"].groupby("rows"):
             drawn = [
-                Line(str(models), g["added"].repeat(3).tolist(), spans(g))
+                PlotLine(str(models), g["added"].repeat(3).tolist(), spans(g))
                 for models, g in sized.groupby("models", sort=False)
             ]
             ends = [0.0, float(sized["added"].max())]
-            drawn.append(Line("added up", ends, ends, style="dashed"))
+            drawn.append(PlotLine("added up", ends, ends, style="dashed"))
             panels.append(Panel(f"{name}, {int(sized['n'].iloc[0]):,} rows", "bits removed per row by each, added up",
                                 "bits removed per row together", drawn))  # fmt: skip
     about = (
@@ -150,10 +152,11 @@ def joined(some: pd.DataFrame) -> Findings:
         "the same rows together, against the sum of what each removes alone; a point per split, a bar where the "
         "number of worlds is only bounded; below the dashed line models repeat one another."
     )
-    table = Table("joined", means, "Means over splits: rows, the share of splits in which the number of worlds is "
+    table = ResultTable("joined", means,
+                        "Means over splits: rows, the share of splits in which the number of worlds is "
                   "exact, bits before the release, log2 of the worlds left and bits removed per row (at least, at "
                   "most), and the sum of what the models remove alone (midpoints).")  # fmt: skip
-    return Findings([table], [Figure("joined", about, panels)], list(joined_sentences(means, alone)))
+    return ExperimentFindings([table], [PanelFigure("joined", about, panels)], list(joined_sentences(means, alone)))
 
 
 def spans(part: pd.DataFrame) -> list[float]:
@@ -210,7 +213,7 @@ def shown(one: dict[str, Any]) -> str:
     return span(one, "removed", ".3f")
 
 
-def noise(some: pd.DataFrame) -> Findings:
+def noise(some: pd.DataFrame) -> ExperimentFindings:
     """Return what noisy counts remove, by the posterior of two priors and for certain at the confidence."""
     lines = some.assign(
         empty=(some["status"] == "empty").astype(float), exact=(some["status"] == "exact").astype(float)
@@ -235,11 +238,11 @@ def noise(some: pd.DataFrame) -> Findings:
             rows, learner = int(group["rows"].iloc[0]), key[1]
             noisy, true = group[np.isfinite(group["released"])], group[np.isinf(group["released"])]
             drawn = [
-                Line(label, noisy["released"].tolist(), noisy[column].tolist()) for column, label in LABELS.items()
+                PlotLine(label, noisy["released"].tolist(), noisy[column].tolist()) for column, label in LABELS.items()
             ]
             for one in records(true):
                 ends = [float(noisy["released"].min()), float(noisy["released"].max())] if len(noisy) else [0.1, 10.0]
-                drawn.append(Line("without noise", ends, [one["removed_counts"]] * 2, style="dashed"))
+                drawn.append(PlotLine("without noise", ends, [one["removed_counts"]] * 2, style="dashed"))
             sized = f"{rows:,} rows" if rows else ROWS[dataset]
             panels.append(Panel(f"{name}, {sized}, {learner}", "ε of the counts", "bits removed per row", drawn,
                                 x_scale="log"))  # fmt: skip
@@ -248,12 +251,12 @@ def noise(some: pd.DataFrame) -> Findings:
         "Laplace noise: by the posterior with each prior, and for certain in all datasets that fit the noise at "
         "confidence 0.95; means over splits and draws."
     )
-    table = Table("noise", means, "Means over splits and draws: training accuracy of the noisy majorities; bits "
+    table = ResultTable("noise", means, "Means over splits and draws: training accuracy of the noisy majorities; bits "
                   "removed per row by the posterior with prior `counts` (uniform over count vectors) and `worlds` "
                   "(uniform over sequences of rows) and for certain at confidence 0.95; the share of draws that no "
                   "dataset fits there, and of those counted exactly (else bounded); what the prior `counts` takes by "
                   "itself. ε (`released`) is infinite without noise.")  # fmt: skip
-    return Findings([table], [Figure("noise", about, panels)], noise_sentences(means))
+    return ExperimentFindings([table], [PanelFigure("noise", about, panels)], noise_sentences(means))
 
 
 LABELS = {
@@ -286,7 +289,7 @@ def noise_sentences(means: pd.DataFrame) -> list[str]:
     return out
 
 
-QUESTIONS: dict[str, Callable[[pd.DataFrame], Findings]] = {
+QUESTIONS: dict[str, Callable[[pd.DataFrame], ExperimentFindings]] = {
     "matched size": matched_size,
     "nearly best trees": nearly_best,
     "groups": groups,

@@ -12,7 +12,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.auditing.persons.row_groups import row_groups
 from recon.experiments.beyond.sizes import COUNTED, domain_of, models, released
 from recon.experiments.experiment import Point, Row
-from recon.experiments.splits import Split
+from recon.experiments.splits import TrainTestSplit
 from recon.frames.selections import raw_indices
 from recon.frames.true_rows import TrueRows
 from recon.measures.measures import measure
@@ -35,7 +35,7 @@ CHANCE = 0.95  # of such draws differ less than the figure called chance
 EXPOSED = 0.1  # of all rows, those with the most bits removed, are called most exposed
 
 
-def by_group(point: Point, some: Split, limits: Limits) -> list[Row]:
+def by_group(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return a line per way of counting, kind of group and group, for the largest model of one learner."""
     fit = None
     for fit in models(point, some, point["learner"], point["depth"], limits):  # noqa: B007 - the last is wanted
@@ -51,7 +51,7 @@ def by_group(point: Point, some: Split, limits: Limits) -> list[Row]:
     return out
 
 
-def groups_of(dataset: str, some: Split) -> dict[str, NDArray[np.str_]]:
+def groups_of(dataset: str, some: TrainTestSplit) -> dict[str, NDArray[np.str_]]:
     """Return the group of every training row, by what groups people; "everybody" first."""
     domain = domain_of(some, "attributes")
     values = raw_indices(domain, some.x.assign(**{str(some.y.name): some.y}))
@@ -68,7 +68,7 @@ def groups_of(dataset: str, some: Split) -> dict[str, NDArray[np.str_]]:
     return out | {" and ".join(both): np.array([", ".join(pair) for pair in pairs])}
 
 
-def removed_bits(release: EncodedRelease, some: Split, limits: Limits) -> tuple[NDArray[np.float64], float]:
+def removed_bits(release: EncodedRelease, some: TrainTestSplit, limits: Limits) -> tuple[NDArray[np.float64], float]:
     """Return the bits that a tree or rule list removes about each training row, and the bits of a row before.
 
     Conditional on the row's leaf or rule and its label (`assigned`), as in the paper.

@@ -13,21 +13,21 @@ from encoders.models.models import AnyModel
 from recon.answers.counting import count
 from recon.experiments.beyond.sizes import domain_of
 from recon.experiments.experiment import Point, Row
-from recon.experiments.splits import Split
+from recon.experiments.splits import TrainTestSplit
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.loading.loading import models_of
 from solvers.figures.bits import bits_before
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Convention
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 CONVENTIONS: tuple[Convention, ...] = ("ordered", "multiset")  # rows in order; datasets without an order
 EXACT = 1e-9  # bounds that differ by no more, relatively, are one number
 Names = tuple[str, ...]
 
 
-def together(point: Point, some: Split, limits: Limits) -> list[Row]:
+def together(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return the worlds left by every combination of three models of the first `rows` training rows (0: of all)."""
     n = point["rows"] or some.rows
     domain = domain_of(some, "attributes")
@@ -35,17 +35,17 @@ def together(point: Point, some: Split, limits: Limits) -> list[Row]:
     named = [chosen for size in range(1, len(parts) + 1) for chosen in combinations(parts, size)]
     out: list[Row] = []
     for convention in CONVENTIONS:
-        found: dict[Names, Left] = {}
+        found: dict[Names, WorldsLeft] = {}
         for chosen in named:
             limits.check("worlds are counted")
-            release = encode(domain, [model for name in chosen for model in parts[name]], Rows(n, n))
+            release = encode(domain, [model for name in chosen for model in parts[name]], RowCount(n, n))
             found[chosen] = left_by(release, convention, point["cap_seconds"], limits)
         out += lines(found, convention, n)
     return out
 
 
 @dataclass(frozen=True)
-class Left:
+class WorldsLeft:
     """log2 of the worlds before a release and after it, at least and at most, and who counted them."""
 
     before: float
@@ -54,15 +54,15 @@ class Left:
     engine: str
 
 
-def left_by(release: EncodedRelease, convention: Convention, seconds: float, limits: Limits) -> Left:
+def left_by(release: EncodedRelease, convention: Convention, seconds: float, limits: Limits) -> WorldsLeft:
     """Return the worlds that a release leaves, exact or between rigorous bounds."""
     n = release.rows.low
     before = bits_before(release.statements, [n], convention, limits)
     found = count(release, convention, limits.lasting(min(seconds, limits.left())))
-    return Left(before, max(0.0, found.bounds[0]), min(found.bounds[1], before), found.engine)
+    return WorldsLeft(before, max(0.0, found.bounds[0]), min(found.bounds[1], before), found.engine)
 
 
-def lines(found: Mapping[Names, Left], convention: Convention, n: int) -> list[Row]:
+def lines(found: Mapping[Names, WorldsLeft], convention: Convention, n: int) -> list[Row]:
     """Return a line per combination: log2 of the worlds and bits removed per row, at least and at most.
 
     More models leave no more worlds, so that bounds on some models bound others.

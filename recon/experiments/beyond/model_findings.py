@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from recon.experiments.drawing import Figure, Line, Panel
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 from recon.experiments.splits import NAMES
 
 ROWS = {"compas27": "5,771 rows", "adult24": "3,907 rows, drawn per split"}  # training rows
@@ -30,7 +30,7 @@ def by_dataset(some: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
             yield dataset, name, part
 
 
-def line_of(label: str, part: pd.DataFrame, x: str, style: Style = "line") -> Line:
+def line_of(label: str, part: pd.DataFrame, x: str, style: Style = "line") -> PlotLine:
     """Return mean Dist_G over splits against mean `x`, for the sizes that all splits have.
 
     Points are hollow where some model is not certified.
@@ -39,7 +39,7 @@ def line_of(label: str, part: pd.DataFrame, x: str, style: Style = "line") -> Li
     groups = part[part["leaves"].isin(whole[whole == part["seed"].nunique()].index)].assign(x=part[x]).groupby("leaves")
     proved = groups["certified"].apply(lambda c: bool(c.astype(float).dropna().eq(1).all()))
     means = groups[["x", "dist_g"]].mean()
-    return Line(
+    return PlotLine(
         label,
         means["x"].tolist(),
         means["dist_g"].tolist(),
@@ -66,7 +66,7 @@ def splits(number: int) -> str:
     return "1 split" if number == 1 else f"{number} splits"
 
 
-def matched_size(some: pd.DataFrame) -> Findings:
+def matched_size(some: pd.DataFrame) -> ExperimentFindings:
     """Return trees beside rule lists with as many leaves as rules, and beside those as accurate."""
     once = some.drop_duplicates(["dataset", "seed", "learner", "leaves"])
     panels = by_size_and_accuracy(once, "leaves, or rules with the default")
@@ -76,11 +76,14 @@ def matched_size(some: pd.DataFrame) -> Findings:
         "all of them have. Of the optimal trees with so many leaves the one that leaks least, dashed the one that "
         "leaks most."
     )
-    table = Table("matched-size", pairs, "Trees beside rule lists of the same split, means over splits and sizes: how "
+    table = ResultTable("matched-size", pairs,
+                        "Trees beside rule lists of the same split, means over splits and sizes: how "
                   "many pairs, Dist_G and training accuracy of tree less list; at equal size (leaves = rules, "
                   "default included), and of each list beside the smallest tree at least as accurate; `unmatched`: "
                   "lists as accurate as no tree of the sizes looked at.")  # fmt: skip
-    return Findings([table], [Figure("matched-size", about, panels)], list(map(matched_sentence, records(pairs))))
+    return ExperimentFindings(
+        [table], [PanelFigure("matched-size", about, panels)], list(map(matched_sentence, records(pairs)))
+    )
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -161,7 +164,7 @@ def at_tolerance(curve: Curve, tolerance: float) -> dict[str, Any]:
     return curve[max(0, bisect_right(curve, tolerance + 1e-9, key=lambda line: line["loss"]) - 1)]
 
 
-def nearly_best(some: pd.DataFrame) -> Findings:
+def nearly_best(some: pd.DataFrame) -> ExperimentFindings:
     """Return how many trees are nearly as accurate as the best, and what choosing among them gains."""
     panels, lines, trees = [], [], []
     grid = np.arange(0.0, max(TOLERANCES) + STEP / 2, STEP)
@@ -175,13 +178,13 @@ def nearly_best(some: pd.DataFrame) -> Findings:
                 means = [float(np.mean([at_tolerance(c, float(t))[end] for c in curves])) for t in grid]
                 least = f"depth {depth}, leaking least"
                 drawn.append(
-                    Line(f"depth {depth}, leaking {other}", grid.tolist(), means, style="step")
+                    PlotLine(f"depth {depth}, leaking {other}", grid.tolist(), means, style="step")
                     if end == "most"
-                    else Line(f"depth {depth}, leaking {other}", grid.tolist(), means, style="dashed", like=least)
+                    else PlotLine(f"depth {depth}, leaking {other}", grid.tolist(), means, style="dashed", like=least)
                 )
                 if end == "most":
                     accuracies = (best - grid[::-1] / 100).tolist()
-                    frontier.append(Line(f"depth {depth}, leaking least", accuracies, means[::-1], style="step"))
+                    frontier.append(PlotLine(f"depth {depth}, leaking least", accuracies, means[::-1], style="step"))
             for tolerance in TOLERANCES:
                 lines.append(tolerated(name, depth, tolerance, curves, part[~minimal]))
                 first = at_tolerance(curves[0], tolerance)
@@ -201,16 +204,18 @@ def nearly_best(some: pd.DataFrame) -> Findings:
         "splits."
     )
     tables = [
-        Table("nearly-best-trees", table, "All trees of a depth within a tolerance (percentage points of training "
+        ResultTable("nearly-best-trees", table,
+                    "All trees of a depth within a tolerance (percentage points of training "
               "accuracy), means over splits: Dist_G of those that leak most and least, of the optimal one that the "
               "learner returns, accuracy of the one that leaks least and its leaves, test accuracy less that of the "
               "least leaking among the optimal ones; the number of trees in the first split, without needless splits "
               "and with them (where counted)."),
-        Table("least-leaking-trees", pd.DataFrame(trees), "The tree that leaks least within each tolerance, first "
+        ResultTable("least-leaking-trees", pd.DataFrame(trees),
+                    "The tree that leaks least within each tolerance, first "
               "split: (test ? where it holds : where not), at leaves the class and how many of the leaf's training "
               "rows have it."),
     ]  # fmt: skip
-    return Findings(tables, [Figure("nearly-best-trees", about, panels)], nearly_sentences(table))
+    return ExperimentFindings(tables, [PanelFigure("nearly-best-trees", about, panels)], nearly_sentences(table))
 
 
 def tolerated(name: str, depth: int, tolerance: float, curves: list[Curve], all_kinds: pd.DataFrame) -> Any:
@@ -258,7 +263,7 @@ def words(number: str) -> str:
     return f"{int(number):,}" if len(number) < 8 else f"{float(number):.2g}"
 
 
-def true_attributes(some: pd.DataFrame) -> Findings:
+def true_attributes(some: pd.DataFrame) -> ExperimentFindings:
     """Return the same models counted over independent bits and over true attributes."""
     keys = ["dataset", "learner", "limit"]
     values = [c for c in map(str, some) if c.split("_")[-1] in {"bits", "attributes"}]
@@ -267,12 +272,12 @@ def true_attributes(some: pd.DataFrame) -> Findings:
     for dataset, name, part in by_dataset(means):
         for what, label in (("dist_g", "Dist_G"), ("removed", "bits removed per row")):
             drawn = [
-                Line(str(learner), g[f"{what}_bits"].tolist(), g[f"{what}_attributes"].tolist())
+                PlotLine(str(learner), g[f"{what}_bits"].tolist(), g[f"{what}_attributes"].tolist())
                 for learner, g in part.groupby("learner", sort=True)
             ]
             ends = [float(part[[f"{what}_bits", f"{what}_attributes"]].to_numpy().min()),
                     float(part[[f"{what}_bits", f"{what}_attributes"]].to_numpy().max())]  # fmt: skip
-            drawn.append(Line("equal", ends, ends, style="dashed"))
+            drawn.append(PlotLine("equal", ends, ends, style="dashed"))
             panels.append(
                 Panel(f"{name}, {ROWS[dataset]}", f"{label}, independent bits", f"{label}, true attributes", drawn)
             )
@@ -296,13 +301,14 @@ def true_attributes(some: pd.DataFrame) -> Findings:
         "true attributes (one-hot groups and nested thresholds are one attribute each); every point is a depth or "
         "length."
     )
-    table = Table("true-attributes", means, "Means over splits: Dist_G, bits removed per row, log2 of the worlds, and "
+    table = ResultTable("true-attributes", means,
+                        "Means over splits: Dist_G, bits removed per row, log2 of the worlds, and "
                   "bits of a row before the release, over independent bits and over true attributes "
                   "(`assigned`).")  # fmt: skip
-    return Findings([table], [Figure("true-attributes", about, panels)], out)
+    return ExperimentFindings([table], [PanelFigure("true-attributes", about, panels)], out)
 
 
-def rule_width(some: pd.DataFrame) -> Findings:
+def rule_width(some: pd.DataFrame) -> ExperimentFindings:
     """Return rule lists with wider rules: accuracy and Dist_G."""
     once = some.drop_duplicates(["dataset", "seed", "learner", "leaves"])
     panels = by_size_and_accuracy(once, "rules, default included")
@@ -315,9 +321,10 @@ def rule_width(some: pd.DataFrame) -> Findings:
         dist_g=("dist_g", "mean"), bits_removed_per_row=("bits_removed_per_row", "mean"),
     )  # fmt: skip
     about = f"Dist_G of rule lists with rules of up to 1, 2, 3 literals; {BITS}; hollow: not proved optimal."
-    table = Table("rule-width", means, "Means over the splits that have a list with so many rules (default included); "
+    table = ResultTable("rule-width", means,
+                        "Means over the splits that have a list with so many rules (default included); "
                   "`certified`: the share proved optimal, `bound`: errors that no list falls below.")  # fmt: skip
-    return Findings([table], [Figure("rule-width", about, panels)], out)
+    return ExperimentFindings([table], [PanelFigure("rule-width", about, panels)], out)
 
 
 def width_sentences(name: str, part: pd.DataFrame) -> list[str]:

@@ -13,19 +13,19 @@ from encoders.models.models import Noise
 from recon.answers.counting import count
 from recon.experiments.beyond.sizes import domain_of, models, released
 from recon.experiments.experiment import Point, Row
-from recon.experiments.splits import Split
+from recon.experiments.splits import TrainTestSplit
 from recon.measures.sweeping import accuracy, exact_counts, removed_per_row, taken_by_the_prior, with_noise
 from recon.noisy.posterior import posterior
 from solvers.foundation.errors import EmptyConfidenceSet
 from solvers.foundation.limits import Limits
-from solvers.noise.laws import Law
+from solvers.noise.laws import NoiseLaw
 from solvers.noise.sampling import Randomness
 from solvers.posteriors.posterior import Prior
 
 PRIORS: tuple[Prior, ...] = ("counts", "worlds")
 
 
-def noised(point: Point, some: Split, limits: Limits) -> list[Row]:
+def noised(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return a line per draw of discrete Laplace noise on the counts of one model, and one without noise (ε 0).
 
     The model is of the first `rows` training rows (0: of all). ε is that of the counts, add or remove one row; the
@@ -45,7 +45,7 @@ def noised(point: Point, some: Split, limits: Limits) -> list[Row]:
     }]  # fmt: skip
     dice = Randomness(point["seed"])
     epsilon = Fraction(repr(float(point["epsilon"])))
-    noise = Noise(Law("discrete_laplace", 1 / epsilon), epsilon, Fraction(0), Fraction(1), "add_remove")
+    noise = Noise(NoiseLaw("discrete_laplace", 1 / epsilon), epsilon, Fraction(0), Fraction(1), "add_remove")
     for draw in range(point["draws"]):
         limits.check("noise is drawn")
         noisy = [int(c) + dice.discrete_laplace(noise.law.scale) for c in truth]

@@ -11,14 +11,14 @@ from encoders.encode.encoder import encode
 from recon.experiments.beyond.sizes import domain_of
 from recon.experiments.experiment import Point, Row
 from recon.experiments.ferry2024.fits import least_rows
-from recon.experiments.splits import Split
+from recon.experiments.splits import TrainTestSplit
 from recon.learners.optimal.trees.nodes import TreeNode, leaves
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.measures.measures import measure
 from solvers.foundation.limits import Limits
 
 
-def nearly_best(point: Point, some: Split, limits: Limits) -> list[Row]:
+def nearly_best(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return a line per number of errors from the fewest to `slack` percent of the rows more: all trees up to there.
 
     `trees`: how many make at most so many errors (as text: they are many). `least`, `most`: Dist_G over them;

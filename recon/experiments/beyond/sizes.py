@@ -10,8 +10,8 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import RuleList, Tree
 from recon.experiments.experiment import Point, Row
-from recon.experiments.ferry2024.fits import FITS, Fit, least_rows, row, with_bounds
-from recon.experiments.splits import Split
+from recon.experiments.ferry2024.fits import FITS, LimitedFit, least_rows, row, with_bounds
+from recon.experiments.splits import TrainTestSplit
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.learners.optimal.trees.by_leaves import trees_by_leaves
@@ -24,18 +24,18 @@ COUNTED = ("bits", "attributes")  # every column an independent bit (the paper's
 LONGEST = 10  # rules before the default
 
 
-def domain_of(some: Split, counted: str = "bits") -> Domain:
+def domain_of(some: TrainTestSplit, counted: str = "bits") -> Domain:
     """Return what rows can be: independent bits, or one-hot groups and nested thresholds as one attribute each."""
     return Domain.from_frame(some.whole, label=str(some.y.name), independent=counted == "bits")
 
 
-def released(fit: Fit, domain: Domain) -> EncodedRelease:
+def released(fit: LimitedFit, domain: Domain) -> EncodedRelease:
     """Return what is published of a model."""
     published = fit.published
     return encode_models(domain, [published]) if isinstance(published, Tree | RuleList) else encode(published, domain)
 
 
-def figures(learner: str, fits: Iterator[Fit], some: Split, limits: Limits) -> Iterator[Row]:
+def figures(learner: str, fits: Iterator[LimitedFit], some: TrainTestSplit, limits: Limits) -> Iterator[Row]:
     """Yield the figures of models as in the paper's experiment, without the leaks per row."""
     domain = domain_of(some)
     for fit in fits:
@@ -45,7 +45,7 @@ def figures(learner: str, fits: Iterator[Fit], some: Split, limits: Limits) -> I
         yield {"learner": learner, **found}
 
 
-def matched(point: Point, some: Split, limits: Limits) -> list[Row]:
+def matched(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return trees and rule lists, optimal and greedy, with 2, 3, ... `most_leaves` leaves or rules (default included).
 
     Of the optimal trees with so many leaves two: the one that leaves most open, and the one that leaves least.
@@ -57,7 +57,8 @@ def matched(point: Point, some: Split, limits: Limits) -> list[Row]:
     out: list[Row] = []
     for learner, trees in chosen.items():
         fits = (
-            Fit(size, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_) for size, tree in trees
+            LimitedFit(size, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
+            for size, tree in trees
         )
         out += figures(learner, fits, some, limits)
     out += figures("greedy trees", greedy_trees(point, some), some, limits)
@@ -67,7 +68,7 @@ def matched(point: Point, some: Split, limits: Limits) -> list[Row]:
     return out
 
 
-def greedy_trees(point: Point, some: Split) -> Iterator[Fit]:
+def greedy_trees(point: Point, some: TrainTestSplit) -> Iterator[LimitedFit]:
     """Yield scikit-learn's trees grown best first to so many leaves."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -75,15 +76,15 @@ def greedy_trees(point: Point, some: Split) -> Iterator[Fit]:
         tree = DecisionTreeClassifier(
             max_leaf_nodes=leaves, min_samples_leaf=least_rows(point, some), random_state=1 + point["seed"]
         ).fit(some.x, some.y)
-        yield Fit(leaves, tree, tree)
+        yield LimitedFit(leaves, tree, tree)
 
 
-def models(point: Point, some: Split, learner: str, deepest: int, limits: Limits) -> Iterator[Fit]:
+def models(point: Point, some: TrainTestSplit, learner: str, deepest: int, limits: Limits) -> Iterator[LimitedFit]:
     """Yield the paper's models of one learner, trees up to some depth only."""
     if learner == "optimal trees":
         least, seconds = least_rows(point, some), point["cap_seconds"]
         for tree in optimal_trees(some.x, some.y, deepest, least, seconds, stop=limits.stop):
-            yield Fit(tree.max_depth, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
+            yield LimitedFit(tree.max_depth, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
         return
     for fit in FITS[learner](point, some, limits):
         if learner == "greedy trees" and fit.limit > deepest:
@@ -91,7 +92,7 @@ def models(point: Point, some: Split, learner: str, deepest: int, limits: Limits
         yield fit
 
 
-def attributes(point: Point, some: Split, limits: Limits) -> list[Row]:
+def attributes(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return the same models of one learner counted over independent bits and over true attributes."""
     domains = {counted: domain_of(some, counted) for counted in COUNTED}
     out = []
@@ -108,7 +109,7 @@ def attributes(point: Point, some: Split, limits: Limits) -> list[Row]:
     return out
 
 
-def widths(point: Point, some: Split, limits: Limits) -> list[Row]:
+def widths(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return rule lists with rules of up to `width` literals and up to so many rules."""
     learner = f"{point['kind']}, width {point['width']}"
     if point["kind"] == "greedy":
@@ -122,10 +123,10 @@ def widths(point: Point, some: Split, limits: Limits) -> list[Row]:
     return list(figures(learner, fits, some, limits))
 
 
-def beginnings(found: Any) -> Iterator[Fit]:
+def beginnings(found: Any) -> Iterator[LimitedFit]:
     """Yield the lists of the first 1, 2, ... rules of a greedy list: greedy lists are beginnings of one another."""
     whole: Sequence[Any] = found.rules_
     for length in range(1, len(whole)):
         rest = [sum(counts) for counts in zip(*(counts for _, counts in whole[length:]), strict=True)]
         found.rules_ = [*whole[:length], ((), rest)]
-        yield Fit(length, found, found.to_model())
+        yield LimitedFit(length, found, found.to_model())

@@ -10,13 +10,13 @@ import numpy as np
 from recon.attacks.correlation.closed_form import linear_intervals, three_variables
 from recon.attacks.correlation.intervals import pair_interval
 from recon.attacks.correlation.matrices import constrained_matrices, random_matrices
-from recon.attacks.correlation.model_based import METAS, Verdicts, crossed, pairs, verdicts
+from recon.attacks.correlation.model_based import METAS, CorrelationVerdicts, crossed, pairs, verdicts
 from recon.attacks.correlation.model_less import GRID, bin_of, decided
 from recon.attacks.correlation.shadow_models import (
     Access,
     Kind,
-    Setting,
     Shadows,
+    ShadowSetting,
     answers,
     auxiliary,
     dataset,
@@ -63,7 +63,7 @@ def cell(point: Point, number: int, low_corner: Floats, limits: Limits) -> list[
     kind, count = point["kind"], point["shadows"]
     rng = np.random.default_rng([SHADOW, number])
     rho = low_corner + rng.random((count + point["further"], 2)) / GRID
-    known = shadows(rho, Setting(kind, accesses(kind)), rng, limits=limits)
+    known = shadows(rho, ShadowSetting(kind, accesses(kind)), rng, limits=limits)
     truth = bin_of(known.truth[:, 0, 1])[:, None]
     inside, outside = known.take(slice(0, count)), known.take(slice(count, None))
     middle = low_corner + 0.5 / GRID
@@ -101,7 +101,7 @@ def trainers(point: Point, limits: Limits) -> list[Row]:
     for number in range(point["first_seed"], point["first_seed"] + point["seeds"]):
         rng = np.random.default_rng([SHADOW, number])
         rho = corner(number) + rng.random((point["shadows"], 2)) / GRID
-        setting, matrices = Setting("network"), constrained_matrices(rho, rng)
+        setting, matrices = ShadowSetting("network"), constrained_matrices(rho, rng)
         x, y = dataset(matrices, setting, rng)
         asked = auxiliary(rho[np.arange(setting.asked) % len(rho)], setting, rng)
         truth = bin_of(matrices[:, 0, 1])[:, None]
@@ -132,7 +132,7 @@ def of_scikit_learn(x: Floats, y: Ints, asked: Floats, limits: Limits) -> Floats
     return np.array(found)
 
 
-def further(said: Verdicts, truth: Ints) -> Row:
+def further(said: CorrelationVerdicts, truth: Ints) -> Row:
     """Return the accuracies on models that took no part in anything."""
     return {
         "further_model_less": float((said.model_less == truth).mean()),
@@ -156,7 +156,7 @@ def target(point: Point, number: int, matrix: Floats, limits: Limits) -> list[Ro
     kind, d = point["kind"], point["n"] - 1
     rng = np.random.default_rng([SHADOW, point["n"], number])
     seen: tuple[Access, ...] = ("predictions", "weights") if kind == "logistic" else ("predictions", "canonical")
-    setting, rho = Setting(kind, seen), matrix[:-1, -1]
+    setting, rho = ShadowSetting(kind, seen), matrix[:-1, -1]
     known = shadows(np.broadcast_to(rho, (point["shadows"], d)), setting, rng, limits=limits)
     released = of_matrices(matrix[None], setting, rng, asked=known.asked, limits=limits)
     one, other = pairs(d)

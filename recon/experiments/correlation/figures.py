@@ -11,7 +11,7 @@ from recon.attacks.correlation.intervals import pair_interval
 from recon.attacks.correlation.model_less import overlaps
 from recon.experiments.correlation.published import BY_VARIABLES, NAMES
 from recon.experiments.correlation.tables import GROUPS, by_correlation, linear_table, part, variables_table
-from recon.experiments.drawing import Figure, Heat, Line, Panel
+from recon.experiments.drawing import Heat, Panel, PanelFigure, PlotLine
 
 SHORT = {"logistic": "regression", "network": "network"}
 SEEN = {"predictions": "predictions", "weights": "weights", "canonical": "canonical weights",
@@ -23,28 +23,28 @@ TRAINED = "1,000 rows"  # of a target model
 LEAST = 1 / 3  # the accuracy at which colours begin
 
 
-def line(table: pd.DataFrame, label: str, y: str, x: str = "n", style: Literal["line", "dashed"] = "line") -> Line:
+def line(table: pd.DataFrame, label: str, y: str, x: str = "n", style: Literal["line", "dashed"] = "line") -> PlotLine:
     """Return a column as a line; gaps are left out."""
     some = table[table[y].notna()].sort_values(x)
-    return Line(label, some[x].astype(float).tolist(), some[y].astype(float).tolist(), style=style)
+    return PlotLine(label, some[x].astype(float).tolist(), some[y].astype(float).tolist(), style=style)
 
 
-def by_variables(results: pd.DataFrame) -> Figure:
+def by_variables(results: pd.DataFrame) -> PanelFigure:
     """Return accuracies on random targets by number of variables, mean and deviation over pairs of columns."""
     table, panels = variables_table(results), []
     for kind, title in NAMES.items():
         some = table[table["kind"] == kind].sort_values("n") if len(table) else table
         if not len(some):
             continue
-        lines: list[Line] = []
+        lines: list[PlotLine] = []
         for access in SEEN:
             one, seen = some[some["access"] == access], called(kind, access)
             if len(one):
                 low, high = one["accuracy"] - one["std_of_pairs"], one["accuracy"] + one["std_of_pairs"]
-                lines.append(Line(seen, one["n"].tolist(), one["accuracy"].tolist(), low.tolist(), high.tolist()))
+                lines.append(PlotLine(seen, one["n"].tolist(), one["accuracy"].tolist(), low.tolist(), high.tolist()))
                 theirs = BY_VARIABLES.get((kind, access), {})
                 if theirs:
-                    lines.append(Line(f"{seen}, published", list(theirs), list(theirs.values()), style="points",
+                    lines.append(PlotLine(f"{seen}, published", list(theirs), list(theirs.values()), style="points",
                                       like=seen))  # fmt: skip
         first = some.drop_duplicates("n")
         lines += [line(first, f"{called(kind, 'predictions')}, stacked", "stacked"),
@@ -59,7 +59,7 @@ def by_variables(results: pd.DataFrame) -> Figure:
         "variables; random matrices (Algorithm 1), their correlations with the label known; bands: standard "
         "deviation over pairs."
     )
-    return Figure("by-variables", about, panels)
+    return PanelFigure("by-variables", about, panels)
 
 
 def called(kind: str, access: str) -> str:
@@ -67,11 +67,11 @@ def called(kind: str, access: str) -> str:
     return f"{SHORT[kind]}: {SEEN.get(access, access)}"
 
 
-def over_grid(results: pd.DataFrame) -> Figure:
+def over_grid(results: pd.DataFrame) -> PanelFigure:
     """Return maps of the accuracy over both correlations with the label: without a model exactly, with one by tiles."""
     rows = part(results, "grid")
     if not len(rows):
-        return Figure("grid", "", [])
+        return PanelFigure("grid", "", [])
     panels = [Panel("no model, exact", "ρ(X1, Y)", "ρ(X2, Y)", heat=exact_map())]
     for kind, title in NAMES.items():
         for access in ("predictions", "weights", CLOSED):
@@ -84,7 +84,7 @@ def over_grid(results: pd.DataFrame) -> Figure:
         "three variables): without a model by quadrature, with one the means of the cells run in each tile (white: no "
         "cell of the grid was run there). The paper's figures 4 and 5."
     )
-    return Figure("grid", about, panels)
+    return PanelFigure("grid", about, panels)
 
 
 def exact_map() -> Heat:
@@ -108,12 +108,12 @@ def tiled(cells: pd.DataFrame, side: int) -> Heat:
     return Heat(middles, middles, values, LEAST, 1.0)
 
 
-def by_strength(results: pd.DataFrame) -> Figure:
+def by_strength(results: pd.DataFrame) -> PanelFigure:
     """Return accuracies on cells by how strongly the columns correlate with the label."""
     table, panels = by_correlation(results), []
     for of, title in GROUPS.items():
         some = table[table["of"] == of] if len(table) else table
-        lines: list[Line] = []
+        lines: list[PlotLine] = []
         for kind in SHORT:
             for access in ("predictions", "weights", "canonical", CLOSED):
                 one = some[(some["kind"] == kind) & (some["access"] == access)] if len(some) else some
@@ -129,14 +129,14 @@ def by_strength(results: pd.DataFrame) -> Figure:
         "Accuracy on cells of the grid of three variables by the smaller, the larger and the mean of both columns' "
         "absolute correlations with the label (groups of .2)."
     )
-    return Figure("by-correlation", about, panels)
+    return PanelFigure("by-correlation", about, panels)
 
 
-def intervals(results: pd.DataFrame) -> Figure:
+def intervals(results: pd.DataFrame) -> PanelFigure:
     """Return how wide intervals of correlations are, and what they are right about, given a linear model's weights."""
     table = linear_table(results)
     if not len(table):
-        return Figure("linear-intervals", "", [])
+        return PanelFigure("linear-intervals", "", [])
     panels = [
         Panel("random matrices, exact weights: mean width", "variables, the label included", "width", [
             line(table, "weights and correlations with the label", "width"),
@@ -151,17 +151,17 @@ def intervals(results: pd.DataFrame) -> Figure:
         "Exact intervals of the correlation of two columns, given the weights of a linear model of the whole law and "
         "the correlations with the label, or these alone; random matrices (Algorithm 1)."
     )
-    return Figure("linear-intervals", about, panels)
+    return PanelFigure("linear-intervals", about, panels)
 
 
-def without_model(results: pd.DataFrame) -> Figure:
+def without_model(results: pd.DataFrame) -> PanelFigure:
     """Return the exact accuracy of the model-less attack by one constraint, the other fixed."""
     rows = part(results, "model-less, exact")
     if not len(rows) or "what" not in rows:
-        return Figure("model-less", "", [])
+        return PanelFigure("model-less", "", [])
     panels = []
     for bins, some in rows[rows["what"] == "at"].groupby("bins"):
         lines = [line(one, f"other column {other}", "accuracy", "one") for other, one in some.groupby("other")]
         panels.append(Panel(f"{bins} bins, exact", "correlation of one column with the label", "accuracy", lines))
     about = "Exact accuracy of the attack without a model, by the correlations of both columns with the label."
-    return Figure("model-less", about, panels)
+    return PanelFigure("model-less", about, panels)

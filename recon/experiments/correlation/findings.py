@@ -21,38 +21,38 @@ from recon.experiments.correlation.published import (
     SHADOWS,
     TARGETS,
 )
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 
 CLEAR = 2.0  # standard errors from which a difference is called one
 Lines = list[dict[Any, Any]]
 
 
-def findings(results: pd.DataFrame) -> Findings:
+def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the tables, figures and sentences of all results that are there."""
     grid, variables = tables.grid_table(results), tables.variables_table(results)
     found = [
-        Table("grid", grid,
+        ResultTable("grid", grid,
               f"Three variables, cells of width .01 spread evenly (the paper: all {CELLS:,}): accuracy by folds of "
               "the shadow models and its standard error over cells; `model_less`, `majority`: on the same models, "
               "without a released model and by the most frequent bin; `further_...`: on models that took no part; "
               "`gain`: of the stacked attack over the model-less one there; `median_error`: of the correlation "
               "itself."),
-        Table("by-variables", variables,
+        ResultTable("by-variables", variables,
               "Random matrices (Algorithm 1) by number of variables, all pairs of columns: accuracy, standard "
               "deviation over pairs, standard error over targets; `expected`: by folds of the shadow models; "
               "`..._many`: of 100,000 targets; `closed_form`: without shadow models."),
-        Table("model-less", tables.model_less_table(results), "The attack without a model, three variables."),
-        Table("model-less-by-variables", tables.without_table(results),
+        ResultTable("model-less", tables.model_less_table(results), "The attack without a model, three variables."),
+        ResultTable("model-less-by-variables", tables.without_table(results),
               "The same on random matrices (Algorithm 1), by number of variables: mean and deviation over pairs of "
               "columns, and the most frequent bin of each pair."),
-        Table("by-correlation", tables.by_correlation(results),
+        ResultTable("by-correlation", tables.by_correlation(results),
               "Accuracy on cells by absolute correlations with the label."),
-        Table("linear-intervals", tables.linear_table(results),
+        ResultTable("linear-intervals", tables.linear_table(results),
               "Exact intervals of a linear model of the whole law: mean width with and without the weights, share "
               "that holds the truth, share within one bin, share of bins named right."),
-        Table("trainers", tables.trainers_table(results),
+        ResultTable("trainers", tables.trainers_table(results),
               "Three variables, predictions of networks, by how they were trained: accuracy and deviation over cells."),
-        Table("marginals", tables.marginals_table(results),
+        ResultTable("marginals", tables.marginals_table(results),
               "Copulas with other marginals beside a standard normal: Pearson's correlation if the copula has the "
               "wanted one, the copula's that gives it, and what data of that copula have."),
     ]  # fmt: skip
@@ -76,7 +76,7 @@ def findings(results: pd.DataFrame) -> Findings:
         *marginal_sentences(tables.marginals_table(results)),
         NOT_RUN,
     ]
-    return Findings([t for t in found if len(t.frame)], [f for f in drawn if f.panels], sentences)
+    return ExperimentFindings([t for t in found if len(t.frame)], [f for f in drawn if f.panels], sentences)
 
 
 def without_sentences(results: pd.DataFrame) -> list[str]:

@@ -10,7 +10,7 @@ CELLS, SHADOWS, TARGETS = 40_000, 1500, 1000  # of the paper's grid; shadow mode
 
 
 @dataclass(frozen=True)
-class Grid:
+class AccuracyGrid:
     """Accuracy over the grid of three variables, by kind of the model and what the attacker sees."""
 
     kind: str
@@ -19,13 +19,13 @@ class Grid:
 
 
 GRID = (
-    Grid("logistic", "predictions", 0.956),
-    Grid("logistic", "weights", 0.944),
-    Grid("logistic", "both", 0.956),
-    Grid("network", "predictions", 0.822),
-    Grid("network", "weights", 0.562),
-    Grid("network", "canonical", 0.653),
-    Grid("network", "both", 0.821),
+    AccuracyGrid("logistic", "predictions", 0.956),
+    AccuracyGrid("logistic", "weights", 0.944),
+    AccuracyGrid("logistic", "both", 0.956),
+    AccuracyGrid("network", "predictions", 0.822),
+    AccuracyGrid("network", "weights", 0.562),
+    AccuracyGrid("network", "canonical", 0.653),
+    AccuracyGrid("network", "both", 0.821),
 )
 # (kind, access) -> number of variables -> accuracy on random targets, mean over pairs of columns
 BY_VARIABLES = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import count
-from recon.experiments.draft2024.rows import Bits, Rows, error, right
+from recon.experiments.draft2024.rows import Bits, TrainingSample, error, right
 from recon.experiments.experiment import Row
 from recon.frames.world import World
 from recon.questions.questions import certify, reconstruct
@@ -72,7 +72,7 @@ def before(release: EncodedRelease) -> float:
     return math.inf if rows is None else rows * math.fsum(math.log2(end - start) for start, end in spans)
 
 
-def certain(release: EncodedRelease, some: Rows, unique: bool, limits: Limits) -> Row:
+def certain(release: EncodedRelease, some: TrainingSample, unique: bool, limits: Limits) -> Row:
     """Return the share of training rows that are in every world: proved members, whoever knows the release alone."""
     if unique:
         return {"certain": 1.0}

@@ -12,8 +12,8 @@ import pandas as pd
 from recon.experiments.draft2024.forests import KNOWN, NONE, UNKNOWN, ZEROS
 from recon.experiments.draft2024.published import beside, sentences
 from recon.experiments.draft2024.rows import BASELINES, NAMES
-from recon.experiments.drawing import Figure, Line, Panel
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 
 ROWS, MOST = 100, 100
 LABELS = {NONE: "no bootstrap", KNOWN: "bootstrap, bags known", UNKNOWN: "bootstrap, bags unknown"}
@@ -25,7 +25,7 @@ CLAIM = (
 MISSING = "hollow where some forest gave no data set within its time"
 
 
-def findings(results: pd.DataFrame) -> Findings:
+def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     deepest = results.groupby("dataset")["deepest"].transform("max")  # where forests without a maximum are drawn
     results = results.assign(grown=results["depth"].isna(), size=results["depth"].fillna(deepest))
@@ -42,16 +42,18 @@ def findings(results: pd.DataFrame) -> Findings:
         worlds(base[base["grown"]]),
     ]  # fmt: skip
     tables = [
-        Table("means", table, "Means over seeds: the error (share of columns that differ after the best matching) of "
+        ResultTable("means", table,
+                    "Means over seeds: the error (share of columns that differ after the best matching) of "
               "one world, of guesses without the release, rows given back, rows proved to be in the data, log2 of the "
               "number of data sets (bags known: of rows by position) as bounds; `found`, `exact`, `unique`: of how "
               "many forests a world was found, the count is exact, the world is proved to be the only one."),
-        Table("published", pairs, "The authors' errors beside ours, forest by forest (`same_forest`: its training and "
+        ResultTable("published", pairs,
+                    "The authors' errors beside ours, forest by forest (`same_forest`: its training and "
               "test accuracy are the published ones)."),
     ]  # fmt: skip
     said = [*by_trees(table), *sentences(pairs), *completed(results, simple, pairs), *by_rows(results)]
     said += [*about_worlds(table), *unfinished(results)]
-    return Findings(tables, [f for f in figures if f.panels], said)
+    return ExperimentFindings(tables, [f for f in figures if f.panels], said)
 
 
 def averaged(results: pd.DataFrame) -> pd.DataFrame:
@@ -72,7 +74,7 @@ def averaged(results: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) -> Line | None:
+def line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) -> PlotLine | None:
     """Return means over seeds with the range as a band, hollow where some forest has none; None where all have none.
 
     Where no forest has one the line is broken.
@@ -85,12 +87,12 @@ def line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) -
     if all(map(math.isnan, means)):
         return None
     if dashed:
-        return Line(label, where, means, style="dashed")
+        return PlotLine(label, where, means, style="dashed")
     hollow = [len(values) < len(found[at]) for at, values in kept.items()]
-    return Line(label, where, means, [min(v) for v in kept.values()], [max(v) for v in kept.values()], hollow)
+    return PlotLine(label, where, means, [min(v) for v in kept.values()], [max(v) for v in kept.values()], hollow)
 
 
-def drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: str, what: str) -> Figure:
+def drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: str, what: str) -> PanelFigure:
     """Return errors against trees, depth or rows, a panel per data set."""
     panels = []
     for dataset, title in NAMES.items():
@@ -105,10 +107,10 @@ def drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: 
                 Panel(f"{title}{rows}", axis, "error", [one for one in lines if one is not None], x_scale=scale)
             )
     about = f"Reconstruction error against the {axis} ({what}); means over seeds, bands their range, {MISSING}."
-    return Figure(name, about, panels)
+    return PanelFigure(name, about, panels)
 
 
-def authors(pairs: pd.DataFrame) -> list[Line]:
+def authors(pairs: pd.DataFrame) -> list[PlotLine]:
     """Return the authors' runs on full-grown trees as points."""
     out = []
     for bootstrap, bags in ((False, NONE), (True, UNKNOWN)):
@@ -116,11 +118,11 @@ def authors(pairs: pd.DataFrame) -> list[Line]:
         some = some[some["depth"].isna()].drop_duplicates(["trees", "seed"])
         if len(some):
             x, y, label = some["trees"].tolist(), some["published"].tolist(), LABELS[bags]
-            out.append(Line(f"authors, {label}", x, y, style="points", like=label))
+            out.append(PlotLine(f"authors, {label}", x, y, style="points", like=label))
     return out
 
 
-def worlds(results: pd.DataFrame) -> Figure:
+def worlds(results: pd.DataFrame) -> PanelFigure:
     """Return bounds on the number of worlds against the number of trees."""
     panels = []
     for dataset, title in NAMES.items():
@@ -133,7 +135,7 @@ def worlds(results: pd.DataFrame) -> Figure:
                     low=("low", "mean"), high=("log2_high", "mean"), exact=("exact", "all")
                 )
                 x, high = table["trees"].tolist(), table["high"].tolist()
-                lines.append(Line(label, x, high, table["low"].tolist(), high, (~table["exact"]).tolist()))
+                lines.append(PlotLine(label, x, high, table["low"].tolist(), high, (~table["exact"]).tolist()))
         if lines:
             panels.append(
                 Panel(f"{title}, {ROWS} rows", "number of trees", "log2 of the worlds", lines, "log", "symlog")
@@ -143,7 +145,7 @@ def worlds(results: pd.DataFrame) -> Figure:
         "of the rows by position): upper bounds, the band down to lower bounds, hollow where not all counts are exact; "
         "means over seeds."
     )
-    return Figure("worlds-by-trees", about, panels)
+    return PanelFigure("worlds-by-trees", about, panels)
 
 
 def by_trees(table: pd.DataFrame) -> list[str]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from recon.experiments.draft2024.asked import certain, guessed, numbered, timed
-from recon.experiments.draft2024.rows import Bits, Rows, baselines, drawn, error, right
+from recon.experiments.draft2024.rows import Bits, TrainingSample, baselines, drawn, error, right
 from recon.experiments.experiment import Point, Row
 from recon.loading.loading import encode
 from solvers.foundation.limits import Limits
@@ -48,7 +48,7 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     return [found]
 
 
-def fitted(some: Rows, trees: int, depth: int | None, bootstrap: bool, seed: int) -> Any:
+def fitted(some: TrainingSample, trees: int, depth: int | None, bootstrap: bool, seed: int) -> Any:
     """Return scikit-learn's forest as the authors fit it: everything else at its default."""
     from sklearn.ensemble import RandomForestClassifier
 
@@ -56,7 +56,7 @@ def fitted(some: Rows, trees: int, depth: int | None, bootstrap: bool, seed: int
     return model.fit(some.x, some.y)
 
 
-def released(model: Any, some: Rows, bags: str) -> EncodedRelease:
+def released(model: Any, some: TrainingSample, bags: str) -> EncodedRelease:
     """Return what the fitted forest says; `UNKNOWN`: its seeds, from which the bags follow, are taken out before."""
     if bags == UNKNOWN:
         for one in (model, *model.estimators_):
@@ -64,7 +64,7 @@ def released(model: Any, some: Rows, bags: str) -> EncodedRelease:
     return encode(model, some.domain)
 
 
-def zeros(tree: Any, some: Rows) -> Bits:
+def zeros(tree: Any, some: TrainingSample) -> Bits:
     """Return the rows that one exact tree's leaves tell, every column that a leaf leaves open 0 where it can be.
 
     Of columns of which one has to be 1, it is the first that may be. Which leaf has how many rows the tree says.

@@ -15,7 +15,7 @@ SAME = 1e-9  # accuracies are shares of 100 and of 1,400 rows
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedRun:
     """One run: 100 training rows, forest and solver as given, CP-SAT on 16 threads."""
 
     dataset: str
@@ -31,40 +31,40 @@ class Published:
 
 # github.com/vidalt/DRAFT, results/results_cp-sat (commit 4064270): those of the runs drawn here that could be had.
 PUBLISHED = (
-    Published("compas14", False, 1, None, 0, 0.87, 743 / 1400, 111 / 1400, 0.8),
-    Published("compas14", False, 1, None, 1, 0.76, 833 / 1400, 141 / 1400, 1.1),
-    Published("compas14", False, 10, None, 0, 0.87, 781 / 1400, 0.0, 5.4),
-    Published("compas14", False, 10, None, 1, 0.76, 855 / 1400, 4 / 1400, 14.1),
-    Published("compas14", False, 10, None, 2, 0.83, 840 / 1400, 2 / 1400, 6.9),
-    Published("compas14", False, 100, None, 1, 0.76, 861 / 1400, 0.0, 107.6),
-    Published("compas14", False, 100, None, 2, 0.83, 838 / 1400, 0.0, 103.2),
-    Published("compas14", False, 100, 3, 0, 0.73, 920 / 1400, 6 / 1400, 41.7),
-    Published("compas14", True, 1, None, 0, 0.74, 805 / 1400, 292 / 1400, 3601.6),
-    Published("compas14", True, 10, None, 0, 0.84, 820 / 1400, 89 / 1400, 3621.9),
-    Published("compas14", True, 10, None, 1, 0.75, 836 / 1400, 68 / 1400, 3624.7),
-    Published("compas14", True, 20, None, 1, 0.76, 846 / 1400, 61 / 1400, 3638.4),
-    Published("compas14", True, 50, None, 1, 0.76, 849 / 1400, 52 / 1400, 3687.8),
-    Published("compas14", True, 50, None, 2, 0.83, 841 / 1400, 63 / 1400, 3716.0),
-    Published("compas14", True, 100, None, 1, 0.76, 867 / 1400, 58 / 1400, 7448.2),
-    Published("compas14", True, 100, 5, 0, 0.79, 909 / 1400, 94 / 1400, 3733.5),
-    Published("adult19", False, 1, None, 2, 0.97, 1049 / 1400, 207 / 1900, 0.8),
-    Published("adult19", False, 10, None, 0, 0.96, 1055 / 1400, 63 / 1900, 272.9),
-    Published("adult19", False, 10, None, 3, 0.94, 1084 / 1400, 97 / 1900, 25.3),
-    Published("adult19", False, 100, None, 0, 0.96, 1088 / 1400, 2 / 1900, 296.1),
-    Published("adult19", False, 100, None, 1, 0.96, 1026 / 1400, 0.0, 120.8),
-    Published("adult19", False, 100, None, 2, 0.97, 1082 / 1400, 1 / 1900, 126.3),
-    Published("adult19", False, 100, 3, 0, 0.88, 1088 / 1400, 94 / 1900, 220.5),
-    Published("adult19", False, 100, 5, 1, 0.91, 1058 / 1400, 4 / 1900, 62.4),
-    Published("adult19", True, 1, None, 0, 0.85, 957 / 1400, 371 / 1900, 10802.7),
-    Published("adult19", True, 10, None, 1, 0.96, 968 / 1400, 223 / 1900, 10826.4),
-    Published("adult19", True, 20, None, 0, 0.96, 1074 / 1400, 187 / 1900, 10848.0),
-    Published("adult19", True, 50, None, 0, 0.96, 1057 / 1400, 153 / 1900, 10919.6),
-    Published("adult19", True, 100, None, 0, 0.96, 1067 / 1400, 155 / 1900, 10968.2),
-    Published("adult19", True, 100, None, 2, 0.97, 1087 / 1400, 113 / 1900, 18288.4),
-    Published("credit21", False, 10, None, 0, 0.98, 1051 / 1400, 73 / 2100, 22.0),
-    Published("credit21", False, 10, None, 1, 0.92, 982 / 1400, 46 / 2100, 21.9),
-    Published("credit21", True, 20, None, 0, 0.98, 1083 / 1400, 276 / 2100, 7248.4),
-    Published("credit21", True, 50, None, 0, 0.98, 1068 / 1400, 244 / 2100, 7282.0),
+    PublishedRun("compas14", False, 1, None, 0, 0.87, 743 / 1400, 111 / 1400, 0.8),
+    PublishedRun("compas14", False, 1, None, 1, 0.76, 833 / 1400, 141 / 1400, 1.1),
+    PublishedRun("compas14", False, 10, None, 0, 0.87, 781 / 1400, 0.0, 5.4),
+    PublishedRun("compas14", False, 10, None, 1, 0.76, 855 / 1400, 4 / 1400, 14.1),
+    PublishedRun("compas14", False, 10, None, 2, 0.83, 840 / 1400, 2 / 1400, 6.9),
+    PublishedRun("compas14", False, 100, None, 1, 0.76, 861 / 1400, 0.0, 107.6),
+    PublishedRun("compas14", False, 100, None, 2, 0.83, 838 / 1400, 0.0, 103.2),
+    PublishedRun("compas14", False, 100, 3, 0, 0.73, 920 / 1400, 6 / 1400, 41.7),
+    PublishedRun("compas14", True, 1, None, 0, 0.74, 805 / 1400, 292 / 1400, 3601.6),
+    PublishedRun("compas14", True, 10, None, 0, 0.84, 820 / 1400, 89 / 1400, 3621.9),
+    PublishedRun("compas14", True, 10, None, 1, 0.75, 836 / 1400, 68 / 1400, 3624.7),
+    PublishedRun("compas14", True, 20, None, 1, 0.76, 846 / 1400, 61 / 1400, 3638.4),
+    PublishedRun("compas14", True, 50, None, 1, 0.76, 849 / 1400, 52 / 1400, 3687.8),
+    PublishedRun("compas14", True, 50, None, 2, 0.83, 841 / 1400, 63 / 1400, 3716.0),
+    PublishedRun("compas14", True, 100, None, 1, 0.76, 867 / 1400, 58 / 1400, 7448.2),
+    PublishedRun("compas14", True, 100, 5, 0, 0.79, 909 / 1400, 94 / 1400, 3733.5),
+    PublishedRun("adult19", False, 1, None, 2, 0.97, 1049 / 1400, 207 / 1900, 0.8),
+    PublishedRun("adult19", False, 10, None, 0, 0.96, 1055 / 1400, 63 / 1900, 272.9),
+    PublishedRun("adult19", False, 10, None, 3, 0.94, 1084 / 1400, 97 / 1900, 25.3),
+    PublishedRun("adult19", False, 100, None, 0, 0.96, 1088 / 1400, 2 / 1900, 296.1),
+    PublishedRun("adult19", False, 100, None, 1, 0.96, 1026 / 1400, 0.0, 120.8),
+    PublishedRun("adult19", False, 100, None, 2, 0.97, 1082 / 1400, 1 / 1900, 126.3),
+    PublishedRun("adult19", False, 100, 3, 0, 0.88, 1088 / 1400, 94 / 1900, 220.5),
+    PublishedRun("adult19", False, 100, 5, 1, 0.91, 1058 / 1400, 4 / 1900, 62.4),
+    PublishedRun("adult19", True, 1, None, 0, 0.85, 957 / 1400, 371 / 1900, 10802.7),
+    PublishedRun("adult19", True, 10, None, 1, 0.96, 968 / 1400, 223 / 1900, 10826.4),
+    PublishedRun("adult19", True, 20, None, 0, 0.96, 1074 / 1400, 187 / 1900, 10848.0),
+    PublishedRun("adult19", True, 50, None, 0, 0.96, 1057 / 1400, 153 / 1900, 10919.6),
+    PublishedRun("adult19", True, 100, None, 0, 0.96, 1067 / 1400, 155 / 1900, 10968.2),
+    PublishedRun("adult19", True, 100, None, 2, 0.97, 1087 / 1400, 113 / 1900, 18288.4),
+    PublishedRun("credit21", False, 10, None, 0, 0.98, 1051 / 1400, 73 / 2100, 22.0),
+    PublishedRun("credit21", False, 10, None, 1, 0.92, 982 / 1400, 46 / 2100, 21.9),
+    PublishedRun("credit21", True, 20, None, 0, 0.98, 1083 / 1400, 276 / 2100, 7248.4),
+    PublishedRun("credit21", True, 50, None, 0, 0.98, 1068 / 1400, 244 / 2100, 7282.0),
 )
 
 

@@ -30,7 +30,7 @@ BASELINES = {  # the guesses, in words
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TrainingSample:
     """Features and labels of training and of other rows of the same file, and the domain that an attack knows."""
 
     x: pd.DataFrame
@@ -46,7 +46,7 @@ class Rows:
         return self.x.to_numpy(dtype=np.int64)
 
 
-def drawn(dataset: str, frame: pd.DataFrame, rows: int, seed: int) -> Rows:
+def drawn(dataset: str, frame: pd.DataFrame, rows: int, seed: int) -> TrainingSample:
     """Return the rows of a seed: the first of `frame.sample(1500, random_state=seed)`, as the authors' code does.
 
     More are drawn where the training rows would leave fewer others than there are training rows.
@@ -55,14 +55,16 @@ def drawn(dataset: str, frame: pd.DataFrame, rows: int, seed: int) -> Rows:
     return divided(dataset, frame, some, rows)
 
 
-def divided(dataset: str, frame: pd.DataFrame, some: pd.DataFrame, rows: int) -> Rows:
+def divided(dataset: str, frame: pd.DataFrame, some: pd.DataFrame, rows: int) -> TrainingSample:
     """Return the first rows of `some` for training and the others beside them; the domain is that of `frame`."""
     names = list(frame.columns)
     features, label = names[:-1], names[-1]
     one_hot = [[names[j] for j in group] for group in GROUPS[dataset]]
     domain = Domain.from_frame(frame, label=label, one_hot=one_hot, strict=True)
     train, other = some.iloc[:rows], some.iloc[rows:]
-    return Rows(train[features], train[label], other[features], other[label], domain, blocks(dataset, len(features)))
+    return TrainingSample(
+        train[features], train[label], other[features], other[label], domain, blocks(dataset, len(features))
+    )
 
 
 def blocks(dataset: str, columns: int) -> tuple[range, ...]:
@@ -86,7 +88,7 @@ def right(truth: Bits, guess: Bits) -> float:
     return compare(truth, guess).share_right
 
 
-def baselines(some: Rows, seed: int) -> dict[str, float]:
+def baselines(some: TrainingSample, seed: int) -> dict[str, float]:
     """Return the mean errors of guesses without the release.
 
     `error_uniform`: rows uniform over the domain (the authors' random baseline: the prior of every count of worlds);

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from recon.experiments.draft2024.rows import BASELINES, NAMES
-from recon.experiments.drawing import Figure, Line, Panel
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 
 DEPTH, MANY = 5, 10  # the depth, and the number of trees, that figures keep
 # (trees, depth) -> budget -> error on COMPAS, the mean of five runs with 100 known rows, from the result files of the
@@ -29,19 +29,20 @@ CLAIM = (
 )
 
 
-def findings(results: pd.DataFrame) -> Findings:
+def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     table = averaged(results)
     figures = [by_budget(table, "trees"), by_budget(table, "depth"), posteriors(results), by_accuracy(results)]
     tables = [
-        Table("means", table, "Means over seeds: the error (share of columns that differ after the best matching) of "
+        ResultTable("means", table,
+                    "Means over seeds: the error (share of columns that differ after the best matching) of "
               "the likeliest data set found, the authors' (COMPAS; other draws of the forests), guesses without the "
               "release, accuracy on other rows and that of a constant classifier; `proved`: of how many forests the "
               "data set is proved to be the likeliest; `short_of_truth`: mean log-likelihood of the training rows less "
               "that of the likeliest data set, in nats."),
     ]  # fmt: skip
     sentences = [*beside_published(table), *leaked(table), *robust(table), *proved(results), *uncertain(results)]
-    return Findings(tables, [f for f in figures if f.panels], sentences)
+    return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
 
 
 def averaged(results: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +72,7 @@ def published(line: Any) -> float:
     return PUBLISHED.get((line["trees"], line["depth"]), {}).get(line["epsilon"], np.nan)
 
 
-def by_budget(table: pd.DataFrame, by: str) -> Figure:
+def by_budget(table: pd.DataFrame, by: str) -> PanelFigure:
     """Return errors against the privacy budget, a line per number of trees or per depth."""
     kept = table[(table["depth"] == DEPTH) if by == "trees" else (table["trees"] == MANY)]
     panels = []
@@ -85,15 +86,15 @@ def by_budget(table: pd.DataFrame, by: str) -> Figure:
             label = named(by, value)
             ends = drawn["error_least"].tolist(), drawn["error_most"].tolist()
             hollow = (drawn["proved"] < drawn["forests"]).tolist()
-            lines.append(Line(label, drawn["epsilon"].tolist(), drawn["error"].tolist(), *ends, hollow))
+            lines.append(PlotLine(label, drawn["epsilon"].tolist(), drawn["error"].tolist(), *ends, hollow))
         flat = some.groupby("epsilon", as_index=False)[list(BASELINES)].mean()
         lines += [
-            Line(what, flat["epsilon"].tolist(), flat[y].tolist(), style="dashed") for y, what in BASELINES.items()
+            PlotLine(what, flat["epsilon"].tolist(), flat[y].tolist(), style="dashed") for y, what in BASELINES.items()
         ]
         theirs = some[some["published"].notna()]
         for value, part in theirs.groupby(by, sort=True):
             x, y, label = part["epsilon"].tolist(), part["published"].tolist(), named(by, value)
-            lines.append(Line(f"authors, {label}", x, y, style="points", like=label))
+            lines.append(PlotLine(f"authors, {label}", x, y, style="points", like=label))
         panels.append(Panel(f"{title}, 100 rows", "privacy budget ε", "error", lines, x_scale="log"))
     what = f"per number of trees (depth {DEPTH})" if by == "trees" else f"per depth ({MANY} trees)"
     about = (
@@ -101,7 +102,7 @@ def by_budget(table: pd.DataFrame, by: str) -> Figure:
         "over seeds, bands their range, hollow where not every data set is proved to be the likeliest; dashed: guesses "
         "without the release."
     )
-    return Figure(f"errors-by-{by}", about, panels)
+    return PanelFigure(f"errors-by-{by}", about, panels)
 
 
 def named(by: str, value: Any) -> str:
@@ -109,7 +110,7 @@ def named(by: str, value: Any) -> str:
     return f"depth {value}" if by == "depth" else f"{value} tree{'s' if value != 1 else ''}"
 
 
-def posteriors(results: pd.DataFrame) -> Figure:
+def posteriors(results: pd.DataFrame) -> PanelFigure:
     """Return what draws from the posterior are worth, and how far they are from each other."""
     panels = []
     for (dataset, trees, depth), part in sampled(results).groupby(["dataset", "trees", "depth"], sort=False):
@@ -119,10 +120,10 @@ def posteriors(results: pd.DataFrame) -> Figure:
         )  # fmt: skip
         x, hollow = table["epsilon"].tolist(), (~table["trusted"].astype(bool)).tolist()
         lines = [
-            Line("likeliest data set to the truth", x, table["error"].tolist()),
-            Line("draws to the truth", x, table["draws"].tolist(), hollow=hollow),
-            Line("draws to each other", x, table["spread"].tolist(), hollow=hollow),
-            Line(BASELINES["error_uniform"], x, table["uniform"].tolist(), style="dashed"),
+            PlotLine("likeliest data set to the truth", x, table["error"].tolist()),
+            PlotLine("draws to the truth", x, table["draws"].tolist(), hollow=hollow),
+            PlotLine("draws to each other", x, table["spread"].tolist(), hollow=hollow),
+            PlotLine(BASELINES["error_uniform"], x, table["uniform"].tolist(), style="dashed"),
         ]
         title = f"{NAMES[str(dataset)]}, 100 rows, {trees} trees of depth {depth}"
         panels.append(Panel(title, "privacy budget ε", "distance", lines, x_scale="log"))
@@ -131,7 +132,7 @@ def posteriors(results: pd.DataFrame) -> Figure:
         "all that can exist) from the truth and from each other; hollow where the chains' diagnostics are against the "
         "sample."
     )
-    return Figure("posterior", about, panels)
+    return PanelFigure("posterior", about, panels)
 
 
 def sampled(results: pd.DataFrame) -> pd.DataFrame:
@@ -139,27 +140,27 @@ def sampled(results: pd.DataFrame) -> pd.DataFrame:
     return results[results["posterior_error"].notna()] if "posterior_error" in results else results.iloc[:0]
 
 
-def by_accuracy(results: pd.DataFrame) -> Figure:
+def by_accuracy(results: pd.DataFrame) -> PanelFigure:
     """Return every forest's error against its accuracy above that of a constant classifier."""
     panels = []
     for dataset, title in NAMES.items():
         some = results[(results["dataset"] == dataset) & results["error"].notna()]
         lines = [
-            Line(f"ε = {epsilon:g}", (part["test_accuracy"] - part["constant_accuracy"]).tolist(),
+            PlotLine(f"ε = {epsilon:g}", (part["test_accuracy"] - part["constant_accuracy"]).tolist(),
                  part["error"].tolist(), style="points")
             for epsilon, part in some.groupby("epsilon", sort=True)
         ]  # fmt: skip
         if lines:
             gain = some["test_accuracy"] - some["constant_accuracy"]
             ends = [float(gain.min()), float(gain.max())]
-            lines.append(Line(BASELINES["error_uniform"], ends, [some["error_uniform"].mean()] * 2, style="dashed"))
+            lines.append(PlotLine(BASELINES["error_uniform"], ends, [some["error_uniform"].mean()] * 2, style="dashed"))
             panels.append(
                 Panel(f"{title}, 100 rows", "test accuracy less that of a constant classifier", "error", lines)
             )
     about = (
         "Error of the likeliest data set against what the forest's accuracy on other rows is worth; one point a forest."
     )
-    return Figure("errors-by-accuracy", about, panels)
+    return PanelFigure("errors-by-accuracy", about, panels)
 
 
 def beside_published(table: pd.DataFrame) -> list[str]:

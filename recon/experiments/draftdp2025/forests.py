@@ -16,17 +16,17 @@ from encoders.domain.values import Test
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import Forest, Noise, Tree
-from encoders.models.nodes import Node, Support
+from encoders.models.nodes import ModelNode, Support
 from recon.experiments.draft2024.asked import guess_of, short, timed
-from recon.experiments.draft2024.rows import Bits, Rows, baselines, divided, error, right
+from recon.experiments.draft2024.rows import Bits, TrainingSample, baselines, divided, error, right
 from recon.experiments.experiment import Point, Row
 from recon.noisy.likely_worlds import sampled
 from recon.questions.questions import reconstruct
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
-from solvers.noise.laws import Law
+from solvers.noise.laws import NoiseLaw
 from solvers.noise.sampling import Randomness
-from solvers.statements.release import Rows as RowCount
+from solvers.statements.release import RowCount
 
 SHOWN = 12  # worlds of a sample that are set beside the truth and beside each other
 Grown = Sequence[tuple[int, int, int] | None]  # per node: column, child where it is 1, child where it is 0; None: leaf
@@ -61,14 +61,14 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     return [found]
 
 
-def grown(some: Rows, trees: int, depth: int, epsilon: Fraction, seed: int) -> Private:
+def grown(some: TrainingSample, trees: int, depth: int, epsilon: Fraction, seed: int) -> Private:
     """Return a forest of complete random trees, every leaf's class counts with discrete Laplace noise.
 
     As in diffprivlib's forests, which the authors attack, every inner node asks about a column drawn uniformly, also
     one that was asked before; no row is looked at. Every tree holds every row once, so each spends epsilon/trees: the
     noise has scale trees/epsilon (the authors take the whole part of continuous Laplace noise of that scale).
     """
-    dice, noise = np.random.default_rng(seed), Noise(Law("discrete_laplace", trees / epsilon))
+    dice, noise = np.random.default_rng(seed), Noise(NoiseLaw("discrete_laplace", trees / epsilon))
     law, shapes, true, published = Randomness(seed), [], [], []
     labels = some.y.to_numpy(dtype=np.int64)
     for _ in range(trees):
@@ -103,16 +103,16 @@ def leaves(shape: Grown, rows: Bits) -> NDArray[np.int64]:
     return np.cumsum([node is None for node in shape])[where] - 1
 
 
-def released(forest: Private, some: Rows) -> EncodedRelease:
+def released(forest: Private, some: TrainingSample) -> EncodedRelease:
     """Return what is published: trees, noisy counts, the law of the noise, and the number of rows."""
     names = list(some.x.columns)
     trees = []
     for shape, counts in zip(forest.trees, forest.published, strict=True):
         left = iter(counts.tolist())
         nodes = [
-            Node(Support(counts=tuple(next(left))))
+            ModelNode(Support(counts=tuple(next(left))))
             if node is None
-            else Node(Support(), ((names[node[0]], Test(values=(1,))),), node[1], node[2])
+            else ModelNode(Support(), ((names[node[0]], Test(values=(1,))),), node[1], node[2])
             for node in shape
         ]
         trees.append(Tree(nodes))  # type: ignore[arg-type] # nodes one by one become arrays
@@ -120,7 +120,7 @@ def released(forest: Private, some: Rows) -> EncodedRelease:
     return encode_models(some.domain, [Forest(tuple(trees), noise=forest.noise)], RowCount(n, n))
 
 
-def accuracy(forest: Private, some: Rows) -> float:
+def accuracy(forest: Private, some: TrainingSample) -> float:
     """Return the share of other rows whose class the forest predicts: the mean over trees of the leaves' shares.
 
     Negative counts are taken for 0, and a leaf without counts says one half.

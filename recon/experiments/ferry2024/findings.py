@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from recon.experiments.drawing import Figure, Line, Panel
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 from recon.experiments.splits import NAMES
 
 MODELS = {"trees": "decision trees", "rule lists": "rule lists"}
@@ -30,7 +30,7 @@ TIED = ("Of optimal rule lists the one is drawn that the search meets first; ban
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedDistance:
     """Dist_G that the authors' own runs give, the mean over splits 0 to 4, independent bits.
 
     `limit`: depth or rules.
@@ -45,24 +45,24 @@ class Published:
 
 # The authors' published result files (trees of scikit-learn and DL8.5, lists of GreedyRL and CORELS): means of five.
 PUBLISHED = (
-    Published("compas27", "greedy trees", 0.01, 5, 0.8172),
-    Published("compas27", "greedy trees", 0.01, 10, 0.7551),
-    Published("compas27", "greedy trees", 0.05, 10, 0.8484),
-    Published("compas27", "optimal trees", 0.01, 5, 0.8209),
-    Published("compas27", "optimal trees", 0.01, 10, 0.7161),
-    Published("compas27", "optimal trees", 0.05, 10, 0.8487),
-    Published("adult24", "greedy rule lists", 0.01, 3, 0.9130),
-    Published("adult24", "greedy rule lists", 0.01, 5, 0.8889),
-    Published("adult24", "greedy rule lists", 0.01, 8, 0.8714),
-    Published("adult24", "greedy rule lists", 0.01, 10, 0.8669),
-    Published("adult24", "optimal rule lists", 0.01, 3, 0.9101),
-    Published("adult24", "optimal rule lists", 0.01, 5, 0.8850),
-    Published("adult24", "optimal rule lists", 0.01, 8, 0.8368),
-    Published("adult24", "optimal rule lists", 0.01, 10, 0.8269),
+    PublishedDistance("compas27", "greedy trees", 0.01, 5, 0.8172),
+    PublishedDistance("compas27", "greedy trees", 0.01, 10, 0.7551),
+    PublishedDistance("compas27", "greedy trees", 0.05, 10, 0.8484),
+    PublishedDistance("compas27", "optimal trees", 0.01, 5, 0.8209),
+    PublishedDistance("compas27", "optimal trees", 0.01, 10, 0.7161),
+    PublishedDistance("compas27", "optimal trees", 0.05, 10, 0.8487),
+    PublishedDistance("adult24", "greedy rule lists", 0.01, 3, 0.9130),
+    PublishedDistance("adult24", "greedy rule lists", 0.01, 5, 0.8889),
+    PublishedDistance("adult24", "greedy rule lists", 0.01, 8, 0.8714),
+    PublishedDistance("adult24", "greedy rule lists", 0.01, 10, 0.8669),
+    PublishedDistance("adult24", "optimal rule lists", 0.01, 3, 0.9101),
+    PublishedDistance("adult24", "optimal rule lists", 0.01, 5, 0.8850),
+    PublishedDistance("adult24", "optimal rule lists", 0.01, 8, 0.8368),
+    PublishedDistance("adult24", "optimal rule lists", 0.01, 10, 0.8269),
 )
 
 
-def findings(results: pd.DataFrame) -> Findings:
+def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     fits = results[results["learner"] != "ties"]
     means = averaged(fits)
@@ -88,19 +88,23 @@ def findings(results: pd.DataFrame) -> Findings:
         *proved(fits),
     ]
     tables = [
-        Table("published", published, "The authors' figures beside ours: Dist_G (independent bits), means over splits; "
+        ResultTable("published", published,
+                    "The authors' figures beside ours: Dist_G (independent bits), means over splits; "
               "of optimal models the least and greatest Dist_G of those as accurate (of trees without needless splits) "
               "and their number (first split); `least_of_all`, `most_of_all`: trees with needless splits too."),
-        Table("compared", comparison, "By data, models and minimum support: in how many of the limits optimal models "
+        ResultTable("compared", comparison,
+                    "By data, models and minimum support: in how many of the limits optimal models "
               "leave more open than greedy ones (`at_limit`), and beside how many greedy ones an optimal one at least "
               "as accurate on the training rows leaves more open (`at_accuracy`), of how many (`of`)."),
-        Table("unequal", unequal, "By data, learner and minimum support, loosest limit: the Dist_G that the 5 % of "
+        ResultTable("unequal", unequal,
+                    "By data, learner and minimum support, loosest limit: the Dist_G that the 5 % of "
               "rows leaked most have at most, and the 5 % leaked least at least."),
-        Table("means", means, "Means over splits by data, learner, minimum support and limit (depth, or rules without "
+        ResultTable("means", means,
+                    "Means over splits by data, learner, minimum support and limit (depth, or rules without "
               "the default): Dist_G, bits removed per row, accuracies, leaves; `certified`: the share proved optimal; "
               "`tied_low`, `tied_high`: the least and greatest Dist_G of the optimal rule lists."),
     ]  # fmt: skip
-    return Findings(tables, [f for f in figures if f.panels], sentences)
+    return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
 
 
 def averaged(fits: pd.DataFrame) -> pd.DataFrame:
@@ -132,14 +136,14 @@ def titled(dataset: str, part: pd.DataFrame) -> str:
     return f"{NAMES[dataset]}, {int(part['rows'].iloc[0]):,} rows{drawn}"
 
 
-def line(part: pd.DataFrame, label: str, x: str, y: str = "dist_g") -> Line:
+def line(part: pd.DataFrame, label: str, x: str, y: str = "dist_g") -> PlotLine:
     """Return means joined in the order of the limit, hollow where not all are certified; the ties as a band."""
     drawn = part.sort_values("limit")
     hollow = [not (np.isnan(c) or c == 1) for c in drawn["certified"]]
     low = high = None
     if y == "dist_g" and drawn["tied_low"].notna().all():
         low, high = drawn["tied_low"].tolist(), drawn["tied_high"].tolist()
-    return Line(label, drawn[x].tolist(), drawn[y].tolist(), low, high, hollow)
+    return PlotLine(label, drawn[x].tolist(), drawn[y].tolist(), low, high, hollow)
 
 
 def of(means: pd.DataFrame, models: str) -> pd.DataFrame:
@@ -147,7 +151,7 @@ def of(means: pd.DataFrame, models: str) -> pd.DataFrame:
     return means[means["learner"].str.endswith(models)] if len(means) else means
 
 
-def by_size(means: pd.DataFrame, models: str, name: str) -> Figure:
+def by_size(means: pd.DataFrame, models: str, name: str) -> PanelFigure:
     """Return Dist_G against the leaves or rules that models have, a panel per support and data set."""
     panels = [Panel(title, SIZE[models], "Dist_G", [line(one, str(learner), "leaves") for learner, one in lines])
               for title, lines in by_support_and_data(of(means, models))]  # fmt: skip
@@ -155,10 +159,10 @@ def by_size(means: pd.DataFrame, models: str, name: str) -> Figure:
         f"Dist_G of {MODELS[models]} against their size, by minimum support; means over splits, joined in the order of "
         f"the {LIMIT[models]}, hollow where optimality is not proved. {TIED if models == 'rule lists' else ''}"
     )
-    return Figure(name, about.strip(), panels)
+    return PanelFigure(name, about.strip(), panels)
 
 
-def by_accuracy(means: pd.DataFrame, models: str, name: str) -> Figure:
+def by_accuracy(means: pd.DataFrame, models: str, name: str) -> PanelFigure:
     """Return Dist_G against the test accuracy (dashed: on the training rows), a panel per support and data set."""
     panels = []
     for title, lines in by_support_and_data(of(means, models)):
@@ -166,14 +170,14 @@ def by_accuracy(means: pd.DataFrame, models: str, name: str) -> Figure:
         for learner, one in lines:
             own = line(one, str(learner), "test_accuracy")
             train = line(one, f"{learner}, training rows", "train_accuracy")
-            drawn += [own, Line(train.label, train.x, train.y, style="dashed", like=own.label)]
+            drawn += [own, PlotLine(train.label, train.x, train.y, style="dashed", like=own.label)]
         panels.append(Panel(title, "accuracy", "Dist_G", drawn))
     about = (
         f"Dist_G of {MODELS[models]} against accuracy on test rows (marked) and on training rows (dashed), by minimum "
         f"support; means over splits, joined in the order of the {LIMIT[models]}. "
         f"{TIED if models == 'rule lists' else ''}"
     )
-    return Figure(name, about.strip(), panels)
+    return PanelFigure(name, about.strip(), panels)
 
 
 def by_support_and_data(some: pd.DataFrame) -> list[tuple[str, list[tuple[object, pd.DataFrame]]]]:
@@ -188,7 +192,7 @@ def by_support_and_data(some: pd.DataFrame) -> list[tuple[str, list[tuple[object
     return out
 
 
-def by_limit(means: pd.DataFrame, models: str, y: str, name: str) -> Figure:
+def by_limit(means: pd.DataFrame, models: str, y: str, name: str) -> PanelFigure:
     """Return the size or the Dist_G of models against the limit, a line per minimum support."""
     panels = []
     for dataset, kind in product(NAMES, KINDS):
@@ -200,10 +204,10 @@ def by_limit(means: pd.DataFrame, models: str, y: str, name: str) -> Figure:
             panels.append(Panel(f"{kind} {models}, {titled(dataset, some)}", LIMIT[models], shown, drawn))
     what = "Size" if y == "leaves" else "Dist_G"
     about = f"{what} of {MODELS[models]} against the {LIMIT[models]}, a line per minimum support; means over splits."
-    return Figure(name, f"{about} {TIED}" if (models, y) == ("rule lists", "dist_g") else about, panels)
+    return PanelFigure(name, f"{about} {TIED}" if (models, y) == ("rule lists", "dist_g") else about, panels)
 
 
-def by_support(means: pd.DataFrame) -> Figure:
+def by_support(means: pd.DataFrame) -> PanelFigure:
     """Return Dist_G of models with the loosest limit against the minimum support."""
     panels = []
     for dataset, models in product(NAMES, MODELS):
@@ -214,10 +218,10 @@ def by_support(means: pd.DataFrame) -> Figure:
                      for learner, part in some.groupby("learner", sort=True)]  # fmt: skip
             panels.append(Panel(f"{titled(dataset, some)}, {MODELS[models]}", "minimum support", "Dist_G", drawn))
     about = f"Dist_G against the minimum support of a leaf or rule, limit {DEEP}; means over splits. {TIED}"
-    return Figure("figure-7", about, panels)
+    return PanelFigure("figure-7", about, panels)
 
 
-def per_row(fits: pd.DataFrame) -> Figure:
+def per_row(fits: pd.DataFrame) -> PanelFigure:
     """Return the share of training rows whose own Dist_G is at most x: whom the model leaks most about."""
     panels = []
     for dataset, models in product(NAMES, MODELS):
@@ -232,17 +236,17 @@ def per_row(fits: pd.DataFrame) -> Figure:
         f"Share of training rows of which at most so much is left open (Dist_G of the row; minimum support {SHOWN}, "
         f"limit {DEEP}, rows of all splits): left is leaked most."
     )
-    return Figure("figure-4", about, panels)
+    return PanelFigure("figure-4", about, panels)
 
 
-def cumulated(name: str, leaks: Sequence[str]) -> Line:
+def cumulated(name: str, leaks: Sequence[str]) -> PlotLine:
     """Return the distribution of rows' Dist_G as steps from 0 to 1."""
     pairs = np.array([pair for text in leaks for pair in json.loads(text)], dtype=float).reshape(-1, 2)
     order = np.argsort(pairs[:, 1], kind="stable")
     rows, ratio = pairs[order, 0], pairs[order, 1]
     last = np.append(ratio[1:] != ratio[:-1], True)
     x, y = ratio[last].tolist(), (np.cumsum(rows) / rows.sum())[last].tolist()
-    return Line(name, [x[0], *x], [0.0, *y], style="step")
+    return PlotLine(name, [x[0], *x], [0.0, *y], style="step")
 
 
 def beside_published(fits: pd.DataFrame, ties: pd.DataFrame) -> pd.DataFrame:
@@ -268,7 +272,7 @@ def beside_published(fits: pd.DataFrame, ties: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def tied(mine: pd.DataFrame, ties: pd.DataFrame, one: Published, minimal: bool) -> pd.DataFrame:
+def tied(mine: pd.DataFrame, ties: pd.DataFrame, one: PublishedDistance, minimal: bool) -> pd.DataFrame:
     """Return the spreads of ties of a published figure's limits, one line per split."""
     if one.learner == "optimal rule lists" and minimal and "least_dist_g" in mine:
         return mine[mine["least_dist_g"].notna()]

@@ -13,7 +13,7 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import RuleList, Tree
 from recon.experiments.experiment import Point, Row
-from recon.experiments.splits import Split, split
+from recon.experiments.splits import TrainTestSplit, split
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.learners.optimal.trees.optimal_tree import MEMORY, OptimalTreeClassifier
@@ -27,7 +27,7 @@ DEEPEST = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class LimitedFit:
     """A fitted model with its limit (depth, or number of rules) and what is proved about its training errors."""
 
     limit: int
@@ -48,7 +48,7 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     return [row(fit, some, domain, limits) for fit in fits(point, some, limits)]
 
 
-def least_rows(point: Point, some: Split) -> int:
+def least_rows(point: Point, some: TrainTestSplit) -> int:
     """Return the fewest rows of a leaf, as the authors' code rounds it for trees: int(support * n).
 
     For rule lists it does not round: captured / n >= support, which is what a share means to our learners.
@@ -56,7 +56,7 @@ def least_rows(point: Point, some: Split) -> int:
     return int(point["support"] * some.rows)
 
 
-def greedy_trees(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
+def greedy_trees(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
     """Yield scikit-learn's trees as the paper fits them (`random_state=1 + seed`)."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -64,36 +64,36 @@ def greedy_trees(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
         tree = DecisionTreeClassifier(
             max_depth=depth, min_samples_leaf=least_rows(point, some), random_state=1 + point["seed"]
         ).fit(some.x, some.y)
-        yield Fit(depth, tree, tree)
+        yield LimitedFit(depth, tree, tree)
 
 
-def best_trees(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
+def best_trees(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
     """Yield trees of certified optimal training accuracy, all depths from one search."""
     least, seconds = least_rows(point, some), point["cap_seconds"]
     for tree in optimal_trees(some.x, some.y, DEEPEST, least, seconds, stop=limits.stop):
-        yield Fit(tree.max_depth, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
+        yield LimitedFit(tree.max_depth, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
 
 
-def greedy_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
+def greedy_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
     """Yield the paper's greedy rule lists of width 1; a limit of L is L rules and the default rule."""
     for length in range(1, DEEPEST + 1):
         found = GreedyRuleListClassifier(width=1, min_support=point["support"], max_length=length + 1)
         found.fit(some.x, some.y)
-        yield Fit(length, found, found.to_model())
+        yield LimitedFit(length, found, found.to_model())
 
 
-def best_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
+def best_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
     """Yield optimal rule lists of width 1, all lengths from one search: of the ties the list that it meets first."""
     yield from with_bounds(fitted_lists(point, some, limits), {})
 
 
-def fitted_lists(point: Point, some: Split, limits: Limits) -> OptimalRuleListClassifier:
+def fitted_lists(point: Point, some: TrainTestSplit, limits: Limits) -> OptimalRuleListClassifier:
     """Return the optimal rule lists of a point."""
     found = OptimalRuleListClassifier(DEEPEST, point["support"], seconds=point["cap_seconds"])
     return found.fit(some.x, some.y, limits.stop)
 
 
-def tied_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
+def tied_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
     """Yield the same lists, beside each how many are as good and between which Dist_G, where that is known in time."""
     found = fitted_lists(point, some, limits)
     within = Limits(seconds=point["cap_seconds"], memory=MEMORY, stop=limits.stop)
@@ -107,11 +107,11 @@ def tied_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
     yield from with_bounds(found, spread)
 
 
-def with_bounds(found: OptimalRuleListClassifier, more: Mapping[int, Row]) -> Iterator[Fit]:
+def with_bounds(found: OptimalRuleListClassifier, more: Mapping[int, Row]) -> Iterator[LimitedFit]:
     """Yield the best list of every length with the bound that no list falls below, and further figures by length."""
     for entry in found.path_[1:]:
         found.rules_ = entry.rules
-        yield Fit(entry.length, found, found.to_model(), entry.bound, more.get(entry.length, {}))
+        yield LimitedFit(entry.length, found, found.to_model(), entry.bound, more.get(entry.length, {}))
 
 
 FITS = {
@@ -122,7 +122,7 @@ FITS = {
 }
 
 
-def row(fit: Fit, some: Split, domain: Domain, limits: Limits) -> Row:
+def row(fit: LimitedFit, some: TrainTestSplit, domain: Domain, limits: Limits) -> Row:
     """Return the figures of one model; `leaks` is JSON: rows and Dist_G of a row, for every leaf or rule with rows."""
     published = fit.published
     release = (
@@ -162,7 +162,7 @@ def deepest(model: Any) -> int:
     return max(depths.values())
 
 
-def ties(point: Point, some: Split, limits: Limits) -> Row:
+def ties(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return how many trees are as accurate as the best one, and between which Dist_G they lie."""
     learner = OptimalTreeClassifier(point["depth"], least_rows(point, some), point["cap_seconds"], "own")
     within = Limits(seconds=point["cap_seconds"], memory=MEMORY, stop=limits.stop)

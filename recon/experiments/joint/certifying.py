@@ -10,7 +10,7 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from recon.attacking.membership import Judged, guesses, judged
-from recon.attacking.records import Population, Split, population, splits
+from recon.attacking.records import Population, RecordSplit, population, splits
 from recon.attacks.evaluation.duplicates import both_sides, duplicates, once
 from recon.attacks.evaluation.figures import Evaluation, evaluated
 from recon.attacks.membership.attacks import attack, attacked
@@ -28,7 +28,7 @@ CERTIFYING = 25.0  # seconds for the verdicts in one domain
 
 
 @dataclass(frozen=True, eq=False)
-class Verdicts:
+class JointVerdicts:
     """What a release proves of rows (members and others): proved in, proved out, else open; of values, not persons.
 
     `wrong`: rows of which the opposite of the truth was proved; the truth about a row that is both inside and outside
@@ -103,7 +103,7 @@ def compared(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     return out
 
 
-def verdicts(release: EncodedRelease, found: Population, asked: Ints, limits: Limits) -> Verdicts:
+def verdicts(release: EncodedRelease, found: Population, asked: Ints, limits: Limits) -> JointVerdicts:
     """Return what a release (of the population's model, over any domain) proves of the rows asked about."""
     number = found.number
     truly = np.bincount(number[found.member], minlength=int(number.max()) + 1) > 0
@@ -115,14 +115,14 @@ def verdicts(release: EncodedRelease, found: Population, asked: Ints, limits: Li
         raise ReleaseError("some row of the data is outside the domain that was read off them")
     inside, outside = least > 0, word == "impossible"
     wrong = (inside & ~truly[distinct]) | (outside & truly[distinct])
-    return Verdicts(
+    return JointVerdicts(
         inside[back], outside[back], wrong[back], found.member[asked],
         once(number)[asked], int(lines["certificate"].notna().sum()),
         int((inside | outside).sum()), int((word == "unknown")[back].sum()), float(release.confidence),
     )  # fmt: skip
 
 
-def about(found: Population, asked: Split) -> Row:
+def about(found: Population, asked: RecordSplit) -> Row:
     """Return the model's size and accuracy on members and others asked about, and how rows repeat."""
     member = found.member[asked.asked]
     x, y = found.rows.x[asked.asked], found.rows.y[asked.asked]
@@ -136,7 +136,7 @@ def about(found: Population, asked: Split) -> Row:
     }  # fmt: skip
 
 
-def additive(found: Population, asked: Split, seed: int, limits: Limits) -> Iterator[Judged]:
+def additive(found: Population, asked: RecordSplit, seed: int, limits: Limits) -> Iterator[Judged]:
     """Yield what the agnostic attack is worth that flips bits, under the shadow data that it is meant for."""
     rng = np.random.default_rng([seed, 1])
     known = knowledge("random", found.rows.columns, len(found.rows.classes), len(asked.shadow), rng)

@@ -18,7 +18,7 @@ from recon.attacks.evaluation.figures import Evaluation, evaluated
 from recon.attacks.explainers.chosen import chosen
 from recon.attacks.explainers.lore import Explanation, lores
 from recon.attacks.explainers.trepan import trepan
-from recon.attacks.membership.attack import Guess, Knowledge
+from recon.attacks.membership.attack import Knowledge, MembershipGuess
 from recon.attacks.membership.attacks import CHEAP, attack, attacked
 from recon.attacks.membership.ensemble import ensemble
 from recon.attacks.membership.shadow_data import knowledge
@@ -37,7 +37,7 @@ from recon.frames.true_rows import violations
 from solvers.figures.bits import bits_before
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 MARGIN = 1e-6  # bits, relatively: bounds nearer than this are one number
 
@@ -66,7 +66,7 @@ def explained(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
         found = trepan(target, rows.x, rows.columns, 2, seed=point["seed"], minimum=MINIMUM, limits=limits)
         model = tree = counted(found, rows)
         surrogates, size, fidelity = [found], len(tree.nodes.leaves), found.fidelity(target, rows.x)
-    release = encode(domain_of(frame, "attributes"), [model], Rows(n, n))
+    release = encode(domain_of(frame, "attributes"), [model], RowCount(n, n))
     if broken := violations(release, inside):
         raise EngineError(f"explanations break what they were counted from: {broken[0]}")
     line: Row = {"statements": size, "fidelity": fidelity, "distinct": int(rows.numbered().max()) + 1}
@@ -136,7 +136,9 @@ def reveal(
                    "auc_high_explainer": theirs.auc_high}  # fmt: skip
 
 
-def guess_of(target: Target, known: Knowledge, x: np.ndarray, y: np.ndarray, seed: int, limits: Limits) -> Guess | None:
+def guess_of(
+    target: Target, known: Knowledge, x: np.ndarray, y: np.ndarray, seed: int, limits: Limits
+) -> MembershipGuess | None:
     """Return what Shokri's attack says, None where it does not apply (a local surrogate of one class)."""
     try:
         return attacked(attack("mia", **CHEAP["mia"]), target, known, x, y, seed, limits)
@@ -144,6 +146,6 @@ def guess_of(target: Target, known: Knowledge, x: np.ndarray, y: np.ndarray, see
         return None
 
 
-def worth(guess: Guess, member: Bits) -> Evaluation:
+def worth(guess: MembershipGuess, member: Bits) -> Evaluation:
     """Return what a guess is worth."""
     return evaluated(guess.scores, guess.members, member)

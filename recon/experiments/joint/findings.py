@@ -11,8 +11,8 @@ import pandas as pd
 
 from recon.attacking.correlations import DEFINITE, DISCRETE, WORLDS
 from recon.attacks.correlation.model_less import bin_of, exact_accuracy
-from recon.experiments.drawing import Figure, Line, Panel
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 from recon.experiments.joint.membership_findings import memberships, noise
 from recon.experiments.splits import NAMES
 
@@ -24,14 +24,14 @@ DRAWN = "greedy rule list, 4 rules, width 1"
 MODEL = ["dataset", "columns", "model", "counted"]
 
 
-def findings(results: pd.DataFrame) -> Findings:
+def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the tables, figures and sentences of all questions that have results."""
     found = []
     for question, of in QUESTIONS.items():
         some = results[results["question"] == question]
         if len(some):
             found.append(of(some.reset_index(drop=True)))
-    return Findings(
+    return ExperimentFindings(
         [table for one in found for table in one.tables if len(table.frame)],
         [figure for one in found for figure in one.figures if figure.panels],
         [sentence for one in found for sentence in one.sentences],
@@ -50,7 +50,7 @@ def model_name(line: dict[Any, Any]) -> str:
     return f"{line['learner']}, {size}{width}"
 
 
-def correlations(some: pd.DataFrame) -> Findings:
+def correlations(some: pd.DataFrame) -> ExperimentFindings:
     """Return how wide the attackers' intervals are, whether they hold the truth, and what they say of its bin."""
     some = some.assign(model=model_names(some))
     table = widths(some)
@@ -60,7 +60,7 @@ def correlations(some: pd.DataFrame) -> Findings:
         "ends attained), whose bin (negative, low, positive) is the true one, that lie in one bin. `covered`: draws of "
         "noise inside their joint 95 % intervals. `columns` four: those of the sketch, tested or not."
     )
-    tables = [Table("correlations", table, about)]
+    tables = [ResultTable("correlations", table, about)]
     sketch = table[table["columns"] == "four"]
     if len(sketch):
         wide = sketch.assign(sketch=sketch["attacker"].map(SKETCHED))
@@ -70,8 +70,8 @@ def correlations(some: pd.DataFrame) -> Findings:
             "Mean width over the six pairs of the sketch's four columns of COMPAS: the sketch (a list of four rules "
             "that it does not print) and greedy lists on these columns."
         )
-        tables.append(Table("correlations-sketch", wide.reset_index(), said))
-    return Findings(tables, [width_figure(table)], correlation_sentences(some, table))
+        tables.append(ResultTable("correlations-sketch", wide.reset_index(), said))
+    return ExperimentFindings(tables, [width_figure(table)], correlation_sentences(some, table))
 
 
 def widths(some: pd.DataFrame) -> pd.DataFrame:
@@ -95,7 +95,7 @@ def widths(some: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def width_figure(table: pd.DataFrame) -> Figure:
+def width_figure(table: pd.DataFrame) -> PanelFigure:
     """Return mean widths against epsilon, the attackers without noise dashed."""
     panels = []
     wanted = table[(table["columns"] == "used") & table["model"].str.startswith(DRAWN)]
@@ -103,8 +103,10 @@ def width_figure(table: pd.DataFrame) -> Figure:
         by = part.set_index("attacker")["width"]
         noisy = [name for name in NOISE if name in by]
         x = [float(name.split("=")[1]) for name in noisy]
-        lines = [Line(n, x, [float(by[n])] * len(x), style="dashed") for n in (DEFINITE, DISCRETE, WORLDS) if n in by]
-        lines.append(Line("worlds under noise", x, [float(by[name]) for name in noisy]))
+        lines = [
+            PlotLine(n, x, [float(by[n])] * len(x), style="dashed") for n in (DEFINITE, DISCRETE, WORLDS) if n in by
+        ]
+        lines.append(PlotLine("worlds under noise", x, [float(by[name]) for name in noisy]))
         name = f"{NAMES[str(dataset)]}, {int(part['rows'].iloc[0]):,} rows"
         title = f"{name}, {counted}: {str(model).partition(', width')[0]}"
         panels.append(Panel(title, "epsilon", "mean width", lines, "log"))
@@ -113,7 +115,7 @@ def width_figure(table: pd.DataFrame) -> Figure:
         "attacker knows; below: worlds under discrete Laplace noise of each epsilon, joint confidence 95 %. 2: nothing "
         "is known."
     )
-    return Figure("correlations", about, panels)
+    return PanelFigure("correlations", about, panels)
 
 
 def correlation_sentences(some: pd.DataFrame, table: pd.DataFrame) -> list[str]:
@@ -186,7 +188,7 @@ def sketch_sentences(table: pd.DataFrame) -> list[str]:
     return out
 
 
-def explanations(some: pd.DataFrame) -> Findings:
+def explanations(some: pd.DataFrame) -> ExperimentFindings:
     """Return how many bits explanations with their counts take away, beside REVEAL's difference of recalls."""
     shown = ["dataset", "rows", "what", "explained", "statements", "distinct", "before_per_row", "removed_low",
              "removed_high", "exact", "engine", "recall_black_box", "recall_explainer", "delta_recall",
@@ -205,21 +207,23 @@ def explanations(some: pd.DataFrame) -> Findings:
         lines = []
         for rows, of in part[part["what"] == "LORE"].groupby("rows"):
             low, high = of["removed_low"].tolist(), of["removed_high"].tolist()
-            lines.append(Line(f"{rows} rows", of["explained"].tolist(), low, low, high, [not e for e in of["exact"]]))
+            lines.append(
+                PlotLine(f"{rows} rows", of["explained"].tolist(), low, low, high, [not e for e in of["exact"]])
+            )
         for rows, of in part[part["what"] == "TREPAN"].groupby("rows"):
             x = [0.0, float(part["explained"].max())]
-            lines.append(Line(f"TREPAN, {rows} rows", x, [float(of["removed_low"].iloc[0])] * 2, style="dashed",
+            lines.append(PlotLine(f"TREPAN, {rows} rows", x, [float(of["removed_low"].iloc[0])] * 2, style="dashed",
                               like=f"{rows} rows"))  # fmt: skip
         title = f"{NAMES[str(dataset)]}, {' and '.join(map(str, sorted(set(part['rows']))))} rows"
         panels.append(Panel(title, "explained records", "bits removed per row", lines))
-        recall = [Line(f"{rows} rows", of["explained"].tolist(), of["delta_recall"].tolist())
+        recall = [PlotLine(f"{rows} rows", of["explained"].tolist(), of["delta_recall"].tolist())
                   for rows, of in part[part["what"] == "LORE"].groupby("rows")]  # fmt: skip
         panels.append(Panel(title, "explained records", "delta recall", recall))
     drawn = (
         "Left: bits removed per training row by local explanations with their counts, at least (band: and at most), "
         "dashed: by TREPAN's tree. Right: REVEAL's delta recall of the ensemble of attacks on the same surrogates."
     )
-    return Findings([Table("explanations", table, about)], [Figure("explanations", drawn, panels)],
+    return ExperimentFindings([ResultTable("explanations", table, about)], [PanelFigure("explanations", drawn, panels)],
                     explanation_sentences(table))  # fmt: skip
 
 
@@ -265,7 +269,7 @@ def agreement(local: pd.DataFrame) -> str:
     return f"grows in {grown} of {len(every)} steps"
 
 
-QUESTIONS: dict[str, Callable[[pd.DataFrame], Findings]] = {
+QUESTIONS: dict[str, Callable[[pd.DataFrame], ExperimentFindings]] = {
     "correlations": correlations,
     "membership": memberships,
     "explanations": explanations,

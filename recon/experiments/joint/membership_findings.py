@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from recon.experiments.drawing import Figure, Line, Panel
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 from recon.experiments.joint.releases import LEARNERS
 from recon.experiments.splits import NAMES
 
@@ -24,7 +24,7 @@ RATES = ["auc", "auc_low", "auc_high", "recall", "fpr", "advantage", "tpr_at_001
          "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high"]  # fmt: skip
 
 
-def memberships(some: pd.DataFrame) -> Findings:
+def memberships(some: pd.DataFrame) -> ExperimentFindings:
     """Return what certificates prove and attacks guess of the same rows."""
     keys = ["dataset", "learner"]
     some = some.reindex(columns=[*some.columns, *(n for n in MAYBE if n not in some)])
@@ -39,22 +39,23 @@ def memberships(some: pd.DataFrame) -> Findings:
     ].mean()
     whole = overview(some, certificates, attacks)
     tables = [
-        Table("membership", whole, "The same rows (2,000 members and 1,800 others), means over splits. "
+        ResultTable("membership", whole, "The same rows (2,000 members and 1,800 others), means over splits. "
               "Over true attributes: shares proved in and out, left open, verdicts of which the opposite is true. The "
               "attacks: AUC from and to, and the greatest TPR at FPR 0.1 % and 1 % of any attack and shadow data. "
               "`once`: rows that occur once among all, whose membership is well defined; of these `members_in_once` "
               "is the TPR of certificates at FPR 0. V (Yaghini et al. 2022) of rule lists by its formula and as the "
               "authors' code has it; `both_sides`: rows whose like is on the other side too; `best_auc`: of the best "
               "score that depends on the row alone."),
-        Table("certificates", certificates, "Certificates by domain: every column an independent bit, or the "
+        ResultTable("certificates", certificates, "Certificates by domain: every column an independent bit, or the "
               "attributes behind the columns. Means over splits of shares, sums of rows; `others_in`: others proved in "
               "by value, because a training row is the same; `auc`: of the verdicts as scores; `once`: rows that occur "
               "once; `certificates` of `settled_rows` verdicts on distinct rows came with a certificate, verified."),
-        Table("attacks", attacks, "Attacks on the released models, means over splits; AUC with DeLong's, TPR with "
+        ResultTable("attacks", attacks,
+                    "Attacks on the released models, means over splits; AUC with DeLong's, TPR with "
               "Clopper-Pearson intervals (95 %); rows: all, as many members as others, or those that occur once among "
               "all. Of fewer than 1,000 (100) others no false positive is allowed at 0.1 % (1 %)."),
     ]  # fmt: skip
-    return Findings(tables, [coverage_figure(whole)], membership_sentences(some, certificates, attacks))
+    return ExperimentFindings(tables, [coverage_figure(whole)], membership_sentences(some, certificates, attacks))
 
 
 def overview(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFrame) -> pd.DataFrame:
@@ -76,18 +77,18 @@ def overview(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFra
     return whole.sort_values(keys, key=lambda names: names.map(order), ignore_index=True)
 
 
-def coverage_figure(whole: pd.DataFrame) -> Figure:
+def coverage_figure(whole: pd.DataFrame) -> PanelFigure:
     """Return certificates against attacks on rows that occur once: AUC of verdicts against the best attack's."""
     panels = []
     for dataset, part in whole.groupby("dataset", sort=False):
         known = part.dropna(subset=["auc_most_once", "auc_once_proved"])
-        lines = [Line(one["learner"], [one["auc_most_once"]], [one["auc_once_proved"]], style="points")
+        lines = [PlotLine(one["learner"], [one["auc_most_once"]], [one["auc_once_proved"]], style="points")
                  for one in known.to_dict("records")]  # fmt: skip
         ends = [0.45, 0.75]
-        lines.append(Line("as good as the best attack", ends, ends, style="dashed"))
+        lines.append(PlotLine("as good as the best attack", ends, ends, style="dashed"))
         name = f"{NAMES[str(dataset)]}, 3,600 training rows"
         panels.append(Panel(f"{name}, those that occur once", "AUC of the best attack", "AUC of the verdicts", lines))
-        lines = [Line(one["learner"], [one["auc_most"]], [1 - one["undetermined"]], style="points")
+        lines = [PlotLine(one["learner"], [one["auc_most"]], [1 - one["undetermined"]], style="points")
                  for one in part.to_dict("records")]  # fmt: skip
         panels.append(Panel(f"{name}, all", "AUC of the best attack", "share settled by proof", lines))
     about = (
@@ -95,7 +96,7 @@ def coverage_figure(whole: pd.DataFrame) -> Figure:
         "of an attack on the same rows and model, of rows that occur once. Right: share of all rows asked about that "
         "certificates settle. Means over splits."
     )
-    return Figure("membership", about, panels)
+    return PanelFigure("membership", about, panels)
 
 
 def membership_sentences(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFrame) -> list[str]:
@@ -158,7 +159,7 @@ def proofs_reach(part: pd.DataFrame, rows: str) -> str:
     )
 
 
-def noise(some: pd.DataFrame) -> Findings:
+def noise(some: pd.DataFrame) -> ExperimentFindings:
     """Return certificates, bits, accuracy and AUC against epsilon."""
     keys = ["dataset", "learner", "epsilon"]
     some = some.reindex(columns=[*some.columns, *(n for n in PERHAPS if n not in some)])
@@ -180,7 +181,7 @@ def noise(some: pd.DataFrame) -> Findings:
         "covered draws and in the others, bits removed per row (posterior, prior on counts; and for certain at the "
         "confidence), accuracy on members and others, AUC of attacks on the noisy release ('noise' shadow data)."
     )
-    return Findings([Table("noise", table, about)], [noise_figure(table)], noise_sentences(table))
+    return ExperimentFindings([ResultTable("noise", table, about)], [noise_figure(table)], noise_sentences(table))
 
 
 PERHAPS = ("errors", "coverage", "members_in", "others_out", "removed_confidence", "auc_mia", "auc_low_mia",
@@ -189,24 +190,26 @@ DRAWN = {"settled by proof": "coverage", "accuracy on others": "accuracy_others"
          "AUC of label-only": "auc_label_only"}  # fmt: skip
 
 
-def noise_figure(table: pd.DataFrame) -> Figure:
+def noise_figure(table: pd.DataFrame) -> PanelFigure:
     """Return shares against epsilon and bits against epsilon, a panel each per data set and learner."""
     panels = []
     for (dataset, learner), part in table.groupby(["dataset", "learner"], sort=False):
         placed = part.assign(at=part["epsilon"].where(part["epsilon"] > 0, NO_NOISE)).sort_values("at")
         x = placed["at"].tolist()
-        lines = [Line(label, x, placed[name].tolist()) for label, name in DRAWN.items() if placed[name].notna().any()]
+        lines = [
+            PlotLine(label, x, placed[name].tolist()) for label, name in DRAWN.items() if placed[name].notna().any()
+        ]
         title = f"{NAMES[str(dataset)]}, {learner}, {int(part['rows'].iloc[0]):,} rows"
         panels.append(Panel(title, "epsilon", "share of rows, accuracy, AUC", lines, "log", names=NAMED))
         shown = (("posterior", "removed_posterior"), ("at confidence 95 %", "removed_confidence"))
-        bits = [Line(label, x, placed[name].tolist()) for label, name in shown]
+        bits = [PlotLine(label, x, placed[name].tolist()) for label, name in shown]
         panels.append(Panel(title, "epsilon", "bits removed per row", bits, "log", names=NAMED))
     about = (
         "Against epsilon of discrete Laplace noise on the released counts (on the right without noise): rows "
         "settled by proof (at confidence 95 %), accuracy, AUC of two attacks; bits removed per row. Means over draws "
         "and splits."
     )
-    return Figure("noise", about, panels)
+    return PanelFigure("noise", about, panels)
 
 
 def noise_sentences(table: pd.DataFrame) -> list[str]:

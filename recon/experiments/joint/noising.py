@@ -22,7 +22,7 @@ from recon.measures.sweeping import exact_counts, removed_per_row, with_noise
 from recon.noisy.posterior import posterior
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noise.laws import Law
+from solvers.noise.laws import NoiseLaw
 from solvers.noise.sampling import Randomness
 
 ATTACKS = ("mia", "label-only")
@@ -43,7 +43,7 @@ def noised(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
         noisy = release
         if point["epsilon"]:
             epsilon = Fraction(repr(float(point["epsilon"])))
-            noise = Noise(Law("discrete_laplace", 1 / epsilon), epsilon, Fraction(0), Fraction(1), "add_remove")
+            noise = Noise(NoiseLaw("discrete_laplace", 1 / epsilon), epsilon, Fraction(0), Fraction(1), "add_remove")
             noisy = with_noise(release, [int(c) + dice.discrete_laplace(noise.law.scale) for c in truth], noise)
         found = population(noisy, inside, others)
         line: Row = {"draw": draw, "counts": len(truth), "covered": covers(noisy, truth), **accuracies(found)}

@@ -13,12 +13,12 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Test, equals
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import AnyModel, Node, Nodes, RuleList, Support, Tree
+from encoders.models.models import AnyModel, ModelNode, Nodes, RuleList, Support, Tree
 from recon.attacks.explainers.chosen import chosen
 from recon.attacks.explainers.lore import lore
 from recon.attacks.explainers.surrogate import Surrogate
 from recon.attacks.explainers.trepan import trepan
-from recon.attacks.records import Columns, Records, Target
+from recon.attacks.records import RecordColumns, Records, Target
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.learners.rule_lists.estimator import RuleListClassifier
@@ -33,7 +33,7 @@ MINIMUM = 1000  # labelled rows that decide at a node of TREPAN
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class JointRelease:
     """What is released: a model of ours or a fitted scikit-learn tree; the rule list behind it, where it is one.
 
     `fidelity`: of a surrogate, the share of its training rows of which it says what its black box says.
@@ -55,7 +55,7 @@ def domain_of(frame: pd.DataFrame, counted: str) -> Domain:
     return Domain.from_frame(frame, label=str(frame.columns[-1]), independent=counted == "bits")
 
 
-def published(learner: str, rows: pd.DataFrame, settings: Mapping[str, Any], limits: Limits) -> Published:
+def published(learner: str, rows: pd.DataFrame, settings: Mapping[str, Any], limits: Limits) -> JointRelease:
     """Return what a learner (`LEARNERS`) publishes of training rows, the label their last column.
 
     `settings`: seed, support (rows in a leaf or rule, a share), width, rules, depth, fit_seconds.
@@ -63,36 +63,36 @@ def published(learner: str, rows: pd.DataFrame, settings: Mapping[str, Any], lim
     return LEARNERS[learner](rows.iloc[:, :-1], rows.iloc[:, -1], settings, limits)
 
 
-def greedy_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> Published:
+def greedy_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
     """Return GreedyRL's list of so many rules and the default one."""
     found = GreedyRuleListClassifier(at["width"], at["support"], at["rules"] + 1).fit(x, y)
-    return Published(found.to_model(), found)
+    return JointRelease(found.to_model(), found)
 
 
-def optimal_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> Published:
+def optimal_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
     """Return the list with the fewest errors that was found in time."""
     found = OptimalRuleListClassifier(at["rules"], at["support"], seconds=at["fit_seconds"]).fit(x, y)
-    return Published(found.to_model(), found)
+    return JointRelease(found.to_model(), found)
 
 
-def greedy_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> Published:
+def greedy_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
     """Return scikit-learn's tree of limited depth; depth 0: full-grown, whatever the support."""
     from sklearn.tree import DecisionTreeClassifier
 
     limit = {"max_depth": at["depth"], "min_samples_leaf": at["support"]} if at["depth"] else {}
-    return Published(DecisionTreeClassifier(random_state=at["seed"], **limit).fit(x, y))
+    return JointRelease(DecisionTreeClassifier(random_state=at["seed"], **limit).fit(x, y))
 
 
-def full_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> Published:
+def full_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointRelease:
     """Return scikit-learn's tree at its defaults."""
     return greedy_tree(x, y, {**at, "depth": 0}, limits)
 
 
-def optimal_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> Published:
+def optimal_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
     """Return the tree with the fewest errors of the depth that was found in time."""
     least = max(1, int(at["support"] * len(x)))
     found = optimal_trees(x, y, at["depth"], least, at["fit_seconds"])[-1]
-    return Published(found.to_model(label_values=found.classes_.tolist()))
+    return JointRelease(found.to_model(label_values=found.classes_.tolist()))
 
 
 def forest_of(x: Any, y: Any, seed: int) -> Target:
@@ -112,10 +112,10 @@ def network_of(x: Any, y: Any, seed: int) -> Target:
     return found
 
 
-def trepan_of(black_box: Callable[[Any, Any, int], Target]) -> Callable[..., Published]:
+def trepan_of(black_box: Callable[[Any, Any, int], Target]) -> Callable[..., JointRelease]:
     """Return the learner that explains a black box by TREPAN and counts the training rows at the leaves."""
 
-    def explained(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> Published:
+    def explained(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointRelease:
         rows = Records.of(pd.concat([x, y], axis=1))
         target = black_box(rows.x, rows.y, at["seed"])
         found = trepan(target, rows.x, rows.columns, len(rows.classes), seed=at["seed"], minimum=MINIMUM, limits=limits)
@@ -124,7 +124,7 @@ def trepan_of(black_box: Callable[[Any, Any, int], Target]) -> Callable[..., Pub
     return explained
 
 
-def lore_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> Published:
+def lore_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointRelease:
     """Return LORE's local tree about one record of the forest, with the counts of all training rows at its leaves."""
     rows = Records.of(pd.concat([x, y], axis=1))
     target = forest_of(rows.x, rows.y, at["seed"])
@@ -134,9 +134,9 @@ def lore_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limi
     return counted_tree(found.surrogate, target, rows)
 
 
-def counted_tree(found: Surrogate, target: Target, rows: Records) -> Published:
+def counted_tree(found: Surrogate, target: Target, rows: Records) -> JointRelease:
     """Return a surrogate as a released tree with the counts of its training rows per class."""
-    return Published(counted(found, rows), fidelity=found.fidelity(target, rows.x))
+    return JointRelease(counted(found, rows), fidelity=found.fidelity(target, rows.x))
 
 
 def counted(found: Surrogate, rows: Records) -> Tree:
@@ -144,14 +144,14 @@ def counted(found: Surrogate, rows: Records) -> Tree:
     return Tree(Nodes.of(as_node(one, rows.columns) for one in found.nodes(rows.x, rows.y)), name=found.kind)
 
 
-def as_node(node: Mapping[str, Any], columns: Columns) -> Node:
+def as_node(node: Mapping[str, Any], columns: RecordColumns) -> ModelNode:
     """Return a node as in a release file as a value."""
     if "counts" in node:
-        return Node(Support(tuple(node["counts"])))
-    return Node(Support(), as_condition(node["if"], columns), node["then"], node["else"])
+        return ModelNode(Support(tuple(node["counts"])))
+    return ModelNode(Support(), as_condition(node["if"], columns), node["then"], node["else"])
 
 
-def as_condition(given: Mapping[str, Any], columns: Columns) -> Condition:
+def as_condition(given: Mapping[str, Any], columns: RecordColumns) -> Condition:
     """Return conditions on columns as an explainer writes them; those on bits as values."""
     continuous = dict(zip(columns.names, columns.continuous, strict=True))
     tests = []
@@ -163,7 +163,7 @@ def as_condition(given: Mapping[str, Any], columns: Columns) -> Condition:
     return tuple(tests)
 
 
-LEARNERS: dict[str, Callable[..., Published]] = {
+LEARNERS: dict[str, Callable[..., JointRelease]] = {
     "greedy rule list": greedy_list,
     "optimal rule list": optimal_list,
     "greedy tree": greedy_tree,

@@ -8,30 +8,30 @@ from typing import Any
 
 import pandas as pd
 
-from recon.experiments.drawing import Figure, Line, Panel
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 
 TITLES = {"compas27": "COMPAS (27 columns)", "adult24": "Adult (24 columns)"}
 LEFT_OUT = "limits"
 
 
-def findings(results: pd.DataFrame) -> Findings:
+def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the tables, figures and sentences of all results that are there."""
     done = results[results["reason"].fillna("") == ""]
     exact = done[done["question"].isin(["tree", "rule list"])].copy()
-    tables = [Table("bits", bits_table(exact), BITS)] if len(exact) else []
+    tables = [ResultTable("bits", bits_table(exact), BITS)] if len(exact) else []
     for question, make, about in OTHERS:
         some = done[done["question"] == question]
         if len(some):
-            tables.append(Table(question, make(some), about))
+            tables.append(ResultTable(question, make(some), about))
     missing = results[results["reason"].fillna("") != ""]
     if len(missing):
         kept = [c for c in ("question", "dataset", "used_rows", "depth", "reason") if c in missing]
-        tables.append(Table(LEFT_OUT, missing[kept].reset_index(drop=True), "Points without a figure, and why."))
+        tables.append(ResultTable(LEFT_OUT, missing[kept].reset_index(drop=True), "Points without a figure, and why."))
     trees = exact[exact["question"] == "tree"] if len(exact) else exact
     figures = [depth_figure(trees)] if len(trees) else []
     sentences = [*tree_sentences(trees), *list_sentences(exact), *person_sentences(done), *group_sentences(done)]
-    return Findings(tables, [f for f in figures if f.panels], sentences)
+    return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
 
 
 BITS = (
@@ -115,7 +115,7 @@ OTHERS: tuple[tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str], ...] = (
 )  # fmt: skip
 
 
-def depth_figure(trees: pd.DataFrame) -> Figure:
+def depth_figure(trees: pd.DataFrame) -> PanelFigure:
     """Return extra bits per row by depth: a panel per data set, a line per number of rows."""
     panels = []
     plain = trees[(trees["criterion"] == "gini") & (trees["leaf"] == 1)]
@@ -125,11 +125,11 @@ def depth_figure(trees: pd.DataFrame) -> Figure:
         for rows in sorted(set(of_it["used_rows"])):
             part = of_it[of_it["used_rows"] == rows]
             share = part["extra_low"] / part["used_rows"]
-            lines.append(Line(f"{int(rows):,} rows", part["depth"].tolist(), share.tolist()))
+            lines.append(PlotLine(f"{int(rows):,} rows", part["depth"].tolist(), share.tolist()))
         if lines:
             panels.append(Panel(title, "depth", "bits per row that the rule removes", lines))
     about = "Bits per training row that knowing the learner removes beside the counts, by depth: scikit-learn, Gini."
-    return Figure("by-depth", about, panels)
+    return PanelFigure("by-depth", about, panels)
 
 
 def tree_sentences(trees: pd.DataFrame) -> list[str]:

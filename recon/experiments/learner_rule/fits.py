@@ -12,7 +12,7 @@ import pandas as pd
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.experiments.experiment import Point, Row
-from recon.experiments.splits import Split, shuffled
+from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learner_rule.counting import learner_rule
 from recon.learner_rule.estimating.bounds import worlds_at_most
 from recon.learner_rule.estimating.estimates import estimated_share
@@ -39,15 +39,15 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
         return [{"used_rows": some.rows, "reason": str(error)}]
 
 
-def drawn_rows(frame: pd.DataFrame, rows: int, seed: int) -> Split:
+def drawn_rows(frame: pd.DataFrame, rows: int, seed: int) -> TrainTestSplit:
     """Return the first rows in the random order of a seed for training; 0: all of them, as the file has them."""
     if rows:
         return shuffled(frame, min(rows, len(frame)), seed)
     x, y = frame.iloc[:, :-1], frame.iloc[:, -1]
-    return Split(x, y, x.iloc[:0], y.iloc[:0], frame)
+    return TrainTestSplit(x, y, x.iloc[:0], y.iloc[:0], frame)
 
 
-def fitted_tree(point: Point, some: Split) -> Any:
+def fitted_tree(point: Point, some: TrainTestSplit) -> Any:
     """Return scikit-learn's tree of a point."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -56,7 +56,7 @@ def fitted_tree(point: Point, some: Split) -> Any:
     ).fit(some.x, some.y)
 
 
-def released(model: Any, some: Split, independent: bool = True) -> EncodedRelease:
+def released(model: Any, some: TrainTestSplit, independent: bool = True) -> EncodedRelease:
     """Return a model as a release: columns as independent bits, or one-hot groups as what they are."""
     whole = some.x.assign(**{str(some.whole.columns[-1]): some.y})
     domain = Domain.from_frame(whole, label=str(whole.columns[-1]), independent=independent)
@@ -84,21 +84,21 @@ def both(name: str, bits: Bits | None) -> Row:
     return {f"{name}_low": None if bits is None else bits[0], f"{name}_high": None if bits is None else bits[1]}
 
 
-def tree(point: Point, some: Split, limits: Limits) -> Row:
+def tree(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return the exact figures of one tree."""
     model = fitted_tree(point, some)
     found = learner_rule(released(model, some), limits=limits)
     return figures(found) | {"size": int(model.get_n_leaves()), "accuracy": float(model.score(some.x, some.y))}
 
 
-def rule_list(point: Point, some: Split, limits: Limits) -> Row:
+def rule_list(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return the exact figures of one greedy rule list of single tests."""
     model = GreedyRuleListClassifier(1, point["support"], point["length"], ties=point["ties"]).fit(some.x, some.y)
     found = learner_rule(released(model, some), limits=limits)
     return figures(found) | {"size": len(model.rules_), "accuracy": float(model.score(some.x, some.y))}
 
 
-def forest(point: Point, some: Split, limits: Limits) -> Row:
+def forest(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return bounds for a forest of which only the hard facts of its thresholds and leaves are used."""
     from sklearn.ensemble import RandomForestClassifier
 
@@ -111,7 +111,7 @@ def forest(point: Point, some: Split, limits: Limits) -> Row:
     return figures(found) | {"size": size, "accuracy": float(model.score(some.x, some.y)), "facts": said}
 
 
-def persons(point: Point, some: Split, limits: Limits) -> Row:
+def persons(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return how many persons become certain or impossible only by the rule, members and others, and columns of them.
 
     Members: the first `persons` training rows; others as many rows of the data that were not trained on. A column of a
@@ -152,7 +152,7 @@ def ends(values: pd.Series) -> tuple[float | None, float | None]:
     return (float(values.min()), float(values.max())) if len(values) else (None, None)
 
 
-def groups(point: Point, some: Split, limits: Limits) -> Row:
+def groups(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return an estimate where one-hot groups are attributes of several values, beside a rigorous bound."""
     model = fitted_tree(point, some)
     release = released(model, some, independent=False)
@@ -168,7 +168,7 @@ def groups(point: Point, some: Split, limits: Limits) -> Row:
     }  # fmt: skip
 
 
-QUESTIONS: dict[str, Callable[[Point, Split, Limits], Row]] = {
+QUESTIONS: dict[str, Callable[[Point, TrainTestSplit, Limits], Row]] = {
     "tree": tree,
     "rule list": rule_list,
     "forest": forest,

@@ -13,14 +13,14 @@ import pandas as pd
 
 from recon.attacks.evaluation.figures import curve
 from recon.experiments.experiment import Row
-from recon.experiments.splits import Split
+from recon.experiments.splits import TrainTestSplit
 from solvers.foundation.limits import Limits
 
 TREES = 100
 RATES = tuple(float(f"{x:.3g}") for x in np.logspace(-3, 0, 25))  # false positive rates that curves are read at
 
 
-def curves(fitted: Any, some: Split, seed: int, limits: Limits) -> list[Row]:
+def curves(fitted: Any, some: TrainTestSplit, seed: int, limits: Limits) -> list[Row]:
     """Return the curve of the attack on one list: a row per false positive rate, with the AUC."""
     limits.check("a list was attacked")
     scores, member = attacked(fitted, some, seed)
@@ -30,7 +30,7 @@ def curves(fitted: Any, some: Split, seed: int, limits: Limits) -> list[Row]:
     return [{"seed": seed, "auc": area, "fpr": x, "tpr": float(y)} for x, y in zip(RATES, rates, strict=True)]
 
 
-def attacked(fitted: Any, some: Split, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def attacked(fitted: Any, some: TrainTestSplit, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return scores of membership and who is a member, of the rows that the attack was not trained on.
 
     As many members as others, half of either known to the attacker.

@@ -16,7 +16,7 @@ COSTLY = {"noisy counts": 1.8, "exponential": 1.3, "exponential, repaired": 1.3,
 
 
 @dataclass(frozen=True)
-class Setting:
+class TableSetting:
     """A table as the learners see it: columns that begin with one of some words left out, width and support of rules.
 
     `runs`: random splits of the full experiment, `chunk` of them to a point; `cost`: expected seconds of a fit.
@@ -32,17 +32,17 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("compas27", "", 2, 0.05, 100, 25, 0.06),
-    Setting("compas27", "Race, Age, Gender", 2, 0.05, 100, 25, 0.02),
-    Setting("adult24", "age", 2, 0.05, 50, 25, 0.09),
-    Setting("german-credit", "", 1, 0.12, 100, 50, 0.035),
+    TableSetting("compas27", "", 2, 0.05, 100, 25, 0.06),
+    TableSetting("compas27", "Race, Age, Gender", 2, 0.05, 100, 25, 0.02),
+    TableSetting("adult24", "age", 2, 0.05, 50, 25, 0.09),
+    TableSetting("german-credit", "", 1, 0.12, 100, 50, 0.035),
 )
 SUPPORTS = (0.05, 0.12)
 ONLY_GREEDY = (
-    (GREEDY, Setting("adult24", "gender, age", 2, 0.05, 50, 25, 0.1)),
-    (UNBOUNDED, Setting("compas27", "", 2, 0.0, 100, 25, 0.1)),
-    (UNBOUNDED, Setting("adult24", "age", 2, 0.0, 50, 25, 0.1)),
-    (UNBOUNDED, Setting("german-credit", "", 1, 0.0, 100, 50, 0.03)),
+    (GREEDY, TableSetting("adult24", "gender, age", 2, 0.05, 50, 25, 0.1)),
+    (UNBOUNDED, TableSetting("compas27", "", 2, 0.0, 100, 25, 0.1)),
+    (UNBOUNDED, TableSetting("adult24", "age", 2, 0.0, 50, 25, 0.1)),
+    (UNBOUNDED, TableSetting("german-credit", "", 1, 0.0, 100, 50, 0.03)),
 )
 
 
@@ -72,7 +72,7 @@ def attacks(size: Size) -> list[Point]:
     return out
 
 
-def chunks(setting: Setting, learner: str, epsilon: float | None, size: Size) -> list[Point]:
+def chunks(setting: TableSetting, learner: str, epsilon: float | None, size: Size) -> list[Point]:
     """Return the points of one learner with one budget (None: GreedyRL has none)."""
     runs, chunk = (2, 2) if size == "quick" else (setting.runs, setting.chunk)
     named: dict[str, Scalar] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from recon.experiments.drawing import Figure, Line, Panel
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
 from recon.experiments.ly2024.fits import GREEDY, MECHANISMS
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
 
@@ -17,7 +17,7 @@ SHOWN = (0.1, 1.0, 10.0)
 AT = (252, 300, 400, 500, 700, 1_000, 1_500, 2_000, 3_000, 4_000, 5_049)  # rows left at a node
 
 
-def amplitudes() -> Figure:
+def amplitudes() -> PanelFigure:
     """Return the scale of the noise on an impurity against the rows left at a node, a panel per epsilon."""
     panels = []
     for epsilon in SHOWN:
@@ -26,8 +26,8 @@ def amplitudes() -> Figure:
             settings = {**MECHANISMS[name], "min_support": SUPPORT if "min_support" in MECHANISMS[name] else 0}
             learner = DPGreedyRuleListClassifier(epsilon=epsilon, max_length=LONGEST, classes=(0, 1), **settings)
             scales = [learner.noise_scale(ROWS, rows, CANDIDATES) for rows in AT]
-            lines.append(Line(name, list(map(float, AT)), scales))
-        lines.append(Line("the largest impurity", [float(AT[0]), float(AT[-1])], [0.5, 0.5], style="dashed"))
+            lines.append(PlotLine(name, list(map(float, AT)), scales))
+        lines.append(PlotLine("the largest impurity", [float(AT[0]), float(AT[-1])], [0.5, 0.5], style="dashed"))
         title = f"COMPAS, {ROWS:,} rows, epsilon {epsilon:g}"
         panels.append(Panel(title, "rows left at the node", "scale of the noise", lines, "log", "log"))
     about = (
@@ -35,10 +35,10 @@ def amplitudes() -> Figure:
         f"are left at the node; lists of at most {LONGEST} rules, support {SUPPORT:g}, the paper's division of "
         "epsilon; dashed: an impurity is at most one half. By formula, nothing is drawn."
     )
-    return Figure("noise-amplitude", about, panels)
+    return PanelFigure("noise-amplitude", about, panels)
 
 
-def membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], rows: Mapping[str, str]) -> Figure:
+def membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], rows: Mapping[str, str]) -> PanelFigure:
     """Return true against false positive rates of membership inference on rule lists, both axes logarithmic."""
     panels = []
     for (dataset, without), title in titles.items():
@@ -48,17 +48,17 @@ def membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], row
             mean = part.groupby("fpr")["tpr"].mean()
             mean = mean[mean > 0]
             label = GREEDY if learner == GREEDY else f"{learner}, epsilon {epsilon:g}"
-            lines.append(Line(label, mean.index.tolist(), mean.tolist()))
+            lines.append(PlotLine(label, mean.index.tolist(), mean.tolist()))
         if lines:
             ends = [float(some["fpr"].min()), 1.0]
-            lines.append(Line("no information", ends, ends, style="dashed"))
+            lines.append(PlotLine("no information", ends, ends, style="dashed"))
             shown = f"{title}, {rows[dataset]} rows, {some['seed'].nunique()} splits"
             panels.append(Panel(shown, "false positive rate", "true positive rate", lines, "log", "log"))
     about = (
         "Membership inference on rule lists (ART's black-box attack: a random forest on predicted probabilities and "
         "label): true against false positive rates, means over random splits; dashed: chance."
     )
-    return Figure("membership", about, panels)
+    return PanelFigure("membership", about, panels)
 
 
 def membership_sentences(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str]) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recon.experiments.drawing import Figure, Line, Panel
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 from recon.experiments.ly2024.comparing import claim_sentences, pure_sentences, trial_sentences
 from recon.experiments.ly2024.figures import amplitudes, membership, membership_sentences
 from recon.experiments.ly2024.fits import GREEDY, UNBOUNDED
@@ -28,14 +28,14 @@ REPAIRED = ("smooth Laplace", "smooth Laplace, repaired", "exponential", "expone
 GROUPS = ["dataset", "without", "learner", "epsilon"]
 
 
-def findings(results: pd.DataFrame) -> Findings:
+def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     attacks = results[results["part"] == "attack"] if "part" in results else results.iloc[:0]
     results = results.drop(attacks.index)
     attacked = membership(attacks, TITLES, TRAINED)
     said = membership_sentences(attacks, TITLES)
     if not len(results):
-        return Findings([], [amplitudes(), attacked], said)
+        return ExperimentFindings([], [amplitudes(), attacked], said)
     means = averaged(results)
     figures = [
         amplitudes(),
@@ -44,11 +44,13 @@ def findings(results: pd.DataFrame) -> Findings:
         attacked,
     ]
     tables = [
-        Table("accuracies", accuracy_table(means), "Test accuracy and its standard error over random 70/30 splits; "
+        ResultTable("accuracies", accuracy_table(means),
+                    "Test accuracy and its standard error over random 70/30 splits; "
               "`majority`: of always naming the more frequent class; `published`: the paper's table (100 runs); "
               "`trial`: a first trial of ours (COMPAS 15 runs, Adult 3). `standing`: what the ledger says of the "
               "guarantee, where the rules are public. `rules`: without the default rule."),
-        Table("vulnerability", vulnerability_table(means), "Vulnerability V (Yaghini et al. 2022; 1/2: membership "
+        ResultTable("vulnerability", vulnerability_table(means),
+                    "Vulnerability V (Yaghini et al. 2022; 1/2: membership "
               "cannot be guessed) with standard errors: by the formula, and as the authors' code computes it (shares "
               "of the whole set); beside it the paper's table."),
     ]  # fmt: skip
@@ -61,7 +63,7 @@ def findings(results: pd.DataFrame) -> Findings:
         *trial_sentences(results),
         *said,
     ]
-    return Findings(tables, [f for f in figures if f.panels], sentences)
+    return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
 
 
 def averaged(results: pd.DataFrame) -> pd.DataFrame:
@@ -85,7 +87,7 @@ def of(means: pd.DataFrame, dataset: str, without: str) -> pd.DataFrame:
     return means[(means["dataset"] == dataset) & (means["without"] == without)]
 
 
-def accuracy_figure(means: pd.DataFrame, learners: tuple[str, ...], name: str, which: str) -> Figure:
+def accuracy_figure(means: pd.DataFrame, learners: tuple[str, ...], name: str, which: str) -> PanelFigure:
     """Return accuracy against the budget: a panel per setting, a line per mechanism, GreedyRL dashed."""
     panels = []
     for (dataset, without), title in TITLES.items():
@@ -98,22 +100,22 @@ def accuracy_figure(means: pd.DataFrame, learners: tuple[str, ...], name: str, w
         f"Test accuracy of private greedy rule lists against epsilon, {which}: means over random 70/30 splits (band: "
         "one standard error); dashed: GreedyRL without privacy, and always naming the more frequent class."
     )
-    return Figure(name, about, panels)
+    return PanelFigure(name, about, panels)
 
 
-def line(part: pd.DataFrame, label: str) -> Line:
+def line(part: pd.DataFrame, label: str) -> PlotLine:
     """Return the mean accuracies by budget with a band of one standard error."""
     part = part.sort_values("epsilon")
     low, high = part["accuracy"] - part["error"], part["accuracy"] + part["error"]
-    return Line(label, part["epsilon"].tolist(), part["accuracy"].tolist(), low.tolist(), high.tolist())
+    return PlotLine(label, part["epsilon"].tolist(), part["accuracy"].tolist(), low.tolist(), high.tolist())
 
 
-def constant(some: pd.DataFrame, budgets: list[float]) -> list[Line]:
+def constant(some: pd.DataFrame, budgets: list[float]) -> list[PlotLine]:
     """Return what needs no budget as dashed lines."""
     greedy = some.loc[some["learner"] == GREEDY, "accuracy"]
-    found = [Line(GREEDY, budgets, [float(greedy.iloc[0])] * len(budgets), style="dashed")] if len(greedy) else []
+    found = [PlotLine(GREEDY, budgets, [float(greedy.iloc[0])] * len(budgets), style="dashed")] if len(greedy) else []
     most = float(some["majority"].iloc[0])
-    return [*found, Line("more frequent class", budgets, [most] * len(budgets), style="dashed")]
+    return [*found, PlotLine("more frequent class", budgets, [most] * len(budgets), style="dashed")]
 
 
 def accuracy_table(means: pd.DataFrame) -> pd.DataFrame:

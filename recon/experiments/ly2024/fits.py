@@ -9,7 +9,7 @@ import pandas as pd
 
 from recon.experiments.experiment import Point, Row
 from recon.experiments.ly2024.attacked import curves
-from recon.experiments.splits import Split, shuffled
+from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
 from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, distinct_rows, training_data
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
@@ -82,7 +82,7 @@ def learner(point: Point, rules: list[Antecedent] | None, seed: int) -> RuleList
     )  # fmt: skip
 
 
-def row(seed: int, fitted: Any, some: Split) -> Row:
+def row(seed: int, fitted: Any, some: TrainTestSplit) -> Row:
     """Return the figures of one list: accuracies, vulnerability by the formula and as the authors compute it, size."""
     train, test = (some.x, some.y), (some.x_test, some.y_test)
     label = some.whole.iloc[:, -1]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedLine:
     """A line of the paper's table: accuracy and vulnerability V, means over 100 runs.
 
     `without`: the columns that the authors' table script leaves out in fact (it takes the letters of the data set's
@@ -23,12 +23,12 @@ class Published:
 
 
 PUBLISHED = (
-    Published("compas27", "", "GreedyRL", None, 0.660, 0.507, 8e-5),
-    Published("compas27", "", "smooth Laplace", 10.0, 0.658, 0.507),
-    Published("adult24", "age", "GreedyRL", None, 0.798, 0.502, 1e-5),
-    Published("adult24", "age", "smooth Laplace", 10.0, 0.795, 0.502),
-    Published("german-credit", "", "GreedyRL", None, 0.711, 0.524),
-    Published("german-credit", "", "smooth Laplace", 10.0, 0.683, 0.516),
+    PublishedLine("compas27", "", "GreedyRL", None, 0.660, 0.507, 8e-5),
+    PublishedLine("compas27", "", "smooth Laplace", 10.0, 0.658, 0.507),
+    PublishedLine("adult24", "age", "GreedyRL", None, 0.798, 0.502, 1e-5),
+    PublishedLine("adult24", "age", "smooth Laplace", 10.0, 0.795, 0.502),
+    PublishedLine("german-credit", "", "GreedyRL", None, 0.711, 0.524),
+    PublishedLine("german-credit", "", "smooth Laplace", 10.0, 0.683, 0.516),
 )
 PUBLISHED_RUNS = 100
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from recon.attacks.evaluation.folds import folded
-from recon.attacks.records import Bits, Columns, Floats, Ints, Records, Target
+from recon.attacks.records import Bits, Floats, Ints, RecordColumns, Records, Target
 from solvers.foundation.errors import Unsupported, installing
 
 SHADOW = 0.3  # of the rows go to the attacker, unlabelled for him until he asks the target
@@ -29,7 +29,7 @@ SENSITIVE = {"compas27": ("Race=",), "adult24": ("gender_",), "": ("b1",)}
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class MembershipFold:
     """One fold: rows that are trained on, rows that are not, and rows of the same law that the attacker has.
 
     `open_columns`: the columns as the attacker knows them, without one-hot groups: he knows how many there are.
@@ -40,9 +40,9 @@ class Case:
     shadow: Records
 
     @property
-    def open_columns(self) -> Columns:
+    def open_columns(self) -> RecordColumns:
         """Return the columns without groups."""
-        return Columns(self.train.columns.names, self.train.columns.continuous)
+        return RecordColumns(self.train.columns.names, self.train.columns.continuous)
 
     @property
     def asked(self) -> tuple[Records, Bits]:
@@ -52,12 +52,12 @@ class Case:
         return rows, np.arange(len(rows)) < len(self.train)
 
     @property
-    def law(self) -> tuple[Columns, tuple[Any, ...]]:
+    def law(self) -> tuple[RecordColumns, tuple[Any, ...]]:
         """Return columns and classes."""
         return self.train.columns, self.train.classes
 
 
-def case(dataset: str, frame: pd.DataFrame | None, fold: int, seed: int = 0) -> Case:
+def case(dataset: str, frame: pd.DataFrame | None, fold: int, seed: int = 0) -> MembershipFold:
     """Return a fold: of 70 % of the rows (D_b) two thirds are trained on, one third is not; 30 % are the attacker's."""
     whole = records(dataset, frame)
     order = np.random.default_rng([seed, 1]).permutation(len(whole))
@@ -65,7 +65,7 @@ def case(dataset: str, frame: pd.DataFrame | None, fold: int, seed: int = 0) -> 
     inside, shadow = whole.take(order[cut:]), whole.take(order[:cut])
     test = folded(len(inside), FOLDS, np.random.default_rng([seed, 2]))[fold]
     trained = np.setdiff1d(np.arange(len(inside)), test)
-    return Case(inside.take(trained), inside.take(test), shadow)
+    return MembershipFold(inside.take(trained), inside.take(test), shadow)
 
 
 def records(dataset: str, frame: pd.DataFrame | None) -> Records:
@@ -76,7 +76,7 @@ def records(dataset: str, frame: pd.DataFrame | None) -> Records:
         frame = frame.sample(ADULT, random_state=0)
     names = [str(name) for name in frame.columns[:-1]]
     groups = [[i for i, name in enumerate(names) if name.startswith(words)] for words in GROUPS.get(dataset, ())]
-    return Records.of(frame, columns=Columns.of(frame.iloc[:, :-1], groups))
+    return Records.of(frame, columns=RecordColumns.of(frame.iloc[:, :-1], groups))
 
 
 @lru_cache(maxsize=1)
@@ -97,7 +97,7 @@ def mixture(rows: int = MIXED, seed: int = 0) -> Records:
     bits = rng.random((rows, 2)) < chance[of]
     y = np.where(rng.random(rows) < 0.1, rng.integers(0, 3, rows), of % 3).astype(np.int64)
     names = (*(f"x{k}" for k in range(1, 9)), "b1", "b2")
-    return Records(np.column_stack([numbers, bits]), y, Columns(names, (True,) * 8 + (False,) * 2), (0, 1, 2))
+    return Records(np.column_stack([numbers, bits]), y, RecordColumns(names, (True,) * 8 + (False,) * 2), (0, 1, 2))
 
 
 def decision_tree(x: Floats, y: Ints, seed: int) -> Any:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from recon.attacks.evaluation.ranks import Ranking, critical_difference
-from recon.experiments.drawing import Figure, Line, Panel, Ranks
-from recon.experiments.experiment import Findings, Table
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine, Ranks
+from recon.experiments.experiment import ExperimentFindings, ResultTable
 from recon.experiments.reveal.cases import ROWS_OF, TITLES
 from recon.experiments.reveal.measuring import ALWAYS, PAPER
 from recon.experiments.reveal.sentences import sentences
@@ -20,7 +20,7 @@ GLOBAL = MODELS[:7]
 RANKED = {"recall": "recall, as in the paper", "auc": "AUC"}
 
 
-def findings(results: pd.DataFrame) -> Findings:
+def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the tables, figures and sentences of all results that are there."""
     whole = complete(results)
     average = means(whole)
@@ -28,10 +28,11 @@ def findings(results: pd.DataFrame) -> Findings:
     figures = [by_fpr(average), gains(average), curves(whole), local(average), ranks(ranked)]
     found = tables(whole, average)
     if ranked:
-        found.append(Table("ranks", rank_table(ranked), "Mean ranks (1: most exposed) of global targets over data "
+        found.append(ResultTable("ranks", rank_table(ranked),
+                                 "Mean ranks (1: most exposed) of global targets over data "
                            "sets, attacks and shadow data, by recall and by AUC, with Friedman's p and Nemenyi's "
                            "critical difference at .05."))  # fmt: skip
-    return Findings(found, [one for one in figures if one.panels], sentences(whole, average, ranked))
+    return ExperimentFindings(found, [one for one in figures if one.panels], sentences(whole, average, ranked))
 
 
 def panels(average: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -41,41 +42,41 @@ def panels(average: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(title, part) for title, part in parts if len(part)]
 
 
-def by_fpr(average: pd.DataFrame) -> Figure:
+def by_fpr(average: pd.DataFrame) -> PanelFigure:
     """Return recall against the false positive rate: a point per attack, targets by colour."""
     found = []
     for title, part in panels(average):
-        lines = [Line(name, some["fpr"].tolist(), some["recall"].tolist(), style="points")
+        lines = [PlotLine(name, some["fpr"].tolist(), some["recall"].tolist(), style="points")
                  for name in MODELS if len(some := part[part["model"] == name])]  # fmt: skip
-        chance = Line("no information", [0, 1], [0, 1], style="dashed")
+        chance = PlotLine("no information", [0, 1], [0, 1], style="dashed")
         found.append(Panel(title, "false positive rate", "recall", [*lines, chance]))
     about = (
         "Recall against the false positive rate of every attack under all shadow data, means over folds, a colour per "
         "target; on the dashed line an attack knows nothing of membership, whatever its recall."
     )
-    return Figure("recall-by-fpr", about, found)
+    return PanelFigure("recall-by-fpr", about, found)
 
 
-def gains(average: pd.DataFrame) -> Figure:
+def gains(average: pd.DataFrame) -> PanelFigure:
     """Return AUC against the delta of recall: a point per attack on an explainer."""
     found = []
     for title, part in panels(average):
         there = part[part["delta_recall"].notna()]
-        lines = [Line(name, some["delta_recall"].tolist(), some["auc"].tolist(), style="points")
+        lines = [PlotLine(name, some["delta_recall"].tolist(), some["auc"].tolist(), style="points")
                  for name in MODELS[3:] if len(some := there[there["model"] == name])]  # fmt: skip
         if lines:
             ends = [float(there["delta_recall"].min()), float(there["delta_recall"].max())]
             found.append(
-                Panel(title, "delta recall", "AUC", [*lines, Line("chance", ends, [0.5, 0.5], style="dashed")])
+                Panel(title, "delta recall", "AUC", [*lines, PlotLine("chance", ends, [0.5, 0.5], style="dashed")])
             )
     about = (
         "AUC of every attack on an explainer against its gain of recall over the black box (the paper's measure of "
         "exposure), means over folds; dashed: scores that tell nothing."
     )
-    return Figure("gain-and-auc", about, found)
+    return PanelFigure("gain-and-auc", about, found)
 
 
-def curves(results: pd.DataFrame) -> Figure:
+def curves(results: pd.DataFrame) -> PanelFigure:
     """Return the curves of LiRA and the other attacks on random forests, both axes logarithmic."""
     some = results[results["kind"] == "curve"]
     found = []
@@ -85,10 +86,10 @@ def curves(results: pd.DataFrame) -> Figure:
         for name in dict.fromkeys(part["attack"].tolist()):
             mean = part[part["attack"] == name].groupby("fpr")["recall"].mean()
             mean = mean[mean > 0]
-            lines.append(Line(name, mean.index.tolist(), mean.tolist(), style="step"))
+            lines.append(PlotLine(name, mean.index.tolist(), mean.tolist(), style="step"))
         if lines:
             ends = [float(part["fpr"].min()), float(part["fpr"].max())]
-            lines.append(Line("no information", ends, ends, style="dashed"))
+            lines.append(PlotLine("no information", ends, ends, style="dashed"))
             found.append(
                 Panel(
                     f"{title}, {ROWS_OF[dataset]}, RF", "false positive rate", "true positive rate", lines, "log", "log"
@@ -98,16 +99,16 @@ def curves(results: pd.DataFrame) -> Figure:
         "True against false positive rates of LiRA (16 shadow models), of the attacks by shadow models (class of the "
         "attack model predicted or true) and by labels on random forests, means over folds; dashed: chance."
     )
-    return Figure("curves", about, found)
+    return PanelFigure("curves", about, found)
 
 
-def local(average: pd.DataFrame) -> Figure:
+def local(average: pd.DataFrame) -> PanelFigure:
     """Return recall and AUC of ensembles against the number of explained records."""
     found = []
     for title, part in panels(average):
         some = part[(part["part"] == "local") & (part["model"] == "LORE-RF")]
         for figure, what in (("recall", "recall"), ("auc", "AUC")):
-            lines = [Line(f"{attack}, {shadow}", one["explanations"].tolist(),
+            lines = [PlotLine(f"{attack}, {shadow}", one["explanations"].tolist(),
                           one[figure].tolist())
                      for (attack, shadow), one in some.groupby(["attack", "shadow"], sort=False)]  # fmt: skip
             if lines:
@@ -116,7 +117,7 @@ def local(average: pd.DataFrame) -> Figure:
         "Recall and AUC of ensembles of attacks on local trees (LORE of RF) against the number of explained records, "
         "means over folds; aloa does not apply to the bits of COMPAS and Adult."
     )
-    return Figure("local", about, found)
+    return PanelFigure("local", about, found)
 
 
 def rankings(average: pd.DataFrame) -> dict[str, Ranking]:
@@ -132,7 +133,7 @@ def rankings(average: pd.DataFrame) -> dict[str, Ranking]:
     return found
 
 
-def ranks(ranked: dict[str, Ranking]) -> Figure:
+def ranks(ranked: dict[str, Ranking]) -> PanelFigure:
     """Return critical-difference diagrams: targets by mean rank, bars below join those that are not apart."""
     found = []
     for figure, of in ranked.items():
@@ -144,7 +145,7 @@ def ranks(ranked: dict[str, Ranking]) -> Figure:
         "shadow data, by recall (left) and by AUC (right); bars join targets that Nemenyi's test does not tell apart "
         "at .05; below, the critical difference."
     )
-    return Figure("ranks", about, found)
+    return PanelFigure("ranks", about, found)
 
 
 def rank_table(ranked: dict[str, Ranking]) -> pd.DataFrame:

@@ -11,12 +11,12 @@ import pandas as pd
 from recon.attacks.explainers.chosen import chosen
 from recon.attacks.explainers.lore import Explanation, lores
 from recon.attacks.explainers.merging import merged
-from recon.attacks.membership.attack import Attack, Guess
+from recon.attacks.membership.attack import Attack, MembershipGuess
 from recon.attacks.membership.attacks import CHEAP, attack
 from recon.attacks.membership.ensemble import Rule, ensemble
 from recon.attacks.records import Target, predicted
 from recon.experiments.experiment import Point, Row
-from recon.experiments.reveal.cases import Case, case
+from recon.experiments.reveal.cases import MembershipFold, case
 from recon.experiments.reveal.measuring import Judge, asked, built, known, performance
 from solvers.foundation.limits import Limits
 
@@ -51,14 +51,14 @@ def local_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list
     return [*found, *asked(one, attack("mia"), "mia", whole, full, limits)]
 
 
-def explanations(box: Target, of: Case, count: int, seed: int, limits: Limits) -> list[Explanation]:
+def explanations(box: Target, of: MembershipFold, count: int, seed: int, limits: Limits) -> list[Explanation]:
     """Return the explanations of so many training rows, chosen by clusters."""
     columns, classes = of.law
     records = of.train.x[chosen(of.train.x, count, seed)]
     return lores(box, records, of.train.x, columns, len(classes), seed=seed, limits=limits)
 
 
-def described(name: str, explained: list[Explanation], box: Target, of: Case) -> Row:
+def described(name: str, explained: list[Explanation], box: Target, of: MembershipFold) -> Row:
     """Return how faithful local trees are: in their neighbourhoods, of the explained records, and of all rows."""
     found: Row = {"kind": "performance", "model": name, "explanations": len(explained),
                   "nodes": float(np.mean([one.surrogate.size for one in explained])),
@@ -75,7 +75,7 @@ def described(name: str, explained: list[Explanation], box: Target, of: Case) ->
 def together(judge: Judge, made: Attack, rule: Rule, explained: list[Explanation], shadow: Any,
              limits: Limits) -> list[Row]:  # fmt: skip
     """Return what one attack on each local tree finds out as an ensemble, for every number of explained records."""
-    guesses: dict[int, tuple[Guess, float]] = {}
+    guesses: dict[int, tuple[MembershipGuess, float]] = {}
     reasons: list[str] = []
     for k, one in enumerate(explained):
         limits.check("local trees were attacked")
@@ -85,7 +85,7 @@ def together(judge: Judge, made: Attack, rule: Rule, explained: list[Explanation
             continue
         trained = made.train(one.surrogate, shadow, judge.seed, limits)
         scores = trained.scores(one.surrogate, judge.rows.x, judge.rows.y)
-        guesses[k] = Guess(made.name, scores, scores > trained.threshold), trained.threshold
+        guesses[k] = MembershipGuess(made.name, scores, scores > trained.threshold), trained.threshold
     found: list[Row] = []
     for count in COUNTS:
         some = [pair for k, pair in guesses.items() if k < count]

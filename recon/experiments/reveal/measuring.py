@@ -20,7 +20,7 @@ from recon.attacks.membership.likelihood_ratio import LikelihoodRatio, populatio
 from recon.attacks.membership.shadow_data import knowledge
 from recon.attacks.records import Bits, Floats, Ints, Records, Target, predicted
 from recon.experiments.experiment import Point, Row
-from recon.experiments.reveal.cases import SENSITIVE, Case, black_box, case, random_forest
+from recon.experiments.reveal.cases import SENSITIVE, MembershipFold, black_box, case, random_forest
 from solvers.foundation.limits import Limits
 
 PAPER, BALANCED, SINGLE = "as in the paper", "balanced", "rows that occur once"
@@ -49,7 +49,7 @@ def named(made: Attack, settings: dict[str, Any]) -> str:
     return f"{made.name} (bits flip with .6)" if settings.get("flips") == 0.6 else made.name
 
 
-def built(name: str, of: Case, seed: int, limits: Limits) -> tuple[Target, Target]:
+def built(name: str, of: MembershipFold, seed: int, limits: Limits) -> tuple[Target, Target]:
     """Return a target by name, and the black box that it is, or explains: "RF", "TREPAN-RF", "enriched-RF"."""
     how, _, whom = name.rpartition("-")
     box = black_box(whom, of.train, seed)
@@ -61,7 +61,7 @@ def built(name: str, of: Case, seed: int, limits: Limits) -> tuple[Target, Targe
     return box, box
 
 
-def known(of: Case, kind: Kind, seed: int, most: int | None = None) -> Knowledge:
+def known(of: MembershipFold, kind: Kind, seed: int, most: int | None = None) -> Knowledge:
     """Return the attacker's shadow data, as many as he has rows, `most` at most."""
     rng = np.random.default_rng([seed, 7])
     size = len(of.shadow) if most is None else min(most, len(of.shadow))
@@ -129,7 +129,7 @@ def line(model: str, attack_name: str, shadow: str, which: str, of: Evaluation, 
             **more}  # fmt: skip
 
 
-def performance(name: str, target: Target, box: Target, of: Case, **more: Any) -> Row:
+def performance(name: str, target: Target, box: Target, of: MembershipFold, **more: Any) -> Row:
     """Return accuracy, and apart from it fidelity to the black box (none where it is the black box), and size."""
     classes = len(of.train.classes)
     found: Row = {"kind": "performance", "model": name, "nodes": getattr(target, "size", None)}

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from recon.attacks.evaluation.figures import DELTAS, Evaluation
-from recon.attacks.evaluation.folds import Spread, spread
-from recon.experiments.experiment import Table
+from recon.attacks.evaluation.folds import FoldMean, spread
+from recon.experiments.experiment import ResultTable
 from recon.experiments.reveal.cases import TITLES
 from recon.experiments.reveal.measuring import PAPER
 from recon.experiments.reveal.published import DELTAS as PRINTED_DELTAS
@@ -67,7 +67,7 @@ def means(results: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
-def over_folds(results: pd.DataFrame, figure: str, **case: str | int) -> Spread:
+def over_folds(results: pd.DataFrame, figure: str, **case: str | int) -> FoldMean:
     """Return the mean and t-interval over folds of one figure of one case (columns and their values)."""
     return spread([float(v) for v in chosen(results, **case)[figure]])
 
@@ -80,31 +80,37 @@ def chosen(frame: pd.DataFrame, **case: str | int) -> pd.DataFrame:
     return frame[keep]
 
 
-def tables(results: pd.DataFrame, average: pd.DataFrame) -> list[Table]:
+def tables(results: pd.DataFrame, average: pd.DataFrame) -> list[ResultTable]:
     """Return all tables that have a line."""
     found = [
-        Table("table1-performance", performances(results), "Accuracy (of the true label) and fidelity (of what the "
+        ResultTable("table1-performance", performances(results),
+                    "Accuracy (of the true label) and fidelity (of what the "
               "black box says) apart, means over folds; the paper prints one \"performance\". LORE: each local tree "
               "asked about all rows; `local_fidelity`: in its own neighbourhood; `hit`: of the explained record."),
-        *(Table(f"table{k}-{part}-{shadow}", attack_table(results, average, part, shadow),
+        *(ResultTable(f"table{k}-{part}-{shadow}", attack_table(results, average, part, shadow),
                 f"Attacks on {part} targets, shadow data: {shadow}. {ABOUT}")
           for k, part, shadow in ((2, "global", "noise"), (3, "global", "random"), (4, "local", "noise"),
                                   (5, "local", "random"))),
-        Table("statistical", attack_table(results, average, "global", "statistical"),
+        ResultTable("statistical", attack_table(results, average, "global", "statistical"),
               f"Attacks on global targets, shadow data: statistical (for mia only). {ABOUT}"),
-        Table("test-sets", test_sets(average), "The same attacks on a balanced test set (as many training rows as "
+        ResultTable("test-sets", test_sets(average),
+                    "The same attacks on a balanced test set (as many training rows as "
               "others), and on rows that occur once among all, whose membership is well defined. Means over folds."),
-        Table("reference", reference(average), "LiRA with 16 shadow models beside the other attacks on one random "
+        ResultTable("reference", reference(average),
+                    "LiRA with 16 shadow models beside the other attacks on one random "
               "forest, all training rows and others. Means over folds."),
-        Table("duplicates", copies(results), "Rows that are both inside and outside; `best_auc`, `best_advantage`: "
+        ResultTable("duplicates", copies(results),
+                    "Rows that are both inside and outside; `best_auc`, `best_advantage`: "
               "of an attacker who knows how often each distinct row is inside and outside."),
-        Table("attributes", attributes(results), "How often a column is guessed right (RF), training rows and others; "
+        ResultTable("attributes", attributes(results),
+                    "How often a column is guessed right (RF), training rows and others; "
               "`gain`: on training rows beyond imputation without the model. Means over folds, intervals: means of "
               "the folds' ends."),
-        Table("printed", printed(), "Cells of the paper that do not follow from their neighbours. `least`, "
+        ResultTable("printed", printed(), "Cells of the paper that do not follow from their neighbours. `least`, "
               "`greatest`: what figures that round to the printed ones give; without printed neighbours on hand "
               "`recomputed` is what was noted when the paper was read."),
-        Table("first-trial", trial(average), "A first trial on 12,000 rows of Adult (four training rows to one other) "
+        ResultTable("first-trial", trial(average),
+                    "A first trial on 12,000 rows of Adult (four training rows to one other) "
               "beside ours; its TREPAN-like tree is our tree on enriched data."),
     ]  # fmt: skip
     return [table for table in found if len(table.frame)]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value, equals
-from encoders.models.models import Figure, Tree
-from encoders.models.nodes import Node, Nodes, Support
+from encoders.models.models import PublishedFigure, Tree
+from encoders.models.nodes import ModelNode, Nodes, Support
 from solvers.foundation.errors import ReleaseError
 
 MAX_NODES = 2_000_000  # in one tree
@@ -28,7 +28,7 @@ MAX_TRIES = 4_000_000  # figures of leaves, over all counts that are tried
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class BoosterSplit:
     """An inner node: its test, and the test of the other side (None where the file cannot say it)."""
 
     feature: str
@@ -37,10 +37,10 @@ class Split:
 
 
 @dataclass
-class Grown:
+class BoosterTree:
     """One tree as it was read: per node its split (None: a leaf) and children; node 0 is the root."""
 
-    splits: list[Split | None] = field(default_factory=list)
+    splits: list[BoosterSplit | None] = field(default_factory=list)
     children: list[tuple[int, int]] = field(default_factory=list)
 
     @property
@@ -54,10 +54,10 @@ class Grown:
         nodes = []
         for split, (left, right), support in zip(self.splits, self.children, supports, strict=True):
             if split is None:
-                nodes.append(Node(support))
+                nodes.append(ModelNode(support))
                 continue
             condition: Condition = ((split.feature, split.test),)
-            nodes.append(Node(support, known.setdefault(condition, condition), left, right))
+            nodes.append(ModelNode(support, known.setdefault(condition, condition), left, right))
         return Tree(Nodes.of(nodes), name)
 
     def paths(self) -> Iterator[tuple[int, Condition | None]]:
@@ -74,18 +74,18 @@ class Grown:
             todo.append((right, other))
             todo.append((left, None if path is None else narrowed(path, split.feature, split.test)))
 
-    def at_least(self, rows: Sequence[int], name: str, most: Sequence[int] | None = None) -> Iterator[Figure]:
+    def at_least(self, rows: Sequence[int], name: str, most: Sequence[int] | None = None) -> Iterator[PublishedFigure]:
         """Yield "at least so many rows", as many as were drawn (or at most so many), for every leaf with rows."""
         for i, path in self.paths():
             if path and rows[i] > 0:
                 high = None if most is None else most[i]
-                yield Figure(path, low=rows[i], high=high, name=f"{name}, leaf {i}", drawn=most is None)
+                yield PublishedFigure(path, low=rows[i], high=high, name=f"{name}, leaf {i}", drawn=most is None)
 
-    def of_class(self, counts: Sequence[int], label: str, value: Value, name: str) -> Iterator[Figure]:
+    def of_class(self, counts: Sequence[int], label: str, value: Value, name: str) -> Iterator[PublishedFigure]:
         """Yield how many rows of one class every leaf has."""
         for i, path in self.paths():
             if path is not None:
-                yield Figure((*path, (label, equals(value))), count=counts[i], name=f"{name}, leaf {i}")
+                yield PublishedFigure((*path, (label, equals(value))), count=counts[i], name=f"{name}, leaf {i}")
 
 
 def narrowed(path: Condition, feature: str, test: Test) -> Condition:
@@ -120,12 +120,12 @@ def opposite(test: Test, gaps: bool) -> Test | None:
     return Test(high=test.low, high_open=not test.low_open, missing=missing)
 
 
-def split_of(feature: str, test: Test, gaps: bool) -> Split:
+def split_of(feature: str, test: Test, gaps: bool) -> BoosterSplit:
     """Return a split; without `gaps` nothing is said about missing values."""
-    return Split(feature, test if gaps else replace(test, missing=False), opposite(test, gaps))
+    return BoosterSplit(feature, test if gaps else replace(test, missing=False), opposite(test, gaps))
 
 
-def sums(grown: Grown, of_leaves: dict[int, int]) -> list[int]:
+def sums(grown: BoosterTree, of_leaves: dict[int, int]) -> list[int]:
     """Return the sum over the leaves below every node. Children stand behind their parents."""
     out = [of_leaves.get(i, 0) for i in range(len(grown.splits))]
     for i in reversed(range(len(out))):

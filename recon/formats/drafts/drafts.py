@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.models.column_figures import ColumnFigures
-from encoders.models.models import AnyModel, Boosting, Figure, Forest, Rule, RuleList, RuleSet, Tree
+from encoders.models.models import AnyModel, Boosting, Forest, PublishedFigure, Rule, RuleList, RuleSet, Tree
 from encoders.models.nodes import CountTable, Nodes, Support
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.facts import DraftFacts
@@ -56,7 +56,7 @@ def bind(model: AnyModel, binder: Binder) -> AnyModel:
     def rule(of: Rule) -> Rule:
         return replace(of, condition=binder.translate(of.condition), support=support(of.support))
 
-    def figure(of: Figure) -> Figure:
+    def figure(of: PublishedFigure) -> PublishedFigure:
         return replace(of, condition=binder.translate(of.condition))
 
     if isinstance(model, Tree):

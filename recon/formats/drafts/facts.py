@@ -10,7 +10,7 @@ from typing import Literal
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Test, Value
 from encoders.models.models import AnyModel, Boosting, Forest, Provenance, Table, Tree
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 IS_MISSING = Test(values=(), missing=True)
 
@@ -48,7 +48,7 @@ class DraftFacts:
     models: tuple[AnyModel, ...] = ()
     classes: tuple[Value, ...] | None = None
     label: str = "label"
-    rows: Rows | None = None
+    rows: RowCount | None = None
     hints: Mapping[str, AnyAttribute] = field(default_factory=dict)
     named: bool = True
     more: bool = False

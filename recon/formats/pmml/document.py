@@ -30,10 +30,10 @@ from recon.formats.pmml.fields import (
     predicate,
     tag,
 )
-from recon.formats.pmml.models import Answer, Reading, forest_answer, tree_answer
+from recon.formats.pmml.models import PmmlAnswer, PmmlReading, forest_answer, tree_answer
 from recon.formats.pmml.trees import PmmlNode
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -96,7 +96,7 @@ def read_pmml(data: bytes) -> Draft:
     if model is None:
         raise Unsupported("the PMML file has no model")
     transformations = first(root, "TransformationDictionary")
-    return File(fields, writer, "").read(model, transformations)
+    return PmmlFile(fields, writer, "").read(model, transformations)
 
 
 def parsed(data: bytes) -> Element:
@@ -140,7 +140,7 @@ def parsed(data: bytes) -> Element:
 
 
 @dataclass
-class File:
+class PmmlFile:
     """What is known of a file while its model is read."""
 
     fields: Fields
@@ -180,14 +180,14 @@ class File:
             if element.get("outliers", "asIs") != "asIs":
                 raise Unsupported(f"the PMML file changes outliers of '{name}' before the model")
 
-    def reading(self, model: Element) -> Reading:
+    def reading(self, model: Element) -> PmmlReading:
         """Return the nodes of a tree model, its strategies and the classes of its target."""
         root = first(model, "Node")
         if root is None:
             raise ReleaseError("the tree has no nodes", place="TreeModel")
         classes = model.get("functionName") == "classification"
         nodes = self.nodes(root)
-        return Reading(
+        return PmmlReading(
             self.fields,
             nodes,
             self.label,
@@ -282,7 +282,7 @@ class File:
             readings.append(self.reading(tree))
         return self.draft(forest_answer(readings))
 
-    def draft(self, answer: Answer) -> Draft:
+    def draft(self, answer: PmmlAnswer) -> Draft:
         """Return the draft of some models."""
         used = {name for model in answer.models for name in names_of(model)} - {self.label}
         tested = {n if n in self.fields.data else self.fields.derived[n].attribute for n in used}
@@ -304,7 +304,7 @@ class File:
 
     # -------------------------------------------------------------- rule sets
 
-    def rules(self, model: Element) -> Answer:
+    def rules(self, model: Element) -> PmmlAnswer:
         """Return the rules of a rule set model: a list where the first that fires decides, a set otherwise."""
         rule_set = first(model, "RuleSet")
         if rule_set is None:
@@ -346,9 +346,9 @@ class File:
             models = (RuleList(tuple(rules)),)
         if not rules:
             raise Unsupported("the PMML rule set has no rules with counts")
-        known = Rows(covered if ordered else most, None) if rows is None else Rows(rows, rows)
+        known = RowCount(covered if ordered else most, None) if rows is None else RowCount(rows, rows)
         classes = tuple(labels.values()) if per_class else None
-        return Answer(models, kinds, notes, known, classes)
+        return PmmlAnswer(models, kinds, notes, known, classes)
 
     def simple_rules(self, holder: Element) -> Any:
         """Yield the condition (None: never true) and the figures of every simple rule, compound ones unfolded."""

@@ -12,12 +12,12 @@ from typing import Literal
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value, equals
-from encoders.models.models import AnyModel, CountKind, Figure, Statistic, Table
+from encoders.models.models import AnyModel, CountKind, PublishedFigure, Statistic, Table
 from encoders.models.nodes import Support
 from recon.formats.pmml.fields import Fields
 from recon.formats.pmml.trees import PmmlNode, Unrolled, unroll
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 WHOLE = 1e-6  # relative; shares are written with 15 digits, recordCounts exactly
 SHARES = "the shares of classes in leaves are of rows, none of them weighted"
@@ -31,19 +31,19 @@ How = Literal["counts", "shares of rows", "sizes", "ratios", "labels"]
 
 
 @dataclass(frozen=True)
-class Answer:
+class PmmlAnswer:
     """The models of a file with what is to be said about them."""
 
     models: tuple[AnyModel, ...]
     kinds: tuple[CountKind, ...]
     notes: tuple[str, ...] = ()
-    rows: Rows | None = None
+    rows: RowCount | None = None
     classes: tuple[Value, ...] | None = None
     reader_notes: tuple[str, ...] = ()
 
 
 @dataclass
-class Reading:
+class PmmlReading:
     """A tree of the file: nodes, the label and its classes as written -> value, the strategies, the writer."""
 
     fields: Fields
@@ -142,7 +142,7 @@ class Reading:
         return unroll(self.nodes, self.fields, self.missing, self.last, present)
 
 
-def tree_answer(tree: Reading) -> Answer:
+def tree_answer(tree: PmmlReading) -> PmmlAnswer:
     """Return what one tree states."""
     try:
         found, every = tree.unrolled(), True
@@ -171,20 +171,20 @@ def tree_answer(tree: Reading) -> Answer:
         n = sum(sum(f or ()) for f in figures.values())
         if total is not None and sum(total) != n:
             raise ReleaseError(f"its leaves have {n} rows, it has {sum(total)}", place=tree.nodes[0].place)
-        return Answer((found.grown.tree(supports, "tree"),), kinds, (), Rows(n, n), classes, notes)
+        return PmmlAnswer((found.grown.tree(supports, "tree"),), kinds, (), RowCount(n, n), classes, notes)
     if total is None:
         raise Unsupported("the PMML tree does not say how many rows its root has, and leaves stand at several places")
     table = Table(tuple(bounds(tree, found, total, every)), "leaves")
     n = sum(total)
-    return Answer((table,), kinds, (), Rows(n, n), classes, (*notes, SPREAD))
+    return PmmlAnswer((table,), kinds, (), RowCount(n, n), classes, (*notes, SPREAD))
 
 
-def support(figures: tuple[int, ...], tree: Reading) -> Support:
+def support(figures: tuple[int, ...], tree: PmmlReading) -> Support:
     """Return the support of a leaf."""
     return Support(count=figures[0]) if tree.how == "sizes" else Support(figures)
 
 
-def root_figures(tree: Reading) -> tuple[int, ...] | None:
+def root_figures(tree: PmmlReading) -> tuple[int, ...] | None:
     """Return the rows of the root, from its leaves where it does not say."""
     own = tree.figures(tree.nodes[0])
     if own is not None:
@@ -195,7 +195,7 @@ def root_figures(tree: Reading) -> tuple[int, ...] | None:
     return tuple(sum(column) for column in zip(*(f for f in leaves if f is not None), strict=True))
 
 
-def all_below(tree: Reading) -> bool:
+def all_below(tree: PmmlReading) -> bool:
     """Return whether every row of a node is in one of its children, as far as the file says."""
     for node in tree.nodes:
         if node.children and node.rows is not None:
@@ -205,7 +205,7 @@ def all_below(tree: Reading) -> bool:
     return True
 
 
-def bounds(tree: Reading, found: Unrolled, total: tuple[int, ...], every: bool) -> list[Figure]:
+def bounds(tree: PmmlReading, found: Unrolled, total: tuple[int, ...], every: bool) -> list[PublishedFigure]:
     """Return exact figures of leaves that stand at one place, and upper bounds of every place of the others."""
     often: dict[Place, int] = {}
     for place in found.holds.values():
@@ -225,15 +225,15 @@ def bounds(tree: Reading, found: Unrolled, total: tuple[int, ...], every: bool) 
     return out
 
 
-def one(tree: Reading, path: Condition, k: int, rows: int, name: str, exact: bool) -> Figure:
+def one(tree: PmmlReading, path: Condition, k: int, rows: int, name: str, exact: bool) -> PublishedFigure:
     """Return a figure of one class (of all rows where the tree has sizes): a count, or "at most"."""
     where = path if tree.how == "sizes" else (*path, (tree.label, equals(tree.classes[k])))
-    return Figure(where, count=rows, name=name) if exact else Figure(where, high=rows, name=name)
+    return PublishedFigure(where, count=rows, name=name) if exact else PublishedFigure(where, high=rows, name=name)
 
 
-def shares_answer(tree: Reading, found: Unrolled) -> Answer:
+def shares_answer(tree: PmmlReading, found: Unrolled) -> PmmlAnswer:
     """Return the shares (or the commonest class) of every leaf at one place, as means of its classes."""
-    figures: list[Figure] = []
+    figures: list[PublishedFigure] = []
     held = [p for p in found.holds.values() if p is not None]
     once = {p for p in held if held.count(p) == 1} if len(held) < 2_000 else set(held) if found.single else set()
     for i, path in found.grown.paths():
@@ -245,28 +245,28 @@ def shares_answer(tree: Reading, found: Unrolled) -> Answer:
             ratios = tree.ratios(node)
             for value, share in list(zip(tree.classes, ratios or (), strict=False))[: max(1, len(tree.classes) - 1)]:
                 statistic = Statistic("mean", f"{tree.label}={value}", share, 1e-9)
-                figures.append(Figure(path, statistic=statistic, name=node.place))
+                figures.append(PublishedFigure(path, statistic=statistic, name=node.place))
         elif node.score is not None and node.score in tree.labels and place[0] == "leaf":
             value = dict(tree.labels)[node.score]
             low = Fraction(1, len(tree.classes))
             middle, wide = float((1 + low) / 2), float((1 - low) / 2) + 1e-9
             statistic = Statistic("mean", f"{tree.label}={value}", middle, wide)
-            figures.append(Figure(path, statistic=statistic, name=node.place))
+            figures.append(PublishedFigure(path, statistic=statistic, name=node.place))
     if not figures:
         raise Unsupported("no leaf of the PMML tree has a share of classes that holds for one box")
     ratio = tree.how == "ratios"
     notes = (
         "the file has shares of classes but no numbers of rows" if ratio else "the file has no counts, only classes",
     )
-    return Answer(
+    return PmmlAnswer(
         (Table(tuple(figures), "leaves"),), ("ratio",) if ratio else ("label",), (SHARES if ratio else LABELS,),
         None, tree.classes, notes,
     )  # fmt: skip
 
 
-def forest_answer(trees: Sequence[Reading]) -> Answer:
+def forest_answer(trees: Sequence[PmmlReading]) -> PmmlAnswer:
     """Return least numbers of rows per leaf: every tree was fitted on a resample, as far as one can know."""
-    figures: list[Figure] = []
+    figures: list[PublishedFigure] = []
     nyoka = all(t.writer == "Nyoka" for t in trees)
     rows = 1
     for t, tree in enumerate(trees):
@@ -284,12 +284,12 @@ def forest_answer(trees: Sequence[Reading]) -> Answer:
             node = tree.nodes[place[1]]
             name = f"tree {t}, {node.place}"
             if nyoka and node.rows is not None and node.rows == round(node.rows) and node.rows > 0:
-                figures.append(Figure(path, low=round(node.rows), name=name))
+                figures.append(PublishedFigure(path, low=round(node.rows), name=name))
             for text, value in dict(tree.labels).items():
                 if any((x or 0.0) > 1e-9 for x in node.shares.get(text, ())):
-                    figures.append(Figure((*path, (tree.label, equals(value))), low=1, name=name))
+                    figures.append(PublishedFigure((*path, (tree.label, equals(value))), low=1, name=name))
             if not nyoka and not tree.labels and (node.rows or 0.0) > 0:
-                figures.append(Figure(path, low=1, name=name))
+                figures.append(PublishedFigure(path, low=1, name=name))
         if nyoka and tree.nodes[0].rows is not None:
             rows = max(rows, int(tree.nodes[0].rows))
     if not figures:
@@ -297,4 +297,6 @@ def forest_answer(trees: Sequence[Reading]) -> Answer:
     kinds: tuple[CountKind, ...] = ("distinct", "bag") if nyoka else ("bag",)
     notes = (SAMPLES, DISTINCT) if nyoka else (SAMPLES,)
     lines = ("the file does not say whether rows were resampled: only least numbers are stated",)
-    return Answer((Table(tuple(figures), "leaves"),), kinds, notes, Rows(rows, None), trees[0].classes or None, lines)
+    return PmmlAnswer(
+        (Table(tuple(figures), "leaves"),), kinds, notes, RowCount(rows, None), trees[0].classes or None, lines
+    )

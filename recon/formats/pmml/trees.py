@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from encoders.domain.values import Test, Value, exact, is_number
-from recon.formats.boosters.shared import Grown, Split, opposite
+from recon.formats.boosters.shared import BoosterSplit, BoosterTree, opposite
 from recon.formats.pmml.fields import Atom, Both, Fields, Predicate
 from solvers.foundation.errors import TooLarge, Unsupported
 
@@ -152,7 +152,7 @@ def inside_of(a: Test, b: Test) -> bool:
 class Unrolled:
     """The binary tree, and per leaf which node's rows arrive there (None: no training row does)."""
 
-    grown: Grown
+    grown: BoosterTree
     holds: dict[int, tuple[str, int] | None]
 
     @property
@@ -178,7 +178,7 @@ class Unroller:
 
     def run(self) -> Unrolled:
         """Return the unrolled tree; `Unsupported` where it grows too large. Cost: linear in its nodes and depth."""
-        out, holds = Grown(), {}
+        out, holds = BoosterTree(), {}
         todo: list[tuple[State, dict[str, FieldState], int, int]] = [(At("enter", 0), {}, -1, 0)]
         while todo:
             state, facts, parent, side = todo.pop()
@@ -190,7 +190,7 @@ class Unroller:
                 out.children[parent] = (here, b) if side == 0 else (a, here)
             found = self.settle(state, facts)
             out.children.append((-1, -1))
-            if isinstance(found, Split):
+            if isinstance(found, BoosterSplit):
                 out.splits.append(found)
                 then, otherwise = self.sides(found, facts)
                 todo.append((self.state, otherwise, here, 1))
@@ -200,7 +200,7 @@ class Unroller:
             holds[here] = found
         return Unrolled(out, holds)
 
-    def settle(self, state: State, facts: dict[str, FieldState]) -> Split | tuple[str, int] | None:
+    def settle(self, state: State, facts: dict[str, FieldState]) -> BoosterSplit | tuple[str, int] | None:
         """Return the next split (its state is kept in `self.state`), or the leaf that a state ends in."""
         while True:
             if isinstance(state, Nowhere):
@@ -215,7 +215,7 @@ class Unroller:
                 state = unfold(state.predicate, state.true, state.false, state.unknown)
             else:
                 decided = self.decide(state.predicate, state.true, state.false, state.unknown, facts)
-                if isinstance(decided, Split):
+                if isinstance(decided, BoosterSplit):
                     self.state = state
                     return decided
                 state = decided
@@ -247,7 +247,7 @@ class Unroller:
 
     def decide(
         self, atom: Atom, true: State, false: State, unknown: State, facts: dict[str, FieldState], ahead: bool = True
-    ) -> Split | State:
+    ) -> BoosterSplit | State:
         """Return the split that a test needs, or the state it leads to where the path decides it.
 
         `ahead`: missing values that end in the same node as some that are present need no split of their own.
@@ -270,7 +270,7 @@ class Unroller:
             met = self.meet(atom.name, present, known, unknown, facts) if ahead else None
             if met is not None:
                 return met
-            return Split(atom.name, Test(missing=True), Test())
+            return BoosterSplit(atom.name, Test(missing=True), Test())
         meets = ahead and known.missing and unknown not in (true, false, Nowhere())
         if known.missing and (
             unknown == true
@@ -282,7 +282,7 @@ class Unroller:
         if other is None and test.values is not None and allowed is not None:
             left = [v for v in self.fields.type_of(atom.name).values if v in allowed and v not in test.values]
             other = Test(values=tuple(left), missing=not test.missing and not self.present) if left else None
-        return Split(atom.name, test, other)
+        return BoosterSplit(atom.name, test, other)
 
     def meet(
         self, name: str, present: State, known: FieldState, unknown: State, facts: dict[str, FieldState]
@@ -302,7 +302,7 @@ class Unroller:
                 state = unfold(state.predicate, state.true, state.false, state.unknown)
             else:
                 found = self.decide(state.predicate, state.true, state.false, state.unknown, facts, ahead=False)
-                if isinstance(found, Split):
+                if isinstance(found, BoosterSplit):
                     return None
                 state = found
         return state
@@ -311,7 +311,9 @@ class Unroller:
         """Return what is known of a feature before any test."""
         return FieldState(allowed=self.fields.allowed(name), missing=self.fields.gaps(name) and not self.present)
 
-    def sides(self, split: Split, facts: dict[str, FieldState]) -> tuple[dict[str, FieldState], dict[str, FieldState]]:
+    def sides(
+        self, split: BoosterSplit, facts: dict[str, FieldState]
+    ) -> tuple[dict[str, FieldState], dict[str, FieldState]]:
         """Return the facts on both sides of a split."""
         known = facts.get(split.feature) or self.start(split.feature)
         if split.test == Test(missing=True):

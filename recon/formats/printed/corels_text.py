@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Value, equals
-from encoders.models.models import AnyModel, Figure, Provenance, Rule, RuleList, Statistic, Table
+from encoders.models.models import AnyModel, Provenance, PublishedFigure, Rule, RuleList, Statistic, Table
 from encoders.models.nodes import Support
 from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.drafts import Draft
@@ -27,7 +27,7 @@ from recon.formats.drafts.facts import Feature
 from recon.formats.printed.printed_trees import column_names, values_of
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 FORMAT = "CORELS, printed rule list"
 START = re.compile(r"^(?:RULELIST:|OPTIMAL RULE LIST\b|if \[.*\]:|if \(.*\) then \()", re.MULTILINE)
@@ -45,7 +45,7 @@ MAJORITY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CorelsRule:
     """A printed rule: its antecedents (column, 0 or 1), label, predicted value, rows per label if printed."""
 
     antecedents: Condition
@@ -86,12 +86,12 @@ def read_corels_text(text: str) -> Draft:
     return listed(rules) if rules[0].counts is not None else bare(rules)
 
 
-def features_of(rules: Sequence[Line]) -> tuple[Feature, ...]:
+def features_of(rules: Sequence[CorelsRule]) -> tuple[Feature, ...]:
     """Return the columns that the rules name, in order of appearance."""
     return tuple(Feature(n, n) for n in dict.fromkeys(name for rule in rules for name, _ in rule.antecedents))
 
 
-def label_of(rules: Sequence[Line], features: Sequence[Feature]) -> str:
+def label_of(rules: Sequence[CorelsRule], features: Sequence[Feature]) -> str:
     """Return the name of the label, told from the columns where it is one."""
     label, taken = rules[0].label, {f.name for f in features}
     while label in taken:
@@ -99,7 +99,7 @@ def label_of(rules: Sequence[Line], features: Sequence[Feature]) -> str:
     return label
 
 
-def listed(rules: Sequence[Line]) -> Draft:
+def listed(rules: Sequence[CorelsRule]) -> Draft:
     """Return the rule list with its counts: of the labels 0 and 1, or of those that the counts are the most of."""
     features = features_of(rules)
     names: tuple[Value | None, ...] = (0, 1)
@@ -118,14 +118,14 @@ def listed(rules: Sequence[Line]) -> Draft:
         (RuleList(tuple(Rule(r.antecedents, s) for r, s in zip(rules, supports, strict=True))),),
         classes=classes if named else None,
         label=label_of(rules, features),
-        rows=Rows(rows, rows),
+        rows=RowCount(rows, rows),
         reader_notes=()
         if named
         else ("the list does not say which label its counts are of: only their sums are read",),
     )
 
 
-def bare(rules: Sequence[Line]) -> Draft:
+def bare(rules: Sequence[CorelsRule]) -> Draft:
     """Return what a list without counts says, of every rule but the default (which may capture nothing).
 
     A rule's own rows are stated where the rules before it have one antecedent each: then they are one group. Else a
@@ -135,14 +135,14 @@ def bare(rules: Sequence[Line]) -> Draft:
     label = label_of(rules, features)
     values: dict[str, Value] = dict(BINARY) if all(r.prediction in BINARY for r in rules) else {}
     values = values or values_of(rule.prediction for rule in rules)
-    figures: list[Figure] = []
+    figures: list[PublishedFigure] = []
     others: Condition | None = ()
     for rule in rules[:-1]:
         value = values[rule.prediction]
         if others is not None:
             share = Statistic("mean", f"{label}={value}", 0.75, 0.25)
-            figures.append(Figure((*rule.antecedents, *others), statistic=share))
-        figures.append(Figure((*rule.antecedents, (label, equals(value))), low=1))
+            figures.append(PublishedFigure((*rule.antecedents, *others), statistic=share))
+        figures.append(PublishedFigure((*rule.antecedents, (label, equals(value))), low=1))
         if others is not None and len(rule.antecedents) == 1:
             name, test = rule.antecedents[0]
             others = (*others, (name, equals(1 - int((test.values or (0,))[0]))))
@@ -157,16 +157,16 @@ def bare(rules: Sequence[Line]) -> Draft:
         models,
         classes=classes,
         label=label,
-        rows=Rows(1, None) if figures else None,
+        rows=RowCount(1, None) if figures else None,
         reader_notes=(text,),
         skeleton=RuleList(tuple(Rule(r.antecedents, Support()) for r in rules)),
         predicted=tuple(values[r.prediction] for r in rules),
     )
 
 
-def python_rules(lines: Sequence[tuple[str, str]]) -> list[Line]:
+def python_rules(lines: Sequence[tuple[str, str]]) -> list[CorelsRule]:
     """Return the rules of the form of pycorels; the conclusion stands on the same line or the next."""
-    rules: list[Line] = []
+    rules: list[CorelsRule] = []
     antecedents: Condition | None = None if lines and lines[0][1].startswith("if") else ()
     rest = list(reversed(lines))
     while rest:
@@ -186,32 +186,32 @@ def python_rules(lines: Sequence[tuple[str, str]]) -> list[Line]:
         if then is None:
             raise ReleaseError(f"'{content[:60]}' predicts nothing (label = value)", place=place)
         counts = None if then[3] is None else (int(then[3]), int(then[4]))
-        rules.append(Line(antecedents, then[1], then[2], counts, place))
+        rules.append(CorelsRule(antecedents, then[1], then[2], counts, place))
         if not antecedents and rest:
             raise ReleaseError("the list goes on after its default rule", place=rest[-1][0])
         antecedents = None
     return complete(rules)
 
 
-def cpp_rules(lines: Sequence[tuple[str, str]]) -> list[Line]:
+def cpp_rules(lines: Sequence[tuple[str, str]]) -> list[CorelsRule]:
     """Return the rules of the form of the C++ program; what it prints after the default rule is left out."""
-    rules: list[Line] = []
+    rules: list[CorelsRule] = []
     for place, content in lines:
         if default := CPP_ELSE.fullmatch(content):
-            rules.append(Line((), *predicted(default[1]), None, place))
+            rules.append(CorelsRule((), *predicted(default[1]), None, place))
             break
         rule = CPP_IF.fullmatch(content)
         if rule is None or bool(rule[1]) is not bool(rules):
             raise ReleaseError(f"'{content[:60]}' is no rule of a list", place=place)
         if rule[2] == "1" and not rules:
-            rules.append(Line((), *predicted(rule[3]), None, place))
+            rules.append(CorelsRule((), *predicted(rule[3]), None, place))
             break
         antecedents = literals(rule[2].removeprefix("{").removesuffix("}").split(","), place)
-        rules.append(Line(antecedents, *predicted(rule[3]), None, place))
+        rules.append(CorelsRule(antecedents, *predicted(rule[3]), None, place))
     return complete(rules)
 
 
-def complete(rules: list[Line]) -> list[Line]:
+def complete(rules: list[CorelsRule]) -> list[CorelsRule]:
     """Return the rules; `ReleaseError` where they do not end in a default rule."""
     if not rules or rules[-1].antecedents:
         raise ReleaseError("the list has no default rule (else)", place=rules[-1].place if rules else "")

@@ -18,12 +18,12 @@ from fractions import Fraction
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Listed, Test, Value, equals, exact
-from encoders.models.models import Figure, Provenance, Table, Unused
+from encoders.models.models import Provenance, PublishedFigure, Table, UnusedPublication
 from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, TooLarge
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 FORMAT = "table of counts"
 COUNT_NAMES = frozenset({"count", "counts", "n", "freq", "frequency", "rows", "number"})
@@ -47,7 +47,7 @@ ALL_CELLS = "the table has a line for every combination of its values, so all ro
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TableLine:
     """A line of the table: its number in the file (from 1), its cells, the cell of the count."""
 
     number: int
@@ -90,7 +90,7 @@ def read_count_table(text: str) -> Draft:
             ("exact",),
             (ONLY_THESE, *((ALL_CELLS,) if complete else ())),
             unused=tuple(
-                Unused(f"the column '{name}'", "figures beside counts")
+                UnusedPublication(f"the column '{name}'", "figures beside counts")
                 for name, implied in beside.items()
                 if not implied
             ),
@@ -108,7 +108,7 @@ def delimiter_of(header: str) -> str:
     return max("\t;,", key=header.count)
 
 
-def lines_of(text: str) -> tuple[list[str], list[Line]]:
+def lines_of(text: str) -> tuple[list[str], list[TableLine]]:
     """Return the attributes' names and the lines; refuse tables that are not of this form."""
     text = text.lstrip("\ufeff")
     header = next((raw for raw in text.splitlines() if raw.strip()), "")
@@ -126,7 +126,7 @@ def lines_of(text: str) -> tuple[list[str], list[Line]]:
             if len(cells) != len(names):
                 message = f"has {len(cells)} cells, the header {len(names)}"
                 raise ReleaseError(message, place=f"line {reader.line_num}")
-            lines.append(Line(reader.line_num, tuple(cells[:at] + cells[at + 1 :]), cells[at]))
+            lines.append(TableLine(reader.line_num, tuple(cells[:at] + cells[at + 1 :]), cells[at]))
             if len(lines) > MAX_LINES:
                 raise TooLarge(f"the table has more than {MAX_LINES:,} lines")
     except csv.Error as error:
@@ -136,7 +136,7 @@ def lines_of(text: str) -> tuple[list[str], list[Line]]:
     return names[:at] + names[at + 1 :], lines
 
 
-def without_figures(names: list[str], lines: list[Line]) -> tuple[list[str], list[Line], dict[str, bool]]:
+def without_figures(names: list[str], lines: list[TableLine]) -> tuple[list[str], list[TableLine], dict[str, bool]]:
     """Return names and lines without columns that hold figures of the lines, and these, with whether counts imply them.
 
     They are called so, hold numbers, and the other columns tell all lines apart: an attribute of such a name does not.
@@ -208,7 +208,7 @@ def hint_of(name: str, values: Sequence[Value | None]) -> AnyAttribute | None:
 
 
 def with_further_values(
-    figures: Sequence[Figure], hints: dict[str, AnyAttribute]
+    figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]
 ) -> tuple[dict[str, AnyAttribute], list[str]]:
     """Return the attributes with a value more where a total exceeds the values listed beside it, and a note on each.
 
@@ -238,60 +238,60 @@ def with_further_values(
     return out, notes
 
 
-def figure_of(condition: Condition, line: Line) -> Figure:
+def figure_of(condition: Condition, line: TableLine) -> PublishedFigure:
     """Return the figure of a line; `ReleaseError` for a count that is none."""
     text, place, name = line.count, f"line {line.number}", f"line {line.number}"
     if found := WHOLE.fullmatch(text):
         count = int(found[1] or text.replace(",", ""))
         if count > MAX_ROWS:
             raise ReleaseError(f"the count {text} is more than 2^53", place=place)
-        return Figure(condition, count=count, name=name)
+        return PublishedFigure(condition, count=count, name=name)
     if text.lower() in HIDDEN:
-        return Figure(condition, suppressed="unknown", name=name)
+        return PublishedFigure(condition, suppressed="unknown", name=name)
     if less := LESS.fullmatch(text):
         maximum = int(less[2]) - (less[1] == "<")
         if not 0 <= maximum <= MAX_ROWS:
             raise ReleaseError(f"the count '{text}' is impossible", place=place)
-        return Figure(condition, low=0, high=maximum, suppressed="primary", name=name)
+        return PublishedFigure(condition, low=0, high=maximum, suppressed="primary", name=name)
     if more := MORE.fullmatch(text):
         minimum = int(more[2]) + (more[1] == ">")
         if minimum > MAX_ROWS:
             raise ReleaseError(f"the count '{text}' is more than 2^53", place=place)
-        return Figure(condition, low=minimum, name=name)
+        return PublishedFigure(condition, low=minimum, name=name)
     if between := BETWEEN.fullmatch(text):
         low, high = int(between[1]), int(between[2])
         if not low <= high <= MAX_ROWS:
             raise ReleaseError(f"the count '{text}' is no interval", place=place)
-        return Figure(condition, low=low, high=high, name=name)
+        return PublishedFigure(condition, low=low, high=high, name=name)
     message = (
         f"the count '{text[:40]}' is no whole number: noisy counts belong into a release file that declares the noise"
     )
     raise ReleaseError(message, place=place)
 
 
-def rows_of(figures: Sequence[Figure], hints: dict[str, AnyAttribute]) -> tuple[Rows | None, bool]:
+def rows_of(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) -> tuple[RowCount | None, bool]:
     """Return how many rows there are, and whether that is because every combination of values has a line.
 
     A line about everybody says it; else the lines about single combinations bound it from below.
     """
     everybody = next((f.count for f in figures if not f.condition and f.count is not None), None)
     if everybody is not None:
-        return Rows(int(everybody), int(everybody)), False
+        return RowCount(int(everybody), int(everybody)), False
     if (total := total_of_parts(figures, hints)) is not None:
-        return Rows(total, total), True
+        return RowCount(total, total), True
     cells = {f.condition: f for f in figures if len(f.condition) == len(hints)}
     low = sum(int(f.count or f.low or 0) for f in cells.values())
     if low > MAX_ROWS:
         raise ReleaseError("the counts sum to more than 2^53 rows")
     product = math.prod(h.span[1] for h in hints.values())
     if len(cells) < product:
-        return (Rows(low, None) if low else None), False
+        return (RowCount(low, None) if low else None), False
     highs = [f.count if f.count is not None else f.high for f in cells.values()]
     high = None if None in highs else sum(int(h) for h in highs if h is not None)
-    return Rows(low, high), True
+    return RowCount(low, high), True
 
 
-def total_of_parts(figures: Sequence[Figure], hints: dict[str, AnyAttribute]) -> int | None:
+def total_of_parts(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) -> int | None:
     """Return the rows of everybody as a sum of counts of all values of attributes, None where some are not counted.
 
     Raises `ReleaseError` where two such sums of single attributes differ.

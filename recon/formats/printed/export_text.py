@@ -23,8 +23,8 @@ from recon.formats.printed.printed_trees import (
     NUMBER,
     ONE_TREE,
     WHOLE,
-    Branch,
     LeafCounts,
+    PrintedBranch,
     column_names,
     draft_of,
     near,
@@ -53,7 +53,7 @@ LABELS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class PrintedLeaf:
     """A printed leaf: its line (from 1), its weights if printed, its class."""
 
     line: int
@@ -62,11 +62,11 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class ExportedTree:
     """The nodes of a text (leaves without facts, truncated branches with them), the leaves by node, the thresholds."""
 
-    nodes: tuple[Branch, ...]
-    leaves: Mapping[int, Leaf]
+    nodes: tuple[PrintedBranch, ...]
+    leaves: Mapping[int, PrintedLeaf]
     thresholds: tuple[tuple[str, float, Fraction], ...]
 
 
@@ -110,7 +110,7 @@ def read_export_text(text: str) -> Draft:
     )
 
 
-def width_of(leaves: Sequence[Leaf]) -> int:
+def width_of(leaves: Sequence[PrintedLeaf]) -> int:
     """Return how many weights every leaf has, 0 where none has any; `ReleaseError` where they differ."""
     widths = [0 if leaf.weights is None else len(leaf.weights) for leaf in leaves]
     for leaf, width in zip(leaves, widths, strict=True):
@@ -120,7 +120,7 @@ def width_of(leaves: Sequence[Leaf]) -> int:
 
 
 def facts_of(
-    leaves: Mapping[int, Leaf], width: int
+    leaves: Mapping[int, PrintedLeaf], width: int
 ) -> tuple[dict[int, LeafCounts], tuple[Value | None, ...], CountKind, list[str]]:
     """Return what the leaves say by node, the names of the columns, the kind of counts, what to tell the user.
 
@@ -151,11 +151,11 @@ def is_whole(weight: Fraction | int, total: Fraction | int) -> bool:
     return near(weight, round(weight), WHOLE * Fraction(max(1, total)))
 
 
-def parsed(text: str) -> Printed:
+def parsed(text: str) -> ExportedTree:
     """Return the nodes of the text; `ReleaseError` naming the first line that does not fit."""
     nodes: list[list[int]] = []  # then, otherwise of every node; leaves -1
     splits: dict[int, tuple[str, str]] = {}
-    leaves: dict[int, Leaf] = {}
+    leaves: dict[int, PrintedLeaf] = {}
     cut: dict[int, int] = {}
     path: list[int] = []  # inner nodes on the way to the place of the next line
     done = False
@@ -194,7 +194,7 @@ def parsed(text: str) -> Printed:
     return linked(nodes, splits, leaves, cut)
 
 
-def read_leaf(content: str, line: int, node: int, leaves: dict[int, Leaf], cut: dict[int, int]) -> None:
+def read_leaf(content: str, line: int, node: int, leaves: dict[int, PrintedLeaf], cut: dict[int, int]) -> None:
     """Put a leaf, or how many levels were cut off, to its node; refuse everything else."""
     place = f"line {line}"
     if content.startswith("value:"):
@@ -206,28 +206,28 @@ def read_leaf(content: str, line: int, node: int, leaves: dict[int, Leaf], cut: 
     if found is None:
         raise ReleaseError(f"'{content[:60]}' is neither a split nor a leaf", place=place)
     if found[1] is None:
-        leaves[node] = Leaf(line, None, found[2])
+        leaves[node] = PrintedLeaf(line, None, found[2])
         return
     texts = [w.strip() for w in found[1].split(",")]
     if not all(NUMBER.fullmatch(w) and len(w) < 400 for w in texts) or any(w.startswith("-") for w in texts):
         raise ReleaseError(f"[{found[1][:60]}] are no weights", place=place)
-    leaves[node] = Leaf(line, tuple(exact_number(w) for w in texts), found[2])
+    leaves[node] = PrintedLeaf(line, tuple(exact_number(w) for w in texts), found[2])
 
 
 def linked(
     links: Sequence[Sequence[int]],
     splits: Mapping[int, tuple[str, str]],
-    leaves: Mapping[int, Leaf],
+    leaves: Mapping[int, PrintedLeaf],
     cut: Mapping[int, int],
-) -> Printed:
+) -> ExportedTree:
     """Return the nodes with their tests; a branch of d levels that was cut off has d leaves, so d rows, or more."""
     nodes, thresholds = [], []
     for i, (then, otherwise) in enumerate(links):
         if i not in splits:
-            nodes.append(Branch(LeafCounts((cut.get(i, 0), None))))
+            nodes.append(PrintedBranch(LeafCounts((cut.get(i, 0), None))))
             continue
         name, text = splits[i]
         x = number(text, f"the split on '{name[:60]}'")
         thresholds.append((name, x, unit(text)))
-        nodes.append(Branch(LeafCounts(), name, Test(high=x), Test(low=x, low_open=True), then, otherwise))
-    return Printed(tuple(nodes), leaves, tuple(thresholds))
+        nodes.append(PrintedBranch(LeafCounts(), name, Test(high=x), Test(low=x, low_open=True), then, otherwise))
+    return ExportedTree(tuple(nodes), leaves, tuple(thresholds))

@@ -27,8 +27,8 @@ from recon.formats.printed.printed_trees import (
     NUMBER,
     PLAIN_ROWS,
     WHOLE,
-    Branch,
     LeafCounts,
+    PrintedBranch,
     column_names,
     draft_of,
     near,
@@ -82,7 +82,7 @@ RATIO_ROWS = "the shares of classes are of training rows, each once and with wei
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class DrawnNode:
     """One node as drawn: its test (feature, threshold as text), and its figures as text."""
 
     split: tuple[str, str] | None
@@ -112,12 +112,14 @@ def read_dot(text: str) -> Draft:
     nodes, thresholds = [], []
     for i, box, fact in zip(order, shown, facts, strict=True):
         if box.split is None or i not in children:
-            nodes.append(Branch(fact))
+            nodes.append(PrintedBranch(fact))
             continue
         x = number(box.split[1], f"node {i}")
         thresholds.append((box.split[0], x, digit))
         then, otherwise = (place[c] for c in children[i])
-        nodes.append(Branch(LeafCounts(), box.split[0], Test(high=x), Test(low=x, low_open=True), then, otherwise))
+        nodes.append(
+            PrintedBranch(LeafCounts(), box.split[0], Test(high=x), Test(low=x, low_open=True), then, otherwise)
+        )
     notes = {"exact": (PLAIN_ROWS,), "size": (PLAIN_ROWS,), "ratio": (RATIO_ROWS,)}.get(kind, ())
     found = draft_of(nodes, names, Provenance(PLOTTED if plotted else FORMAT, (kind,), (*notes, MIDPOINTS, NO_MISSING)))
     if None in names:
@@ -147,9 +149,9 @@ def numbered(features: Sequence[Feature]) -> tuple[tuple[Feature, ...], bool]:
     return tuple(Feature(f"{mark[0]}{k}{mark[2]}", f"x[{k}]") for k in range(last + 1)), False
 
 
-def parsed(text: str) -> tuple[dict[int, Box], dict[int, list[int]]]:
+def parsed(text: str) -> tuple[dict[int, DrawnNode], dict[int, list[int]]]:
     """Return the boxes and the two children of every inner one; branches that were cut off are left out."""
-    boxes: dict[int, Box] = {}
+    boxes: dict[int, DrawnNode] = {}
     children: dict[int, list[int]] = {}
     cut: set[int] = set()
     held = ""
@@ -178,9 +180,9 @@ def parsed(text: str) -> tuple[dict[int, Box], dict[int, list[int]]]:
     return boxes, children
 
 
-def plotted_boxes(text: str) -> tuple[dict[int, Box], dict[int, list[int]]]:
+def plotted_boxes(text: str) -> tuple[dict[int, DrawnNode], dict[int, list[int]]]:
     """Return the boxes of a list of `plot_tree` and their children: a node with a test has the next two below it."""
-    boxes: dict[int, Box] = {}
+    boxes: dict[int, DrawnNode] = {}
     children: dict[int, list[int]] = {}
     cut: set[int] = set()
     at, k = 1, 0
@@ -211,7 +213,7 @@ def plotted_boxes(text: str) -> tuple[dict[int, Box], dict[int, list[int]]]:
     return boxes, children
 
 
-def check_links(boxes: Mapping[int, Box], children: dict[int, list[int]], cut: set[int]) -> None:
+def check_links(boxes: Mapping[int, DrawnNode], children: dict[int, list[int]], cut: set[int]) -> None:
     """Refuse tests without two children; drop the edges to branches that were cut off."""
     ended = set()
     for i, pair in list(children.items()):
@@ -230,7 +232,7 @@ def check_links(boxes: Mapping[int, Box], children: dict[int, list[int]], cut: s
         raise ReleaseError("has a test but no children", place=f"node {lone}")
 
 
-def in_order(boxes: Mapping[int, Box], children: Mapping[int, Sequence[int]]) -> list[int]:
+def in_order(boxes: Mapping[int, DrawnNode], children: Mapping[int, Sequence[int]]) -> list[int]:
     """Return the nodes from the root on; `ReleaseError` where the edges make no tree of all boxes."""
     linked = {c for pair in children.values() for c in pair}
     roots = [i for i in boxes if i not in linked]
@@ -252,7 +254,7 @@ def in_order(boxes: Mapping[int, Box], children: Mapping[int, Sequence[int]]) ->
     return out
 
 
-def box_of(label: str, markup: bool, place: str) -> Box:
+def box_of(label: str, markup: bool, place: str) -> DrawnNode:
     """Return a node's figures; words before them may be missing, so that their form and order tell them apart."""
     if markup:
         lines = [part.replace(" &le; ", " <= ") for part in label.split("<br/>")]
@@ -276,7 +278,9 @@ def box_of(label: str, markup: bool, place: str) -> Box:
     name = lines[at + 1].removeprefix("class = ") if len(lines) > at + 1 else None
     split, impurity = test_of(lines[: at - 1], place)
     classes = texts if value.startswith("[") else ()
-    return Box(split, impurity, samples, classes, None if name is not None and UNNAMED_CLASS.fullmatch(name) else name)
+    return DrawnNode(
+        split, impurity, samples, classes, None if name is not None and UNNAMED_CLASS.fullmatch(name) else name
+    )
 
 
 Pair = tuple[str, str]
@@ -307,7 +311,7 @@ def joined(lines: Sequence[str]) -> list[str]:
     return out
 
 
-def finest(boxes: Sequence[Box]) -> Fraction:
+def finest(boxes: Sequence[DrawnNode]) -> Fraction:
     """Return one unit of the last digit that the file prints: all its figures are rounded to the same one or finer."""
     texts = [t for b in boxes for t in (*b.value, *(b.impurity or ())[1:], *(b.split or ())[1:]) if NUMBER.fullmatch(t)]
     return min((u for t in texts if (u := unit(t)) < 1), default=Fraction(1))
@@ -316,7 +320,7 @@ def finest(boxes: Sequence[Box]) -> Fraction:
 Found = tuple[list[LeafCounts], tuple[Value | None, ...], CountKind, list[str]]
 
 
-def facts_of(boxes: Sequence[Box], children: Sequence[Sequence[int]], digit: Fraction) -> Found:
+def facts_of(boxes: Sequence[DrawnNode], children: Sequence[Sequence[int]], digit: Fraction) -> Found:
     """Return what the nodes say, the names of the columns of `value`, the kind of counts, what to tell the user."""
     width = len(boxes[0].value)
     odd = next((i for i, b in enumerate(boxes) if len(b.value) != width), None)
@@ -385,7 +389,7 @@ def of_shares(impurity: Pair | None, shares: Sequence[Fraction], off: Fraction, 
 
 
 def shares_of(
-    boxes: Sequence[Box], children: Sequence[Sequence[int]], values: Sequence[Sequence[Fraction]], digit: Fraction
+    boxes: Sequence[DrawnNode], children: Sequence[Sequence[int]], values: Sequence[Sequence[Fraction]], digit: Fraction
 ) -> Found:
     """Return the shares of classes, where the nodes' shares of all rows agree with them; else only that rows exist.
 

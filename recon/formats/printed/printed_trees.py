@@ -17,15 +17,15 @@ from itertools import pairwise
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, equals, exact, is_number
-from encoders.models.models import AnyModel, Figure, Forest, Provenance, Statistic, Table, Tree
-from encoders.models.nodes import Node, Nodes, Support
+from encoders.models.models import AnyModel, Forest, Provenance, PublishedFigure, Statistic, Table, Tree
+from encoders.models.nodes import ModelNode, Nodes, Support
 from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.binding import Binder, border, comparison
 from recon.formats.drafts.copies import copies_note, divided
 from recon.formats.drafts.drafts import Draft, bind
 from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 WHOLE = Fraction(1, 10**6)  # counts printed with many digits are whole to this precision (measured error: 2e-15)
 MAX_TESTS = 5_000_000  # tests on all paths together, where leaves are stated one by one
@@ -63,7 +63,7 @@ class LeafCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class PrintedBranch:
     """A node of a printed tree: a leaf with facts, or a feature, its test and the test of the other side."""
 
     facts: LeafCounts = LeafCounts()
@@ -82,7 +82,7 @@ class PrintedDraft(Draft):
     `finer`: how to print it with all digits of the thresholds; `member`: the tree counts rows of a bootstrap sample.
     """
 
-    nodes: tuple[Branch, ...] = ()
+    nodes: tuple[PrintedBranch, ...] = ()
     names: tuple[Value | None, ...] = ()
     ordered: bool = False
     finer: str = ""
@@ -100,7 +100,7 @@ class PrintedDraft(Draft):
         nodes = self.nodes if counted else tuple(map(least_one, self.nodes))
         origin = replace(self.origin, counts=("bag",) if counted else ("label",), notes=(ONE_MEMBER, *kept))
         found = draft_of(nodes, self.names, origin, self.label, self.ordered)
-        rows = Rows(total(n.facts.size for n in map(least_one, self.nodes) if n.feature is None)[0])
+        rows = RowCount(total(n.facts.size for n in map(least_one, self.nodes) if n.feature is None)[0])
         return replace(self, models=found.models, nodes=tuple(nodes), origin=origin, rows=rows, member=counted)
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
@@ -131,7 +131,7 @@ class PrintedDraft(Draft):
         return tuple(replace(bind(model, binder), origin=self.origin) for model in found)
 
 
-def least_one(node: Branch) -> Branch:
+def least_one(node: PrintedBranch) -> PrintedBranch:
     """Return a node that only says which classes have a row in it: each that has a count does."""
     classes = tuple((k, (1, None)) for k, (_, high) in node.facts.classes if high is None or high > 0)
     return node if node.feature is not None else replace(node, facts=LeafCounts((len(classes), None), classes))
@@ -147,7 +147,7 @@ def tested(draft: PrintedDraft, binder: Binder) -> Iterator[AnyAttribute]:
             yield binder.domain.all[k]
 
 
-def upper(nodes: Sequence[Branch], names: Sequence[Value | None], label: str) -> Iterator[Figure]:
+def upper(nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str) -> Iterator[PublishedFigure]:
     """Yield that no more rows than a leaf has pass all of its tests: rows with missing values may have come to it."""
     loose = []
     for n in nodes:
@@ -156,7 +156,7 @@ def upper(nodes: Sequence[Branch], names: Sequence[Value | None], label: str) ->
     return figures_of(loose, names, label, True)
 
 
-def totals(nodes: Sequence[Branch], names: Sequence[Value | None], label: str) -> Iterator[Figure]:
+def totals(nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str) -> Iterator[PublishedFigure]:
     """Yield what the leaves say together, which does not depend on the tests."""
     leaves = [n.facts for n in nodes if n.feature is None]
     yield counted((), total(f.size for f in leaves))
@@ -194,7 +194,7 @@ def named_by(names: Sequence[Value | None], values: list[Value], ordered: bool) 
     return tuple(names)
 
 
-def models_of(nodes: Sequence[Branch], names: Sequence[Value | None], label: str) -> tuple[AnyModel, ...]:
+def models_of(nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str) -> tuple[AnyModel, ...]:
     """Return what the leaves say: a tree with counts or sizes where every leaf has them, figures for the rest."""
     leaves = [n.facts for n in nodes if n.feature is None]
     columns = set(range(len(names)))
@@ -207,20 +207,22 @@ def models_of(nodes: Sequence[Branch], names: Sequence[Value | None], label: str
     return (*sizes, Table(figures)) if figures else sizes
 
 
-def tree_of(nodes: Sequence[Branch], support: Callable[[LeafCounts], Support]) -> Tree:
+def tree_of(nodes: Sequence[PrintedBranch], support: Callable[[LeafCounts], Support]) -> Tree:
     """Return the nodes as a tree; inner nodes publish nothing."""
     conditions: dict[tuple[str, Test], Condition] = {}
     out = []
     for n in nodes:
         if n.feature is None:
-            out.append(Node(support(n.facts)))
+            out.append(ModelNode(support(n.facts)))
         else:
             pair = n.feature, n.test
-            out.append(Node(Support(), conditions.setdefault(pair, (pair,)), n.then, n.otherwise))
+            out.append(ModelNode(Support(), conditions.setdefault(pair, (pair,)), n.then, n.otherwise))
     return Tree(Nodes.of(out))
 
 
-def figures_of(nodes: Sequence[Branch], names: Sequence[Value | None], label: str, sizes: bool) -> Iterator[Figure]:
+def figures_of(
+    nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str, sizes: bool
+) -> Iterator[PublishedFigure]:
     """Yield the figures of every leaf, in file order."""
     for facts, path in leaf_paths(nodes):
         if sizes and facts.size != (0, None):
@@ -231,16 +233,16 @@ def figures_of(nodes: Sequence[Branch], names: Sequence[Value | None], label: st
                 yield counted((*path, (label, equals(name))), interval)
         for k, value, within in facts.shares:
             if names[k] is not None:
-                yield Figure(path, statistic=Statistic("mean", f"{label}={names[k]}", value, within))
+                yield PublishedFigure(path, statistic=Statistic("mean", f"{label}={names[k]}", value, within))
 
 
-def counted(condition: Condition, interval: Interval) -> Figure:
+def counted(condition: Condition, interval: Interval) -> PublishedFigure:
     """Return the figure of a count or an interval of counts."""
     low, high = interval
-    return Figure(condition, count=low) if low == high else Figure(condition, low=low, high=high)
+    return PublishedFigure(condition, count=low) if low == high else PublishedFigure(condition, low=low, high=high)
 
 
-def leaf_paths(nodes: Sequence[Branch]) -> Iterator[tuple[LeafCounts, Condition]]:
+def leaf_paths(nodes: Sequence[PrintedBranch]) -> Iterator[tuple[LeafCounts, Condition]]:
     """Yield the facts of every leaf and the tests on its path, one per feature and side.
 
     Raises `TooLarge` where the paths hold more than 5,000,000 tests.
@@ -277,7 +279,7 @@ def narrowed(path: dict[tuple[str, int], Test], feature: str, test: Test) -> dic
 
 
 def draft_of(
-    nodes: Sequence[Branch],
+    nodes: Sequence[PrintedBranch],
     names: Sequence[Value | None],
     origin: Provenance,
     label: str = "label",
@@ -308,7 +310,7 @@ def draft_of(
         models_of(nodes, shown, label) or (Table(()),),
         classes=known if known and shown == tuple(names) else None,
         label=label,
-        rows=Rows(low, high) if low or high is not None else None,
+        rows=RowCount(low, high) if low or high is not None else None,
         nodes=tuple(nodes),
         names=tuple(names),
         ordered=ordered,
@@ -316,8 +318,8 @@ def draft_of(
 
 
 def without_copies(
-    nodes: Sequence[Branch], names: Sequence[Value | None], origin: Provenance
-) -> tuple[Sequence[Branch], Provenance]:
+    nodes: Sequence[PrintedBranch], names: Sequence[Value | None], origin: Provenance
+) -> tuple[Sequence[PrintedBranch], Provenance]:
     """Return the nodes with intervals for the counts of classes that have a common divisor in all leaves."""
     known = [[high for _, (low, high) in n.facts.classes if low == high] for n in nodes if n.feature is None]
     columns = [[0 if n is None else n for n in row] for row in known]

@@ -32,8 +32,8 @@ from recon.formats.printed.printed_trees import (
     MIDPOINTS,
     NO_MISSING,
     NUMBER,
-    Branch,
     LeafCounts,
+    PrintedBranch,
     PrintedDraft,
     column_names,
     draft_of,
@@ -65,7 +65,7 @@ SIZES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RpartLine:
     """One printed node: number, split, rows, loss or deviance, class, shares, whether it is a leaf."""
 
     node: int
@@ -97,16 +97,16 @@ def read_rpart(text: str) -> Draft:
     form = TREE if header[1] == "deviance" and (header[2] or any(" > " in row.split for row in rows)) else FORMAT
     counts, names = counts_of(rows, place, form) if header[2] else (None, ())
     digits = digits_of(rows) if form == FORMAT else TREE_DIGITS
-    nodes: list[Branch] = []
+    nodes: list[PrintedBranch] = []
     thresholds: list[tuple[str, float, Fraction]] = []
     for i, row in enumerate(rows):
         if row.leaf:
             classes = () if counts is None else tuple(enumerate(counts[i]))
-            nodes.append(Branch(LeafCounts((row.n, row.n), classes)))
+            nodes.append(PrintedBranch(LeafCounts((row.n, row.n), classes)))
             continue
         then, otherwise = place[2 * row.node], place[2 * row.node + 1]
         feature, test, other = split_of(rows[then], rows[otherwise])
-        nodes.append(Branch(LeafCounts(), feature, test, other, then, otherwise))
+        nodes.append(PrintedBranch(LeafCounts(), feature, test, other, then, otherwise))
         for x in (test.low, test.high):
             if isinstance(x, float):
                 thresholds.append((feature, x, last_digit(x, digits)))
@@ -125,7 +125,11 @@ def dropped(rows: int, n: int) -> list[str]:
 
 
 def finish(
-    nodes: Sequence[Branch], names: Sequence[Value | None], form: str, label: str, levels: Mapping[str, Sequence[str]]
+    nodes: Sequence[PrintedBranch],
+    names: Sequence[Value | None],
+    form: str,
+    label: str,
+    levels: Mapping[str, Sequence[str]],
 ) -> PrintedDraft:
     """Return the draft of the nodes; levels of categorical attributes as hints, those that tests name included."""
     seen: dict[str, dict[str, None]] = {name: dict.fromkeys(values) for name, values in levels.items()}
@@ -140,9 +144,9 @@ def finish(
     return replace(draft_of(nodes, names, origin, label=label, ordered=False), hints=hints)
 
 
-def rows_of(text: str, header: re.Match[str]) -> list[Row]:
+def rows_of(text: str, header: re.Match[str]) -> list[RpartLine]:
     """Return the printed nodes; `ReleaseError` naming the line that is none."""
-    rows: list[Row] = []
+    rows: list[RpartLine] = []
     first = text[: header.end()].count("\n") + 1
     for at, raw in enumerate(text[header.end() :].splitlines()):
         content, place = raw.strip(), f"line {first + at}"
@@ -172,7 +176,7 @@ def rows_of(text: str, header: re.Match[str]) -> list[Row]:
 
 def row_of(
     node: int, words: Sequence[str], spots: Sequence[int], shares: tuple[str, ...], leaf: bool, place: str
-) -> Row:
+) -> RpartLine:
     """Return a node from its words; n stands where a whole number, a number and a class follow each other."""
     if any(not NUMBER.fullmatch(s) or not 0 <= exact_number(s) <= 1 for s in shares) or len(shares) == 1:
         raise ReleaseError("the shares of classes are no numbers from 0 to 1", place=place)
@@ -180,13 +184,13 @@ def row_of(
         after = [w for w in words[k + 1 :] if w]
         if len(after) > 1 and NUMBER.fullmatch(after[0]) and math.isfinite(float(after[0])):
             start = words.index(after[0], k + 1) + 1
-            return Row(
+            return RpartLine(
                 node, " ".join(words[:k]), int(words[k]), after[0], " ".join(words[start:]).strip(), shares, leaf, place
             )
     raise ReleaseError("has no numbers of rows and loss before its class", place=place)
 
 
-def check_shape(rows: Sequence[Row], place: Mapping[int, int]) -> None:
+def check_shape(rows: Sequence[RpartLine], place: Mapping[int, int]) -> None:
     """Refuse nodes that make no tree, and rows that stop at an inner node."""
     if len(place) != len(rows) or rows[0].node != 1:
         raise ReleaseError("a node stands twice, or the first one is not the root", place=rows[0].place)
@@ -206,7 +210,7 @@ def check_sum(node: int, n: int, below: int) -> None:
         raise Unsupported(f"{n - below} rows stop at node {node} (missing values, usesurrogate below 2): not read")
 
 
-def split_of(then: Row, otherwise: Row) -> tuple[str, Test, Test]:
+def split_of(then: RpartLine, otherwise: RpartLine) -> tuple[str, Test, Test]:
     """Return the feature and the tests of two siblings, as their labels say."""
     a, b = NUMERIC.fullmatch(then.split), NUMERIC.fullmatch(otherwise.split)
     if a and b and (a[1].strip(), a[3]) == (b[1].strip(), b[3]) and {a[2], b[2]} in ({"<", ">="}, {"<", " >"}):
@@ -227,7 +231,7 @@ def significant(text: str) -> int:
     return len(re.sub(r"[eE].*|[-+.]", "", text).strip("0"))
 
 
-def digits_of(rows: Sequence[Row]) -> int:
+def digits_of(rows: Sequence[RpartLine]) -> int:
     """Return how many significant digits print used, or fewer: what the numbers show."""
     found = [significant(row.loss) for row in rows]
     found += [significant(m[3]) for row in rows if (m := NUMERIC.fullmatch(row.split)) and NUMBER.fullmatch(m[3])]
@@ -248,7 +252,7 @@ Between = tuple[int, int]
 
 
 def counts_of(
-    rows: Sequence[Row], place: Mapping[int, int], form: str
+    rows: Sequence[RpartLine], place: Mapping[int, int], form: str
 ) -> tuple[list[tuple[Between, ...]] | None, tuple[Value | None, ...]]:
     """Return between which numbers the rows of each class lie per node, and the classes' names; None: no counts."""
     digits, width = digits_of(rows), len(rows[0].shares)
@@ -310,7 +314,7 @@ def read_rpart_json(obj: object) -> Draft:
         raise ReleaseError(f"needs one of {', '.join(keys)} for each of the {len(numbers)} nodes", place="frame")
     sizes, others, more = ([whole(v, f"frame.{k}[{i}]") for i, v in enumerate(frame[k])] for k in keys[1:])
     each = zip(numbers, names, sizes, strict=True)
-    rows = [Row(k, "", n, "", "", (), name == "<leaf>", f"node[{i}]") for i, (k, name, n) in enumerate(each)]
+    rows = [RpartLine(k, "", n, "", "", (), name == "<leaf>", f"node[{i}]") for i, (k, name, n) in enumerate(each)]
     place = {row.node: i for i, row in enumerate(rows)}
     check_shape(rows, place)
     levels = {str(k): texts(v, f"xlevels.{k}") for k, v in mapping(top.get("xlevels", {}), "xlevels").items()}
@@ -318,16 +322,16 @@ def read_rpart_json(obj: object) -> Draft:
         texts(top["ylevels"], "ylevels") if top.get("ylevels") and top.get("method") in ("class", ["class"]) else []
     )
     counts = frame_counts(frame, sizes, len(classes)) if classes else None
-    nodes: list[Branch] = []
+    nodes: list[PrintedBranch] = []
     thresholds: list[tuple[str, float, Fraction]] = []
     splits, at = split_table(top), 0
     for i, row in enumerate(rows):
         if row.leaf:
             found = () if counts is None else tuple((k, (c, c)) for k, c in enumerate(counts[i]))
-            nodes.append(Branch(LeafCounts((row.n, row.n), found)))
+            nodes.append(PrintedBranch(LeafCounts((row.n, row.n), found)))
             continue
         test, other = stored_split(top, splits, at, levels.get(names[i]))
-        nodes.append(Branch(LeafCounts(), names[i], test, other, place[2 * row.node], place[2 * row.node + 1]))
+        nodes.append(PrintedBranch(LeafCounts(), names[i], test, other, place[2 * row.node], place[2 * row.node + 1]))
         thresholds += [(names[i], x, last_digit(x, 15)) for x in (test.low, test.high) if isinstance(x, float)]
         at += 1 + others[i] + more[i]
     values = values_of(classes)

@@ -15,12 +15,12 @@ from fractions import Fraction
 
 from encoders.domain.values import Listed, Test, Value, equals, exact
 from encoders.models.models import Provenance, Tree
-from encoders.models.nodes import Node, Nodes, Support
+from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MAX_PARTS, as_features, count, free_label
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 NODE = re.compile(r'(\d{1,18}) {1,2}\[label="([^"]*)", color="#[0-9a-f]{6}"')
 LABEL = re.compile(r"Label: (-?\d{1,18})")
@@ -41,7 +41,7 @@ def looks_like_streed_text(head: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Box:
+class PrintedNode:
     """A printed node: its column (None: a leaf), its rows and rows per label."""
 
     column: tuple[str, Test] | None
@@ -54,7 +54,7 @@ def read_streed_dot(text: str) -> Draft:
 
     Raises `ReleaseError` naming the node for a text that makes no tree. Cost: linear in the text.
     """
-    boxes: dict[int, Box] = {}
+    boxes: dict[int, PrintedNode] = {}
     for found in NODE.finditer(text):
         number = int(found[1])
         if number in boxes:
@@ -67,7 +67,7 @@ def read_streed_dot(text: str) -> Draft:
     width = len(boxes[0].counts)
     kept = [c for c in range(width) if boxes[0].counts[c]]  # labels that never occur are printed with 0 rows
     order = [0]
-    nodes: list[Node] = []
+    nodes: list[ModelNode] = []
     for number in order:  # grows while it is walked
         box = boxes.pop(number, None)
         if box is None or len(box.counts) != width:
@@ -77,9 +77,9 @@ def read_streed_dot(text: str) -> Draft:
             raise ReleaseError("counts a label that the root has not", place=f"node {number}")
         support = Support(tuple(box.counts[c] for c in kept)) if width else Support(count=box.rows)
         if box.column is None:
-            nodes.append(Node(support))
+            nodes.append(ModelNode(support))
             continue
-        nodes.append(Node(support, (box.column,), len(order) + 1, len(order)))
+        nodes.append(ModelNode(support, (box.column,), len(order) + 1, len(order)))
         order += [2 * number + 1, 2 * number + 2]
     if boxes:
         raise ReleaseError("no other node leads to this one", place=f"node {next(iter(boxes))}")
@@ -91,7 +91,7 @@ def read_streed_dot(text: str) -> Draft:
         (Tree(Nodes.of(nodes)),),
         tuple(kept) if width else None,
         free_label(names),
-        Rows(n, n),
+        RowCount(n, n),
         hints(nodes),
         slack=printed_off,
     )
@@ -137,7 +137,9 @@ def read_streed_text(text: str) -> Draft:
     if todo:
         raise ReleaseError("the tree ends before all of its branches do", place="the last line")
     pairs = zip(columns, children, strict=True)
-    nodes = [Node(Support()) if c is None else Node(Support(), (c,), below[1], below[0]) for c, below in pairs]
+    nodes = [
+        ModelNode(Support()) if c is None else ModelNode(Support(), (c,), below[1], below[0]) for c, below in pairs
+    ]
     names = named(nodes)
     return SkeletonDraft(
         Provenance("pystreed print_tree", ("label",)),
@@ -152,7 +154,7 @@ def read_streed_text(text: str) -> Draft:
     )
 
 
-def box_of(text: str, place: str) -> Box:
+def box_of(text: str, place: str) -> PrintedNode:
     """Return a node out of the lines of its label."""
     lines = html.unescape(text).split("\n")
     facts = [line.partition(" = ") for line in lines[1:]]
@@ -164,8 +166,8 @@ def box_of(text: str, place: str) -> Box:
     if counts and sum(counts) != rows:
         raise ReleaseError(f"has {rows} rows, and classes of {sum(counts)}", place=place)
     if lines[0].startswith("Label = "):
-        return Box(None, rows, counts)
-    return Box(column_of(lines[0], place), rows, counts)
+        return PrintedNode(None, rows, counts)
+    return PrintedNode(column_of(lines[0], place), rows, counts)
 
 
 def whole(text: str, place: str) -> int:
@@ -209,12 +211,12 @@ def categories(text: str) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(out))
 
 
-def named(nodes: list[Node]) -> list[str]:
+def named(nodes: list[ModelNode]) -> list[str]:
     """Return the attributes that a tree tests."""
     return list(dict.fromkeys(node.condition[0][0] for node in nodes if node.condition))
 
 
-def hints(nodes: list[Node]) -> dict[str, Listed]:
+def hints(nodes: list[ModelNode]) -> dict[str, Listed]:
     """Return that a column without a comparison is 0 or 1 (pystreed compares all others)."""
     asked: dict[str, set[Test]] = {}
     for node in nodes:

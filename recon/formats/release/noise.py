@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.domain.values import plain
-from encoders.models.ledger import Entry, Ledger
+from encoders.models.ledger import PrivacyLedger, PrivacyStep
 from encoders.models.models import Noise
 from recon.formats.release.schema import LedgerPart, NoisePart
 from solvers.foundation.errors import ReleaseError
-from solvers.noise.laws import Law, scale_of, truncation_of
+from solvers.noise.laws import NoiseLaw, scale_of, truncation_of
 
 GAUSSIAN = {"gaussian", "discrete_gaussian"}
 
@@ -33,17 +33,19 @@ def to_noise(part: NoisePart, place: str) -> Noise:
             if given:
                 raise ReleaseError(f"give 'scale' or {', '.join(map(repr, given))}, not both")
             bound = None if part.bound is None else number(part.bound, "bound")
-            law = Law(part.law, number(part.scale, "scale"), bound, part.rounded, part.clamped)
+            law = NoiseLaw(part.law, number(part.scale, "scale"), bound, part.rounded, part.clamped)
             return Noise(law, ledger=ledger)
         return replace(from_budget(part), ledger=ledger)
     except ReleaseError as error:
         raise error.at(place=place) from None
 
 
-def to_ledger(part: LedgerPart, place: str) -> Ledger:
+def to_ledger(part: LedgerPart, place: str) -> PrivacyLedger:
     """Return the ledger of a file; `ReleaseError` where its totals are not those of its entries."""
-    entries = (Entry(e.step, e.mechanism, float(e.epsilon), float(e.delta), e.standing, e.why) for e in part.entries)
-    found = Ledger(part.neighbours, tuple(part.assumes), tuple(entries))
+    entries = (
+        PrivacyStep(e.step, e.mechanism, float(e.epsilon), float(e.delta), e.standing, e.why) for e in part.entries
+    )
+    found = PrivacyLedger(part.neighbours, tuple(part.assumes), tuple(entries))
     for name in ("epsilon", "delta"):
         stated, total = float(getattr(part, name)), float(getattr(found, name))
         if not math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-15):
@@ -74,7 +76,7 @@ def from_budget(part: NoisePart) -> Noise:
         raise ReleaseError(f"{part.law} noise has delta 0, not {float(delta):g}")
     scale = scale_of(part.law, epsilon, delta, sensitivity)
     bound = truncation_of(epsilon, delta, sensitivity) if truncated else None
-    law = Law(part.law, scale, bound, part.rounded, part.clamped)
+    law = NoiseLaw(part.law, scale, bound, part.rounded, part.clamped)
     return Noise(law, epsilon, delta, sensitivity, part.neighbours)
 
 

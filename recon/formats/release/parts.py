@@ -15,11 +15,11 @@ from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test,
 from encoders.domain.views import View
 from encoders.models.models import (
     AnyModel,
-    Figure,
     Forest,
     Noise,
     Provenance,
     Published,
+    PublishedFigure,
     Rule,
     RuleList,
     RuleSet,
@@ -27,7 +27,7 @@ from encoders.models.models import (
     StatisticKind,
     Table,
     Tree,
-    Unused,
+    UnusedPublication,
 )
 from encoders.models.nodes import LEAF, CountTable, Nodes, Support, whole
 from encoders.parts.supports import MAX_ROWS, count_text
@@ -54,9 +54,9 @@ from recon.formats.release.schema import (
     TreePart,
 )
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
-NOT_SAID = Unused(
+NOT_SAID = UnusedPublication(
     "figures of the model that it was converted from",
     "a release file without 'unused' does not say which were left out: convert the model again (recon convert)",
 )
@@ -174,7 +174,7 @@ def to_count(value: float, place: str) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Conditions:
+class SharedConditions:
     """The conditions of the trees of one model: equal ones of a file become one."""
 
     codes: dict[tuple[tuple[str, Any], ...], int] = field(default_factory=dict)
@@ -190,7 +190,7 @@ class Conditions:
         return found
 
 
-def to_nodes(parts: Sequence[NodePart], place: str, known: Conditions, read: Read) -> Nodes:
+def to_nodes(parts: Sequence[NodePart], place: str, known: SharedConditions, read: Read) -> Nodes:
     """Return the nodes of a tree, its conditions in what is `known` so far; see `to_trees`."""
     for k, part in enumerate(parts):
         if (part.condition is None) != (part.then is None) or (part.then is None) != (part.otherwise is None):
@@ -210,7 +210,7 @@ def to_nodes(parts: Sequence[NodePart], place: str, known: Conditions, read: Rea
 
 def to_trees(parts: Mapping[str, Sequence[NodePart]], read: Read) -> list[Nodes]:
     """Return the nodes of trees, given by the places they stand at; their conditions stand in one table."""
-    known = Conditions()
+    known = SharedConditions()
     found = [to_nodes(nodes, place, known, read) for place, nodes in parts.items()]
     table = tuple(known.listed)
     return [replace(nodes, conditions=table) for nodes in found]
@@ -262,7 +262,7 @@ def to_forest(part: ForestPart, name: str, place: str, read: Read) -> Forest:
         raise error.at(place=f"{place}.multiplicities") from None
 
 
-def to_figure(part: StatementPart, place: str, read: Read) -> Figure:
+def to_figure(part: StatementPart, place: str, read: Read) -> PublishedFigure:
     """Return a published figure, its numbers as written; `ReleaseError` for two statistics and for no counts."""
     kinds: tuple[tuple[StatisticKind, StatisticPart | None], ...] = (
         ("mean", part.mean),
@@ -275,7 +275,7 @@ def to_figure(part: StatementPart, place: str, read: Read) -> Figure:
     for word, bound in (("at_least", part.at_least), ("at_most", part.at_most)):
         if bound is not None:
             to_count(bound, f"{place}.{word}")
-    return Figure(
+    return PublishedFigure(
         to_condition(part.where, f"{place}.where"),
         None if part.count is None else read(part.count, f"{place}.count"),
         part.at_least,
@@ -298,7 +298,9 @@ def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number, and where it was read from."""
     found, given = to_bare_model(part, place, number), getattr(part, "learner", None)
     learner = None if given is None else to_learner(given, part.kind, f"{place}.learner")
-    unused = () if part.unused is None else tuple(Unused(u.what, u.why, u.labels, u.about) for u in part.unused)
+    unused = (
+        () if part.unused is None else tuple(UnusedPublication(u.what, u.why, u.labels, u.about) for u in part.unused)
+    )
     if part.read_from is None:
         kept = learner is not None or unused
         return replace(found, origin=Provenance("", (), learner=learner, unused=unused)) if kept else found
@@ -335,7 +337,7 @@ def to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     return Table(tuple(figures), name, noise, complete=part.complete)
 
 
-def to_rows(release: ReleasePart) -> Rows | None:
+def to_rows(release: ReleasePart) -> RowCount | None:
     """Return the declared number of rows, None where it follows from the models."""
     if release.rows is None:
         return None
@@ -345,8 +347,8 @@ def to_rows(release: ReleasePart) -> Rows | None:
     if isinstance(release.rows, int):
         if release.rows < 0:
             raise ReleaseError(f"the number of rows {release.rows} is negative", place="rows")
-        return Rows(release.rows, release.rows)
+        return RowCount(release.rows, release.rows)
     low, high = release.rows.at_least, release.rows.at_most
     if high is not None and high < low:
         raise ReleaseError(f"at_most {high} is below at_least {low}", place="rows")
-    return Rows(low, high)
+    return RowCount(low, high)

@@ -13,22 +13,22 @@ from encoders.domain.views import TRAINING_DATA, View
 from encoders.models.models import (
     AnyModel,
     Boosting,
-    Figure,
     Forest,
     Provenance,
+    PublishedFigure,
     RuleList,
     RuleSet,
     Table,
     Tree,
-    Unused,
+    UnusedPublication,
 )
-from encoders.models.nodes import Node, Support
+from encoders.models.nodes import ModelNode, Support
 from recon.formats.release.boosting import boosting_json
 from recon.formats.release.learner import learner_json
 from recon.formats.release.noise import noise_json
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import json_shown
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 NOT_COVERED = "the domain was read off data: the values, ranges and groups that it lists are not covered by the noise"
 NOT_HELD = "a release file does not hold them"
@@ -119,7 +119,7 @@ def support_json(support: Support, name: str | None) -> dict[str, Any]:
     return out if support.distinct is None else {**out, "distinct": support.distinct}
 
 
-def nodes_json(nodes: Sequence[Node]) -> list[dict[str, Any]]:
+def nodes_json(nodes: Sequence[ModelNode]) -> list[dict[str, Any]]:
     """Return the nodes of a tree as they stand in a file."""
     out = []
     for node in nodes:
@@ -130,7 +130,7 @@ def nodes_json(nodes: Sequence[Node]) -> list[dict[str, Any]]:
     return out
 
 
-def figure_json(figure: Figure) -> dict[str, Any]:
+def figure_json(figure: PublishedFigure) -> dict[str, Any]:
     """Return a published figure as it stands in a file."""
     out: dict[str, Any] = {} if figure.name is None else {"name": figure.name}
     out["where"] = condition_json(figure.condition)
@@ -146,16 +146,19 @@ def figure_json(figure: Figure) -> dict[str, Any]:
     return out
 
 
-def unused_json(unused: Unused) -> dict[str, Any]:
+def unused_json(unused: UnusedPublication) -> dict[str, Any]:
     """Return figures that no statement carries as they stand in a file."""
     labels = {"labels": True} if unused.labels else {}
     return {"what": unused.what, "why": unused.why, **labels, **({"about": unused.about} if unused.about else {})}
 
 
-def left_out(origin: Provenance) -> list[Unused]:
+def left_out(origin: Provenance) -> list[UnusedPublication]:
     """Return what a release file says that it leaves out: what no statement carries, and figures of single columns."""
     sources = dict.fromkeys(one.source for one in origin.columns)
-    return [*origin.unused, *(Unused(f"figures of single columns ({s})", NOT_HELD, about="columns") for s in sources)]
+    return [
+        *origin.unused,
+        *(UnusedPublication(f"figures of single columns ({s})", NOT_HELD, about="columns") for s in sources),
+    ]
 
 
 def model_json(model: AnyModel) -> dict[str, Any]:
@@ -186,7 +189,7 @@ def model_json(model: AnyModel) -> dict[str, Any]:
     return {**out, "nodes": nodes_json(model.nodes)}
 
 
-def release_json(domain: Domain, models: Sequence[AnyModel], rows: Rows | None) -> dict[str, Any]:
+def release_json(domain: Domain, models: Sequence[AnyModel], rows: RowCount | None) -> dict[str, Any]:
     """Return a whole release file as an object ready for `json.dumps`."""
     out: dict[str, Any] = {"recon": 1, "domain": domain_json(domain)}
     if rows is not None and rows.exact:

@@ -14,14 +14,14 @@ from typing import Any
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Listed, Value, equals
-from encoders.models.models import Figure, Provenance, Rule, RuleList, Table
+from encoders.models.models import Provenance, PublishedFigure, Rule, RuleList, Table
 from encoders.models.nodes import Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import as_features, count, free_label, number, parts, texts
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft, commonest
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 KINDS = ("CorelsClassifier", "RuleList")
 MAX_LITERALS = 100_000  # antecedents of all rules
@@ -89,7 +89,7 @@ def rule_list(found: Mapping[str, Any], origin: str, sure: bool) -> Draft:
             raise ReleaseError("has no train_labels, others have", place=f"rules[{missing[0]}]")
         full = tuple(Rule(c, Support(n)) for c, n in zip(conditions, counts, strict=True))
         n = sum(sum(c) for c in counts if c is not None)
-        return Draft(Provenance(origin, ("exact",)), models=(RuleList(full),), rows=Rows(n, n), **fields)
+        return Draft(Provenance(origin, ("exact",)), models=(RuleList(full),), rows=RowCount(n, n), **fields)
     skeleton = RuleList(tuple(Rule(c, Support()) for c in conditions))
     figures = tuple(labels_of(conditions, predicted, label)) if sure else ()
     return SkeletonDraft(
@@ -147,7 +147,7 @@ def train_labels(rule: dict[Any, Any], at: int) -> tuple[int, int] | None:
     return count(found[0], place), count(found[1], place)
 
 
-def labels_of(conditions: Sequence[Condition], predicted: Sequence[Value], label: str) -> list[Figure]:
+def labels_of(conditions: Sequence[Condition], predicted: Sequence[Value], label: str) -> list[PublishedFigure]:
     """Return what the predicted labels say of the rules whose rows are a box; the default rule may be empty."""
     out = []
     plain: list[Literals] = [{name: int(test.values == (1,)) for name, test in c} for c in conditions]

@@ -15,15 +15,15 @@ from typing import Any
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Listed, Test, Value, equals
-from encoders.models.models import Figure, Provenance, Table, Tree
-from encoders.models.nodes import Node, Nodes, Support
+from encoders.models.models import Provenance, PublishedFigure, Table, Tree
+from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MAX_PARTS, as_features, count, free_label, parts, shown
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft, commonest, leaf_paths
 from recon.formats.sklearn.trees.trees import class_values, plain_class
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 KINDS = ("DL85Classifier",)
 MAX_FEATURES = 100_000
@@ -53,7 +53,7 @@ def read(thing: Thing, form: str) -> Draft:
     figures = statements(thing, nodes, values, errors, classes, label) if plain else []
     if totals is not None:
         groups = zip(classes, totals, strict=True)
-        figures += [Figure(((label, equals(c)),), count=n, name=f"all rows of class {c}") for c, n in groups]
+        figures += [PublishedFigure(((label, equals(c)),), count=n, name=f"all rows of class {c}") for c, n in groups]
     n = None if totals is None else sum(totals)
     text = "a tree of DL8.5 stores how many rows of other classes a leaf holds, not how many of its own: " + NO_COUNTS
     return SkeletonDraft(
@@ -62,7 +62,7 @@ def read(thing: Thing, form: str) -> Draft:
         (Table(tuple(figures), "tree"),) if figures else (),
         classes,
         label,
-        None if n is None else Rows(n, n),
+        None if n is None else RowCount(n, n),
         {name: Listed(name, (0, 1)) for name in names},
         named=False,
         more=True,
@@ -72,9 +72,9 @@ def read(thing: Thing, form: str) -> Draft:
     )
 
 
-def grown(root: Any, classes: Sequence[Value]) -> tuple[list[Node], dict[int, Value], dict[int, int | None]]:
+def grown(root: Any, classes: Sequence[Value]) -> tuple[list[ModelNode], dict[int, Value], dict[int, int | None]]:
     """Return the nodes, the value of each leaf and its error (None: printed with too few digits)."""
-    nodes: list[Node] = []
+    nodes: list[ModelNode] = []
     values: dict[int, Value] = {}
     errors: dict[int, int | None] = {}
     seen: set[int] = set()
@@ -89,14 +89,14 @@ def grown(root: Any, classes: Sequence[Value]) -> tuple[list[Node], dict[int, Va
         if "error" in node:
             values[i] = leaf_value(node.get("value"), classes, place)
             errors[i] = leaf_error(node["error"], place)
-            nodes.append(Node(Support()))
+            nodes.append(ModelNode(Support()))
             continue
         feature = node.get("feat")
         if isinstance(feature, bool) or not isinstance(feature, int) or not 0 <= feature < MAX_FEATURES:
             raise ReleaseError(f"tests feature {shown(feature)}", place=place)
         if len(todo) + 2 > MAX_PARTS:
             raise ReleaseError(f"has more than {MAX_PARTS:,} nodes", place="tree_")
-        nodes.append(Node(Support(), ((f"x{feature}", equals(1)),), len(todo), len(todo) + 1))
+        nodes.append(ModelNode(Support(), ((f"x{feature}", equals(1)),), len(todo), len(todo) + 1))
         todo += [node.get("left"), node.get("right")]
     return nodes, values, errors
 
@@ -118,16 +118,16 @@ def leaf_error(value: Any, place: str) -> int | None:
 
 def statements(
     thing: Thing,
-    nodes: Sequence[Node],
+    nodes: Sequence[ModelNode],
     values: dict[int, Value],
     errors: dict[int, int | None],
     classes: Sequence[Value],
     label: str,
-) -> list[Figure]:
+) -> list[PublishedFigure]:
     """Return per leaf the rows of other classes, that its value is the commonest, and its least number of rows."""
     support = thing.get("min_sup")
     minimum = support if isinstance(support, int) and not isinstance(support, bool) and support > 1 else 1
-    out: list[Figure] = []
+    out: list[PublishedFigure] = []
     tests = 0
     for i, path in leaf_paths(nodes):
         tests += len(path)
@@ -139,10 +139,10 @@ def statements(
         others = tuple(c for c in classes if c != values[i])
         error = errors[i]
         if others and error is not None:
-            out.append(Figure((*box, (label, Test(values=others))), count=error, name=f"errors of leaf {i}"))
+            out.append(PublishedFigure((*box, (label, Test(values=others))), count=error, name=f"errors of leaf {i}"))
         out.append(commonest(box, label, values[i], len(classes), f"leaf {i}"))
         if minimum > 1:
-            out.append(Figure(box, low=min(minimum, 1 << 53), name=f"rows of leaf {i}"))
+            out.append(PublishedFigure(box, low=min(minimum, 1 << 53), name=f"rows of leaf {i}"))
     return out
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import CountKind, Forest, Provenance, Tree, Unused
-from encoders.models.nodes import Node, Nodes, Support
+from encoders.models.models import CountKind, Forest, Provenance, Tree, UnusedPublication
+from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import (
     MAX_PARTS,
@@ -31,7 +31,7 @@ from recon.formats.rules.plain_values import (
 from recon.formats.sklearn.trees.trees import class_values
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 KINDS = ("FIGSClassifier", "FIGSRegressor", "FIGSClassifierCV", "FIGSRegressorCV")
 Counts = list[tuple[int, ...]]
@@ -62,21 +62,23 @@ def read(thing: Thing, form: str) -> Draft:
         drawn.append(Tree(Nodes.of(nodes), f"tree {t}"))
     encoder = "" if model.get("categorical_features_") is None else "its categories are 0/1 columns of the domain"
     why = "they are means of what other trees leave" if len(trees) > 1 else note or "the target is a number"
-    unused = (Unused("its leaf values", why, labels=len(trees) == 1),) if len(trees) > 1 or found is None else ()
+    unused = (
+        (UnusedPublication("its leaf values", why, labels=len(trees) == 1),) if len(trees) > 1 or found is None else ()
+    )
     return Draft(
         Provenance(f"imodels {thing.class_name} ({form})", counts, unused=unused),
         as_features(names),
         (Forest(tuple(drawn)) if len(drawn) > 1 else Tree(drawn[0].nodes),),
         classes,
         free_label(names),
-        Rows(sizes[0][0], sizes[0][0]),
+        RowCount(sizes[0][0], sizes[0][0]),
         named=named,
         reader_notes=tuple(line for line in (note, encoder) if line),
     )
 
 
 @dataclass(frozen=True)
-class Grown:
+class FigsNode:
     """One stored node: its Thing, its place, and its children (-1: a leaf)."""
 
     thing: Thing
@@ -87,9 +89,9 @@ class Grown:
     right: int = -1
 
 
-def grown(root: Any, features: int, place: str) -> list[Grown]:
+def grown(root: Any, features: int, place: str) -> list[FigsNode]:
     """Return the nodes of a tree, parents before children; `ReleaseError` for links that make no tree."""
-    out: list[Grown] = []
+    out: list[FigsNode] = []
     seen: set[int] = set()
     todo = [(root, place)]
     for node, here in todo:  # grows while it is walked: children come behind their parents
@@ -102,31 +104,31 @@ def grown(root: Any, features: int, place: str) -> list[Grown]:
         seen.add(id(node))
         left, right = node.get("left"), node.get("right")
         if left is None and right is None:
-            out.append(Grown(node, here))
+            out.append(FigsNode(node, here))
             continue
         at = index(node.get("feature"), features, f"{here}.feature")
         threshold = number(node.get("threshold"), f"{here}.threshold")
-        out.append(Grown(node, here, at, threshold, len(todo), len(todo) + 1))
+        out.append(FigsNode(node, here, at, threshold, len(todo), len(todo) + 1))
         # Places name the node, not the path to it, which can be as long as the tree is deep.
         todo += [(left, f"{place} node {len(todo)}"), (right, f"{place} node {len(todo) + 1}")]
     return out
 
 
-def built(node: Grown, support: Support, names: list[str]) -> Node:
+def built(node: FigsNode, support: Support, names: list[str]) -> ModelNode:
     """Return a node as a published one; inner nodes publish nothing that their leaves do not."""
     if node.left < 0:
-        return Node(support)
-    return Node(Support(), ((names[node.feature], Test(high=node.threshold)),), node.left, node.right)
+        return ModelNode(support)
+    return ModelNode(Support(), ((names[node.feature], Test(high=node.threshold)),), node.left, node.right)
 
 
-def size(node: Grown) -> int:
+def size(node: FigsNode) -> int:
     """Return the training rows of a node; versions that did not store them stored counts."""
     if node.thing.has("n_samples_"):
         return count(node.thing.get("n_samples_"), f"{node.place}.n_samples_")
     return count(float(weights(node).sum()), f"{node.place}.value_sklearn")
 
 
-def weights(node: Grown) -> NDArray[np.float64]:
+def weights(node: FigsNode) -> NDArray[np.float64]:
     """Return the weighted rows per class of a node."""
     found = node.thing.get("value_sklearn")
     if (
@@ -139,7 +141,9 @@ def weights(node: Grown) -> NDArray[np.float64]:
     return found.astype(np.float64)
 
 
-def class_counts(model: Thing, trees: list[list[Grown]], classes: tuple[Value, ...]) -> tuple[list[Counts] | None, str]:
+def class_counts(
+    model: Thing, trees: list[list[FigsNode]], classes: tuple[Value, ...]
+) -> tuple[list[Counts] | None, str]:
     """Return the rows per class of every node (None: only sizes are known), and how they were found."""
     stored = from_rows(model, trees, len(classes))
     if stored is not None:
@@ -163,7 +167,7 @@ def class_counts(model: Thing, trees: list[list[Grown]], classes: tuple[Value, .
     return found, ""
 
 
-def from_rows(model: Thing, trees: list[list[Grown]], classes: int) -> list[Counts] | None:
+def from_rows(model: Thing, trees: list[list[FigsNode]], classes: int) -> list[Counts] | None:
     """Return the rows per class of every node, out of the stored labels and memberships of all rows, if there."""
     labels = model.get("Y")
     if (

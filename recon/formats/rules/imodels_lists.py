@@ -34,7 +34,7 @@ from recon.formats.rules.plain_values import (
 from recon.formats.rules.skeletons import NO_COUNTS, commonest, opposite
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 KINDS = (
     "GreedyRuleListClassifier",
@@ -67,7 +67,7 @@ def provenance(thing: Thing, form: str, counts: tuple[CountKind, ...], notes: tu
 
 
 @dataclass(frozen=True)
-class Step:
+class ListStep:
     """One stored rule: the test of the rows that leave the list here (None: all that are left), and its figures."""
 
     test: tuple[str, Test] | None
@@ -82,12 +82,12 @@ class Step:
         return () if self.test is None else (self.test,)
 
 
-def steps(thing: Thing, names: Sequence[str], closed: bool) -> list[Step]:
+def steps(thing: Thing, names: Sequence[str], closed: bool) -> list[ListStep]:
     """Return the stored rules, each with the rows that reach it and those that leave there; checked to add up.
 
     `closed`: rows at the threshold itself are on its right side.
     """
-    out: list[Step] = []
+    out: list[ListStep] = []
     rules = parts(thing.get("rules_"), "rules", "rules_")
     for i, rule in enumerate(rules):
         place = f"rules_[{i}]"
@@ -100,7 +100,7 @@ def steps(thing: Thing, names: Sequence[str], closed: bool) -> list[Step]:
         if "index_col" not in rule:
             if i + 1 < len(rules):
                 raise ReleaseError("takes all rows, and rules follow", place=place)
-            return [*out, Step(None, rule, place, rows, rows)]
+            return [*out, ListStep(None, rule, place, rows, rows)]
         leaving = count(rule.get("num_pts_right"), f"{place}.num_pts_right")
         if leaving > rows:
             raise ReleaseError(f"holds {leaving} of {rows} rows", place=f"{place}.num_pts_right")
@@ -108,11 +108,13 @@ def steps(thing: Thing, names: Sequence[str], closed: bool) -> list[Step]:
         if not isinstance(flip, (bool, int)):
             raise ReleaseError("is neither True nor False", place=f"{place}.flip")
         right = Test(low=cutoff, low_open=not closed)
-        out.append(Step((feature(rule, names, place), opposite(right) if flip else right), rule, place, rows, leaving))
+        out.append(
+            ListStep((feature(rule, names, place), opposite(right) if flip else right), rule, place, rows, leaving)
+        )
     # Versions that found no further split ended with one: what it leaves over follows from it.
     last = out[-1]
     rest = {"val": last.raw.get("val"), "num_pts": last.rows - last.leaving}
-    return [*out, Step(None, rest, last.place, last.rows - last.leaving, last.rows - last.leaving)]
+    return [*out, ListStep(None, rest, last.place, last.rows - last.leaving, last.rows - last.leaving)]
 
 
 def feature(rule: dict[str, Any], names: Sequence[str], place: str) -> str:
@@ -142,7 +144,7 @@ def greedy(thing: Thing, form: str) -> Draft:
         (RuleList(tuple(rules)),),
         classes,
         free_label(names),
-        Rows(found[0].rows, found[0].rows),
+        RowCount(found[0].rows, found[0].rows),
         named=named,
     )
 
@@ -169,7 +171,7 @@ def frugal(thing: Thing, form: str) -> Draft:
         (RuleList(tuple(rules)), Table(tuple(figures), "decisions")),
         classes,
         label,
-        Rows(found[0].rows, found[0].rows),
+        RowCount(found[0].rows, found[0].rows),
         named=named,
         reader_notes=("a fast-and-frugal tree stores rows per exit and decisions, no class counts: " + NO_COUNTS,),
     )
@@ -213,7 +215,7 @@ def bayesian(thing: Thing, form: str) -> Draft:
         (RuleList(tuple(rules)),),
         classes,
         free_label(names),
-        Rows(n, n),
+        RowCount(n, n),
         {name: Listed(name, (0, 1)) for name in names},
         named,
         reader_notes=("counts were solved for from the posterior means and credible intervals, exactly",),

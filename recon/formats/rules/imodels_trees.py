@@ -27,7 +27,7 @@ from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft
 from recon.formats.sklearn.trees.trees import check_classes, class_values, counting_notes, hidden_values, stored_arrays
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 SHRUNK = ("HSTreeClassifier", "HSTreeRegressor", "HSTreeClassifierCV", "HSTreeRegressorCV")
 PLAIN = ("GreedyTreeClassifier", "GreedyTreeRegressor")
@@ -90,7 +90,7 @@ def draft(
         as_features(names[0]),
         classes=classes,
         label=free_label(names[0]),
-        rows=Rows(int(trees[0].arrays.rows[0]), int(trees[0].arrays.rows[0])),
+        rows=RowCount(int(trees[0].arrays.rows[0]), int(trees[0].arrays.rows[0])),
         named=names[1],
         single=True,
         reader_notes=counting_notes(counted),

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value
-from encoders.models.models import AnyModel, Figure, RuleList, Statistic, Tree
-from encoders.models.nodes import Node
+from encoders.models.models import AnyModel, PublishedFigure, RuleList, Statistic, Tree
+from encoders.models.nodes import ModelNode
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft, bind
 from recon.formats.drafts.facts import conditions
@@ -48,14 +48,14 @@ class SkeletonDraft(Draft):
         return None if self.skeleton is None else bind(self.skeleton, binder)
 
 
-def commonest(condition: Condition, label: str, value: Value, classes: int, name: str) -> Figure:
+def commonest(condition: Condition, label: str, value: Value, classes: int, name: str) -> PublishedFigure:
     """Return that a class is at least the commonest of the rows that meet a condition, and that there are some."""
     minimum = 50 if classes == 2 else 100 // classes  # per cent, rounded down
     half = (100 - minimum) / 200
-    return Figure(condition, statistic=Statistic("mean", f"{label}={value}", 1 - half, half), name=name)
+    return PublishedFigure(condition, statistic=Statistic("mean", f"{label}={value}", 1 - half, half), name=name)
 
 
-def leaf_paths(nodes: Sequence[Node]) -> Iterator[tuple[int, Condition]]:
+def leaf_paths(nodes: Sequence[ModelNode]) -> Iterator[tuple[int, Condition]]:
     """Yield every leaf with the tests on its path; else-sides of single tests only."""
     stack: list[tuple[int, Condition]] = [(0, ())]
     while stack:

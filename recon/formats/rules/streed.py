@@ -13,13 +13,13 @@ from typing import Any
 
 from encoders.domain.values import Test, Value, equals
 from encoders.models.models import Provenance, Tree
-from encoders.models.nodes import Node, Nodes, Support
+from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MAX_PARTS, as_features, count, free_label
 from recon.formats.sklearn.trees.trees import plain_class
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 KINDS = ("STreeDClassifier",)
 Column = tuple[str, Test]
@@ -58,7 +58,7 @@ def of_model(model: Any) -> Draft:
         (Tree(Nodes.of(nodes)),),
         classes,
         free_label(names),
-        Rows(n, n),
+        RowCount(n, n),
         named=named,
     )
 
@@ -101,9 +101,9 @@ def category(value: Any) -> Test:
     return Test(values=tuple(plain(v) for v in values))
 
 
-def grown(root: Any, columns: Sequence[Column], classes: Sequence[Value]) -> list[Node]:
+def grown(root: Any, columns: Sequence[Column], classes: Sequence[Value]) -> list[ModelNode]:
     """Return the nodes of a tree in memory, parents before children."""
-    nodes: list[Node] = []
+    nodes: list[ModelNode] = []
     todo = [root]
     for i, node in enumerate(todo):  # grows while it is walked
         if len(todo) > MAX_PARTS:
@@ -113,8 +113,8 @@ def grown(root: Any, columns: Sequence[Column], classes: Sequence[Value]) -> lis
             counts = tuple(every[int(c)] if int(c) < len(every) else 0 for c in classes)
             if sum(counts) != node.num_instances:
                 raise ReleaseError(f"counts {every} of {node.num_instances} rows", place=f"node {i}")
-            nodes.append(Node(Support(counts)))
+            nodes.append(ModelNode(Support(counts)))
             continue
-        nodes.append(Node(Support(), (columns[node.feature],), len(todo), len(todo) + 1))
+        nodes.append(ModelNode(Support(), (columns[node.feature],), len(todo), len(todo) + 1))
         todo += [node.right_child, node.left_child]
     return nodes

@@ -29,7 +29,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.values import Position, plain
 
 Shown = tuple[str, int]  # the number, and the side of the cut: 1 "at most", 0 "below"
@@ -42,7 +42,7 @@ FAR = 10**300  # beyond all 32-bit numbers, and still a 64-bit one
 DIGITS = 9  # decimal digits that tell every 32-bit number from the next
 
 
-def edge_text(cuts: Cuts, edge: int, single: bool) -> Shown:
+def edge_text(cuts: AttributeCuts, edge: int, single: bool) -> Shown:
     """Return the number to show for an edge between the parts of a continuous attribute, and its side.
 
     `single`: every threshold is one of 32-bit numbers. The texts of one attribute's edges are different and in order,

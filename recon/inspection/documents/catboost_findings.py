@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 from recon.files.budget import parsed_json
-from recon.formats.boosters.catboost.file import Booster, Symmetric, json_booster
+from recon.formats.boosters.catboost.file import CatBoostFile, Symmetric, json_booster
 from recon.inspection.findings.findings import Finding, not_understood
 from recon.inspection.findings.severity import least
-from recon.inspection.ledger.entries import Entry
+from recon.inspection.ledger.entries import LedgerEntry
 
 Found = tuple[str, int | None, list[Finding]]
 
@@ -22,7 +22,7 @@ def catboost_json(content: Any) -> Found:
     return "CatBoost model as JSON", None, catboost_findings(json_booster(content)) + _unsorted(content)
 
 
-def cbm_entries(booster: Booster) -> list[Entry]:
+def cbm_entries(booster: CatBoostFile) -> list[LedgerEntry]:
     """Return the entries of the trees of a .cbm file; what it states of its training has a form of its own."""
     trees = booster.trees
     weights = 8 * sum(len(one.weight) for one in trees)
@@ -30,13 +30,13 @@ def cbm_entries(booster: Booster) -> list[Entry]:
     splits = 12 * sum(len(one.splits) for one in trees) + 4 * booster.borders
     names = sum(len(one.encode("utf-8", "replace")) for one in booster.names)
     return [
-        Entry("trees[*].leaf_weights", "used", "values", weights, why="numbers of rows", figures="counts"),
-        Entry("trees[*].leaf_values", "used", "values", values, why="sums of leaves", figures="values"),
-        Entry("trees[*].splits", "assumed", "values", splits, why="which split, at which value: says more to "
+        LedgerEntry("trees[*].leaf_weights", "used", "values", weights, why="numbers of rows", figures="counts"),
+        LedgerEntry("trees[*].leaf_values", "used", "values", values, why="sums of leaves", figures="values"),
+        LedgerEntry("trees[*].splits", "assumed", "values", splits, why="which split, at which value: says more to "
               "who knows the rule"),
-        Entry("features", "harmless", "names", names, why="names of columns, bounded in length"),
-        Entry("(between its parts)", "unknown", "bytes", booster.idle),
-        Entry("tables", "unused", "tables of categories", booster.tables, None, "labels", "told by its finding"),
+        LedgerEntry("features", "harmless", "names", names, why="names of columns, bounded in length"),
+        LedgerEntry("(between its parts)", "unknown", "bytes", booster.idle),
+        LedgerEntry("tables", "unused", "tables of categories", booster.tables, None, "labels", "told by its finding"),
     ]  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def _unsorted(content: Any) -> list[Finding]:
     return [not_understood("features_info.float_features", size, "borders that do not rise")] if odd else []
 
 
-def catboost_findings(booster: Booster) -> list[Finding]:
+def catboost_findings(booster: CatBoostFile) -> list[Finding]:
     """Return what a CatBoost model gives away: leaf weights, tables of categories, the mean of the labels."""
     weights = [w for tree in booster.trees for w in tree.of_leaves]
     single = sum(w == 1 for w in weights)

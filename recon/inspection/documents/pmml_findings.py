@@ -16,7 +16,7 @@ from typing import Any, cast
 from xml.parsers import expat
 
 from recon.inspection.findings.findings import EXAMPLES, Finding, not_understood
-from recon.inspection.ledger.entries import Entry, Ledger
+from recon.inspection.ledger.entries import FileLedger, LedgerEntry
 from recon.inspection.ledger.forms import HERE, is_listing
 from solvers.foundation.errors import ReleaseError
 
@@ -39,7 +39,7 @@ def elements() -> Mapping[str, list[str]]:
     return cast("Mapping[str, list[str]]", json.loads((HERE / "pmml.json").read_text(encoding="utf-8")))
 
 
-class _Reader:
+class _PmmlCounter:
     """Counts the elements that hold data, as expat meets them."""
 
     def __init__(self) -> None:
@@ -176,7 +176,7 @@ _OF_COLUMNS = frozenset(["Interval", "Value", "ModelStats", "BayesInputs", "Clus
                          "NumericInfo", "ContStats", "DiscrStats", "UnivariateStats", "InlineTable"])  # fmt: skip
 
 
-class _Sizes(_Reader):
+class _Sizes(_PmmlCounter):
     """A reader that also counts how many bytes stand at every element and attribute, by what it is about."""
 
     def __init__(self) -> None:
@@ -228,40 +228,46 @@ class _Sizes(_Reader):
         return next((one for one in self.above if one in _OF_ROWS | _OF_COLUMNS | {"Extension"}), "")
 
 
-def pmml_ledger(data: bytes) -> Ledger:
+def pmml_ledger(data: bytes) -> FileLedger:
     """Return the ledger of a PMML file: an entry for every element with a text and every attribute of one."""
     reader = _Sizes()
     _parse(data, reader)
     entries = [_pmml_entry(path, within, size, reader) for (path, within), size in reader.sizes.items() if size]
-    more = Entry("(comments)", "unknown", "XML", reader.notes) if reader.notes > MOST_NOTES else None
-    return Ledger((*entries, *([more] if more else [])))
+    more = LedgerEntry("(comments)", "unknown", "XML", reader.notes) if reader.notes > MOST_NOTES else None
+    return FileLedger((*entries, *([more] if more else [])))
 
 
-def _pmml_entry(path: str, within: str, size: int, reader: _Sizes) -> Entry:
+def _pmml_entry(path: str, within: str, size: int, reader: _Sizes) -> LedgerEntry:
     """Return the entry of an attribute or text of an element that stands in another."""
     name = path.partition("/")[0]
     shown = f"{within}/{path}" if within and within != name else path
     if reader.odd[path] or reader.odd[name] or within == "Extension":
-        return Entry(shown, "unknown", "XML", size)
+        return LedgerEntry(shown, "unknown", "XML", size)
     if within in _OF_ROWS:
-        return Entry(shown, "unused", "XML", size, None, "rows", "rows of data")
+        return LedgerEntry(shown, "unused", "XML", size, None, "rows", "rows of data")
     if path in _COUNTS or path in _SHARES:
         follows = reader.off.get(path.replace("@probability", "@confidence")) is False
         if follows and path in _SHARES:
-            return Entry(shown, "implied", "XML", size, why="what the rows per class give, which it is")
+            return LedgerEntry(shown, "implied", "XML", size, why="what the rows per class give, which it is")
         why = "numbers of rows" if path in _COUNTS else "shares and commonest classes"
         more = "of inner nodes the sum of its children, which it is" if follows else ""
-        return Entry(shown, "used", "XML", size, why=why, figures="counts" if path in _COUNTS else "classes", more=more)
+        return LedgerEntry(
+            shown, "used", "XML", size, why=why, figures="counts" if path in _COUNTS else "classes", more=more
+        )
     if name in _TESTS or path.startswith("Node/@defaultChild"):
-        return Entry(shown, "assumed", "XML", size, why="which split, at which value: says more to who knows the rule")
+        return LedgerEntry(
+            shown, "assumed", "XML", size, why="which split, at which value: says more to who knows the rule"
+        )
     if within in _OF_COLUMNS or name in _OF_COLUMNS:
-        return Entry(shown, "unused", "XML", size, None, "columns", "values, extremes or statistics of the columns")
-    return Entry(shown, "harmless", "XML", size, why="names and settings of the schema, bounded in length")
+        return LedgerEntry(
+            shown, "unused", "XML", size, None, "columns", "values, extremes or statistics of the columns"
+        )
+    return LedgerEntry(shown, "harmless", "XML", size, why="names and settings of the schema, bounded in length")
 
 
 def pmml_findings(data: bytes) -> Found | None:
     """Return kind, number of training rows (of the first tree) and findings of a PMML file; None for other XML."""
-    reader = _Reader()
+    reader = _PmmlCounter()
     _parse(data, reader)
     if reader.root != "PMML":
         return None
@@ -270,7 +276,7 @@ def pmml_findings(data: bytes) -> Found | None:
     return "PMML" + (f" by {reader.by}" if reader.by else ""), known, _findings(reader)
 
 
-def _parse(data: bytes, reader: _Reader) -> None:
+def _parse(data: bytes, reader: _PmmlCounter) -> None:
     """Let a reader meet the parts of a document; `ReleaseError` for broken XML and for entities."""
     parser = expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
@@ -284,7 +290,7 @@ def _parse(data: bytes, reader: _Reader) -> None:
         raise ReleaseError(f"the XML is broken: {error}") from None
 
 
-def _findings(reader: _Reader) -> list[Finding]:
+def _findings(reader: _PmmlCounter) -> list[Finding]:
     """Return what the counted elements mean."""
     found = []
 

@@ -30,7 +30,7 @@ EVERY = "*"  # classes of a decision: all that have the attribute in the table
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class AttributeRecord:
     """What the fits of the table had at an attribute: the same bytes or not, how many at most, shapes, texts, forms.
 
     `same` is None where files were looked at one by one: then numbers and short texts are all that is known. `forms`:
@@ -93,13 +93,15 @@ def class_key(thing: Thing) -> str:
     return f"{kind.partition('.')[0]}.{kind.rpartition('.')[2]}"
 
 
-def known(kind: str, attribute: str) -> Known | None:
+def known(kind: str, attribute: str) -> AttributeRecord | None:
     """Return what the table has on an attribute of a class, None where no version of the class has it."""
     entry = _table()["classes"].get(kind, {}).get(attribute)
     if entry is None:
         return None
     same, size, shapes, texts, forms = entry
-    return Known({0: False, 1: True}.get(same), size, tuple(map(tuple, shapes)), frozenset(texts), frozenset(forms))
+    return AttributeRecord(
+        {0: False, 1: True}.get(same), size, tuple(map(tuple, shapes)), frozenset(texts), frozenset(forms)
+    )
 
 
 def decided(kind: str, attribute: str) -> Decision | None:

@@ -45,7 +45,7 @@ SMALL, ALL = 8, 64
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """What stands at one path, or at `places` paths that differ in numbers only (`[*]`): its status, and why.
 
     `bytes`: the most that all of it can hold. `level`: how grave it is, None where it is no finding. `about`: what it
@@ -70,19 +70,19 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class FileLedger:
     """The entries of a file, each place in one of them."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[LedgerEntry, ...] = ()
 
-    def by_statements(self, uses: Mapping[FigureKind, Use], why: str = "no reader states the figures") -> Ledger:
+    def by_statements(self, uses: Mapping[FigureKind, Use], why: str = "no reader states the figures") -> FileLedger:
         """Return the ledger with "used" only where statements carry the figures of a kind, with their numbers.
 
         All others are "unused", with the reason: what the reader left out, or `why`.
         """
-        return Ledger(tuple(_stated(one, uses, why) if one.status == "used" else one for one in self.entries))
+        return FileLedger(tuple(_stated(one, uses, why) if one.status == "used" else one for one in self.entries))
 
-    def unknown(self) -> tuple[Entry, ...]:
+    def unknown(self) -> tuple[LedgerEntry, ...]:
         """Return what is not understood, without small values while they are no more than eight and 64 bytes."""
         found = [one for one in self.entries if one.status == "unknown"]
         small = [one for one in found if one.small]
@@ -121,7 +121,7 @@ class Ledger:
         return lines
 
 
-def _stated(one: Entry, uses: Mapping[FigureKind, Use], why: str) -> Entry:
+def _stated(one: LedgerEntry, uses: Mapping[FigureKind, Use], why: str) -> LedgerEntry:
     """Return an entry of figures with the statements that carry them, as unused where there are none."""
     use = uses.get(cast("FigureKind", one.figures or "counts"))
     if use is not None and use.carried:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from recon.inspection.ledger.entries import Entry, Ledger, Status
+from recon.inspection.ledger.entries import FileLedger, LedgerEntry, Status
 from recon.inspection.ledger.implied import CONTRADICTION, of_document
 from recon.inspection.ledger.lists import longer
 
@@ -185,7 +185,7 @@ def is_listing(text: str) -> bool:
     return len(LISTED.findall(text)) >= _MANY or IN_A_ROW.search(text) is not None
 
 
-def document_ledger(kind: str, content: Any, whole: bool = False) -> Ledger:
+def document_ledger(kind: str, content: Any, whole: bool = False) -> FileLedger:
     """Return the ledger of parsed JSON of a kind; linear in it. `whole`: with what is implied, too."""
     paths, groups = forms()[kind]
     fixed = longer(kind, content)
@@ -223,22 +223,26 @@ def document_ledger(kind: str, content: Any, whole: bool = False) -> Ledger:
     odd += Counter({path: NUMBER * more for path, more in fixed.items() if not odd[path]})
     made = of_document(kind, content, whole)
     entries = [_implied(_entry(path, size), made) for path, size in known.items() if path not in odd]
-    entries += [Entry(path[1:], "unknown", "values", size, small=True) for path, size in small.items()]
-    return Ledger((*entries, *(Entry(path[1:], "unknown", "values", size) for path, size in odd.items() if size)))
+    entries += [LedgerEntry(path[1:], "unknown", "values", size, small=True) for path, size in small.items()]
+    return FileLedger(
+        (*entries, *(LedgerEntry(path[1:], "unknown", "values", size) for path, size in odd.items() if size))
+    )
 
 
-def _entry(path: str, size: int) -> Entry:
+def _entry(path: str, size: int) -> LedgerEntry:
     """Return the entry of values that have their place in the form."""
     steps = path.replace(".*", "").split(".")
     if SCORES & set(steps):
-        return Entry(path[1:], "unused", "scores", size, "info", "labels", _SCORE)
+        return LedgerEntry(path[1:], "unused", "scores", size, "info", "labels", _SCORE)
     for status, figures, words, why in FIGURES:
         if words & set(steps[-2:]):
-            return Entry(path[1:], status, "values of the model", size, why=why, figures=figures)
-    return Entry(path[1:], "harmless", "settings and names", size, why="of the form of such files, bounded in length")
+            return LedgerEntry(path[1:], status, "values of the model", size, why=why, figures=figures)
+    return LedgerEntry(
+        path[1:], "harmless", "settings and names", size, why="of the form of such files, bounded in length"
+    )
 
 
-def _implied(entry: Entry, made: Mapping[str, str]) -> Entry:
+def _implied(entry: LedgerEntry, made: Mapping[str, str]) -> LedgerEntry:
     """Return an entry with what is implied: figures of inner nodes, or all, or that they contradict each other."""
     words = [made[word] for word in entry.path.replace(".*", "").split(".")[-2:] if word in made]
     if not words:

@@ -26,7 +26,7 @@ _REGULARIZED = (1.0, 0.0, 0.001, 0.01, 0.1, 0.5, 2.0, 3.0, 5.0, 10.0)  # lambdas
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class TreeShape:
     """A tree: the children of every inner node, nodes by number."""
 
     inner: NDArray[np.int64]
@@ -35,7 +35,7 @@ class Shape:
     size: int
 
     @classmethod
-    def of(cls, left: Any, right: Any) -> Shape:
+    def of(cls, left: Any, right: Any) -> TreeShape:
         """Return the tree of two arrays of children, below 0 at leaves (or both 0); `ValueError` for no tree."""
         lefts, rights = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
         inner = np.flatnonzero((lefts >= 0) & (rights >= 0) & (lefts != rights))
@@ -92,7 +92,7 @@ def of_sklearn(nodes: Any, values: Any, criterion: Any, kept: bool, whole: bool)
     names = nodes.dtype.names or ()
     if not {"left_child", "right_child", "n_node_samples"} <= set(names) or not len(nodes):
         return {}
-    shape = Shape.of(nodes["left_child"], nodes["right_child"])
+    shape = TreeShape.of(nodes["left_child"], nodes["right_child"])
     rows = nodes["n_node_samples"].astype(float)
     if shape.off(rows) > FAR:
         return {"n_node_samples": CONTRADICTION}
@@ -124,7 +124,7 @@ def of_sklearn(nodes: Any, values: Any, criterion: Any, kept: bool, whole: bool)
     return found
 
 
-def of_arrays(shape: Shape, rows: Floats, weight: Floats, value: Floats, gain: Floats) -> dict[str, str]:
+def of_arrays(shape: TreeShape, rows: Floats, weight: Floats, value: Floats, gain: Floats) -> dict[str, str]:
     """Return "rows", "weight", "value" and "gain" -> why inner nodes' figures are implied by those of the leaves.
 
     `value` of a leaf is -Σg / (Σh + lambda) times any rate, `weight` Σh; lambda is one of those that people use.
@@ -167,7 +167,7 @@ def of_xgboost(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
     trees = (model.get("model") or model["gbtree"]["model"])["trees"]
     each = []
     for tree in trees:
-        shape = Shape.of(tree["left_children"], tree["right_children"])
+        shape = TreeShape.of(tree["left_children"], tree["right_children"])
         weight = _numbers(tree["sum_hessian"])
         if len(weight) and shape.off(weight) > FAR:
             return {"sum_hessian": CONTRADICTION}
@@ -193,7 +193,7 @@ def of_lightgbm_text(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
         children = [np.array(tree[key], dtype=np.int64) for key in ("left_child", "right_child")]
         inner = leaves - 1  # inner nodes come first, leaf k is -k - 1
         left, right = (np.r_[np.where(c < 0, inner - c - 1, c), np.full(leaves, -1)] for c in children)
-        shape = Shape.of(left, right)
+        shape = TreeShape.of(left, right)
         rows, weight, value = (
             np.r_[_numbers(tree[f"internal_{key}"]), _numbers(tree[f"leaf_{key}"])]
             if f"internal_{key}" in tree and f"leaf_{key}" in tree
@@ -220,7 +220,7 @@ def of_lightgbm_dump(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
             for key in (("count", "weight", "value") if whole else ("count", "", ""))
         )
         gain = _numbers([n.get("split_gain", 0.0) for n in nodes]) if whole else np.zeros(0)
-        each.append(of_arrays(Shape.of(left, right), rows, weight, value, gain))
+        each.append(of_arrays(TreeShape.of(left, right), rows, weight, value, gain))
     keys = {"rows": "internal_count", "weight": "internal_weight", "value": "internal_value", "gain": "split_gain"}
     return _in_all(each, keys)
 
@@ -232,7 +232,7 @@ def of_xgboost_dump(content: Sequence[Mapping[str, Any]], _: bool) -> dict[str, 
         nodes = [one for one in _below(root, "children") if "cover" in one]
         at = {one["nodeid"]: k for k, one in enumerate(nodes)}
         left, right = ([at.get(n.get(key), -1) for n in nodes] for key in ("yes", "no"))
-        shape = Shape.of(left, right)
+        shape = TreeShape.of(left, right)
         cover, none = _numbers([n["cover"] for n in nodes]), np.zeros(0)
         found = of_arrays(shape, none, cover, none, none)
         each.append({"weight": CONTRADICTION} if shape.off(cover) > FAR else found)

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from recon.inspection.ledger.entries import Entry, Ledger
+from recon.inspection.ledger.entries import FileLedger, LedgerEntry
 from recon.inspection.ledger.implied import IMPURITY, impurity
 
 NUMBER = r"-?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:e[+-]?\d{1,3})?"
@@ -113,7 +113,7 @@ _DRAWN = re.compile(
 )
 
 
-def text_ledger(kind: str, text: str, odd: int) -> Ledger:
+def text_ledger(kind: str, text: str, odd: int) -> FileLedger:
     """Return the ledger of a printed model: numbers of rows, splits, names and form, and `odd` bytes unknown."""
     size = len(text.encode("utf-8", "replace"))
     rows, rest = _taken(_ROWS.get(kind), text)
@@ -121,16 +121,19 @@ def text_ledger(kind: str, text: str, odd: int) -> Ledger:
     splits, rest = _taken(_SPLITS, rest)
     implied = bool(spreads) and _comes_out(text)
     entries = [
-        Entry("lines", "used", "numbers of rows", rows, why="numbers of rows", figures="counts"),
-        Entry("lines", "assumed", "splits", splits, why="which split, at which value and gain: says more to who knows "
+        LedgerEntry("lines", "used", "numbers of rows", rows, why="numbers of rows", figures="counts"),
+        LedgerEntry("lines", "assumed", "splits", splits,
+                    why="which split, at which value and gain: says more to who knows "
               "the rule"),
-        Entry("lines", "implied" if implied else "unused", "impurities", spreads, None, "" if implied else "labels",
+        LedgerEntry("lines", "implied" if implied else "unused", "impurities", spreads, None,
+                    "" if implied else "labels",
               IMPURITY if implied else "the spread of the labels in every node"),
-        Entry("lines", "unknown", "text", min(odd, size)),
-        Entry("lines", "harmless", "names and form", max(0, size - rows - spreads - splits - odd), why="of the form of "
+        LedgerEntry("lines", "unknown", "text", min(odd, size)),
+        LedgerEntry("lines", "harmless", "names and form", max(0, size - rows - spreads - splits - odd),
+                    why="of the form of "
               "such texts, bounded in length"),
     ]  # fmt: skip
-    return Ledger(tuple(one for one in entries if one.bytes))
+    return FileLedger(tuple(one for one in entries if one.bytes))
 
 
 def _comes_out(text: str) -> bool:

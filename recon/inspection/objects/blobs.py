@@ -13,7 +13,7 @@ import numpy as np
 
 from recon.inspection.findings.findings import Finding
 from recon.inspection.objects.entries import LONGEST_NAME, explained
-from recon.inspection.objects.traversal import Place
+from recon.inspection.objects.traversal import GraphPlace
 from recon.stored.objects.things import Thing
 
 MOST_COLUMNS = 1 << 32  # above what numbers of columns and rows are
@@ -39,7 +39,7 @@ def is_rule_list(root: Any) -> bool:
     )
 
 
-def blob_findings(places: Sequence[Place], look_inside: LookInside, memory: int, depth: int = 0) -> list[Finding]:
+def blob_findings(places: Sequence[GraphPlace], look_inside: LookInside, memory: int, depth: int = 0) -> list[Finding]:
     """Return what the bytes at some places hold; `look_inside` finds what bytes at a path give away.
 
     All of them together stay within so much memory, and so many files deep.
@@ -52,7 +52,7 @@ def blob_findings(places: Sequence[Place], look_inside: LookInside, memory: int,
     return found
 
 
-def blobs_of(places: Sequence[Place]) -> list[tuple[str, bytes]]:
+def blobs_of(places: Sequence[GraphPlace]) -> list[tuple[str, bytes]]:
     """Return the path and content of the bytes at some places that nothing explains, each once."""
     blobs: dict[int, tuple[str, bytes]] = {}
     for place in places:
@@ -62,7 +62,7 @@ def blobs_of(places: Sequence[Place]) -> list[tuple[str, bytes]]:
     return list(blobs.values())
 
 
-def _blobs(place: Place) -> Iterator[tuple[str, bytes | bytearray]]:
+def _blobs(place: GraphPlace) -> Iterator[tuple[str, bytes | bytearray]]:
     """Yield the bytes (and the model texts of LightGBM) that a place holds, each with what follows its path."""
     value = place.value
     inner: list[tuple[str, Any]] = []

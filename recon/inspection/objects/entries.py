@@ -11,7 +11,7 @@ import numpy as np
 from recon.inspection.findings.findings import Finding, Level, without_numbers
 from recon.inspection.findings.severity import About
 from recon.inspection.ledger.attributes import STATE, Decision, class_key, decided, is_known_class, known, names
-from recon.inspection.ledger.entries import Entry, Status
+from recon.inspection.ledger.entries import LedgerEntry, Status
 from recon.inspection.ledger.sizes import (
     NUMBER,
     entries_in,
@@ -24,8 +24,8 @@ from recon.inspection.ledger.sizes import (
     texts_of,
 )
 from recon.inspection.objects.generic import MIN_ROWS, columns_of, is_unlike_model, row_finding, sizes_of
-from recon.inspection.objects.traversal import Place, described, is_sparse
-from recon.inspection.objects.tree_fields import Part
+from recon.inspection.objects.traversal import GraphPlace, described, is_sparse
+from recon.inspection.objects.tree_fields import NodeField
 from recon.stored.objects.arrays import extra_bytes, is_scalar, padding_bytes
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
@@ -54,9 +54,9 @@ NOT_KNOWN: Said = ("unknown", "", "")
 class Held:
     """One attribute of one object: the place that leads there, and what all values in it can hold."""
 
-    first: Place
+    first: GraphPlace
     bytes: int = 0
-    largest: Place | None = None
+    largest: GraphPlace | None = None
     most: int = 0  # bytes of it
     extra: int = 0  # of them, beside what the values are: nothing explains them
     small: bool = True
@@ -69,7 +69,7 @@ class Held:
     entries: int = 0  # of all of them that hold no others, texts left out
 
     @property
-    def widest(self) -> Place:
+    def widest(self) -> GraphPlace:
         """Return the place of the largest array or list."""
         return self.largest or self.first
 
@@ -81,9 +81,9 @@ OF_COLUMNS: dict[str, str] = {
 
 
 def object_entries(
-    places: Sequence[Place], told: Mapping[int, Said], bounded: Mapping[int, int], rows: set[int],
-    read_whole: bool = False, parts: Mapping[int, Sequence[Part]] | None = None, stated: Collection[int] = (),
-) -> tuple[list[Entry], list[Finding]]:  # fmt: skip
+    places: Sequence[GraphPlace], told: Mapping[int, Said], bounded: Mapping[int, int], rows: set[int],
+    read_whole: bool = False, parts: Mapping[int, Sequence[NodeField]] | None = None, stated: Collection[int] = (),
+) -> tuple[list[LedgerEntry], list[Finding]]:  # fmt: skip
     """Return the entries of a graph, and findings on what has one entry per training row.
 
     One entry per class, attribute and status: paths that differ in numbers only are one. `told`: by the id of a place,
@@ -91,7 +91,7 @@ def object_entries(
     of them has; `rows`: possible numbers of training rows; `read_whole`: plain values that a reader has read to the
     end; `stated`: lists of labels that the file's reader states.
     """
-    groups: dict[tuple[Any, ...], list[Entry]] = {}
+    groups: dict[tuple[Any, ...], list[LedgerEntry]] = {}
     found: list[Finding] = []
     free: set[Any] = set()  # texts and numbers of the file that no fit has
     every = list(held_attributes(places))
@@ -125,7 +125,7 @@ def object_entries(
     return [_together(group) for group in groups.values()], found
 
 
-def held_attributes(places: Sequence[Place]) -> Iterable[Held]:
+def held_attributes(places: Sequence[GraphPlace]) -> Iterable[Held]:
     """Return what every attribute of every object holds, shared values once, in the order of the walk."""
     found: dict[tuple[int, str], Held] = {}
     met: set[int] = set()
@@ -172,7 +172,7 @@ def _plain_entries(value: Any) -> int:
     return sum(not isinstance(p, (str, bytes, Name)) for p in parts) if all(map(_is_plain, parts)) else 0
 
 
-def own_size(value: Any, place: Place | None = None) -> int:
+def own_size(value: Any, place: GraphPlace | None = None) -> int:
     """Return the bytes of a value of a walk, without the values in it that the walk goes on to, and without blobs."""
     if isinstance(value, Thing):
         if is_sparse(value):
@@ -192,18 +192,18 @@ def own_size(value: Any, place: Place | None = None) -> int:
     return _plain_size(parts, place) if all(map(_is_plain, parts)) or isinstance(value, (set, frozenset)) else 0
 
 
-def _plain_size(parts: list[Any], place: Place | None) -> int:
+def _plain_size(parts: list[Any], place: GraphPlace | None) -> int:
     return sum(size_in_list(p) for p in parts if not is_blob(p, place))
 
 
-def is_blob(value: Any, place: Place | None = None) -> bool:
+def is_blob(value: Any, place: GraphPlace | None = None) -> bool:
     """Return whether a value is opened and told by itself: bytes that nothing explains, a model of LightGBM as text."""
     if isinstance(value, (bytes, bytearray)):
         return place is None or len(value) > explained(place)
     return isinstance(value, str) and value.startswith("tree\n") and "feature_infos=" in value
 
 
-def explained(place: Place) -> int:
+def explained(place: GraphPlace) -> int:
     """Return how many bytes of a place the table or a decision explains, whatever they are; 0 without one."""
     if place.owner is None:
         return 0
@@ -216,7 +216,7 @@ def explained(place: Place) -> int:
     return NUMBER if known(kind, place.attribute) is not None else 0
 
 
-def _is_of_array(place: Place) -> bool:
+def _is_of_array(place: GraphPlace) -> bool:
     """Return whether a place is in what an array with a mask was made of."""
     above = place.above
     near = [one.value for one in (above, above.above if above else None) if one is not None]
@@ -280,7 +280,7 @@ def _status(held: Held, free: set[Any], read_whole: bool, columns: frozenset[str
     return "harmless", "", decision.why if decision is not None else "the same whatever the rows are"
 
 
-def _is_beside(place: Place, size: int) -> bool:
+def _is_beside(place: GraphPlace, size: int) -> bool:
     """Return whether a value of so many bytes is of a kind that attributes about columns, labels and sizes do not have.
 
     Sets, slices, objects that are called with values, keys that are no texts; inside of a list records, bytes, and
@@ -338,7 +338,7 @@ def _may_have_lists(held: Held, decision: Decision | None) -> bool:
     return bool(decision and decision.most and "f" not in decision.most) and not _is_fitted(held.first)
 
 
-def _is_fitted(place: Place) -> bool:
+def _is_fitted(place: GraphPlace) -> bool:
     """Return whether an attribute of scikit-learn is worked out by its fit: parameters may have any form."""
     name, owner = place.attribute, place.owner
     return owner is not None and owner.kind.startswith("sklearn.") and (name.endswith("_") or name.startswith("_"))
@@ -392,28 +392,29 @@ def _texts_fit(held: Held, options: frozenset[str], free: set[Any]) -> bool:
     )
 
 
-def _entry(held: Held, said: Said, told: bool) -> Entry:
+def _entry(held: Held, said: Said, told: bool) -> LedgerEntry:
     """Return the entry of an attribute; it has a level where no finding tells it yet."""
     status, about, why = said
     place = held.first
     level: Level | None = None if told or status != "unused" else "high" if about == "rows" else "info"
     small = status == "unknown" and held.small and held.bytes <= NUMBER
-    return Entry(place.path, status, described(place.value), held.bytes + held.extra, level, about, why, 1, small,
+    return LedgerEntry(place.path, status, described(place.value), held.bytes + held.extra, level, about, why, 1, small,
                  "columns" if why == COLUMNS else "")  # fmt: skip
 
 
-def _field(held: Held, part: Part) -> Entry:
+def _field(held: Held, part: NodeField) -> LedgerEntry:
     """Return the entry of a field of an array, which is told with the array."""
     place = held.first
     path = f"{place.path}.{part.name}" if part.name else place.path
-    return Entry(path, part.status, described(place.value), part.bytes, None, part.about, part.why, 1, False,
+    return LedgerEntry(path, part.status, described(place.value), part.bytes, None, part.about, part.why, 1, False,
                  part.figures)  # fmt: skip
 
 
-def _together(same: list[Entry]) -> Entry:
+def _together(same: list[LedgerEntry]) -> LedgerEntry:
     """Return one entry for several whose paths differ in numbers only."""
     first = same[0]
     if len(same) == 1:
         return first
-    return Entry(without_numbers(first.path), first.status, first.what, sum(one.bytes for one in same), first.level,
+    return LedgerEntry(without_numbers(first.path), first.status, first.what, sum(one.bytes for one in same),
+                       first.level,
                  first.about, first.why, len(same), all(one.small for one in same), first.figures)  # fmt: skip

@@ -13,7 +13,7 @@ from recon.formats.boosters.catboost.file import cbm_booster
 from recon.inspection.findings.findings import EXAMPLES, Finding, Level
 from recon.inspection.findings.rules import rules_of
 from recon.inspection.ledger.attributes import class_key, decided, is_known_class
-from recon.inspection.objects.traversal import Place, described, entries_of, shape_of
+from recon.inspection.objects.traversal import GraphPlace, described, entries_of, shape_of
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReconError
@@ -41,7 +41,7 @@ _CATEGORIES = "pandas_categorical:"
 _COUNTERS = ("_n_samples", "n_samples_fit_", "n_samples_seen_", "n_samples_", "n_train_", "_n_train")
 
 
-def rows_known(things: list[Thing], places: Iterable[Place]) -> Counter[int]:
+def rows_known(things: list[Thing], places: Iterable[GraphPlace]) -> Counter[int]:
     """Return possible numbers of training rows with how many values say so; folds and subsamples are among them."""
     found: Counter[int] = Counter()
     for thing in things:
@@ -113,20 +113,20 @@ def lone_tree_rows(things: list[Thing]) -> list[int]:
     return [n for t in things if id(t) not in inside for n in _root(t)]
 
 
-def columns_of(place: Place) -> int:
+def columns_of(place: GraphPlace) -> int:
     """Return the number of columns of the model that a place belongs to; what no model has where it is not known."""
     return _stated_sizes(place)[0] or MOST_SIZE
 
 
-def sizes_of(place: Place) -> tuple[int, int, int]:
+def sizes_of(place: GraphPlace) -> tuple[int, int, int]:
     """Return the numbers of columns, classes and members of the model that a place belongs to; 1 where not known."""
     columns, classes, members = _stated_sizes(place)
     return columns or 1, classes or 1, members or 1
 
 
-def _stated_sizes(place: Place) -> tuple[int, int, int]:
+def _stated_sizes(place: GraphPlace) -> tuple[int, int, int]:
     """Return the same, 0 for what is not known."""
-    at: Place | None = place
+    at: GraphPlace | None = place
     columns = classes = members = 0
     while at is not None and not (columns and classes and members):
         owner = at.owner
@@ -160,7 +160,7 @@ def _columns_of_catboost(owner: Thing) -> int:
         return 0
 
 
-def is_unlike_model(place: Place) -> bool:
+def is_unlike_model(place: GraphPlace) -> bool:
     """Return whether lists of categories of a LightGBM object are not those that its model text has."""
     owner, value = place.owner, place.value
     if owner is None or place.attribute != "pandas_categorical" or not owner.kind.startswith("lightgbm.") or not value:
@@ -193,7 +193,7 @@ def _shared_lengths(things: list[Thing]) -> Counter[int]:
     return found
 
 
-def table_finding(place: Place) -> Finding | None:
+def table_finding(place: GraphPlace) -> Finding | None:
     """Return that a table of pandas, polars or arrow stands in the file, None for everything else.
 
     A table whose rows are named by values may be one of aggregates: what its rows are is then not known, unless there
@@ -234,13 +234,13 @@ def _numbered(series: Thing) -> bool:
     return False
 
 
-def row_finding(place: Place, rows: set[int]) -> Finding | None:
+def row_finding(place: GraphPlace, rows: set[int]) -> Finding | None:
     """Return that a value has one entry per training row, None where no length of it is a number of training rows."""
     shape = place.shape
     return _one_per_row(place, shape, rows) if any(n >= MIN_ROWS and n in rows for n in shape) else None
 
 
-def _one_per_row(place: Place, shape: tuple[int, ...], rows: set[int]) -> Finding:
+def _one_per_row(place: GraphPlace, shape: tuple[int, ...], rows: set[int]) -> Finding:
     """Return that an array has one entry per training row: rows and texts are worse than single numbers."""
     size = next(n for n in shape if n in rows)
     level: Level = "critical" if len(shape) == 2 and shape[0] == size and shape[1] > 1 else "high"
@@ -263,7 +263,7 @@ def _same_length(owner: Thing | None, size: int) -> str:
     return "the classes are" if shape_of(classes)[:1] == (size,) else ""
 
 
-def _finding(place: Place, level: Level, rule: str, follows: str) -> Finding:
+def _finding(place: GraphPlace, level: Level, rule: str, follows: str) -> Finding:
     remove = "no rule knows this attribute: take it out before saving if predictions do not need it"
     return Finding(level, rule, place.path or "(the object)", described(place.value), follows, remove, False,
                    examples(place.value), entries=entries_of(place.value))  # fmt: skip

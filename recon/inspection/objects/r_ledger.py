@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recon.inspection.findings.severity import About, about
-from recon.inspection.ledger.entries import Entry, Ledger, Status
+from recon.inspection.ledger.entries import FileLedger, LedgerEntry, Status
 from recon.inspection.ledger.implied import of_rpart
 from recon.inspection.objects.r_objects import PARTS, VECTORS, Vector, bytes_of, looked_at, rows_of
 from recon.stored.binary.rds import RObject, read_rds
@@ -20,7 +20,7 @@ _SCORES = frozenset(["cptable", "err.rate", "confusion", "mse", "rsq", "predicti
                      "deviance", "aic", "loglik", "null.deviance", "bestTune"])  # fmt: skip
 
 
-def r_ledger(data: bytes, memory: int) -> Ledger:
+def r_ledger(data: bytes, memory: int) -> FileLedger:
     """Return the ledger of an .rds or .RData file: one entry for what stands right in the model."""
     root = read_rds(data, memory)
     known = next((PARTS[c] for c in root.classes if c in PARTS), {})
@@ -41,8 +41,9 @@ def r_ledger(data: bytes, memory: int) -> Ledger:
             scores: About = "labels" if name in _SCORES else "columns"
             key = one.top, "unused", "", scores, "a function of all training rows, bounded in size"
         sizes[key] = sizes.get(key, 0) + _bytes_below(one)
-    return Ledger(tuple(
-        Entry(path, status, "R values", size, None, subject, why, figures=figures, more=_sums(root) * bool(figures))
+    return FileLedger(tuple(
+        LedgerEntry(path, status, "R values", size, None, subject, why, figures=figures,
+                    more=_sums(root) * bool(figures))
         for (path, status, figures, subject, why), size in sizes.items() if size
     ))  # fmt: skip
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from recon.formats.sklearn.trees.calls import last_call
-from recon.formats.sklearn.trees.seeds import Bags, explain_bags
+from recon.formats.sklearn.trees.seeds import EnsembleBags, explain_bags
 from recon.inspection.findings.findings import EXAMPLES, Finding
-from recon.inspection.objects.traversal import Place
+from recon.inspection.objects.traversal import GraphPlace
 from recon.stored.objects.things import Thing
 
 TAKE_OUT = "set it to None (recon inspect --strip): it is read when fitting only"
@@ -29,15 +29,15 @@ class Seeds:
     """Findings on seeds, the places that can go, the numbers of rows of the ensembles, and all places of seeds."""
 
     findings: list[Finding]
-    places: list[Place]
+    places: list[GraphPlace]
     rows: list[int]
-    told: list[Place]
+    told: list[GraphPlace]
 
 
-def seed_findings(places: list[Place]) -> Seeds:
+def seed_findings(places: list[GraphPlace]) -> Seeds:
     """Return what seeds give away: the bags of every ensemble, checked against its trees; other seeds by name."""
     found: list[Finding] = []
-    held: list[Place] = []
+    held: list[GraphPlace] = []
     rows: list[int] = []
     reported: set[int] = set()
     met: set[int] = set()
@@ -61,7 +61,7 @@ def seed_findings(places: list[Place]) -> Seeds:
     return Seeds(found, held, rows, [p for p in places if is_seed(p) and _is_short(p.value)])
 
 
-def is_seed(place: Place) -> bool:
+def is_seed(place: GraphPlace) -> bool:
     """Return whether the place is a seed or a generator that an object holds."""
     value = place.value
     if place.holder is not None:  # parameters of a search
@@ -80,7 +80,7 @@ def _is_short(value: Any) -> bool:
     return isinstance(value, (Thing, np.ndarray)) and (isinstance(value, Thing) or value.nbytes <= 8 * MOST_SEEDS)
 
 
-def is_removable(place: Place) -> bool:
+def is_removable(place: GraphPlace) -> bool:
     """Return whether the seed can be None without a change of predictions: only fitting reads it."""
     owner = place.owner
     if place.holder is not None:
@@ -93,14 +93,14 @@ def is_removable(place: Place) -> bool:
     )
 
 
-def _seeds_of(ensemble: Place, places: list[Place]) -> list[Place]:
+def _seeds_of(ensemble: GraphPlace, places: list[GraphPlace]) -> list[GraphPlace]:
     """Return the seeds of an ensemble and of its members."""
     members = ensemble.value.get("estimators_")
     inside = {id(ensemble.value), *(id(m) for m in members)}
     return [p for p in places if p.holder is None and is_seed(p) and id(p.owner) in inside]
 
 
-def _bag_finding(place: Place, bags: Bags) -> Finding:
+def _bag_finding(place: GraphPlace, bags: EnsembleBags) -> Finding:
     """Return that an ensemble's bags are known, with an example and what the check was."""
     drawn = bags.multiplicities
     assert drawn is not None
@@ -131,7 +131,7 @@ def _stored(ensemble: Thing, attribute: str) -> tuple[Any, ...]:
     return tuple(member.get("random_state") for member in ensemble.get("estimators_")[:EXAMPLES])
 
 
-def _other(place: Place) -> Finding:
+def _other(place: GraphPlace) -> Finding:
     """Return that a seed is stored which gives no bag away."""
     follows = (
         "whoever has the same rows can repeat the fit; with early stopping or subsampling it also says which rows "

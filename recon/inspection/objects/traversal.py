@@ -24,7 +24,7 @@ _SPARSE = ("csr_", "csc_", "coo_", "bsr_", "dia_", "dok_", "lil_")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GraphPlace:
     """One value of the graph, and the way to it: the place above, the step from there, and how that is written.
 
     `owner` is the nearest object above it and `attribute` the attribute of it that leads here; `nested`: the value is
@@ -32,7 +32,7 @@ class Place:
     the dict that a value with a key stands in. `extra`: bytes that the file has for the value beside what it is.
     """
 
-    above: Place | None
+    above: GraphPlace | None
     step: tuple[str | int, ...]
     shown: str
     owner: Thing | None
@@ -63,7 +63,7 @@ class Place:
         return shape_of(self.value)
 
     @property
-    def way(self) -> list[Place]:
+    def way(self) -> list[GraphPlace]:
         """Return the places from the root to this one."""
         found, place = [], self
         while True:
@@ -112,7 +112,7 @@ def described(value: Any) -> str:
     return f"number {value}" if isinstance(value, (int, float)) else type(value).__name__
 
 
-def traverse(root: Any) -> Iterator[Place]:
+def traverse(root: Any) -> Iterator[GraphPlace]:
     """Yield every value below (and with) the root at each path that leads to it; what is inside it at the first only.
 
     Iterative, linear in the graph's references. Raises `ReleaseError` for broken arrays and for graphs of more than
@@ -121,7 +121,7 @@ def traverse(root: Any) -> Iterator[Place]:
     budget = current()
     known: dict[int, Any] = {}  # what stands for a Thing, by the Thing's id
     entered: set[int] = set()
-    stack = [Place(None, (), "", None, "", root)]
+    stack = [GraphPlace(None, (), "", None, "", root)]
     yielded = 0
     while stack:
         place = stack.pop()
@@ -143,7 +143,7 @@ def traverse(root: Any) -> Iterator[Place]:
             stack.extend(reversed(_below(place)))
 
 
-def things_of(places: list[Place]) -> list[Thing]:
+def things_of(places: list[GraphPlace]) -> list[Thing]:
     """Return the objects among the places, each once."""
     return list({id(p.value): p.value for p in places if isinstance(p.value, Thing)}.values())
 
@@ -160,7 +160,7 @@ def _seen_as(value: Thing) -> Any:
     )
 
 
-def _below(place: Place) -> list[Place]:
+def _below(place: GraphPlace) -> list[GraphPlace]:
     """Return the values right below one."""
     value = place.value
     if isinstance(value, Thing):
@@ -187,20 +187,20 @@ def _is_plain(value: Any) -> bool:
 
 
 def _inside(
-    place: Place, shown: str, step: tuple[str | int, ...], value: Any, owner: Thing | None, attribute: str,
+    place: GraphPlace, shown: str, step: tuple[str | int, ...], value: Any, owner: Thing | None, attribute: str,
     holder: dict[Any, Any] | None = None,
-) -> Place:  # fmt: skip
-    return Place(place, step, shown, owner, attribute, value, True, holder, place.depth + 1)
+) -> GraphPlace:  # fmt: skip
+    return GraphPlace(place, step, shown, owner, attribute, value, True, holder, place.depth + 1)
 
 
-def _parts(place: Place, thing: Thing) -> list[Place]:
+def _parts(place: GraphPlace, thing: Thing) -> list[GraphPlace]:
     """Return the attributes and items of a Thing, and what it would be called with where that says anything."""
     masked = thing.class_name == "MaskedArray" and place.owner is not None  # an array: what it stands in says of what
 
-    def part(name: str, value: Any) -> Place:
+    def part(name: str, value: Any) -> GraphPlace:
         if masked:
             return _inside(place, f".{name}", (name,), value, place.owner, place.attribute)
-        return Place(place, (name,), f".{name}", thing, name, value, depth=place.depth + 1)
+        return GraphPlace(place, (name,), f".{name}", thing, name, value, depth=place.depth + 1)
 
     found = [part(str(k), v) for k, v in thing.fields().items()]
     if not found and thing.state is not None:

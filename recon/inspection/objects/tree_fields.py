@@ -12,7 +12,7 @@ from recon.inspection.findings.findings import Finding, not_understood
 from recon.inspection.findings.severity import About
 from recon.inspection.ledger.entries import Status
 from recon.inspection.ledger.implied import CONTRADICTION, of_sklearn
-from recon.inspection.objects.traversal import Place
+from recon.inspection.objects.traversal import GraphPlace
 from recon.stored.objects.things import Thing
 
 SPLITS = "which split, at which value and gain: says more to who knows the learner's rule and arithmetic"
@@ -26,7 +26,7 @@ _BOOSTED = ("GradientBoosting", "HistGradientBoosting")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NodeField:
     """A field of an array of nodes ("": the whole array): its status, what it holds, and why."""
 
     name: str
@@ -46,12 +46,12 @@ _AT_LEAVES_OF_BINS = {
 }  # fmt: skip
 
 
-def tree_parts(places: Iterable[Place], whole: bool) -> tuple[dict[int, list[Part]], list[Finding]]:
+def tree_parts(places: Iterable[GraphPlace], whole: bool) -> tuple[dict[int, list[NodeField]], list[Finding]]:
     """Return the parts of every array of nodes and values by the id of its place; findings on contradictory counts.
 
     Not `whole`: nothing but the findings.
     """
-    found: dict[int, list[Part]] = {}
+    found: dict[int, list[NodeField]] = {}
     wrong: list[Finding] = []
     nodes, values = {}, {}
     for place in places:
@@ -78,7 +78,7 @@ def tree_parts(places: Iterable[Place], whole: bool) -> tuple[dict[int, list[Par
         if beside is not None:
             classes = beside.value.ndim == 3 and beside.value.shape[2] > 1 and not boosted
             why = "rows per class" if classes else "means or sums of the target"
-            found[id(beside)] = [Part("", beside.value.nbytes, "used", "classes" if classes else "values", why)]
+            found[id(beside)] = [NodeField("", beside.value.nbytes, "used", "classes" if classes else "values", why)]
     return found, wrong
 
 
@@ -101,7 +101,7 @@ def stray(nodes: Any) -> int:
     return int(odd)
 
 
-def _implied(place: Place, values: Place | None, whole: bool) -> tuple[Mapping[str, str], bool]:
+def _implied(place: GraphPlace, values: GraphPlace | None, whole: bool) -> tuple[Mapping[str, str], bool]:
     """Return what is implied of a tree's nodes, and whether boosting has put other values into it."""
     estimator = place.above.owner if place.above is not None else None
     boosted = whole and any(p.owner is not None and p.owner.class_name.startswith(_BOOSTED) for p in place.way)
@@ -116,20 +116,20 @@ def _of(thing: Thing, name: str) -> Any:
     return thing.get(name) if thing.has(name) else None
 
 
-def _part(name: str, size: int, implied: Mapping[str, str], boosted: bool, values: Place | None) -> Part:
+def _part(name: str, size: int, implied: Mapping[str, str], boosted: bool, values: GraphPlace | None) -> NodeField:
     """Return a field of the nodes of a tree."""
     targets = values is not None and values.value.ndim == 3 and values.value.shape[2] == 1
     if name == "impurity" and boosted:
-        return Part(name, size, "used", "values", "spreads of gradients")
+        return NodeField(name, size, "used", "values", "spreads of gradients")
     if name == "impurity" and (targets or name not in implied):
         more = f"; {implied[name]}" if name in implied else ""
-        return Part(name, size, "unused", "", f"the spread of the target in every node{more}", "labels")
+        return NodeField(name, size, "unused", "", f"the spread of the target in every node{more}", "labels")
     if name in implied:
-        return Part(name, size, "implied", "", implied[name])
+        return NodeField(name, size, "implied", "", implied[name])
     if name in _COUNTS:
-        return Part(name, size, "used", "counts", "numbers of rows")
+        return NodeField(name, size, "used", "counts", "numbers of rows")
     if name in _SUMS:
-        return Part(name, size, "used", "values", "sums of gradients")
+        return NodeField(name, size, "used", "values", "sums of gradients")
     if name in _OF_SPLITS:
-        return Part(name, size, "assumed", "", SPLITS)
-    return Part(name, size, "unknown", "", "")
+        return NodeField(name, size, "assumed", "", SPLITS)
+    return NodeField(name, size, "unknown", "", "")

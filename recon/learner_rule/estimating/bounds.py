@@ -19,25 +19,25 @@ from encoders.models.models import AnyModel
 from recon.answers.counting import count
 from recon.learner_rule.chosen import greedy_rule
 from recon.learner_rule.estimating.estimates import assumed, learner_of_tree
-from recon.learner_rule.estimating.figures import AtMost
-from recon.learner_rule.estimating.grown import Grown, grown_of
+from recon.learner_rule.estimating.figures import WorldsUpperBound
+from recon.learner_rule.estimating.grown import FittedTree, grown_of
 from recon.loading.settled import settled_release
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.gains import check_choice
-from solvers.greedy.states import Mask, Window
-from solvers.greedy.tree_counts import CUTS, Conditions, Passes, check_tree
+from solvers.greedy.states import Mask, StateWindow
+from solvers.greedy.tree_counts import CUTS, ChoiceConditions, Passes, check_tree
 
 Bits = tuple[float, float]
 
 
 @dataclass(eq=False)
-class Some(Conditions):
+class Some(ChoiceConditions):
     """The conditions at some nodes only; the others leave every state."""
 
     nodes: Collection[int] = ()
 
-    def split(self, node: int, window: Window) -> Mask:
+    def split(self, node: int, window: StateWindow) -> Mask:
         """Return where in a window the split of an inner node stands; everywhere at a node that is not asked about."""
         return super().split(node, window) if node in self.nodes else np.ones(window.mass.shape, dtype=bool)
 
@@ -52,7 +52,7 @@ def worlds_at_most(
     limits: Limits,
     columns: Sequence[str] | None = None,
     nodes: Sequence[int] | None = None,
-) -> AtMost:
+) -> WorldsUpperBound:
     """Return a rigorous upper bound on the worlds (`ordered`) in which the learner could have chosen the models.
 
     Used are the conditions on `columns` (None: all that are independent bits) at `nodes` (None: all; node numbers of
@@ -77,11 +77,11 @@ def worlds_at_most(
     if len(refused) == len(release.models):
         raise refused[0]
     where = None if nodes is None else tuple(nodes)
-    return AtMost(learner, bits, most, share, used, where, assumed(release, learner))
+    return WorldsUpperBound(learner, bits, most, share, used, where, assumed(release, learner))
 
 
 def share_at_most(
-    grown: Grown, limits: Limits, columns: Sequence[str] | None, nodes: Sequence[int] | None
+    grown: FittedTree, limits: Limits, columns: Sequence[str] | None, nodes: Sequence[int] | None
 ) -> tuple[float, tuple[str, ...]]:
     """Return log2 of the share that conditions on some binary columns at some nodes leave at most, and the columns."""
     names = [grown.seen[k].names[0] for k in grown.bits]

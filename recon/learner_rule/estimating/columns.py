@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SeenAttribute:
     """What the learner saw of one attribute: `numbers` (columns, values), what each column has where it has a value.
 
     Numbers are those that scikit-learn computes with: single precision, here in doubles. `names` of the columns. A
@@ -73,7 +73,7 @@ class Seen:
         return np.concatenate([empty, *parts], axis=1)
 
 
-def seen_of(domain: Domain) -> tuple[Seen, ...]:
+def seen_of(domain: Domain) -> tuple[SeenAttribute, ...]:
     """Return what the learner saw of the attributes of a domain, in their order, by its columns.
 
     Raises `Unsupported` naming the attribute whose values no scikit-learn learner computes with as they are, or of
@@ -95,7 +95,9 @@ def seen_of(domain: Domain) -> tuple[Seen, ...]:
         held = [(name, numbers) for name, numbers in columns if len(np.unique(numbers)) > 1]
         shape = (len(held), attribute.known[1])
         out.append(
-            Seen(attribute.name, tuple(name for name, _ in held), np.reshape([n for _, n in held], shape).astype(float))
+            SeenAttribute(
+                attribute.name, tuple(name for name, _ in held), np.reshape([n for _, n in held], shape).astype(float)
+            )
         )
     return tuple(out)
 
@@ -131,6 +133,6 @@ def numbers_of(domain: Domain, name: str, attribute: AnyAttribute) -> Floats:
     return single.astype(np.float64)
 
 
-def total_columns(seen: Sequence[Seen]) -> int:
+def total_columns(seen: Sequence[SeenAttribute]) -> int:
     """Return how many columns the learner chose among."""
     return sum(len(one.names) for one in seen)

@@ -16,7 +16,7 @@ from recon.attacks.evaluation.figures import clopper_pearson
 from recon.frames.world import World
 from recon.learner_rule.chosen import greedy_rule
 from recon.learner_rule.estimating.figures import EstimatedShare
-from recon.learner_rule.estimating.grown import Grown, grown_of
+from recon.learner_rule.estimating.grown import FittedTree, grown_of
 from recon.learner_rule.estimating.passing import Passed, closing, passed
 from recon.learner_rule.estimating.refitting import list_again
 from recon.learner_rule.estimating.standing import stands
@@ -81,7 +81,7 @@ def estimated_share(
     )  # fmt: skip
 
 
-def bits_of(grown: Grown, limits: Limits) -> tuple[tuple[float, float], tuple[int, ...]]:
+def bits_of(grown: FittedTree, limits: Limits) -> tuple[tuple[float, float], tuple[int, ...]]:
     """Return bounds on log2 of what the attributes that are one binary column leave, and the other attributes."""
     rest = tuple(k for k in range(len(grown.seen)) if k not in grown.bits)
     if not grown.bits or grown.counts.shape[1] != 2:
@@ -89,7 +89,7 @@ def bits_of(grown: Grown, limits: Limits) -> tuple[tuple[float, float], tuple[in
     return counted_bits(grown, limits), rest
 
 
-def counted_bits(grown: Grown, limits: Limits) -> tuple[float, float]:
+def counted_bits(grown: FittedTree, limits: Limits) -> tuple[float, float]:
     """Return bounds on log2 of the share of the fillings of all binary attributes in which every choice stands."""
     columns = max(len(grown.bits), int(grown.chosen.column.max(initial=-1)) + 1)
     found = tree_share(grown.chosen, columns, greedy_rule(grown.learner, grown.chosen), limits)
@@ -97,7 +97,7 @@ def counted_bits(grown: Grown, limits: Limits) -> tuple[float, float]:
     return sum(low for low, _ in some), min(0.0, sum(high for _, high in some))
 
 
-def alike(grown: Grown, attributes: Sequence[int]) -> list[list[int]]:
+def alike(grown: FittedTree, attributes: Sequence[int]) -> list[list[int]]:
     """Return attributes in groups that have the same share: those that no node tests, with the same columns.
 
     Attributes of which the learner saw no column have no part.
@@ -164,7 +164,7 @@ def could_choose(model: AnyModel, learner: Learner, world: World) -> bool:
     return list_again(model, learner_of_tree(model, learner), world)
 
 
-def could_grow(grown: Grown, values: NDArray[np.int64], times: NDArray[np.int64]) -> bool:
+def could_grow(grown: FittedTree, values: NDArray[np.int64], times: NDArray[np.int64]) -> bool:
     """Return whether a learner could have grown a tree, for some draws of its seed, on given rows; exactly.
 
     `values` (rows, attributes and label): raw value indices, `times`: how often each row occurs. Rows that do not have

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from encoders.models.learner import Learner
 from recon.learner_rule.figures import Bits, bits_text, interval
-from solvers.display.displayed import Displayed, Facts
+from solvers.display.displayed import Displayed, DisplayFacts
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +52,7 @@ class EstimatedShare(Displayed):
         """Return the interval of the bits that the rule removes: 0 or more."""
         return max(0.0, -self.log2_share[1]), max(0.0, -self.log2_share[0])
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         bits = f"{bits_text(self.extra_bits)} at confidence {self.confidence:g}"
         pairs: list[tuple[str, object]] = [("draws per event", self.draws), ("random", self.random)]
         pairs += [("counted, not drawn", bits_text((max(0.0, -self.exact_bits[1]), -self.exact_bits[0])))]
@@ -62,7 +62,7 @@ class EstimatedShare(Displayed):
             return lines
 
         line = f"an estimate: the learner's rule removes {bits}"
-        return Facts(line, pairs, ("hits", "draws"), shown, len(lines), self.assumptions, "to_json()")
+        return DisplayFacts(line, pairs, ("hits", "draws"), shown, len(lines), self.assumptions, "to_json()")
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as an object ready for JSON; "is" says that they are an estimate."""
@@ -84,7 +84,7 @@ class EstimatedShare(Displayed):
 
 
 @dataclass(frozen=True, repr=False)
-class AtMost(Displayed):
+class WorldsUpperBound(Displayed):
     """A rigorous upper bound on the worlds in which the learner could have chosen its models, from some conditions.
 
     `bits`: bounds on log2 of the worlds (`ordered`) without the rule; `most`: log2 of the worlds under it is at most
@@ -105,11 +105,11 @@ class AtMost(Displayed):
         """Return how many bits the rule removes at least, 0 where nothing follows."""
         return max(0.0, self.bits[0] - self.most)
 
-    def _facts(self) -> Facts:
+    def _facts(self) -> DisplayFacts:
         where = f"{len(self.columns):,} columns" + ("" if self.nodes is None else f", {len(self.nodes):,} nodes")
         line = f"at most {self.most:,.3f} bits of worlds under the rule, of {bits_text(self.bits)}, from {where}"
         pairs: list[tuple[str, object]] = [("removed, at least", f"{self.least_removed:,.3f} bits")]
-        return Facts(line, pairs, (), lambda: (), 0, self.assumptions, "to_json()")
+        return DisplayFacts(line, pairs, (), lambda: (), 0, self.assumptions, "to_json()")
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as an object ready for JSON; "is" says that they are a bound."""

@@ -13,7 +13,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner import Learner
 from encoders.models.models import AnyModel, Tree
 from recon.learner_rule.chosen import check_limits, least_rows, limits_of
-from recon.learner_rule.estimating.columns import Seen, seen_of, total_columns
+from recon.learner_rule.estimating.columns import SeenAttribute, seen_of, total_columns
 from recon.learner_rule.settings import exact_refusals
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.escaping import named
@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
+class FittedTree:
     """A tree as scikit-learn grew it: rows go to `left` where their column has at most a number.
 
     Arrays by node: `left`, `right` (-1 at leaves), `attribute` and `column` (of that attribute's) that it splits on,
@@ -33,7 +33,7 @@ class Grown:
     attributes that are one binary column numbered first (`bits`, attribute numbers), every other test after them.
     """
 
-    seen: tuple[Seen, ...]
+    seen: tuple[SeenAttribute, ...]
     learner: Learner
     left: Ints
     right: Ints
@@ -79,7 +79,7 @@ class Grown:
         return out
 
 
-def grown_of(release: EncodedRelease, model: AnyModel, learner: Learner) -> Grown:
+def grown_of(release: EncodedRelease, model: AnyModel, learner: Learner) -> FittedTree:
     """Return a released tree as its learner grew it.
 
     Raises `Unsupported` naming why the rule says nothing here (the settings, the domain, the counts), and
@@ -111,7 +111,7 @@ def grown_of(release: EncodedRelease, model: AnyModel, learner: Learner) -> Grow
         code = int(nodes.condition[node])
         test[node] = number.get(int(attribute[node]), len(bits) + code)
     chosen = ChosenTree(right, left, test, counts, np.zeros(size, dtype=bool))
-    for node in (grown := Grown(seen, learner, left, right, attribute, column, threshold, tuple(goes_left), counts,
+    for node in (grown := FittedTree(seen, learner, left, right, attribute, column, threshold, tuple(goes_left), counts,
                                 chosen.open_leaf, 1, chosen, bits)).order()[::-1]:  # fmt: skip
         if left[node] >= 0:
             counts[node] = counts[left[node]] + counts[right[node]]
@@ -120,7 +120,7 @@ def grown_of(release: EncodedRelease, model: AnyModel, learner: Learner) -> Grow
     check_limits(learner, chosen, name, words, stored)
     open_leaf = limits_of(learner, chosen)
     chosen = ChosenTree(right, left, test, counts, open_leaf)
-    return Grown(seen, learner, left, right, attribute, column, threshold, grown.goes_left, counts, open_leaf,
+    return FittedTree(seen, learner, left, right, attribute, column, threshold, grown.goes_left, counts, open_leaf,
                  max(1, least_rows(learner, int(counts[0].sum()))), chosen, bits)  # fmt: skip
 
 
@@ -135,7 +135,9 @@ def class_counts(model: Tree, domain: Domain) -> Ints:
     return counts
 
 
-def split_of(domain: Domain, seen: Sequence[Seen], condition: Condition, place: str) -> tuple[int, int, Bools, bool]:
+def split_of(
+    domain: Domain, seen: Sequence[SeenAttribute], condition: Condition, place: str
+) -> tuple[int, int, Bools, bool]:
     """Return a condition as a split: the attribute, its column, which values go left, whether those that pass do."""
     resolved = domain.resolve(condition, place)
     ((k, ranges),) = resolved.items() if len(resolved) == 1 else ((-1, ()),)
@@ -156,7 +158,7 @@ def split_of(domain: Domain, seen: Sequence[Seen], condition: Condition, place: 
     raise Unsupported(f"{place}: no column that the learner saw of {named(seen[k].name)} has such a threshold")
 
 
-def refuse_empty(grown: Grown, node: int, values: Bools, attribute: int) -> None:
+def refuse_empty(grown: FittedTree, node: int, values: Bools, attribute: int) -> None:
     """Raise `ContradictionError` where a leaf has rows and an attribute no value there."""
     if not values.any() and grown.counts[node].sum():
         line = f"node {node} has rows, and {named(grown.seen[attribute].name)} no value that reaches it"

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learner_rule.estimating.grown import Grown, refuse_empty
+from recon.learner_rule.estimating.grown import FittedTree, refuse_empty
 from recon.learner_rule.estimating.standing import stands
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
@@ -43,7 +43,7 @@ class Passing:
     `sure`: log2 of the share that open leaves leave where they are counted exactly, the same in all draws.
     """
 
-    grown: Grown
+    grown: FittedTree
     attribute: int
     rng: np.random.Generator
     limits: Limits
@@ -130,7 +130,7 @@ class Passed:
         return self.sure + sum(math.log2(hits / draws) for hits, draws in self.events)
 
 
-def closing(grown: Grown, attribute: int, rng: np.random.Generator, limits: Limits) -> set[int]:
+def closing(grown: FittedTree, attribute: int, rng: np.random.Generator, limits: Limits) -> set[int]:
     """Return the nodes at which an attribute's events are closed, from a few draws of their own."""
     pilot = Passing(grown, attribute, rng, limits, set(), pilot=True)
     with suppress(TooRareError):
@@ -139,7 +139,7 @@ def closing(grown: Grown, attribute: int, rng: np.random.Generator, limits: Limi
 
 
 def passed(
-    grown: Grown, attribute: int, closed: set[int], draws: int, rng: np.random.Generator, limits: Limits
+    grown: FittedTree, attribute: int, closed: set[int], draws: int, rng: np.random.Generator, limits: Limits
 ) -> Passed:
     """Return what was seen of an attribute in `draws` draws per event; `Inconclusive` where memory is too small."""
     seen, classes = grown.seen[attribute], grown.counts.shape[1]

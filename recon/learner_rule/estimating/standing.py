@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learner_rule.estimating.columns import Seen
-from recon.learner_rule.estimating.grown import Grown
+from recon.learner_rule.estimating.columns import SeenAttribute
+from recon.learner_rule.estimating.grown import FittedTree
 
 EPSILON = float(np.finfo(float).eps)
 NEAR = 2.0**-45  # relative to the rows: logarithms of two libraries differ by less
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def stands(grown: Grown, attribute: int, node: int, table: Ints) -> Bools:
+def stands(grown: FittedTree, attribute: int, node: int, table: Ints) -> Bools:
     """Return (draws,) whether an attribute leaves what was chosen at a node standing.
 
     `table` (draws, values, classes): rows of the node by the attribute's value and class. At a split: no candidate of
@@ -112,7 +112,7 @@ def improvements(criterion: str, left: Ints, counts: Ints, rows: float) -> Float
     return np.asarray((n / rows) * (after - (n_left / n * impurity(criterion, ours, n_left))))
 
 
-def halfway(seen: Seen, column: int, table: Ints, left: int, threshold: float) -> Bools:
+def halfway(seen: SeenAttribute, column: int, table: Ints, left: int, threshold: float) -> Bools:
     """Return (draws,) whether a threshold lies halfway between the last number on the left and the next one.
 
     `left` rows of the node go left. True where the column has two numbers, or the threshold is not known.

@@ -18,7 +18,7 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import equals
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble
-from encoders.models.models import Question
+from encoders.models.models import GroupQuestion
 from recon.learners.optimal.trees.nodes import TreeNode
 from recon.learners.rule_lists.estimator import Antecedent, Counts
 from solvers.statements.boxes import Box, Region
@@ -68,7 +68,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Assumed:
+class AssumedCount:
     """A further assumption: between `low` and `high` rows meet a condition."""
 
     condition: Condition
@@ -140,7 +140,10 @@ def merged(leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
 
 
 def under(
-    release: EncodedRelease, alternatives: Sequence[Alternative], assumed: Sequence[Assumed] = (), learner: str = ""
+    release: EncodedRelease,
+    alternatives: Sequence[Alternative],
+    assumed: Sequence[AssumedCount] = (),
+    learner: str = "",
 ) -> EncodedRelease:
     """Return the release with the inequalities of alternatives (and what is `assumed`) among its statements.
 
@@ -148,8 +151,8 @@ def under(
     them. `learner`: the assumption in words. Cost: that of encoding.
     """
     tested = sorted({name for a in alternatives for name in a.columns})
-    questions: list[Any] = [Question(((name, equals(1)),)) for name in tested]
-    questions += [Question(one.condition) for one in assumed]
+    questions: list[Any] = [GroupQuestion(((name, equals(1)),)) for name in tested]
+    questions += [GroupQuestion(one.condition) for one in assumed]
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
     origins += [Origin("", "the learner's rule")] * len(questions)
     level = release.statements.confidence or CONFIDENCE

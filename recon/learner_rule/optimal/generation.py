@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner import Learner
 from recon.frames.world import World
-from recon.learner_rule.optimal.alternatives import Alternative, Assumed, under
+from recon.learner_rule.optimal.alternatives import Alternative, AssumedCount, under
 from recon.learner_rule.optimal.classes import ModelClass, class_of
 from recon.learner_rule.optimal.every_model import every_model
 from recon.learner_rule.optimal.replaced import Replaced, replaced
 from recon.learner_rule.optimal.searching import Solver, best_on, training_table
-from recon.learner_rule.optimal.shares import FLOATS, Bits, Bounded, joint_share, ordered_bits, product_share
+from recon.learner_rule.optimal.shares import FLOATS, Bits, ShareUpperBound, joint_share, ordered_bits, product_share
 from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
 from recon.questions.questions import drawn, reconstruct, refuse_continuous
@@ -132,7 +132,9 @@ def optimal_rule(
     if base[1] == -math.inf:
         raise ContradictionError("the statements contradict each other: there is no possible world", ())
     places = replaced_in_time(given, models, limits)
-    found = Search(given, models, limits.stage("worlds under a rule"), seed, solver, draws).run(every_draw=True)
+    found = ConstraintGeneration(given, models, limits.stage("worlds under a rule"), seed, solver, draws).run(
+        every_draw=True
+    )
     if found.empty:
         raise impossible_model(found.proof)
     bound = bounded_share(given, models, found.alternatives, places, base, limits)
@@ -160,7 +162,7 @@ def replaced_in_time(release: EncodedRelease, models: ModelClass, limits: Limits
 def bounded_share(
     release: EncodedRelease, models: ModelClass, found: Sequence[Alternative], places: tuple[Replaced, ...],
     base: Bits, limits: Limits,
-) -> Bounded:  # fmt: skip
+) -> ShareUpperBound:  # fmt: skip
     """Return the best upper bound on the share of worlds under the rule; exact where all models can be written down.
 
     The product of single shares, that of `places`, or the count under the most telling inequalities at once, whichever
@@ -183,16 +185,16 @@ def bounded_share(
         if joint is not None and joint.high < best.high:
             best = replace(joint, low=-math.inf, exact=False)
     if (bits := sum(place.bits for place in places)) > -best.high:
-        return Bounded(-math.inf, -bits * (1.0 - FLOATS), (), places=places)
+        return ShareUpperBound(-math.inf, -bits * (1.0 - FLOATS), (), places=places)
     return best
 
 
-class Search:
+class ConstraintGeneration:
     """Rounds of constraint generation over one release: worlds, the learner asked about them, inequalities kept."""
 
     def __init__(
         self, release: EncodedRelease, models: ModelClass, limits: Limits, seed: int = 0, solver: Solver = "own",
-        draws: int = DRAWS, known: Sequence[Alternative] = (), assumed: Sequence[Assumed] = (),
+        draws: int = DRAWS, known: Sequence[Alternative] = (), assumed: Sequence[AssumedCount] = (),
     ) -> None:  # fmt: skip
         self.release, self.models, self.limits, self.seed = release, models, limits, seed
         self.solver, self.draws, self.assumed = solver, draws, assumed

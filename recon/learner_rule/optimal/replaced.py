@@ -61,7 +61,7 @@ def replaced(release: EncodedRelease, models: ModelClass, limits: Limits) -> tup
 
 
 @dataclass(frozen=True)
-class Place:
+class ReplacedNode:
     """A node as replacements see it: rows per class, errors, columns that may stand there, the search's gap."""
 
     what: str
@@ -84,10 +84,10 @@ def of_tree(model: Tree, models: ModelClass, free: frozenset[str], limits: Limit
     inner = sum(node.condition is not None for node in nodes)
     wider = models.leaves is None or inner + 1 < models.leaves
 
-    def leaf(at: int, path: frozenset[str], depth: int) -> Place:
+    def leaf(at: int, path: frozenset[str], depth: int) -> ReplacedNode:
         counts = counts_of(nodes[at].support.counts)
         allowed = wider and depth < models.depth
-        return Place("leaf", at, counts, min(counts), len(free - path) if allowed else 0, models.gap)
+        return ReplacedNode("leaf", at, counts, min(counts), len(free - path) if allowed else 0, models.gap)
 
     stack: list[tuple[int, frozenset[str], int]] = [(0, frozenset(), 0)]
     while stack:
@@ -115,11 +115,11 @@ def of_list(model: RuleList, models: ModelClass, free: frozenset[str], limits: L
         frozenset(n for n, _ in tested([r.condition for r in rules[:k]], models.columns)) for k in range(len(rules) + 1)
     ]
     ends = [
-        Place("leaf", k, counts := counts_of(rule.support.counts), min(counts), 0, models.gap)
+        ReplacedNode("leaf", k, counts := counts_of(rule.support.counts), min(counts), 0, models.gap)
         for k, rule in [*enumerate(rules), (len(rules), last[0])]
     ]
     more = len(free - paths[-1]) if len(rules) < models.length else 0
-    default = Place("leaf", len(rules), ends[-1].counts, ends[-1].errors, more, models.gap)
+    default = ReplacedNode("leaf", len(rules), ends[-1].counts, ends[-1].errors, more, models.gap)
     if not rules:
         found = [default.priced(limits)]
     else:
@@ -134,13 +134,13 @@ def counts_of(counts: Sequence[object] | None) -> tuple[int, int]:
     return zero, one
 
 
-def whole(what: str, node: int, ends: Sequence[Place], columns: int) -> Place:
+def whole(what: str, node: int, ends: Sequence[ReplacedNode], columns: int) -> ReplacedNode:
     """Return the node above two leaves."""
     zero, one = (sum(end.counts[k] for end in ends) for k in (0, 1))
-    return Place(what, node, (zero, one), sum(end.errors for end in ends), columns, ends[0].gap)
+    return ReplacedNode(what, node, (zero, one), sum(end.errors for end in ends), columns, ends[0].gap)
 
 
-def better_of(above: Place, below: Sequence[Place], limits: Limits) -> list[Replaced]:
+def better_of(above: ReplacedNode, below: Sequence[ReplacedNode], limits: Limits) -> list[Replaced]:
     """Return a node, or the leaves below it, whichever says more: they look at the same rows."""
     one, several = above.priced(limits), [end.priced(limits) for end in below]
     return [one] if one.bits >= sum(end.bits for end in several) else several

@@ -27,7 +27,7 @@ Bits = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Bounded:
+class ShareUpperBound:
     """An upper bound `high` on log2 of the share of worlds (at most 0), and the alternatives that prove it.
 
     `places`: where replacements prove it instead. `exact`: the share in which all of `alternatives` hold is known,
@@ -52,7 +52,7 @@ def ordered_bits(release: EncodedRelease, limits: Limits) -> Bits:
 
 def joint_share(
     release: EncodedRelease, alternatives: Sequence[Alternative], base: Bits, limits: Limits
-) -> Bounded | None:
+) -> ShareUpperBound | None:
     """Return the share under all of some inequalities, None where no engine bounds it within the limits."""
     try:
         low, high = ordered_bits(under(release, alternatives), limits)
@@ -61,7 +61,7 @@ def joint_share(
     if math.isinf(high) and high > 0:
         return None
     exact = high - low <= 4 * FLOATS * max(1.0, abs(high)) or high == -math.inf
-    return Bounded(low - base[1], min(0.0, high - base[0]), tuple(alternatives), exact)
+    return ShareUpperBound(low - base[1], min(0.0, high - base[0]), tuple(alternatives), exact)
 
 
 def fixed_attributes(release: EncodedRelease, columns: Sequence[str]) -> frozenset[int] | None:
@@ -107,7 +107,7 @@ def fresh_columns(release: EncodedRelease, models: ModelClass) -> list[str]:
 
 def product_share(
     release: EncodedRelease, models: ModelClass, found: Sequence[Alternative], base: Bits, limits: Limits
-) -> Bounded:
+) -> ShareUpperBound:
     """Return the best product of shares of single inequalities over disjoint attributes, copies included.
 
     Each of `found` (the most telling first) is counted alone while there is time; then the one that removes most bits
@@ -122,12 +122,12 @@ def product_share(
         if alone is not None and alone.high < 0.0:
             single.append((alone.high, one))
     if not single:
-        return Bounded(-math.inf, 0.0, ())
+        return ShareUpperBound(-math.inf, 0.0, ())
     columns = tuple(dict.fromkeys(name for _, one in single for name in one.columns))
     fixed = fixed_attributes(release, columns)
     if fixed is None:
         high, one = min(single, key=lambda pair: pair[0])
-        return Bounded(-math.inf, high, (one,))
+        return ShareUpperBound(-math.inf, high, (one,))
     fresh = set(fresh_columns(release, models))
 
     def attributes(one: Alternative) -> set[str]:
@@ -148,7 +148,7 @@ def product_share(
             total += high
             if not moved:
                 break
-    return Bounded(-math.inf, total * (1.0 - FLOATS), tuple(chosen))
+    return ShareUpperBound(-math.inf, total * (1.0 - FLOATS), tuple(chosen))
 
 
 def attribute_of(release: EncodedRelease, name: str) -> int:

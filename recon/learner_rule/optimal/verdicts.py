@@ -19,9 +19,9 @@ from recon.answers.exact import Profiles, as_frame, certify_exact
 from recon.frames.outside import answered
 from recon.frames.selections import missing, one_of
 from recon.frames.world import World
-from recon.learner_rule.optimal.alternatives import Alternative, Assumed, under
+from recon.learner_rule.optimal.alternatives import Alternative, AssumedCount, under
 from recon.learner_rule.optimal.classes import ModelClass, class_of
-from recon.learner_rule.optimal.generation import Generated, Search, assumption_of, impossible_model
+from recon.learner_rule.optimal.generation import ConstraintGeneration, Generated, assumption_of, impossible_model
 from recon.learner_rule.optimal.searching import Solver
 from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
@@ -51,7 +51,7 @@ def certify_under_optimal(
     refuse_continuous(given)
     models = class_of(given, learner, gap=gap, negations=negations)
     rule = assumption_of(models, learner)
-    start = Search(given, models, limits.stage("first model"), seed, solver, DRAWS)
+    start = ConstraintGeneration(given, models, limits.stage("first model"), seed, solver, DRAWS)
     first = start.run()
     if first.empty:
         raise impossible_model(first.proof)
@@ -93,7 +93,10 @@ class ByProfile:
         condition = condition_of(self.release, profile)
         high = self.release.rows.high or 0
         rounds, said = 0, []
-        for wanted, verdict in ((Assumed(condition, 1, high), "impossible"), (Assumed(condition, 0, 0), "certain")):
+        for wanted, verdict in (
+            (AssumedCount(condition, 1, high), "impossible"),
+            (AssumedCount(condition, 0, 0), "certain"),
+        ):
             found = self.searched(profile, wanted)
             rounds += found.rounds
             if found.empty:
@@ -106,13 +109,13 @@ class ByProfile:
             return [i, alone, "possible", f"the solver ({by})", rounds, 0, None]
         return [i, alone, "unknown", next(f.open for f in said if f.world is None), rounds, 0, None]
 
-    def searched(self, profile: pd.DataFrame, wanted: Assumed) -> Generated:
+    def searched(self, profile: pd.DataFrame, wanted: AssumedCount) -> Generated:
         """Return what a search for a world with (without) the profile finds; known worlds are looked at first."""
         for world, by in self.worlds:
             if (rows_like(world, profile) > 0) == (wanted.low > 0):
                 return Generated((), 0, 0, 0, 0, (), world, by)
         limits = self.limits.stage("models of a profile")
-        search = Search(
+        search = ConstraintGeneration(
             self.release, self.models, limits, self.seed, self.solver, DRAWS, tuple(self.pool), (wanted,)
         )  # fmt: skip
         found = search.run()

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from encoders.models.ledger import Entry, Ledger
+from encoders.models.ledger import PrivacyLedger, PrivacyStep
 from encoders.models.models import Noise
 from recon.learners.private.smooth_sensitivity import margin_of_confidence, margin_of_delta, smooth_bound
 from recon.learners.rule_lists.estimator import (
@@ -30,7 +30,7 @@ from recon.learners.rule_lists.estimator import (
 )
 from recon.learners.rule_lists.mining import checked_rules, conjunctions, mine, rule_masks
 from solvers.foundation.errors import ReleaseError
-from solvers.noise.laws import Law, Neighbours, scale_of
+from solvers.noise.laws import Neighbours, NoiseLaw, scale_of
 from solvers.noise.sampling import Randomness
 
 Mechanism = Literal[
@@ -42,7 +42,7 @@ FLOATS = "drawn in floating point, which can leak (Mironov, CCS 2012)"
 
 
 @dataclass(frozen=True)
-class Plan:
+class BudgetPlan:
     """What `fit` settles before it looks at a row's values: the budget of every step, and the thresholds.
 
     `select`, `test`, `count`: epsilon of one choice, of one support test (None: there are none) and of all counts.
@@ -69,7 +69,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class RuleCandidates:
     """A node: rows per class inside every candidate rule (candidates, classes), and in all (classes,)."""
 
     inside: NDArray[np.int64]
@@ -100,7 +100,7 @@ def gini(inside: NDArray[Any], outside: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.where(m + k > 0, 1 - kept / np.maximum(m + k, 1), 0.0), dtype=float)
 
 
-def impurity_noise(plan: Plan, rows: int, candidates: int) -> float:
+def impurity_noise(plan: BudgetPlan, rows: int, candidates: int) -> float:
     """Return the scale of the noise on every candidate's impurity at a node of so many rows (Gauss: its deviation).
 
     Smooth mechanisms follow the smooth sensitivity there, global ones the range of the impurity for two classes, 1/2.
@@ -116,7 +116,7 @@ def impurity_noise(plan: Plan, rows: int, candidates: int) -> float:
     return float(scale_of("gaussian", plan.select, Fraction(plan.delta_select), reach))
 
 
-def choose_smooth(split: Split, plan: Plan, randomness: Randomness) -> int:
+def choose_smooth(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
     """Return the candidate with the lowest noisy impurity; the noise follows the smooth sensitivity at this node."""
     scale = impurity_noise(plan, split.rows, len(split.inside))
     laplace = plan.mechanism == "smooth_laplace"
@@ -124,7 +124,7 @@ def choose_smooth(split: Split, plan: Plan, randomness: Randomness) -> int:
     return int(np.argmin(gini(split.inside, split.total - split.inside) + np.array(noise)))
 
 
-def choose_global(split: Split, plan: Plan, randomness: Randomness) -> int:
+def choose_global(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
     """Return the candidate with the lowest noisy impurity; the noise follows its range for two classes, 1/2."""
     many = len(split.inside)
     scale = impurity_noise(plan, split.rows, many)
@@ -133,7 +133,7 @@ def choose_global(split: Split, plan: Plan, randomness: Randomness) -> int:
     return int(np.argmin(gini(split.inside, split.total - split.inside) + np.array(noise)))
 
 
-def choose_by_counts(split: Split, plan: Plan, randomness: Randomness) -> int:
+def choose_by_counts(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
     """Return the candidate with the lowest impurity of noisy counts: per candidate four cells that hold every row."""
     cells = np.concatenate([split.inside, split.total - split.inside], axis=1)
     halved = plan.repaired and plan.neighbours == "add_remove"  # one row is in one cell per candidate
@@ -143,17 +143,17 @@ def choose_by_counts(split: Split, plan: Plan, randomness: Randomness) -> int:
     return int(np.argmin(gini(noisy[:, :classes], noisy[:, classes:])))
 
 
-def choose_exponential(split: Split, plan: Plan, randomness: Randomness) -> int:
+def choose_exponential(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
     """Return a candidate with probability proportional to exp(-epsilon G): G has the range 1/2 for two classes."""
     return randomness.exact_choice(split.scores(), plan.select / max(1, split.rows))
 
 
-def choose_pure(split: Split, plan: Plan, randomness: Randomness) -> int:
+def choose_pure(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
     """Return a candidate with probability proportional to exp(-epsilon/2 rows G); epsilon/4 for replaced rows."""
     return randomness.exact_choice(split.scores(), plan.select / (2 if plan.neighbours == "add_remove" else 4))
 
 
-CHOOSERS: dict[Mechanism, Callable[[Split, Plan, Randomness], int]] = {
+CHOOSERS: dict[Mechanism, Callable[[RuleCandidates, BudgetPlan, Randomness], int]] = {
     "smooth_laplace": choose_smooth,
     "smooth_cauchy": choose_smooth,
     "global_laplace": choose_global,
@@ -244,20 +244,20 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
         self.ledger_ = ledger_of(plan, len(candidates), public, self._settled())
         reach = Fraction(1 if plan.neighbours == "add_remove" else 2)
         self.noise_ = Noise(
-            Law("discrete_laplace", reach / plan.count),
+            NoiseLaw("discrete_laplace", reach / plan.count),
             epsilon=plan.count, delta=Fraction(0), sensitivity=reach, neighbours=plan.neighbours,
         )  # fmt: skip
         return self
 
-    def _settled(self) -> list[Entry]:
+    def _settled(self) -> list[PrivacyStep]:
         """Return the entries on what was read off the rows without spending: the classes, and what follows from n."""
         found = []
         if self.classes is None:
             why = "holds where the label's values are public: give 'classes' to say so"
-            found.append(Entry("classes", "read off the labels", 0.0, 0.0, "claimed", why))
+            found.append(PrivacyStep("classes", "read off the labels", 0.0, 0.0, "claimed", why))
         if from_n := self.computed_from_n():
             why = "a row more or less changes n, and so what is computed from it: holds where n is public and fixed"
-            found.append(Entry(" and ".join(from_n), "computed from n", 0.0, 0.0, "claimed", why))
+            found.append(PrivacyStep(" and ".join(from_n), "computed from n", 0.0, 0.0, "claimed", why))
         return found
 
     def computed_from_n(self) -> list[str]:
@@ -291,7 +291,7 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
         """Return the scale of the noise on an impurity at a node of `rows` of n training rows; see `impurity_noise`."""
         return impurity_noise(self._plan(n), rows, candidates)
 
-    def _plan(self, n: int) -> Plan:
+    def _plan(self, n: int) -> BudgetPlan:
         """Return the budget of every step; `ReleaseError` for parameters that make no sense (together)."""
         epsilon, least = self._checked(n)
         nodes = self.max_length - 1
@@ -316,7 +316,7 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
                 margin_of_delta(delta_test, float(share)) if delta_test
                 else margin_of_confidence(self.confidence, float(share))
             )  # fmt: skip
-        return Plan(
+        return BudgetPlan(
             self.mechanism, self.neighbours, self.repaired, nodes, share, share if tested else None, share,
             delta_select, delta_test, max(1, least) if smooth else least, margin,
         )  # fmt: skip
@@ -366,7 +366,11 @@ def positive(value: Any, name: str) -> Fraction:
 
 
 def grow(
-    rules: Sequence[Antecedent], met: NDArray[Any], weight: NDArray[np.float64], plan: Plan, randomness: Randomness
+    rules: Sequence[Antecedent],
+    met: NDArray[Any],
+    weight: NDArray[np.float64],
+    plan: BudgetPlan,
+    randomness: Randomness,
 ) -> list[tuple[Antecedent, list[int]]]:
     """Return the private list with noisy counts, the default rule last.
 
@@ -383,7 +387,7 @@ def grow(
         if plan.test is not None and rows + randomness.discrete_laplace(1 / plan.test) < plan.least + plan.margin:
             break
         inside = np.rint(met[open_rules] @ left.astype(met.dtype)).astype(np.int64)
-        split = Split(inside, np.rint(left.sum(axis=0)).astype(np.int64))
+        split = RuleCandidates(inside, np.rint(left.sum(axis=0)).astype(np.int64))
         at = CHOOSERS[plan.mechanism](split, plan, randomness)
         chosen = int(open_rules[at])
         hit = met[chosen] > 0
@@ -395,44 +399,48 @@ def grow(
     return [(r, [int(c) + randomness.discrete_laplace(scale) for c in counts]) for r, counts in found]
 
 
-def ledger_of(plan: Plan, candidates: int, public: bool, settled: Sequence[Entry]) -> Ledger:
+def ledger_of(plan: BudgetPlan, candidates: int, public: bool, settled: Sequence[PrivacyStep]) -> PrivacyLedger:
     """Return the ledger of a plan; steps that an early stop leaves out are charged too."""
     entries = [*settled]
     if public:
-        entries.append(Entry("candidates", f"{candidates} rules", 0.0, 0.0, "guaranteed", "chosen without the rows"))
+        entries.append(
+            PrivacyStep("candidates", f"{candidates} rules", 0.0, 0.0, "guaranteed", "chosen without the rows")
+        )
     else:
         why = "support on the training rows decides what can be published: give public 'rules'"
-        entries.append(Entry("candidates", "rules mined on the rows", 0.0, 0.0, "none", why))
+        entries.append(PrivacyStep("candidates", "rules mined on the rows", 0.0, 0.0, "none", why))
     for node in range(1, plan.nodes + 1):
         if plan.test is not None:
             why = "one count, which a row moves by 1 at most; exact sampler (Canonne, Kamath, Steinke, NeurIPS 2020)"
-            entries.append(Entry(f"support test {node}", "discrete Laplace", float(plan.test), 0.0, "guaranteed", why))
+            entries.append(
+                PrivacyStep(f"support test {node}", "discrete Laplace", float(plan.test), 0.0, "guaranteed", why)
+            )
         entries.append(choice_entry(plan, node))
     why = "the rules part the rows: one histogram, one epsilon (the paper charges every rule); fresh, exact draws"
-    entries.append(Entry("counts, predictions", "discrete Laplace", float(plan.count), 0.0, "guaranteed", why))
+    entries.append(PrivacyStep("counts, predictions", "discrete Laplace", float(plan.count), 0.0, "guaranteed", why))
     assumed = ["the columns, what they mean and all parameters are public", "nothing but this list was published"]
     if plan.neighbours == "replace":
         assumed.append("the number of rows is public")
-    return Ledger(plan.neighbours, tuple(assumed), tuple(entries))
+    return PrivacyLedger(plan.neighbours, tuple(assumed), tuple(entries))
 
 
-def choice_entry(plan: Plan, node: int) -> Entry:
+def choice_entry(plan: BudgetPlan, node: int) -> PrivacyStep:
     """Return the ledger's entry of one choice of a rule."""
     step, epsilon, delta = f"choice {node}", float(plan.select), plan.delta_select + plan.delta_test
     if plan.mechanism in SMOOTH:
         why = "noisy max is proved for fixed noise scales; here all change with the data, by up to e^beta; " + FLOATS
         if not plan.repaired:
             why = "S* covers added rows only; S* is unsound where the support test errs, which delta leaves out; " + why
-        return Entry(step, plan.mechanism.replace("_", " "), epsilon, delta, "claimed", why)
+        return PrivacyStep(step, plan.mechanism.replace("_", " "), epsilon, delta, "claimed", why)
     if plan.mechanism == "global_laplace":
         why = FLOATS if plan.repaired else "impurities can move apart by 1: proved for twice this epsilon; " + FLOATS
-        return Entry(step, "Laplace, noisy minimum", epsilon, 0.0, "claimed", why)
+        return PrivacyStep(step, "Laplace, noisy minimum", epsilon, 0.0, "claimed", why)
     if plan.mechanism == "global_gaussian":
         why = FLOATS if plan.repaired else "no theorem covers the Gaussian noisy minimum at one epsilon; " + FLOATS
-        return Entry(step, "analytic Gaussian, noisy minimum", epsilon, delta, "claimed", why)
+        return PrivacyStep(step, "analytic Gaussian, noisy minimum", epsilon, delta, "claimed", why)
     name, why = {
         "exponential": ("exponential", "the impurity of two classes has the range 1/2; exact sampler"),
         "noisy_counts": ("discrete Laplace", "all candidates' counts as one vector, then arithmetic; exact sampler"),
         "pure": ("exponential", "rows x impurity: a row moves it by less than 2, always the same way; exact sampler"),
     }[plan.mechanism]
-    return Entry(step, name, epsilon, 0.0, "guaranteed", why)
+    return PrivacyStep(step, name, epsilon, 0.0, "guaranteed", why)

@@ -16,13 +16,13 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from encoders.models.ledger import Entry, Ledger
+from encoders.models.ledger import PrivacyLedger, PrivacyStep
 from encoders.models.models import Noise
 from recon.learners.private.private_mining import Mining, items_held, mine_exactly, mine_privately
 from recon.learners.rule_lists.brl_posterior import (
     Chosen,
-    Law,
-    Prior,
+    RuleListLaw,
+    RuleListPrior,
     Scores,
     TargetLaw,
     bit_mask,
@@ -32,7 +32,7 @@ from recon.learners.rule_lists.brl_posterior import (
     tempered,
 )
 from recon.learners.rule_lists.brl_sampling import (
-    Chain,
+    RuleListChain,
     diagnose,
     draw_prior,
     perfect_sample,
@@ -57,7 +57,7 @@ Choice = Literal["point", "map", "sample"]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class BinaryRows:
     """The training rows: column names, (rows, columns) booleans, whether each row has the second class."""
 
     names: list[str]
@@ -112,7 +112,7 @@ class BayesianLists(RuleListClassifier):
         if self.random_state is not None and not is_whole(self.random_state):
             raise ReleaseError(f"random_state must be a whole number or None, not {self.random_state!r}")
 
-    def _read(self, x: Any, y: ArrayLike, classes: Sequence[Any] | None = None) -> Rows:
+    def _read(self, x: Any, y: ArrayLike, classes: Sequence[Any] | None = None) -> BinaryRows:
         """Return the rows, noting columns and classes; `ReleaseError` unless the labels have two classes."""
         names, bits, target = training_data(x, y)
         if not len(bits):
@@ -130,29 +130,29 @@ class BayesianLists(RuleListClassifier):
         if unknown := [c for c in seen.tolist() if c not in self.classes_.tolist()]:
             raise ReleaseError(f"the label {unknown[0]!r} is none of the classes {self.classes_.tolist()}")
         self._note_columns(names)
-        return Rows(names, bits, np.asarray(target == self.classes_[1], dtype=bool))
+        return BinaryRows(names, bits, np.asarray(target == self.classes_[1], dtype=bool))
 
     def _mining(self, n: int, most_items: int | None = None) -> Mining:
         """Return what is mined, shares being of n rows; `ReleaseError` for a support that makes no sense."""
         least = max(1, math.ceil(support_rows(self.min_support, n)))
         return Mining(self.width, float(least), self.negations, most_items, self.max_antecedents)
 
-    def _scores(self, rows: Rows, antecedents: list[Antecedent]) -> Scores:
+    def _scores(self, rows: BinaryRows, antecedents: list[Antecedent]) -> Scores:
         """Return the prior and likelihood of every list of these antecedents."""
         self.antecedents_ = antecedents
         longest = len(antecedents) if self.max_length is None else min(len(antecedents), self.max_length - 1)
         sizes = tuple(len(one) for one in antecedents)
-        prior = Prior(sizes, float(self.expected_length), float(self.expected_width), longest)
+        prior = RuleListPrior(sizes, float(self.expected_length), float(self.expected_width), longest)
         masks = [bit_mask(row) for row in rule_masks(antecedents, rows.names, rows.bits)]
         alpha = (float(self.alpha[0]), float(self.alpha[1]))
         return Scores(masks, bit_mask(rows.second), len(rows.bits), prior, alpha, self.normalised)
 
-    def _lists(self, prior: Prior) -> int | None:
+    def _lists(self, prior: RuleListPrior) -> int | None:
         """Return the number of lists where they are few enough to enumerate, else None."""
         number = number_of_lists(len(prior.sizes), prior.longest)
         return number if number <= self.enumerate_up_to else None
 
-    def _walk(self, scores: Scores, law: Law, randomness: Randomness) -> list[Chain]:
+    def _walk(self, scores: Scores, law: RuleListLaw, randomness: Randomness) -> list[RuleListChain]:
         """Return the chains: the first starts as in the thesis, at the first antecedent, the others at prior draws."""
         first: Chosen = (0,) if scores.prior.longest else ()
         starts = [first, *(draw_prior(scores.prior, randomness) for _ in range(self.chains - 1))]
@@ -208,7 +208,7 @@ class BayesianRuleListClassifier(BayesianLists):
 
     def _choose(self, scores: Scores, randomness: Randomness) -> Chosen:
         """Return the published list."""
-        law = Law()
+        law = RuleListLaw()
         if number := self._lists(scores.prior):
             exact = enumerate_law(scores, law)
             self.diagnostics_ = {"method": "enumeration", "lists": number}
@@ -281,16 +281,16 @@ class DPBayesianRuleListClassifier(BayesianLists):
         chosen, drawn = self._draw(scores, public, budget[1], randomness)
         scale = (2 if self.neighbours == "replace" else 1) / budget[2]
         counts = [tuple(c + randomness.discrete_laplace(scale) for c in pair) for pair in scores.captures(chosen)]
-        counted = Entry(
+        counted = PrivacyStep(
             "counts", f"discrete Laplace, scale {float(scale):.6g}", float(budget[2]), 0.0, "guaranteed",
             "the counts partition the rows: one row changes "
             + ("two of them by 1" if self.neighbours == "replace" else "one of them by 1")
             + " (Ghosh, Roughgarden, Sundararajan 2012)",
         )  # fmt: skip
         self.noise_ = Noise(
-            noise.Law("discrete_laplace", scale), budget[2], Fraction(0), scale * budget[2], self.neighbours
+            noise.NoiseLaw("discrete_laplace", scale), budget[2], Fraction(0), scale * budget[2], self.neighbours
         )
-        self.ledger_ = Ledger(self.neighbours, self._assumes(public), (mined, drawn, counted))
+        self.ledger_ = PrivacyLedger(self.neighbours, self._assumes(public), (mined, drawn, counted))
         return self._publish(chosen, counts)
 
     def _check(self) -> None:
@@ -329,16 +329,16 @@ class DPBayesianRuleListClassifier(BayesianLists):
             raise ReleaseError(f"{n} rows are more than n_max = {self.n_max}: give a public bound that holds")
         return int(self.n_max)
 
-    def _mine(self, rows: Rows, public: int, epsilon: Fraction, randomness: Randomness) -> Entry:
+    def _mine(self, rows: BinaryRows, public: int, epsilon: Fraction, randomness: Randomness) -> PrivacyStep:
         """Set the antecedents and return what they cost."""
         if self.antecedents is not None:
             self.antecedents_ = checked_rules(self.antecedents, rows.names)
-            return Entry("antecedents", "given", 0.0, 0.0, "guaranteed", "public: they do not come from the rows")
+            return PrivacyStep("antecedents", "given", 0.0, 0.0, "guaranteed", "public: they do not come from the rows")
         mining = self._mining(public, self.most_items)
         if self.mining == "data":
             self.antecedents_ = mine_exactly(rows.names, rows.bits, mining).antecedents
             why = "mined on the rows themselves, as the thesis did: which antecedents there are can give a row away"
-            return Entry("antecedents", "exact supports", 0.0, 0.0, "none", why)
+            return PrivacyStep("antecedents", "exact supports", 0.0, 0.0, "none", why)
         mined = mine_privately(rows.names, rows.bits, mining, epsilon, self.neighbours, randomness)
         self.antecedents_, self.supports_ = mined.antecedents, mined.supports
         why = (
@@ -346,9 +346,11 @@ class DPBayesianRuleListClassifier(BayesianLists):
             "of i literals (proof: recon/learners/private/private_mining.py)"
         )
         mechanism = f"discrete Laplace supports, {self.width} levels"
-        return Entry("antecedents", mechanism, float(epsilon), 0.0, "guaranteed", why)
+        return PrivacyStep("antecedents", mechanism, float(epsilon), 0.0, "guaranteed", why)
 
-    def _draw(self, scores: Scores, public: int, epsilon: Fraction, randomness: Randomness) -> tuple[Chosen, Entry]:
+    def _draw(
+        self, scores: Scores, public: int, epsilon: Fraction, randomness: Randomness
+    ) -> tuple[Chosen, PrivacyStep]:
         """Return one list of the tempered law and what it costs; of chains, the first one's last list."""
         delta_u = sensitivity(self.neighbours, public, scores.alpha)
         law = tempered(self.target, float(epsilon), delta_u)
@@ -357,13 +359,13 @@ class DPBayesianRuleListClassifier(BayesianLists):
             self.diagnostics_ = {"method": "enumeration", "lists": number}
             why = f"perfect sample of {number} enumerated lists (McSherry, Talwar 2007; brl_posterior.py)"
             chosen = perfect_sample(enumerate_law(scores, law), randomness)
-            return chosen, Entry("rule list", mechanism, float(epsilon), 0.0, "guaranteed", why)
+            return chosen, PrivacyStep("rule list", mechanism, float(epsilon), 0.0, "guaranteed", why)
         chosen = self._walk(scores, law, randomness)[0].lists[-1]
         why = (
             f"approximate, δ unknown: Metropolis-Hastings, {self.steps} steps; at total variation distance τ from the "
             "law, which no test bounds, it is (ε, (1 + e^ε) τ)-private"
         )
-        return chosen, Entry("rule list", mechanism, float(epsilon), 0.0, "claimed", why)
+        return chosen, PrivacyStep("rule list", mechanism, float(epsilon), 0.0, "claimed", why)
 
     def _assumes(self, public: int) -> tuple[str, ...]:
         """Return what the guarantee takes as public."""

@@ -30,7 +30,7 @@ MEMO = 200_000  # lists whose score is remembered
 
 
 @dataclass(frozen=True)
-class Prior:
+class RuleListPrior:
     """Letham et al.'s prior: how long the list is, then the size of each antecedent, then which of that size.
 
     `sizes`: literals of each antecedent. `length` is λ, the expected number of rules without the default one, `width`
@@ -74,14 +74,14 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class Law:
+class RuleListLaw:
     """The log weight of a list: `prior` times its log prior plus `likelihood` times its log likelihood."""
 
     prior: float = 1.0
     likelihood: float = 1.0
 
 
-def tempered(target: TargetLaw, epsilon: float, sensitivity: float) -> Law:
+def tempered(target: TargetLaw, epsilon: float, sensitivity: float) -> RuleListLaw:
     """Return the law whose perfect sample is ε-differentially private, the log likelihood's sensitivity given.
 
     `base_measure`: prior · lik^{ε/2Δ}, the exponential mechanism with the public prior as its base measure (the prior
@@ -91,8 +91,8 @@ def tempered(target: TargetLaw, epsilon: float, sensitivity: float) -> Law:
     """
     rate = epsilon / (2 * sensitivity * (1 + SLACK))
     if target == "monotone":
-        return Law(1.0, 2 * rate)
-    return Law(rate if target == "tempered_prior" else 1.0, rate)
+        return RuleListLaw(1.0, 2 * rate)
+    return RuleListLaw(rate if target == "tempered_prior" else 1.0, rate)
 
 
 def sensitivity(neighbours: Neighbours, rows: int, alpha: tuple[float, float]) -> float:
@@ -126,7 +126,7 @@ class Scores:
     """
 
     def __init__(
-        self, masks: Sequence[int], positive: int, rows: int, prior: Prior,
+        self, masks: Sequence[int], positive: int, rows: int, prior: RuleListPrior,
         alpha: tuple[float, float] = (1.0, 1.0), normalised: bool = True,
     ) -> None:  # fmt: skip
         self.masks, self.positive, self.all, self.prior = list(masks), positive, (1 << rows) - 1, prior
@@ -169,7 +169,7 @@ class Scores:
             found = self.memo[chosen] = (self.prior.log(chosen), likelihood)
         return found
 
-    def log_weight(self, chosen: Chosen, law: Law) -> float:
+    def log_weight(self, chosen: Chosen, law: RuleListLaw) -> float:
         """Return the log of a list's unnormalised probability under a law."""
         prior, likelihood = self.of(chosen)
         return law.prior * prior + law.likelihood * likelihood
@@ -205,7 +205,7 @@ class Enumerated:
         return found
 
 
-def enumerate_law(scores: Scores, law: Law) -> Enumerated:
+def enumerate_law(scores: Scores, law: RuleListLaw) -> Enumerated:
     """Return the exact law over all lists. Cost: some ten microseconds per list and thousand rows."""
     lists = list(all_lists(len(scores.masks), scores.prior.longest))
     return Enumerated(lists, np.array([scores.log_weight(chosen, law) for chosen in lists]))

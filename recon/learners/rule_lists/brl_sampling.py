@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learners.rule_lists.brl_posterior import Chosen, Enumerated, Law, Prior, Scores
+from recon.learners.rule_lists.brl_posterior import Chosen, Enumerated, RuleListLaw, RuleListPrior, Scores
 from solvers.noise.sampling import Randomness
 
 MANTISSA = 60  # bits of a weight: more than a double has, so nothing of it is lost
@@ -26,7 +26,7 @@ FLOOR = 4096  # bits below the heaviest list at which weights end: none is ever 
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class RuleListChain:
     """One chain's lists after each step, their log weights, and the share of proposals that were accepted."""
 
     lists: list[Chosen]
@@ -54,7 +54,7 @@ def integer_weights(log_weights: NDArray[np.float64]) -> list[int]:
     return found
 
 
-def run_chain(scores: Scores, law: Law, start: Chosen, steps: int, randomness: Randomness) -> Chain:
+def run_chain(scores: Scores, law: RuleListLaw, start: Chosen, steps: int, randomness: Randomness) -> RuleListChain:
     """Return a Metropolis-Hastings chain. Cost per new list: rules x rows / 64 machine words; known lists: a look-up.
 
     Each step swaps two rules, adds or deletes one, each with probability 1/3, and stays where that is impossible.
@@ -71,10 +71,10 @@ def run_chain(scores: Scores, law: Law, start: Chosen, steps: int, randomness: R
                 accepted += 1
         lists.append(state)
         weights.append(weight)
-    return Chain(lists, np.array(weights), accepted / max(1, steps))
+    return RuleListChain(lists, np.array(weights), accepted / max(1, steps))
 
 
-def propose(state: Chosen, prior: Prior, randomness: Randomness) -> tuple[Chosen | None, float]:
+def propose(state: Chosen, prior: RuleListPrior, randomness: Randomness) -> tuple[Chosen | None, float]:
     """Return a neighbouring list (None: impossible), and the log of the backward over the forward probability.
 
     Adding picks one of A - m unused antecedents and one of m + 1 places, deleting one of m + 1 rules: the m + 1 cancel.
@@ -103,7 +103,7 @@ def propose(state: Chosen, prior: Prior, randomness: Randomness) -> tuple[Chosen
     return (*state[:place], *state[place + 1 :]), -math.log(antecedents - m + 1)
 
 
-def draw_prior(prior: Prior, randomness: Randomness) -> Chosen:
+def draw_prior(prior: RuleListPrior, randomness: Randomness) -> Chosen:
     """Return one list drawn from the prior: a start of a chain that owes nothing to the data."""
     lengths = [prior.log_length(m) for m in range(prior.longest + 1)]
     left, chosen = list(range(len(prior.sizes))), []
@@ -159,7 +159,7 @@ def effective_size(series: Sequence[NDArray[np.float64]]) -> float | None:
     return parts.size / max(time, 1 / math.log10(max(10, parts.size)))
 
 
-def diagnose(chains: Sequence[Chain]) -> dict[str, Any]:
+def diagnose(chains: Sequence[RuleListChain]) -> dict[str, Any]:
     """Return how the chains mixed: split R-hat and effective size of the log weight and the length, acceptance."""
     series = {
         "log_weight": [chain.log_weights for chain in chains],

@@ -33,15 +33,15 @@ DIGITS = 9  # decimals of rows to which impurities of captured parts are compare
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class LiteralTable:
     """Distinct rows: `truth` (rows, literals) bool, whether each literal holds; `weight` (rows, classes) counts."""
 
     truth: NDArray[np.bool_]
     weight: NDArray[np.float64]
 
-    def keep(self, rows: NDArray[np.bool_]) -> Table:
+    def keep(self, rows: NDArray[np.bool_]) -> LiteralTable:
         """Return the table of some rows."""
-        return Table(self.truth[rows], self.weight[rows])
+        return LiteralTable(self.truth[rows], self.weight[rows])
 
     def captured(self, single: bool) -> NDArray[np.float64]:
         """Return the rows per class that every literal, or every pair of literals, captures; the last axis: classes.
@@ -64,7 +64,7 @@ class _Rule:
     width: int
     least: float
     ties: Ties
-    whole: Table | None
+    whole: LiteralTable | None
 
 
 class GreedyRuleListClassifier(RuleListClassifier):
@@ -121,7 +121,7 @@ class GreedyRuleListClassifier(RuleListClassifier):
         weight = np.zeros((len(distinct), len(self.classes_)))
         np.add.at(weight, (back, codes.reshape(-1)), 1)
         truth = np.stack([distinct[:, names.index(n)] == bool(v) for n, v in literals], axis=1)
-        table = Table(truth, weight)
+        table = LiteralTable(truth, weight)
         rule = _Rule(self.width, least, self.ties, table if self.ties == "authors" else None)
         self.rules_ = self._grow(table, literals, rule)
         longest = None if self.max_length is None else int(self.max_length)
@@ -141,7 +141,9 @@ class GreedyRuleListClassifier(RuleListClassifier):
             raise ReleaseError(f"ties must be {' or '.join(map(repr, get_args(Ties)))}, not {self.ties!r}")
         return float(max(1, math.ceil(support_rows(self.min_support, n))))
 
-    def _grow(self, table: Table, literals: list[Literal], rule: _Rule) -> list[tuple[tuple[Literal, ...], list[int]]]:
+    def _grow(
+        self, table: LiteralTable, literals: list[Literal], rule: _Rule
+    ) -> list[tuple[tuple[Literal, ...], list[int]]]:
         """Return the rules in order, the default rule last."""
         rules: list[tuple[tuple[Literal, ...], list[int]]] = []
         while self.max_length is None or len(rules) < self.max_length - 1:
@@ -158,7 +160,7 @@ class GreedyRuleListClassifier(RuleListClassifier):
 Candidate = tuple[float, float, float, int, tuple[int, ...]]  # score, impurity and rows captured, literals
 
 
-def _best_conjunction(table: Table, rule: _Rule) -> tuple[int, ...] | None:
+def _best_conjunction(table: LiteralTable, rule: _Rule) -> tuple[int, ...] | None:
     """Return the literals of the conjunction with the lowest weighted Gini after the split, None without a gain.
 
     Ties: the purer captured part ("authors"), the smaller one, then fewer literals, then the first in the columns'
@@ -192,7 +194,7 @@ def _better(a: Candidate, b: Candidate) -> bool:
 
 
 def _best_of(
-    part: Table, total: NDArray[np.float64], rule: _Rule, fixed: tuple[int, ...], *, single: bool
+    part: LiteralTable, total: NDArray[np.float64], rule: _Rule, fixed: tuple[int, ...], *, single: bool
 ) -> Candidate | None:
     """Return the best single literal, or pair beyond those that are `fixed`, within the part that these capture."""
     captured = part.captured(single)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.optimal.trees.tied_trees import Ties
-from recon.learners.training.training import Training
+from recon.learners.training.training import TrainingTable
 
 WORDS = {True: "trees in which no split is needless", False: "all trees, with needless splits"}
 
 
-def tie_lines(table: Training, learner: OptimalTreeClassifier, slack: int, independent: bool) -> list[str]:
+def tie_lines(table: TrainingTable, learner: OptimalTreeClassifier, slack: int, independent: bool) -> list[str]:
     """Return a line for each number of errors, first of trees without needless splits, then of all.
 
     Raises `Inconclusive` and `TooLarge` where time or memory end first.

@@ -14,17 +14,17 @@ import pandas as pd
 
 from encoders.domain.domain import DECLARED, Domain
 from encoders.encode.encoder import encode
-from encoders.models.ledger import Ledger
+from encoders.models.ledger import PrivacyLedger
 from recon.formats.release.writing import dump, release_json
 from recon.frames.selections import numbers_of, read_table
 from recon.learners.rule_lists.estimator import BinaryClassifier
 from recon.loading.loading import read_domain
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class TrainingTable:
     """A table to learn from: its file, rows, label column and domain (declared, or read off rows).
 
     `public`: the user says that the domain would be the same without any one person's row.
@@ -44,7 +44,9 @@ class Training:
         return [self.domain.label.value(i) for i in range(self.domain.label.span[1])]
 
 
-def training(data: str, label: str | None, domain: str | None, independent: bool, public: bool = False) -> Training:
+def training(
+    data: str, label: str | None, domain: str | None, independent: bool, public: bool = False
+) -> TrainingTable:
     """Return the table in a file, with the domain in `domain` (a file) or read off the rows; see `Training.public`."""
     frame = numbers_of(read_table(data))
     target = label or (str(frame.columns[-1]) if len(frame.columns) else "")
@@ -56,7 +58,7 @@ def training(data: str, label: str | None, domain: str | None, independent: bool
         declared = Domain.from_frame(frame, label=target, independent=independent)
     if declared.label is None:
         raise ReleaseError("the domain has no label", file=domain or data)
-    return Training(data, frame, target, declared, declared.source == DECLARED, public)
+    return TrainingTable(data, frame, target, declared, declared.source == DECLARED, public)
 
 
 OFF_ROWS = (
@@ -73,7 +75,9 @@ PUBLIC_ROWS = "the exact number of rows, {:,}, is written and declared public (-
 SEEDED = "a seed was given: whoever knows or guesses it knows the noise, and this ledger is void"
 
 
-def learned_release(table: Training, learner: BinaryClassifier, publish_rows: bool = False) -> tuple[str, list[str]]:
+def learned_release(
+    table: TrainingTable, learner: BinaryClassifier, publish_rows: bool = False
+) -> tuple[str, list[str]]:
     """Return the text of a release file with the model that a learner trains on the table, and what to tell the user.
 
     The number of rows is written where counts are exact, or where `publish_rows` says that it is public. A private
@@ -95,7 +99,7 @@ def learned_release(table: Training, learner: BinaryClassifier, publish_rows: bo
         raise error.at(file=table.file) from None
     share = float((learner.predict(rows) == labels).mean())
     notes = [f"{learner.summary()}, {100 * share:.1f} % of the {len(rows):,} training rows right"]
-    known: Rows | None = Rows(len(rows), len(rows))
+    known: RowCount | None = RowCount(len(rows), len(rows))
     domain = table.domain
     if private and model.noise is not None:
         notes[0] += " (that share is not private: do not publish it)"
@@ -116,9 +120,9 @@ def computed_from_n(learner: Any) -> list[str]:
     return found
 
 
-def whole_ledger(table: Training, learner: Any, publish_rows: bool) -> Ledger:
+def whole_ledger(table: TrainingTable, learner: Any, publish_rows: bool) -> PrivacyLedger:
     """Return the ledger of a fitted private learner with all that the file declares public beside it."""
-    ledger: Ledger = learner.ledger_
+    ledger: PrivacyLedger = learner.ledger_
     notes = []
     if not table.declared:
         notes.append(PUBLIC_DOMAIN)

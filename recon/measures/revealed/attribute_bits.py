@@ -20,7 +20,7 @@ from encoders.domain.values import Continuous, cell_text
 from encoders.encode.encoder import EncodedRelease
 from recon.loading.settled import settled_release
 from solvers.figures.partition import PartitionFigures
-from solvers.figures.values import Left, Values, partition_values, system_values, values_before
+from solvers.figures.values import RemainingValues, Values, partition_values, system_values, values_before
 from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL, Partition
 
@@ -35,7 +35,7 @@ Counted = list[tuple[str, dict[int, int]]]  # groups, each with its name and row
 
 
 @dataclass(frozen=True)
-class Group:
+class CertainGroup:
     """People who are surely in one group, in every world: how many, and what it leaves of the attributes.
 
     `region`: the leaf or rule (of more than one partition: the cell); `label`: the class that they share (ANY_LABEL:
@@ -50,7 +50,7 @@ class Group:
     values: Values
 
 
-def groups(release: EncodedRelease, measures: Measures, limits: Limits) -> list[Group]:
+def groups(release: EncodedRelease, measures: Measures, limits: Limits) -> list[CertainGroup]:
     """Return the groups that can hold rows, in the order of the release; of more than one partition the cells that do.
 
     Raises `Inconclusive` out of time. Cost: see `solvers.figures.values`.
@@ -62,13 +62,13 @@ def groups(release: EncodedRelease, measures: Measures, limits: Limits) -> list[
         listed = zip(lines["name"], chosen, lines["rows"].tolist(), lines["rows_most"].tolist(), strict=True)
         values = system_values(release.statements, chosen, limits, sized) if chosen else iter(())
         for (name, c, rows, most), left in zip(listed, values, strict=True):
-            found.append(Group(str(name), c, ANY_LABEL, rows, most, left))
+            found.append(CertainGroup(str(name), c, ANY_LABEL, rows, most, left))
         return found
     cells = PartitionFigures.of(release.statements, limits)
     values_of = partition_values(release.statements, limits, sized)
     each = (cells.cell(s) for s in range(len(values_of)))
     return [
-        Group(c.name, c.region, c.label, c.minimum, c.maximum, left)
+        CertainGroup(c.name, c.region, c.label, c.minimum, c.maximum, left)
         for c, left in zip(each, values_of, strict=True)
         if c.maximum
     ]
@@ -122,7 +122,7 @@ def line(name: str, before: float, found: tuple[float, bool] | None, forced: int
     }
 
 
-def number_of_people(release: EncodedRelease, measures: Measures, held: Sequence[Group]) -> tuple[int, str]:
+def number_of_people(release: EncodedRelease, measures: Measures, held: Sequence[CertainGroup]) -> tuple[int, str]:
     """Return over how many people cells are averaged, and a note where it is not known how many there are."""
     known = sum(group.rows for group in held)
     if not measures.of_cells or release.rows.high is not None:
@@ -131,14 +131,14 @@ def number_of_people(release: EncodedRelease, measures: Measures, held: Sequence
 
 
 def mean_bits(
-    release: EncodedRelease, k: int, held: Sequence[Group], before: Left, of_cells: bool, people: int
+    release: EncodedRelease, k: int, held: Sequence[CertainGroup], before: RemainingValues, of_cells: bool, people: int
 ) -> tuple[float, bool]:
     """Return the bits revealed of attribute k per person, and whether they are exact; else at least so many.
 
     Of cells: people who are in none for sure may be of any possible value; an open number of rows: the end with less.
     """
     attribute = release.statements.domain.attributes[k]
-    anything = Left(attribute.full, math.log2(attribute.total), True)
+    anything = RemainingValues(attribute.full, math.log2(attribute.total), True)
     left = [group.values.get(k, anything) for group in held]
     exact = all(one.exact for one in left)
     revealed = [before.bits - one.bits for one in left]
@@ -155,12 +155,12 @@ def mean_bits(
     return (total / people if people else 0.0), exact and known == people
 
 
-def least(group: Group) -> int:
+def least(group: CertainGroup) -> int:
     """Return the fewest rows of a group."""
     return group.rows
 
 
-def most(group: Group) -> int:
+def most(group: CertainGroup) -> int:
     """Return the most rows of a group."""
     return group.most
 
@@ -171,7 +171,7 @@ def mean_of(figures: Sequence[float], rows: Sequence[int]) -> float | None:
     return math.fsum(x * n for x, n in zip(figures, rows, strict=True)) / total if total else None
 
 
-def label_bits(counted: Sequence[Counted], before: Left, of_cells: bool) -> tuple[float, bool] | None:
+def label_bits(counted: Sequence[Counted], before: RemainingValues, of_cells: bool) -> tuple[float, bool] | None:
     """Return the bits revealed of the label per person by counts of classes, and whether they are exact.
 
     Of several countings what the most telling one says by itself. None where no classes are counted exactly.
@@ -193,7 +193,7 @@ def class_entropy(classes: Mapping[int, int]) -> float:
     return -math.fsum(n / rows * math.log2(n / rows) for n in classes.values() if n)
 
 
-def countings(release: EncodedRelease, held: Sequence[Group], measures: Measures) -> list[Counted]:
+def countings(release: EncodedRelease, held: Sequence[CertainGroup], measures: Measures) -> list[Counted]:
     """Return the countings of classes: every partition with exact counts, and the cells where these hold everybody.
 
     A counting is a list of groups, each with its name and the rows of every class; together they are all the people.
@@ -222,7 +222,7 @@ def of_partition(block: Partition, several: bool) -> Counted:
     return out
 
 
-def of_cells(held: Sequence[Group], label: int) -> list[Counted]:
+def of_cells(held: Sequence[CertainGroup], label: int) -> list[Counted]:
     """Return cells that hold everybody as groups that differ in more than the class; none where a class is open."""
     found: dict[tuple[tuple[int, int], ...], tuple[str, dict[int, int]]] = {}
     for group in held:
@@ -237,7 +237,7 @@ def of_cells(held: Sequence[Group], label: int) -> list[Counted]:
 
 
 def forced_rows(
-    release: EncodedRelease, held: Sequence[Group], before: Sequence[Left], counted: Sequence[Counted]
+    release: EncodedRelease, held: Sequence[CertainGroup], before: Sequence[RemainingValues], counted: Sequence[Counted]
 ) -> list[int]:
     """Return, per attribute, how many people's value is certain now and was not before, in every world."""
     label = len(before) - 1 if release.domain.label is not None else -1
@@ -260,7 +260,7 @@ def pure(counted: Counted) -> list[tuple[str, int, int]]:
     return out
 
 
-def certain(release: EncodedRelease, k: int, left: Left, before: Left) -> bool:
+def certain(release: EncodedRelease, k: int, left: RemainingValues, before: RemainingValues) -> bool:
     """Return whether one value of attribute k is left, of several before."""
     return value_of(release, k, left.mask) is not None and value_of(release, k, before.mask) is None
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.describe import condition_text
 from recon.loading.settled import settled_release
-from recon.measures.revealed.attribute_bits import Counted, Group, countings, groups, pure, value_of
-from solvers.figures.values import Left, values_before
+from recon.measures.revealed.attribute_bits import CertainGroup, Counted, countings, groups, pure, value_of
+from solvers.figures.values import RemainingValues, values_before
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL
@@ -52,7 +52,7 @@ def forced(release: EncodedRelease, measures: Measures, limits: Limits) -> dict[
     }
 
 
-def known_rows(release: EncodedRelease, held: Sequence[Group]) -> Counter[str]:
+def known_rows(release: EncodedRelease, held: Sequence[CertainGroup]) -> Counter[str]:
     """Return the rows that are known completely, in words, and how many people surely are each."""
     found: Counter[str] = Counter()
     every = [attribute.full for attribute in release.statements.domain.attributes]
@@ -66,7 +66,11 @@ def known_rows(release: EncodedRelease, held: Sequence[Group]) -> Counter[str]:
 
 
 def known_values(
-    release: EncodedRelease, measures: Measures, held: Sequence[Group], before: Sequence[Left], limits: Limits
+    release: EncodedRelease,
+    measures: Measures,
+    held: Sequence[CertainGroup],
+    before: Sequence[RemainingValues],
+    limits: Limits,
 ) -> Iterator[Value]:
     """Yield what is certain of whole leaves, rules or cells, and of the classes in them where that is more."""
     label = len(before) - 1 if release.domain.label is not None else -1
@@ -89,15 +93,15 @@ def known_values(
         yield from known_classes(release, countings(release, held, measures))
 
 
-def by_region(held: Sequence[Group]) -> list[list[Group]]:
+def by_region(held: Sequence[CertainGroup]) -> list[list[CertainGroup]]:
     """Return the groups of each leaf, rule or cell, in order."""
-    found: dict[int, list[Group]] = {}
+    found: dict[int, list[CertainGroup]] = {}
     for group in held:
         found.setdefault(group.region, []).append(group)
     return list(found.values())
 
 
-def named_with_class(release: EncodedRelease, group: Group) -> str:
+def named_with_class(release: EncodedRelease, group: CertainGroup) -> str:
     """Return what a group is called, its class included."""
     if group.label == ANY_LABEL or release.domain.label is None:
         return group.name

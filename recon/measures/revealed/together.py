@@ -15,7 +15,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.marginals import figures_of, marginals_of
 from recon.console.suggesting import suggestion
 from recon.frames.describe import condition_json, condition_text
-from recon.policies.facts import FIGURES, LISTED, Absent, Facts, Groups, Help, Known, Unknown
+from recon.policies.facts import FIGURES, LISTED, AbsentFigure, FactTable, Help, KnownFigure, SmallGroups, UnknownFigure
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -123,7 +123,7 @@ def pinned_by_columns(release: EncodedRelease, most: int, limits: Limits) -> Pin
         return PinnedPeople(0, UNBOUNDED, why=str(error))
 
 
-def with_together(release: EncodedRelease, facts: Facts, found: Together | None) -> Facts:
+def with_together(release: EncodedRelease, facts: FactTable, found: Together | None) -> FactTable:
     """Return the facts with what the counts say together; where that was not asked, nothing is proved not to exist."""
     found = found or Together()
     for key, one in (("smallest_group", found.group), ("smallest_cell", found.cell)):
@@ -132,14 +132,14 @@ def with_together(release: EncodedRelease, facts: Facts, found: Together | None)
     return facts if found.pinned is None else with_pinned(release, facts, found.pinned)
 
 
-def with_smallest(release: EncodedRelease, facts: Facts, key: str, found: SmallestGroup | None) -> Facts:
+def with_smallest(release: EncodedRelease, facts: FactTable, key: str, found: SmallestGroup | None) -> FactTable:
     """Return the facts with the smallest group as it is proved."""
     figure, listed = facts[key], facts.listed(key)
-    if isinstance(figure, Absent) or (found is None and not isinstance(figure, Known)):
+    if isinstance(figure, AbsentFigure) or (found is None and not isinstance(figure, KnownFigure)):
         return facts
-    high = figure.high if isinstance(figure, Known) else None
+    high = figure.high if isinstance(figure, KnownFigure) else None
     if found is None:
-        return with_listed(facts, key, Known(1, high, NOT_ASKED), replace(listed, further=NOT_ASKED))
+        return with_listed(facts, key, KnownFigure(1, high, NOT_ASKED), replace(listed, further=NOT_ASKED))
     if found.high < UNBOUNDED:
         high = found.high if high is None else min(high, found.high)
     low = found.low if found.low < UNBOUNDED else facts.everybody or 0
@@ -148,11 +148,11 @@ def with_smallest(release: EncodedRelease, facts: Facts, key: str, found: Smalle
     if proved is not None and not proved.published and proved.high == high:
         listed = replace(listed, each=[place(release, proved), *listed.each][:LISTED], in_all=(listed.in_all or 0) + 1)
     if low == high or (low > 1 and not found.why):
-        return with_listed(facts, key, Known(low, high, found.why and "", ""), replace(listed, further=""))
+        return with_listed(facts, key, KnownFigure(low, high, found.why and "", ""), replace(listed, further=""))
     why = found.why or SMALLER
-    if not isinstance(figure, Known) and high is None:
+    if not isinstance(figure, KnownFigure) and high is None:
         return facts
-    return with_listed(facts, key, Known(low, high, why, help_of(found.why)), replace(listed, further=why))
+    return with_listed(facts, key, KnownFigure(low, high, why, help_of(found.why)), replace(listed, further=why))
 
 
 def help_of(why: str) -> Help:
@@ -160,22 +160,22 @@ def help_of(why: str) -> Help:
     return "" if why in {"", UNUSED} else "limits"
 
 
-def with_listed(facts: Facts, key: str, figure: Known, listed: Groups) -> Facts:
+def with_listed(facts: FactTable, key: str, figure: KnownFigure, listed: SmallGroups) -> FactTable:
     """Return the facts with a figure and its groups."""
     return replace(facts.with_figure(key, figure), groups={**facts.groups, FIGURES[key].groups: listed})
 
 
-def with_classes(release: EncodedRelease, facts: Facts, found: KnownClasses) -> Facts:
+def with_classes(release: EncodedRelease, facts: FactTable, found: KnownClasses) -> FactTable:
     """Return the facts with the people whose class follows from all counts together."""
     key = "class_disclosure"
     figure, listed = facts[key], facts.listed(key)
-    if isinstance(figure, Absent):
+    if isinstance(figure, AbsentFigure):
         return facts
-    known = figure if isinstance(figure, Known) else Known(0, release.rows.high, found.why)
+    known = figure if isinstance(figure, KnownFigure) else KnownFigure(0, release.rows.high, found.why)
     low, tops = max(known.low, found.low), [known.high, None if found.high >= UNBOUNDED else found.high]
     high = min((one for one in tops if one is not None), default=None)
     high = None if high is None else max(low, high)
-    if found.why and not isinstance(figure, Known) and not found.low:
+    if found.why and not isinstance(figure, KnownFigure) and not found.low:
         return facts
     if found.low > known.low:
         label = release.domain.label
@@ -186,25 +186,25 @@ def with_classes(release: EncodedRelease, facts: Facts, found: KnownClasses) -> 
         listed = replace(listed, each=[*more, *listed.each][:LISTED], in_all=(listed.in_all or 0) + len(more))
     settled = low == high or not found.why
     why, help = ("", "") if settled else (found.why or known.why, help_of(found.why))
-    return with_listed(facts, key, Known(low, high, why, help), listed)  # type: ignore[arg-type]
+    return with_listed(facts, key, KnownFigure(low, high, why, help), listed)  # type: ignore[arg-type]
 
 
-def with_pinned(release: EncodedRelease, facts: Facts, found: PinnedPeople) -> Facts:
+def with_pinned(release: EncodedRelease, facts: FactTable, found: PinnedPeople) -> FactTable:
     """Return the facts with the people whom all counts together pin down, where that says more than is known."""
     figure, everybody = facts["pinned"], release.rows.high
-    if not isinstance(figure, Known | Unknown):
+    if not isinstance(figure, KnownFigure | UnknownFigure):
         return facts
     why, help = (figure.why, figure.help) if figure.why else (found.why, help_of(found.why))
-    known = figure if isinstance(figure, Known) else Known(0, everybody)
-    if isinstance(figure, Known) and figures_of(release):  # who is not pinned down by counts may be with these
+    known = figure if isinstance(figure, KnownFigure) else KnownFigure(0, everybody)
+    if isinstance(figure, KnownFigure) and figures_of(release):  # who is not pinned down by counts may be with these
         known, why = replace(known, high=everybody), found.why
         help = "domain" if release.domain.continuous else help_of(why)
     low = max(known.low, found.low)
     highs = [high for high in (known.high, found.high) if high is not None and high < UNBOUNDED]
     high = max(low, min(highs)) if highs else None
-    if isinstance(figure, Unknown) and (low, high) == (0, everybody):
+    if isinstance(figure, UnknownFigure) and (low, high) == (0, everybody):
         return facts
-    return facts.with_figure("pinned", Known(low, high) if low == high else Known(low, high, why, help))
+    return facts.with_figure("pinned", KnownFigure(low, high) if low == high else KnownFigure(low, high, why, help))
 
 
 def place(release: EncodedRelease, group: ProvedGroup) -> dict[str, Any]:

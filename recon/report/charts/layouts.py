@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from recon.report.charts.nodes import (
     PREFIX,
-    Drawn,
+    ChartTree,
     class_words,
     described,
     rows_words,
@@ -45,12 +45,12 @@ BYTES = 380_000
 HALO = 3
 
 
-def linked(drawn: Drawn) -> bool:
+def linked(drawn: ChartTree) -> bool:
     """Return whether a tree is small enough to be drawn as nodes and links."""
     return len(drawn.nodes) <= LINKED and max(drawn.depth[i] for i in drawn.nodes) <= LINKED_DEPTH
 
 
-def node_link(drawn: Drawn, note: str) -> str:
+def node_link(drawn: ChartTree, note: str) -> str:
     """Return a small tree as inline SVG: tests lead from left to right, upwards where they are met."""
     columns = 1 + max(drawn.depth[i] for i in drawn.nodes)
     box = max(118.0, min(BOX, (WIDE + 40 - GAP * (columns - 1)) / columns))
@@ -77,7 +77,7 @@ def node_link(drawn: Drawn, note: str) -> str:
     return scrolled(svg, round(min(width, max(480.0, 0.8 * width))), title) if width > 480 else svg
 
 
-def head(drawn: Drawn, width: float) -> tuple[str, float]:
+def head(drawn: ChartTree, width: float) -> tuple[str, float]:
     """Return what colours mean, and where the drawing below begins."""
     text = wrapped(drawn.key, width - 12, 2, 12.5)
     lines = [label(6, 16 + 17 * i, row, size=12.5, fill="--muted") for i, row in enumerate(text)]
@@ -101,7 +101,7 @@ def link(x1: float, y1: float, x2: float, y2: float, word: str) -> str:
     return line + label(x2 - 5, y2 + (14 if y2 > y1 else -5), word, size=12, fill="--muted", anchor="end")
 
 
-def node_box(drawn: Drawn, i: int, x: float, y: float, width: float) -> str:
+def node_box(drawn: ChartTree, i: int, x: float, y: float, width: float) -> str:
     """Return a node: its test and rows, or a leaf's name, rows, classes and bits left."""
     node, own = drawn.nodes[i], drawn.level(i)
     inner = bool(drawn.children[i])
@@ -138,7 +138,7 @@ def over(x: float, y: float, text: str, paint: str, ground: str, bold: bool = Fa
     return f'<text {place} fill="{paint}"{halo}{weight_of}>{html(text)}</text>'
 
 
-def icicle(drawn: Drawn, note: str) -> str:
+def icicle(drawn: ChartTree, note: str) -> str:
     """Return a tree of any size as inline SVG: children below their parent, as wide as their rows.
 
     Where narrow leaves could not be seen, half of the width goes to rows and half to leaves alike. At most MOST
@@ -184,7 +184,7 @@ def icicle(drawn: Drawn, note: str) -> str:
     return scrolled(svg, 680, title)
 
 
-def widths(drawn: Drawn) -> tuple[dict[int, float], bool]:
+def widths(drawn: ChartTree) -> tuple[dict[int, float], bool]:
     """Return the share of the width of every node, and whether narrow leaves were made wider."""
     leaves = drawn.leaves
     rows = {i: weight(drawn.nodes[i]) for i in leaves}
@@ -204,7 +204,7 @@ def widths(drawn: Drawn) -> tuple[dict[int, float], bool]:
     return share, even
 
 
-def chosen(drawn: Drawn, share: dict[int, float], root: int) -> set[int]:
+def chosen(drawn: ChartTree, share: dict[int, float], root: int) -> set[int]:
     """Return the nodes that are drawn: from the root on, the children of the widest node first."""
     out, heap = {root}, [(-share[root], root)]
     while heap and len(out) + 2 <= MOST:
@@ -218,7 +218,7 @@ def chosen(drawn: Drawn, share: dict[int, float], root: int) -> set[int]:
 
 
 def rectangles(
-    drawn: Drawn, shown: Sequence[int], place: dict[int, float], share: dict[int, float], top: float, tall: float,
+    drawn: ChartTree, shown: Sequence[int], place: dict[int, float], share: dict[int, float], top: float, tall: float,
     characters: int,
 ) -> str:  # fmt: skip
     """Return the rectangles, together by level of exposure, and the texts that fit into them."""
@@ -248,13 +248,13 @@ def rectangles(
     return "".join(out) + f'<g style="pointer-events:none">{"".join(texts)}</g>'
 
 
-def single(drawn: Drawn, i: int) -> bool:
+def single(drawn: ChartTree, i: int) -> bool:
     """Return whether a node is a leaf that holds one row in every world."""
     return not drawn.children[i] and list(drawn.nodes[i]["rows"]) == [1, 1]
 
 
 def single_rows(
-    drawn: Drawn, shown: Sequence[int], place: dict[int, float], share: dict[int, float], top: float, tall: float
+    drawn: ChartTree, shown: Sequence[int], place: dict[int, float], share: dict[int, float], top: float, tall: float
 ) -> str:
     """Return the feet of leaves that hold one row, as one line of many pieces."""
     feet = []

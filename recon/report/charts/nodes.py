@@ -14,7 +14,7 @@ Node = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ChartTree:
     """The nodes that can be reached from the root, parents first, by id: children, depth, rows as weights.
 
     `by_rows`: no node has a share of bits left, so that colours tell how small groups are instead.
@@ -51,7 +51,7 @@ class Drawn:
         return "Colour: share of their bits that is left about its people"
 
 
-def drawn_of(drawing: Mapping[str, Any]) -> Drawn:
+def drawn_of(drawing: Mapping[str, Any]) -> ChartTree:
     """Return the nodes of a drawing; what no other node leads to is left out, and so is a link that closes a circle."""
     every: dict[int, Node] = {node["id"]: node for node in drawing["nodes"]}
     nodes: dict[int, Node] = {}
@@ -70,7 +70,7 @@ def drawn_of(drawing: Mapping[str, Any]) -> Drawn:
             depth[child] = depth[i] + 1
         stack += children[i][::-1]
     by_rows = all(node.get("share_left") is None for node in nodes.values())
-    return Drawn(nodes, children, depth, by_rows)
+    return ChartTree(nodes, children, depth, by_rows)
 
 
 def weight(node: Node) -> float:
@@ -105,7 +105,7 @@ def tip(node: Node, characters: int = 200) -> str:
     return f"{text}: {'; '.join(part for part in parts if part)}"
 
 
-def described(drawn: Drawn, kind: str) -> str:
+def described(drawn: ChartTree, kind: str) -> str:
     """Return the drawing in words: how large it is, and its most exposed leaves or rules."""
     what = ("rule", "rules") if kind == "list" else ("leaf", "leaves")
     leaves = drawn.leaves

@@ -8,7 +8,7 @@ from typing import Any
 from recon.report.charts.layouts import foot_of, head, icicle, linked, node_link
 from recon.report.charts.nodes import (
     PREFIX,
-    Drawn,
+    ChartTree,
     class_words,
     described,
     drawn_of,
@@ -39,7 +39,7 @@ def model_drawing(drawing: Mapping[str, Any] | None) -> str:
     return node_link(drawn, note) if linked(drawn) else icicle(drawn, note)
 
 
-def rule_list(drawn: Drawn, note: str) -> str:
+def rule_list(drawn: ChartTree, note: str) -> str:
     """Return the rules in order: their tests, and what is known of the rows that they capture."""
     key, y = head(drawn, NARROW)
     rules = list(drawn.nodes)
@@ -54,7 +54,7 @@ def rule_list(drawn: Drawn, note: str) -> str:
     return framed(PREFIX, NARROW, y + height + 6, title, described(drawn, "list"), [*parts, foot], 640)
 
 
-def rule(drawn: Drawn, i: int, word: str, y: float) -> tuple[str, float]:
+def rule(drawn: ChartTree, i: int, word: str, y: float) -> tuple[str, float]:
     """Return one rule and its height."""
     node = drawn.nodes[i]
     last = node["text"] == "everybody else"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import kinds_of
-from recon.auditing.findings import Findings
+from recon.auditing.findings import AuditFindings
 from recon.console.suggesting import suggestion
 from recon.console.version import VERSION as PROGRAM
 from recon.inspection.inspecting import Inspection
@@ -20,7 +20,7 @@ from recon.measures.revealed.together import proofs
 from solvers.foundation.limits import CUT, Limits
 
 if TYPE_CHECKING:
-    from recon.policies.assessing import Assessment
+    from recon.policies.assessing import PolicyAssessment
 
 VERSION = 2  # of the document: what it holds is docs/commands.md, "The audit's JSON"
 CONVENTIONS = {
@@ -39,7 +39,7 @@ class Context:
     """
 
     made: Mapping[str, Any] = field(default_factory=dict)
-    assessment: Assessment | None = None
+    assessment: PolicyAssessment | None = None
     remedies: Sequence[Mapping[str, Any]] | None = None
     adds: Mapping[str, Any] | None = None
     limits: Mapping[str, Any] = field(default_factory=dict)
@@ -118,7 +118,7 @@ def audited_files(found: Sequence[Inspection]) -> dict[str, Any]:
     }
 
 
-def how(found: Findings, context: Context) -> dict[str, Any]:
+def how(found: AuditFindings, context: Context) -> dict[str, Any]:
     """Return how the figures were computed: conventions, what is exact and by which engine, limits, certificates."""
     m = found.measures
     used = list(dict.fromkeys(("multiset", m.convention)))
@@ -146,7 +146,7 @@ def how(found: Findings, context: Context) -> dict[str, Any]:
     }
 
 
-def certificates(found: Findings) -> list[dict[str, Any]]:
+def certificates(found: AuditFindings) -> list[dict[str, Any]]:
     """Return the certificates in the document: what each is about, its seal, and the command that re-checks it."""
     files = [one for one in (found.release.files or (found.release.file,)) if one]
     command = suggestion("verify", ["RESULT.json", *files])
@@ -162,7 +162,7 @@ def certificates(found: Findings) -> list[dict[str, Any]]:
     return out
 
 
-def confidential(facts: Mapping[str, Any], found: Findings | None) -> str | None:
+def confidential(facts: Mapping[str, Any], found: AuditFindings | None) -> str | None:
     """Return why the document describes single people, None where it does not."""
     reasons = []
     if known(facts.get("pinned")):

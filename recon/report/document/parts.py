@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, defstruct
 
-from recon.policies.facts import FIGURES, End, Help, Shape
+from recon.policies.facts import FIGURES, End, FigureShape, Help
 
 MOST, LARGEST = 2**63 - 1, 1e300  # of whole numbers and of others: what is larger is an error, or no number
 Whole = Annotated[int, Meta(ge=0, le=MOST)]
@@ -114,7 +114,7 @@ class Verdict(Part):
     verdict: str
 
 
-def _form(shape: Shape) -> Any:
+def _form(shape: FigureShape) -> Any:
     """Return the type of a figure in JSON."""
     forms = {"interval": Interval, "number": Float, "rows": ClassDisclosure if shape.groups else TargetDisclosure}
     found: Any = forms[shape.form]

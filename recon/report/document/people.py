@@ -95,7 +95,7 @@ class Earlier(Part):
     decision: str | None = None
 
 
-class Figures(Part):
+class ReleaseFigures(Part):
     """The figures of some releases together."""
 
     log2_datasets: Interval | None = None
@@ -112,9 +112,9 @@ class Adds(Part):
 
     register: str
     earlier: list[Earlier] = field(default_factory=list)
-    before: Figures | None = None
-    after: Figures | None = None
-    alone: Figures | None = None
+    before: ReleaseFigures | None = None
+    after: ReleaseFigures | None = None
+    alone: ReleaseFigures | None = None
     sentences: list[str] = field(default_factory=list)
     left_out: Annotated[list[Earlier], Meta(description="Earlier files that were not released: not joined.")] = field(
         default_factory=list

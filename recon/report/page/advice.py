@@ -31,27 +31,27 @@ OF_GROUPS = frozenset(key for key, one in RULES.items() if one.of_worlds)  # wha
 
 
 @dataclass(frozen=True)
-class Step:
+class AdviceStep:
     """What to do, and the command for it ("" where there is none)."""
 
     text: str
     command: str = ""
 
 
-def steps(document: Document) -> list[Step]:
+def steps(document: Document) -> list[AdviceStep]:
     """Return what to do, the most pressing first, no command twice; at most `STEPS`."""
     found = {step.command or step.text: step for step in reversed(list(every_step(document)))}
     return list(found.values())[::-1][:STEPS]
 
 
-def every_step(document: Document) -> Iterator[Step]:
+def every_step(document: Document) -> Iterator[AdviceStep]:
     """Yield what to do, the most pressing first."""
     status, assessment = document["facts"]["status"], document.get("assessment")
     if status == "unsat":
         yield from contradiction(document)
         return
     if status == "empty":
-        yield Step(
+        yield AdviceStep(
             "No training set fits at this confidence: ask at a higher one, or check the law of the noise.",
             again(document, {"--confidence": "0.999"}),
         )
@@ -64,7 +64,7 @@ def every_step(document: Document) -> Iterator[Step]:
         yield from settle(document, assessment)
     else:
         worst = most_exposed(document)
-        yield Step("Nothing has to be changed to meet the policy." + (f" {worst}" if worst else ""))
+        yield AdviceStep("Nothing has to be changed to meet the policy." + (f" {worst}" if worst else ""))
 
 
 def files(document: Document) -> list[str]:
@@ -90,14 +90,14 @@ def by_policy(document: Document, assessment: Document) -> Options:
     return {"--policy": given.get("--policy") or str(named)}
 
 
-def contradiction(document: Document) -> Iterator[Step]:
+def contradiction(document: Document) -> Iterator[AdviceStep]:
     """Yield what to do where no training set fits."""
     first = [sentence_of(one, 160) for one in (document.get("conflict") or ())[:2]]
     which = f" These cannot all hold: {'; '.join(first)}." if first else ""
-    yield Step(f"Find out which statement is wrong, correct it, and audit again.{which}")
+    yield AdviceStep(f"Find out which statement is wrong, correct it, and audit again.{which}")
 
 
-def strip(document: Document) -> Iterator[Step]:
+def strip(document: Document) -> Iterator[AdviceStep]:
     """Yield what to do about what files store outright, beside their counts."""
     notes = document["facts"].get("stored") or ()
     grave = [one for level in GRAVE for one in notes if one["level"] == level]
@@ -110,10 +110,10 @@ def strip(document: Document) -> Iterator[Step]:
     what = f"{', '.join(paths[:3])}{' and more' if len(paths) > 3 else ''}"
     if worst.get("removable"):
         command = typed(document, "inspect", [file], stripped(file))
-        yield Step(f"Take out what the file stores outright ({what}).", command)
+        yield AdviceStep(f"Take out what the file stores outright ({what}).", command)
         return
     remedy = sentence_of(worst.get("remedy") or "release a model that does not keep rows", 160)
-    yield Step(f"The file stores rows outright ({what}): {remedy}.", typed(document, "inspect", [file]))
+    yield AdviceStep(f"The file stores rows outright ({what}): {remedy}.", typed(document, "inspect", [file]))
 
 
 def stripped(file: str) -> Options:
@@ -121,20 +121,20 @@ def stripped(file: str) -> Options:
     return {"--strip": stripped_name(file)}
 
 
-def unassessed(document: Document) -> Iterator[Step]:
+def unassessed(document: Document) -> Iterator[AdviceStep]:
     """Yield what to do without a policy: what was not assessed, the most exposed group, how to give a policy."""
     wanting = document.get("not_assessed")
     if isinstance(wanting, Mapping) and wanting:
         runs = wanting.get("run")
         command = runs[0] if isinstance(runs, Sequence) and runs and not isinstance(runs, str) else ""
-        yield Step(f"Say what was not known: {sentence_of(wanting.get('why', ''), 260)}.", command_of(command))
+        yield AdviceStep(f"Say what was not known: {sentence_of(wanting.get('why', ''), 260)}.", command_of(command))
     elif isinstance(wanting, Sequence) and wanting and not isinstance(wanting, str):
-        yield Step(f"Say what was not known: {sentence_of(wanting[0], 260)}")
+        yield AdviceStep(f"Say what was not known: {sentence_of(wanting[0], 260)}")
     worst = most_exposed(document)
     if worst:
-        yield Step(worst)
-    yield Step("Write a policy that says what is too much.", "recon policy --init --out policy.toml")
-    yield Step("Then audit against it.", again(document, {"--policy": "policy.toml"}))
+        yield AdviceStep(worst)
+    yield AdviceStep("Write a policy that says what is too much.", "recon policy --init --out policy.toml")
+    yield AdviceStep("Then audit against it.", again(document, {"--policy": "policy.toml"}))
 
 
 def most_exposed(document: Document) -> str:
@@ -149,11 +149,11 @@ def most_exposed(document: Document) -> str:
     return ""
 
 
-def mend(document: Document, assessment: Document) -> Iterator[Step]:
+def mend(document: Document, assessment: Document) -> Iterator[AdviceStep]:
     """Yield what to do about what a policy forbids: the worst check with its place, then what meets the policy."""
     failed = [one for one in assessment.get("checks", ()) if one["outcome"] == "violated"]
     if failed:
-        yield Step(worst_check(failed[0]))
+        yield AdviceStep(worst_check(failed[0]))
     yield from mended(document, assessment, any(one["rule"] in OF_GROUPS for one in failed))
 
 
@@ -176,7 +176,7 @@ def remedy_of(check: Document) -> str:
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
-def mended(document: Document, assessment: Document, of_groups: bool) -> Iterator[Step]:
+def mended(document: Document, assessment: Document, of_groups: bool) -> Iterator[AdviceStep]:
     """Yield the remedy that meets the policy, that none does, or how to find one."""
     policy, tried = by_policy(document, assessment), (document.get("remedies") or [])[1:]
     merging = ""
@@ -186,24 +186,26 @@ def mended(document: Document, assessment: Document, of_groups: bool) -> Iterato
     if best is not None:
         merges = best.get("kind") == "merge"
         command = merging if merges and merging else command_of(best.get("command"))
-        yield Step(
+        yield AdviceStep(
             f"This meets the policy: {name_of(best['remedy'], 120)} ({', '.join(gains(document, best))}).", command
         )
         other = least_loss([one for one in tried if one.get("kind") == "merge"])
         if merging and not merges and other is not None:
-            yield Step(f"So does: {name_of(other['remedy'], 120)} ({', '.join(gains(document, other))}).", merging)
+            yield AdviceStep(
+                f"So does: {name_of(other['remedy'], 120)} ({', '.join(gains(document, other))}).", merging
+            )
         elif merging and not merges:
-            yield Step("Or look for the fewest merges of groups that meet it.", merging)
+            yield AdviceStep("Or look for the fewest merges of groups that meet it.", merging)
         return
     if tried:
-        yield Step(
+        yield AdviceStep(
             f"None of the {len(tried):,} remedies that were tried meets the policy: do not release this model. Train "
             "it again with larger groups, and audit that."
         )
     if merging:
-        yield Step("Look for the fewest merges of groups that meet the policy; the result is audited.", merging)
+        yield AdviceStep("Look for the fewest merges of groups that meet the policy; the result is audited.", merging)
     if not tried:
-        yield Step("See what would help.", again(document, {**policy, "--remedies": None}))
+        yield AdviceStep("See what would help.", again(document, {**policy, "--remedies": None}))
 
 
 def mergeable(document: Document) -> bool:
@@ -246,24 +248,28 @@ def gains(document: Document, best: Document) -> list[str]:
     return out or ["figures below"]
 
 
-def settle(document: Document, assessment: Document) -> Iterator[Step]:
+def settle(document: Document, assessment: Document) -> Iterator[AdviceStep]:
     """Yield what to do about what was not settled: what would settle it, and nothing where no option would."""
     open_ones = [one for one in assessment.get("checks", ()) if one["outcome"] == "inconclusive"]
     for one in open_ones[:1]:
-        yield Step(f"Not settled: {check_sentence(one, 240)} {remedy_of(one)}".rstrip())
+        yield AdviceStep(f"Not settled: {check_sentence(one, 240)} {remedy_of(one)}".rstrip())
     policy = by_policy(document, assessment)
     domain = [one for one in unassessed(document) if one.text.startswith("Say what")]
     yield from domain
     for needed in dict.fromkeys(str(one.get("would_help") or "") for one in open_ones):
         if needed == "domain" and not domain:
-            yield Step("Say what rows can be, by rows of the same kind.", again(document, {"--domain": "DATA.csv"}))
+            yield AdviceStep(
+                "Say what rows can be, by rows of the same kind.", again(document, {"--domain": "DATA.csv"})
+            )
         elif needed == "profiles":
-            yield Step("Say whom to ask about.", again(document, {**policy, "--profiles": "people.csv"}))
+            yield AdviceStep("Say whom to ask about.", again(document, {**policy, "--profiles": "people.csv"}))
         elif needed == "inspection":
-            yield Step("Have the file inspected.", typed(document, "inspect", files(document)))
+            yield AdviceStep("Have the file inspected.", typed(document, "inspect", files(document)))
         elif needed == "strip":
             file = str(document["file"])
-            yield Step("Take out what predictions do not need.", typed(document, "inspect", [file], stripped(file)))
+            yield AdviceStep(
+                "Take out what predictions do not need.", typed(document, "inspect", [file], stripped(file))
+            )
         elif needed == "limits":
             more = again(document, {**policy, **more_limits(document)})
-            yield Step("Give the audit more time and memory.", more)
+            yield AdviceStep("Give the audit more time and memory.", more)

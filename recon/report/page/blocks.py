@@ -20,7 +20,7 @@ OPEN = 2**62  # rows: so many stand for no upper end
 
 
 @dataclass(frozen=True)
-class Table:
+class TableBlock:
     """Rows under headings; the first column names the row. `figures`: the columns with numbers, from 0."""
 
     caption: str
@@ -42,7 +42,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Lines:
+class SentenceBlock:
     """Sentences, one each; `title` may be empty."""
 
     title: str
@@ -50,7 +50,7 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairBlock:
     """Terms with what they mean or are."""
 
     title: str
@@ -58,7 +58,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Commands:
+class CommandList:
     """Commands to type, each with what it is for."""
 
     title: str
@@ -66,7 +66,7 @@ class Commands:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ChartBlock:
     """A chart as inline SVG, and in words what it shows; `told`: the words say what no table does."""
 
     title: str
@@ -75,11 +75,11 @@ class Drawn:
     told: bool = False
 
 
-Block = Table | Lines | Pairs | Commands | Drawn
+Block = TableBlock | SentenceBlock | PairBlock | CommandList | ChartBlock
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """A part of the report under its own heading."""
 
     key: str

@@ -6,7 +6,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recon.report.charts.svg import PALETTE
-from recon.report.page.blocks import Commands, Document, Drawn, Lines, Pairs, Table, name_of, sentence_of
+from recon.report.page.blocks import (
+    ChartBlock,
+    CommandList,
+    Document,
+    PairBlock,
+    SentenceBlock,
+    TableBlock,
+    name_of,
+    sentence_of,
+)
 from recon.report.page.content.computing import parts
 from recon.report.page.words import SPOKEN, SYMBOLS, first_page
 from solvers.foundation.escaping import shown
@@ -14,7 +23,7 @@ from solvers.foundation.escaping import shown
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
-KINDS = {Table: "table", Lines: "lines", Pairs: "pairs", Commands: "commands", Drawn: "drawn"}
+KINDS = {TableBlock: "table", SentenceBlock: "lines", PairBlock: "pairs", CommandList: "commands", ChartBlock: "drawn"}
 UNBROKEN = 22  # characters of a word that a narrow column does not hold
 MARKS = {f"{sign} " for sign in SYMBOLS.values()}  # what an outcome begins with, which stays on one line
 
@@ -75,7 +84,7 @@ def drawing(svg: str) -> Any:
     return Markup(svg)
 
 
-def classes(table: Table, column: int, cell: str) -> str:
+def classes(table: TableBlock, column: int, cell: str) -> str:
     """Return the attribute with the classes of a cell: n: figures, w: wide, b: words to be broken."""
     long = len(cell) > UNBROKEN and max(map(len, cell.split()), default=0) > UNBROKEN
     names = "n" if column in table.figures else "w" if column in table.wide else ""

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from recon.report.page.blocks import Block, Commands, Document, Drawn, Lines, Pairs, Table, sentence_of
+from recon.report.page.blocks import (
+    Block,
+    ChartBlock,
+    CommandList,
+    Document,
+    PairBlock,
+    SentenceBlock,
+    TableBlock,
+    sentence_of,
+)
 from recon.report.page.content.computing import parts
 from recon.report.page.words import SYMBOLS, first_page
 from solvers.foundation.escaping import markdown, shown
@@ -54,24 +63,24 @@ def first_lines(document: Document) -> Iterator[str]:
 
 def block_lines(block: Block) -> Iterator[str]:
     """Yield a block as lines with an empty one behind it; of a drawing only what no table says."""
-    if isinstance(block, Drawn):
+    if isinstance(block, ChartBlock):
         yield from (f"### {markdown(block.title)}", "", markdown(block.caption), "") if block.told else ()
         return
-    if isinstance(block, Table):
+    if isinstance(block, TableBlock):
         yield from (f"### {markdown(block.caption)}", "")
         yield from table(block.head, block.rows)
         if block.more:
             yield from (markdown(block.more), "")
         return
-    if isinstance(block, Lines | Pairs | Commands) and block.title:
+    if isinstance(block, SentenceBlock | PairBlock | CommandList) and block.title:
         yield from (f"### {markdown(block.title)}", "")
-    if isinstance(block, Lines):
+    if isinstance(block, SentenceBlock):
         yield from (f"{'  ' * line.startswith(' ')}- {markdown(line.strip())}" for line in block.lines)
         yield ""
-    elif isinstance(block, Pairs):
+    elif isinstance(block, PairBlock):
         yield from (f"- **{markdown(term)}**: {markdown(text)}" for term, text in block.pairs)
         yield ""
-    elif isinstance(block, Commands):
+    elif isinstance(block, CommandList):
         yield from (f"- {markdown(what)}: {code(command)}" for what, command in block.commands)
         yield ""
 

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from recon.auditing.persons.wording import who_lines
-from recon.report.page.advice import Step
-from recon.report.page.blocks import NOT_KNOWN, Block, Commands, Document, Drawn, Lines, Pairs, Part, Table, sentence_of
+from recon.report.page.advice import AdviceStep
+from recon.report.page.blocks import (
+    NOT_KNOWN,
+    Block,
+    ChartBlock,
+    CommandList,
+    Document,
+    PagePart,
+    PairBlock,
+    SentenceBlock,
+    TableBlock,
+    sentence_of,
+)
 from recon.report.page.content.helping import helping
 from recon.report.page.content.people import added
 from recon.report.page.words import SPOKEN, SYMBOLS, first_page
@@ -60,14 +71,14 @@ def verdict_lines(document: Document) -> Iterator[str]:
         yield from (f"  {line}" for line in command_lines([one], f"{at}. "))
 
 
-def command_lines(steps: Iterable[Step], before: str) -> Iterator[str]:
+def command_lines(steps: Iterable[AdviceStep], before: str) -> Iterator[str]:
     """Yield steps as sentences, each with its command below."""
     for one in steps:
         yield f"{before}{one.text}"
         yield from [f"{' ' * len(before)}{one.command}"] if one.command else []
 
 
-def part_lines(part: Part) -> Iterator[str]:
+def part_lines(part: PagePart) -> Iterator[str]:
     """Yield a part as a title with lines behind blanks."""
     yield from ("", part.title)
     for block in part.blocks:
@@ -76,23 +87,23 @@ def part_lines(part: Part) -> Iterator[str]:
 
 def block_lines(block: Block) -> Iterator[str]:
     """Yield a block as lines; nothing of a drawing, whose figures stand in a table."""
-    if isinstance(block, Drawn):
+    if isinstance(block, ChartBlock):
         return
-    if isinstance(block, Table):
+    if isinstance(block, TableBlock):
         yield from table_lines(block)
         return
     if block.title:
         yield block.title
-    if isinstance(block, Lines):
+    if isinstance(block, SentenceBlock):
         yield from block.lines
-    elif isinstance(block, Pairs):
+    elif isinstance(block, PairBlock):
         yield from (f"{term}: {text}" for term, text in block.pairs)
-    elif isinstance(block, Commands):
+    elif isinstance(block, CommandList):
         for what, command in block.commands:
             yield from (f"{what}:", f"  {command}")
 
 
-def table_lines(block: Table) -> Iterator[str]:
+def table_lines(block: TableBlock) -> Iterator[str]:
     """Yield each row as a line: its name, then every figure with its heading."""
     yield f"{block.caption}:"
     for row in block.rows[:SHOWN]:

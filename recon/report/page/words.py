@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recon.console.suggesting import suggestion
-from recon.report.page.advice import Step, steps
+from recon.report.page.advice import AdviceStep, steps
 from recon.report.page.blocks import (
     NOT_KNOWN,
     Document,
@@ -71,7 +71,7 @@ class FirstPage:
     reasons: list[tuple[str, str]]
     more_reasons: str
     numbers: list[Number]
-    steps: list[Step]
+    steps: list[AdviceStep]
     audited: list[tuple[str, str]]
     stored: list[str]
     confidential: str

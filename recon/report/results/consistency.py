@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from recon.policies.assessing import checked
-from recon.policies.facts import FIGURES, Facts
+from recon.policies.facts import FIGURES, FactTable
 from recon.policies.intervals import all_of
 from recon.policies.policy import Policy, Threshold
 from recon.policies.rules import RULES
@@ -62,7 +62,7 @@ VERDICTS = {
 STEP = re.compile(r"\.?([^.\[\]]+)|\[(\*|\d+)\]")
 
 
-class Ends(NamedTuple):
+class FigureBounds(NamedTuple):
     """A figure: its key with the numbers of its lists, and the least and the greatest that it can be."""
 
     place: str
@@ -112,7 +112,7 @@ def of_the_policy(document: Mapping[str, Any]) -> Iterator[str]:
     told = document.get("assessment")
     if told is None:
         return
-    facts = Facts.of_json(document["facts"])
+    facts = FactTable.of_json(document["facts"])
     said = [one["outcome"] for one in told.get("checks") or ()]
     for i, one in enumerate(told.get("checks") or ()):
         place, rule = f"assessment.checks[{i}].outcome", RULES.get(one["rule"])
@@ -135,7 +135,7 @@ def of_the_policy(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"assessment.verdict is '{told['verdict']}' and assessment.outcome is '{told['outcome']}'"
 
 
-def pairs(document: Mapping[str, Any], less: str, more: str) -> Iterator[tuple[Ends, Ends]]:
+def pairs(document: Mapping[str, Any], less: str, more: str) -> Iterator[tuple[FigureBounds, FigureBounds]]:
     """Yield two figures that have an order: of one list those of the same entry, else every one with every one."""
     first, second = list(figures(document, less)), list(figures(document, more))
     if "[*]" in less and "[*]" in more:
@@ -147,7 +147,7 @@ def pairs(document: Mapping[str, Any], less: str, more: str) -> Iterator[tuple[E
     yield from ((a, b) for a in first for b in second)
 
 
-def figures(document: Mapping[str, Any], path: str) -> Iterator[Ends]:
+def figures(document: Mapping[str, Any], path: str) -> Iterator[FigureBounds]:
     """Yield the figures at a path; "... per row": divided by the number of rows, where that is known."""
     path, per, _ = path.partition(" per row")
     rows = document.get("rows")
@@ -157,7 +157,7 @@ def figures(document: Mapping[str, Any], path: str) -> Iterator[Ends]:
         found = ends(value)
         if found is not None:
             share = float(rows) if per and rows else 1.0
-            yield Ends(place + per, found[0] / share, found[1] / share)
+            yield FigureBounds(place + per, found[0] / share, found[1] / share)
 
 
 def ends(value: Any) -> tuple[float, float] | None:
@@ -186,7 +186,7 @@ def values(document: Any, path: str) -> list[tuple[str, Any]]:
     return found
 
 
-def shown(found: Ends) -> str:
+def shown(found: FigureBounds) -> str:
     """Return a figure in words."""
     low, high = (f"{one:.10g}" for one in found[1:])
     if found.low == found.high:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Boosting, Forest, Table, Tree
-from recon.auditing.findings import Findings, GroupDisclosure
+from recon.auditing.findings import AuditFindings, GroupDisclosure
 from recon.bounds.disclosure import ValueDisclosure
 from recon.bounds.intervals import IntervalCells
 from recon.measures.exposed import worst_first
@@ -140,7 +140,7 @@ def values_json(values: ValueDisclosure) -> dict[str, Any]:
     }
 
 
-def group_lines(found: Findings) -> list[str]:
+def group_lines(found: AuditFindings) -> list[str]:
     """Return the lines on group disclosure; what was not evaluated is said, with the reason."""
     groups, cells = found.groups, published_cells(found.release)
     evaluated, why = groups_left_out(found.release)
@@ -165,7 +165,7 @@ def group_lines(found: Findings) -> list[str]:
     return [*lines, *left_out]
 
 
-def small_lines(found: Findings, published: list[tuple[str, int]]) -> list[str]:
+def small_lines(found: AuditFindings, published: list[tuple[str, int]]) -> list[str]:
     """Return the lines on groups that are, or may be, below SMALL_GROUP rows, each with the interval of its rows."""
     hidden = [(one.name, *one.feasible) for one in found.intervals.cells]
     surely = [*found.groups.small, *((n, k, k) for n, k in published if k < SMALL_GROUP)]

@@ -55,21 +55,21 @@ class Buffer:
             raise ReleaseError("an offset points to itself", place=f"byte {at}")
         return at + offset
 
-    def root(self) -> Table:
+    def root(self) -> FlatbufferTable:
         """Return the table that the file begins with."""
         return self.table(self.pointed(0))
 
-    def table(self, at: int) -> Table:
+    def table(self, at: int) -> FlatbufferTable:
         """Return the table at a place."""
         fields = at - self.number(at, "<i4")
         size = self.number(fields, "<u2")
         if size < 4 or size % 2 or size > 4 + 2 * MAX_FIELDS:
             raise ReleaseError(f"a table's list of fields has {size} bytes", place=f"byte {at}")
-        return Table(self, at, tuple(self.array(fields + 4, "<u2", (size - 4) // 2).tolist()))
+        return FlatbufferTable(self, at, tuple(self.array(fields + 4, "<u2", (size - 4) // 2).tolist()))
 
 
 @dataclass(frozen=True)
-class Table:
+class FlatbufferTable:
     """One table: where it stands, and per field its distance from there (0: it is not there)."""
 
     buffer: Buffer
@@ -116,7 +116,7 @@ class Table:
         if at is not None:
             self.buffer.array(self.buffer.pointed(at) + 4, "<u1", size * self.count(field))
 
-    def inner(self, field: int) -> Table | None:
+    def inner(self, field: int) -> FlatbufferTable | None:
         """Return a table inside this one, None where it is left out."""
         at = self.place(field)
         return None if at is None else self.buffer.table(self.buffer.pointed(at))
@@ -130,7 +130,7 @@ class Table:
         offsets = self.buffer.array(start + 4, "<u4", self.buffer.number(start, "<u4"))
         return [start + 4 + 4 * i + offset for i, offset in enumerate(offsets.tolist())]
 
-    def tables(self, field: int) -> list[Table]:
+    def tables(self, field: int) -> list[FlatbufferTable]:
         """Return the tables of a vector."""
         return [self.buffer.table(at) for at in self.places(field)]
 

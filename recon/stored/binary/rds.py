@@ -94,7 +94,7 @@ def _unserialized(data: bytes, memory: int) -> RObject:
             if size > _LONGEST_ENCODING:
                 raise ReleaseError(f"the name of its encoding has {size:,} characters: no encoding of R has")
             source.text(size)
-        found = _Reader(source).item(0)
+        found = _RdsReader(source).item(0)
         if source.rest():
             raise ReleaseError(f"{source.rest():,} bytes follow the R object: they would be a second, unread content")
         return found
@@ -201,7 +201,7 @@ class _Text(_Binary):
         return chr(int(code, 8) & 255) if code[0] in "01234567" else _ESCAPES.get(code, code)
 
 
-class _Reader:
+class _RdsReader:
     """Reads items; symbols, environments and namespaces are numbered for later references."""
 
     def __init__(self, source: _Binary) -> None:

@@ -29,14 +29,14 @@ def read_ubjson(data: bytes, memory: int) -> Any:
     `memory`: bytes that what is read may take. Raises `ReleaseError` naming the byte where the content is broken, too
     deep or too large. Linear in the bytes.
     """
-    reader = _Reader(data, memory)
+    reader = _UbjsonReader(data, memory)
     found = reader.value(reader.marker(), 0)
     if reader.at != len(data):
         raise reader.broken(f"{len(data) - reader.at:,} bytes follow its end")
     return found
 
 
-class _Reader:
+class _UbjsonReader:
     """The bytes, where in them it stands, and what may still be made of them."""
 
     def __init__(self, data: bytes, memory: int) -> None:

@@ -16,7 +16,7 @@ from recon.files.budget import current, shown
 from recon.stored.objects.arrays import shaped
 from recon.stored.objects.dtypes import to_dtype
 from recon.stored.objects.things import Thing
-from recon.stored.pickled.pickles import Budget, Machine, check_end
+from recon.stored.pickled.pickles import Machine, PickleBudget, check_end
 from solvers.foundation.errors import ReleaseError
 
 _WRAPPER = "joblib.numpy_pickle.NumpyArrayWrapper"  # maybe inside sklearn.externals
@@ -64,7 +64,7 @@ class JoblibMachine(Machine):
         return array
 
 
-def read_joblib(data: bytes, budget: Budget) -> tuple[Any, int, bool, int]:
+def read_joblib(data: bytes, budget: PickleBudget) -> tuple[Any, int, bool, int]:
     """Return the root of a joblib file or plain pickle, its protocol, whether it holds arrays of joblib, odd bytes.
 
     Odd are the bytes that the root does not reach, or that no pickler writes.

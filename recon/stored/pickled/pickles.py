@@ -31,7 +31,7 @@ _LONGEST_LINE = 5_000  # bytes of a number or name as text; reading a number tak
 _BROKEN = (IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, struct.error, SyntaxError)
 
 
-class Budget:
+class PickleBudget:
     """What a pickle may still use of the command's running budget (told in large pieces): bytes, rough; and opcodes."""
 
     def __init__(self, memory: int, opcodes: int = MAX_OPCODES) -> None:
@@ -57,7 +57,7 @@ class Machine:
 
     table: ClassVar[list[Callable[[Machine], None]]] = []
 
-    def __init__(self, data: bytes, budget: Budget, start: int = 0) -> None:
+    def __init__(self, data: bytes, budget: PickleBudget, start: int = 0) -> None:
         self.data, self.at, self.budget = data, start, budget
         self.stack: list[Any] = []
         self.marked: list[list[Any]] = []
@@ -444,7 +444,7 @@ def check_end(data: bytes, end: int) -> None:
         raise ReleaseError(f"{len(data) - end:,} bytes follow the end of the pickle", place=f"byte {end:,}")
 
 
-def read_pickle(data: bytes, budget: Budget) -> tuple[Any, int]:
+def read_pickle(data: bytes, budget: PickleBudget) -> tuple[Any, int]:
     """Return the root of a pickle that fills `data` and its protocol (0 where none is given: 0 or 1)."""
     machine = Machine(data, budget)
     root = machine.run()

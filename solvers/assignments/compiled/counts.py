@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.assignments.compiled.bits import NONE, ONE, compiled, has_any, lowest
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import EXACT, MOST_SUMS, Tables
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import EXACT, MOST_SUMS, ProblemTables
 from solvers.foundation.array_types import Ints
 
 
 @compiled
-def by_all_ways(tables: Tables, v: int, q: Ints, p: Ints, low: Ints, high: Ints) -> bool:
+def by_all_ways(tables: ProblemTables, v: int, q: Ints, p: Ints, low: Ints, high: Ints) -> bool:
     """Store the least and greatest n_m over all ways to make a value's weight; return whether there is one."""
     most, columns = len(q), tables.ways.shape[1]
     found = False
@@ -73,7 +73,7 @@ def by_sum(weights: Ints, below: int, above: int, low: Ints, high: Ints) -> int:
 
 
 @compiled
-def tightened(tables: Tables, v: int, q: Ints, p: Ints, low: Ints, high: Ints) -> bool:
+def tightened(tables: ProblemTables, v: int, q: Ints, p: Ints, low: Ints, high: Ints) -> bool:
     """Store bounds on n_m for a value; return whether there is a solution. See `counting.tightened`."""
     w, most = tables.weight[v], len(q)
     if w <= EXACT:
@@ -99,7 +99,7 @@ def tightened(tables: Tables, v: int, q: Ints, p: Ints, low: Ints, high: Ints) -
 
 
 @compiled
-def occupied(tables: Tables, state: State, t: int, q: Ints, p: Ints, single: Ints) -> None:
+def occupied(tables: ProblemTables, state: DomainState, t: int, q: Ints, p: Ints, single: Ints) -> None:
     """Store the rows that surely and possibly lie in every value (values, multiplicities), and rows of one value."""
     q[:], p[:] = 0, 0
     for i in range(len(single)):
@@ -121,7 +121,7 @@ def occupied(tables: Tables, state: State, t: int, q: Ints, p: Ints, single: Int
 
 
 @compiled
-def settle(tables: Tables, state: State, t: int, v: int, m: int, keep: bool, single: Ints) -> bool:
+def settle(tables: ProblemTables, state: DomainState, t: int, v: int, m: int, keep: bool, single: Ints) -> bool:
     """Fix (`keep`) the open rows of a multiplicity to a value, or remove it from them; return whether all have one."""
     word, bit = tables.word[t] + v // 64, ONE << np.uint64(v % 64)
     for i in range(len(single)):
@@ -139,7 +139,7 @@ def settle(tables: Tables, state: State, t: int, v: int, m: int, keep: bool, sin
 
 
 @compiled
-def count_tree(tables: Tables, state: State, t: int) -> tuple[Ints, bool]:
+def count_tree(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints, bool]:
     """Bound the numbers of rows in every value of a tree; see `vectorised.count`."""
     values, most = tables.value[t + 1] - tables.value[t], tables.most[t]
     q, p = np.empty((values, most), dtype=np.int64), np.empty((values, most), dtype=np.int64)

@@ -6,8 +6,8 @@ import numpy as np
 
 from solvers.assignments.compiled.bits import NONE, ONE, compiled, lowest
 from solvers.assignments.compiled.counts import occupied, tightened
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import ProblemTables
 from solvers.foundation.array_types import Bits, Ints
 from solvers.statements.meetings import Words
 
@@ -275,7 +275,7 @@ def filtered(held: Words, match: Ints, low: Ints, high: Ints, members: Words, fu
 
 
 @compiled
-def flow_tree(tables: Tables, state: State, t: int) -> tuple[Ints, Bits, Words, bool]:
+def flow_tree(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints, Bits, Words, bool]:
     """Filter a tree's values; return multiplicity, side and values (packed) of the sets; see `flows.flow`."""
     values, most = tables.value[t + 1] - tables.value[t], tables.most[t]
     first, end = tables.word[t], tables.word[t + 1]
@@ -312,7 +312,7 @@ def flow_tree(tables: Tables, state: State, t: int) -> tuple[Ints, Bits, Words, 
 
 
 @compiled
-def store(state: State, t: int, rows: Ints, held: Words, match: Ints, first: int) -> None:
+def store(state: DomainState, t: int, rows: Ints, held: Words, match: Ints, first: int) -> None:
     """Store what rows have left in a tree, and note what changed."""
     for r in range(len(rows)):
         state.match[t, rows[r]] = match[r]

@@ -10,11 +10,11 @@ import numpy as np
 from solvers.assignments.compiled.bits import OPTIONS
 from solvers.assignments.compiled.flows import flow_tree
 from solvers.assignments.compiled.narrowing import DONE, ENDED, narrow
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import ProblemTables
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import Counted, Hall, Removal, Revised
+from solvers.kernel.claims import CountRevision, Hall, Removal, Revised
 from solvers.native.compiling import fingerprint, kept, ready
 from solvers.statements.meetings import Words
 
@@ -27,10 +27,10 @@ class Compiled:
         beside = here.parent / "propagation"
         sources = fingerprint([*here.glob("*.py"), beside / "state.py", beside / "tables.py"])
 
-        def narrowed(tables: Tables, state: State, budget: int) -> tuple[Ints, int]:
+        def narrowed(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Ints, int]:
             return narrow(tables, state, budget) if sources else (np.empty(0, dtype=np.int64), ENDED)
 
-        def filtered(tables: Tables, state: State, t: int) -> tuple[Ints, Bits, Words, bool]:
+        def filtered(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints, Bits, Words, bool]:
             return flow_tree(tables, state, t if sources else -1)
 
         self._narrowed, self._filtered = kept(narrowed, **OPTIONS), kept(filtered, **OPTIONS)
@@ -39,13 +39,13 @@ class Compiled:
         """Return whether they can be called: compiled before, or time enough to do it now."""
         return ready((self._narrowed, self._filtered), limits)
 
-    def narrow(self, tables: Tables, state: State, budget: int) -> tuple[list[Removal], bool | None]:
+    def narrow(self, tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[Removal], bool | None]:
         """Revise rows and bound counts, see `propagation.fixpoint.Loops`."""
         found, end = self._narrowed(tables, state, budget)
-        steps: list[Removal] = [Revised(x) if x >= 0 else Counted(-1 - x) for x in found.tolist()]
+        steps: list[Removal] = [Revised(x) if x >= 0 else CountRevision(-1 - x) for x in found.tolist()]
         return steps, None if end == ENDED else end == DONE
 
-    def flow(self, tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
+    def flow(self, tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
         """Filter the flows of a tree, see `propagation.fixpoint.Loops`."""
         times, full, members, contradicted = self._filtered(tables, state, t)
         steps: list[Removal] = []

@@ -7,15 +7,15 @@ import numpy as np
 from solvers.assignments.compiled.bits import compiled
 from solvers.assignments.compiled.counts import count_tree, roomy
 from solvers.assignments.compiled.revision import revise_rows
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import ProblemTables
 from solvers.foundation.array_types import Ints
 
 DONE, CONTRADICTED, ENDED = 0, 1, 2
 
 
 @compiled
-def narrow(tables: Tables, state: State, budget: int) -> tuple[Ints, int]:
+def narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Ints, int]:
     """Return the steps (a row i as i, a value v as -1 - v) and how it ended; see `vectorised.narrow`."""
     steps, length = np.empty(64, dtype=np.int64), 0
     n, trees = state.changed.shape

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.assignments.compiled.bits import NONE, ONE, compiled, has_any, lowest
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import ProblemTables
 from solvers.foundation.array_types import Bits, Ints
 from solvers.statements.meetings import Words
 
@@ -14,7 +14,7 @@ CHECKED = 8  # values taken together before it is looked whether all is met
 
 
 @compiled
-def met_by(tables: Tables, row: Words, s: int, met: Words) -> bool:
+def met_by(tables: ProblemTables, row: Words, s: int, met: Words) -> bool:
     """Store in `met` what the values left in tree s meet; return whether that misses something of the row."""
     met[:] = NONE
     taken = 0
@@ -37,7 +37,7 @@ def met_by(tables: Tables, row: Words, s: int, met: Words) -> bool:
 
 
 @compiled
-def miss_common_parts(tables: Tables, row: Words, pending: Bits) -> bool:
+def miss_common_parts(tables: ProblemTables, row: Words, pending: Bits) -> bool:
     """Remove the values that miss, in some attribute, the parts that all trees leave; note the trees that lost."""
     width = tables.parts.shape[1]
     common, own = np.empty(width, dtype=np.uint64), np.empty(width, dtype=np.uint64)
@@ -73,7 +73,7 @@ def miss_common_parts(tables: Tables, row: Words, pending: Bits) -> bool:
 
 
 @compiled
-def revised_row(tables: Tables, state: State, i: int, met: Words) -> bool:
+def revised_row(tables: ProblemTables, state: DomainState, i: int, met: Words) -> bool:
     """Revise a row to its fixpoint; return whether every tree that saw it has a value left."""
     if len(tables.meet) == 0:
         return True
@@ -107,7 +107,7 @@ def revised_row(tables: Tables, state: State, i: int, met: Words) -> bool:
 
 
 @compiled
-def revise_rows(tables: Tables, state: State, rows: Ints) -> tuple[Ints, bool]:
+def revise_rows(tables: ProblemTables, state: DomainState, rows: Ints) -> tuple[Ints, bool]:
     """Revise rows; see `vectorised.revise`."""
     found, count = np.empty(len(rows), dtype=np.int64), 0
     met, before = np.empty(state.words.shape[1], dtype=np.uint64), np.empty(state.words.shape[1], dtype=np.uint64)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.assignments.propagation.tables import EXACT, MOST_SUMS, Tables
+from solvers.assignments.propagation.tables import EXACT, MOST_SUMS, ProblemTables
 from solvers.foundation.array_types import Bits, Ints
 
 
-def tightened(tables: Tables, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Ints, Bits]:
+def tightened(tables: ProblemTables, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Ints, Bits]:
     """Return bounds on n_m for some values of a tree, and for which there is no solution.
 
     `q`, `p` (values, multiplicities from 1): the rows that surely and possibly lie in a value. With w, low and high of
@@ -30,7 +30,7 @@ def tightened(tables: Tables, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Int
     return low, high, none
 
 
-def by_all_ways(tables: Tables, w: int, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Ints, Bits]:
+def by_all_ways(tables: ProblemTables, w: int, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Ints, Bits]:
     """Return the least and greatest n_m over all ways to make the weight `w` that the bounds admit."""
     ways: NDArray[np.int32] = tables.ways[int(tables.way[w]) : int(tables.way[w + 1])]
     width = min(q.shape[1], ways.shape[1])  # of greater multiplicities no row fits

@@ -10,8 +10,8 @@ from solvers.assignments.domains import Domains
 from solvers.assignments.labels import label_steps
 from solvers.assignments.propagation.fixpoint import Loops, Vectorised, fastest, propagate
 from solvers.assignments.propagation.probing import WIDEST, Prober
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, packed
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import ProblemTables, packed
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits, ended
 from solvers.kernel.claims import Labelled, Removal
@@ -36,8 +36,8 @@ class Propagation:
         self.contradicted = self.domains.contradicted()
         self.complete = self.contradicted
         self.note = ""
-        self._tables: Tables | None = None
-        self._state: State | None = None
+        self._tables: ProblemTables | None = None
+        self._state: DomainState | None = None
         self._given = loops
         self._trials = 0.0  # seconds that values were tried for
         self._labels: tuple[int, float] | None = None  # labels left when they were last tried in vain, in how much time
@@ -61,17 +61,17 @@ class Propagation:
             self.complete, self.contradicted, self.note = True, not settled, ""
             self._tables = self._state = None
 
-    def _prepared(self, limits: Limits) -> tuple[Tables, State]:
+    def _prepared(self, limits: Limits) -> tuple[ProblemTables, DomainState]:
         """Return the tables and the state, made where they are not there yet or memory now allows more."""
         if self._tables is not None and not self._tables.compared and Meetings.room(self.problem) <= limits.memory:
             self._tables = self._state = None
         if self._tables is None:
-            self._tables = Tables.of(self.problem, limits)
+            self._tables = ProblemTables.of(self.problem, limits)
         if self._state is None:
-            self._state = State.of(self.domains.words, self._tables)
+            self._state = DomainState.of(self.domains.words, self._tables)
         return self._tables, self._state
 
-    def _worked_out(self, tables: Tables, state: State, limits: Limits) -> bool | None:
+    def _worked_out(self, tables: ProblemTables, state: DomainState, limits: Limits) -> bool | None:
         """Propagate, settle labels as long as that settles some, then try values; see `propagate` for the result."""
         loops = self._loops(self.problem.rows * len(self.problem.tree) >= SMALL, limits)
         tried = not tables.compared
@@ -105,7 +105,7 @@ class Propagation:
         self._labels = None if steps else (left, seconds)
         return steps
 
-    def _tried(self, tables: Tables, state: State, limits: Limits) -> bool | None:
+    def _tried(self, tables: ProblemTables, state: DomainState, limits: Limits) -> bool | None:
         """Try values with a part of the time, that spent on it before taken off: nobody waits for it twice."""
         sizes = self.domains.sizes()
         loops = self._loops(int(sizes[(sizes > 1) & (sizes <= WIDEST)].sum()) >= MANY, limits)
@@ -117,7 +117,7 @@ class Propagation:
         return settled
 
 
-def labelled(tables: Tables, state: State, problem: RowProblem, step: Labelled) -> bool:
+def labelled(tables: ProblemTables, state: DomainState, problem: RowProblem, step: Labelled) -> bool:
     """Remove what gives rows other labels; return whether every row has a value left in every tree that saw it."""
     rows, label = np.array(step.rows, dtype=np.int64), np.array(step.labels, dtype=np.int64)
     for k in np.unique(label).tolist():

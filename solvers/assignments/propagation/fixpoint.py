@@ -6,10 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import ProblemTables
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import Counted, Removal, Revised
+from solvers.kernel.claims import CountRevision, Removal, Revised
 from solvers.native.compiling import installed
 
 WORK = 1 << 27  # words that may be looked at between two looks at the clock
@@ -19,28 +19,28 @@ PER_WORD = 5e-9  # of work
 class Loops(Protocol):
     """The inner loops: in numpy (`vectorised`, `flows`) or compiled (`solvers.assignments.compiled`)."""
 
-    def narrow(self, tables: Tables, state: State, budget: int) -> tuple[list[Removal], bool | None]:
+    def narrow(self, tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[Removal], bool | None]:
         """Revise rows and bound counts until nothing changes or `budget` rows and trees were looked at.
 
         Returns the steps in order, and whether every row has a value left in every tree that saw it, None where the
         budget ended before that was settled. The last step is the one that showed that there is none.
         """
 
-    def flow(self, tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
+    def flow(self, tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
         """Filter a tree's values by flows; return the sets that removed something, and whether the last contradicts."""
 
 
 class Vectorised:
     """The inner loops in numpy."""
 
-    def narrow(self, tables: Tables, state: State, budget: int) -> tuple[list[Removal], bool | None]:
+    def narrow(self, tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[Removal], bool | None]:
         """Revise rows and bound counts, see `vectorised.narrow`."""
         from solvers.assignments.propagation.vectorised import narrow
 
         found, settled = narrow(tables, state, budget)
-        return [Revised(x) if of_row else Counted(x) for of_row, x in found], settled
+        return [Revised(x) if of_row else CountRevision(x) for of_row, x in found], settled
 
-    def flow(self, tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
+    def flow(self, tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
         """Filter the flows of a tree, see `flows.flow`."""
         from solvers.assignments.propagation.flows import flow
 
@@ -60,7 +60,9 @@ def fastest(limits: Limits) -> Loops:
     return made if made.ready(limits) else Vectorised()
 
 
-def propagate(loops: Loops, tables: Tables, state: State, steps: list[Removal], limits: Limits) -> bool | None:
+def propagate(
+    loops: Loops, tables: ProblemTables, state: DomainState, steps: list[Removal], limits: Limits
+) -> bool | None:
     """Remove what follows until nothing changes; the steps are added to `steps` in order.
 
     Returns whether every row has a value left in every tree that saw it, None where the time ended before that was

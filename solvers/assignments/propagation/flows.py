@@ -13,14 +13,14 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import ProblemTables
 from solvers.assignments.propagation.vectorised import bounds, kept, of_tree
 from solvers.foundation.array_types import Bits, Ints
 from solvers.kernel.claims import Hall, Removal
 
 
-def flow(tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
+def flow(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
     """Filter a tree's values by the flow of every multiplicity.
 
     Returns the sets that removed something, in order, and whether the last of them is contradicted.
@@ -54,7 +54,7 @@ def flow(tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
     return found, kept(tables, state, t, held)
 
 
-def hall(tables: Tables, t: int, m: int, full: bool, values: Ints) -> Hall:
+def hall(tables: ProblemTables, t: int, m: int, full: bool, values: Ints) -> Hall:
     """Return a set of a tree's values, numbered as in the problem."""
     return Hall(t, m, full, tuple((np.sort(values) + tables.value[t]).tolist()))
 

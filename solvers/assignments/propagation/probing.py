@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from solvers.assignments.propagation.fixpoint import Loops, propagate
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import ProblemTables
 from solvers.assignments.propagation.vectorised import values_left
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import Assumed, Removal
+from solvers.kernel.claims import Removal, ValueRemoval
 
 WIDEST = 5  # values left of a row in a tree that is tried
 BUDGET = 2_000  # rows and trees that one trial may look at
@@ -24,8 +24,8 @@ class Prober:
     """Tries values on a state at its fixpoint, and goes on from there where something is removed."""
 
     loops: Loops
-    tables: Tables
-    state: State
+    tables: ProblemTables
+    state: DomainState
     steps: list[Removal]
 
     def run(self, limits: Limits) -> bool | None:
@@ -81,7 +81,7 @@ class Prober:
         found, settled = self.loops.narrow(self.tables, trial, BUDGET)
         if settled is not False:
             return False
-        self.steps.append(Assumed(i, v, tuple(found)))
+        self.steps.append(ValueRemoval(i, v, tuple(found)))
         self.state.words[i, word] &= ~one
         self.state.changed[i, t] = self.state.counts[t] = self.state.flows[t] = True
         return True

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.assignments.propagation.tables import Tables
+from solvers.assignments.propagation.tables import ProblemTables
 from solvers.foundation.array_types import Bits
 from solvers.statements.meetings import Words
 
 
-class State(NamedTuple):
+class DomainState(NamedTuple):
     """The values left, `words` (rows, words), and what is open.
 
     `changed` (rows, trees): row i has lost values of tree t since it was last revised. `counts`, `flows` (trees): the
@@ -28,13 +28,15 @@ class State(NamedTuple):
     match: NDArray[np.int32]
 
     @classmethod
-    def of(cls, words: Words, tables: Tables) -> State:
+    def of(cls, words: Words, tables: ProblemTables) -> DomainState:
         """Return the state before anything was looked at."""
         seen = tables.times.T > 0
         every = np.ones(tables.trees, dtype=bool)
         match = np.full(tables.times.shape, -1, dtype=np.int32)
         return cls(words, np.array(seen, order="C"), every, every.copy(), match)
 
-    def copy(self) -> State:
+    def copy(self) -> DomainState:
         """Return a copy that can be changed apart."""
-        return State(self.words.copy(), self.changed.copy(), self.counts.copy(), self.flows.copy(), self.match.copy())
+        return DomainState(
+            self.words.copy(), self.changed.copy(), self.counts.copy(), self.flows.copy(), self.match.copy()
+        )

@@ -16,7 +16,7 @@ EXACT = 24  # weights up to which all ways to make them are looked through
 MOST_SUMS = 64  # values of c that weighted sums are taken with
 
 
-class Tables(NamedTuple):
+class ProblemTables(NamedTuple):
     """A problem as the inner loops see it.
 
     `word` (trees + 1): the first word of every tree; `value` (trees + 1): its first value; `owner` (words): the tree of
@@ -53,7 +53,7 @@ class Tables(NamedTuple):
         return len(self.meet) == len(self.weight)
 
     @classmethod
-    def of(cls, problem: RowProblem, limits: Limits) -> Tables:
+    def of(cls, problem: RowProblem, limits: Limits) -> ProblemTables:
         """Return the tables of a problem; `Inconclusive` where the time ends. Memory: `Meetings.room`, mostly.
 
         Where that is above the limit, `meet` is empty, and rows are not revised.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.assignments.propagation.counting import tightened
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, packed
+from solvers.assignments.propagation.state import DomainState
+from solvers.assignments.propagation.tables import ProblemTables, packed
 from solvers.foundation.array_types import Bits, Ints
 from solvers.statements.meetings import WORD, Words
 
 
-def revise(tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
+def revise(tables: ProblemTables, state: DomainState, rows: Ints) -> tuple[list[int], bool]:
     """Revise rows against the trees that changed, each to its fixpoint.
 
     Returns the rows that lost values, in order, and whether the last of them has no value left in some tree.
@@ -31,7 +31,7 @@ def revise(tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
     return found, False
 
 
-def revised_row(tables: Tables, state: State, i: int) -> bool:
+def revised_row(tables: ProblemTables, state: DomainState, i: int) -> bool:
     """Revise a row to its fixpoint; return whether every tree that saw it has a value left."""
     if not tables.compared:
         return True
@@ -56,12 +56,12 @@ def revised_row(tables: Tables, state: State, i: int) -> bool:
         pending[lost_trees] = True
 
 
-def living(tables: Tables, row: Words) -> Bits:
+def living(tables: ProblemTables, row: Words) -> Bits:
     """Return (trees,): whether a row has a value left in every tree."""
     return np.bincount(tables.owner[row != 0], minlength=tables.trees) > 0
 
 
-def values_left(tables: Tables, row: Words, t: int) -> Ints:
+def values_left(tables: ProblemTables, row: Words, t: int) -> Ints:
     """Return the values that a row has left in a tree."""
     words = row[int(tables.word[t]) : int(tables.word[t + 1])]
     bits = np.unpackbits(words.view(np.uint8), bitorder="little")
@@ -69,7 +69,7 @@ def values_left(tables: Tables, row: Words, t: int) -> Ints:
     return found
 
 
-def miss_common_parts(tables: Tables, row: Words) -> Ints:
+def miss_common_parts(tables: ProblemTables, row: Words) -> Ints:
     """Remove the values that miss, in some attribute, the parts that all trees leave; return the trees that lost."""
     left = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[tables.at])
     tree = tables.owner[tables.at[left] // WORD]
@@ -84,14 +84,14 @@ def miss_common_parts(tables: Tables, row: Words) -> Ints:
     return np.unique(tree[misses])
 
 
-def of_tree(tables: Tables, state: State, t: int) -> Bits:
+def of_tree(tables: ProblemTables, state: DomainState, t: int) -> Bits:
     """Return (rows, values of the tree): which values every row has left."""
     words = np.ascontiguousarray(state.words[:, int(tables.word[t]) : int(tables.word[t + 1])])
     bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
     return bits[:, : int(tables.value[t + 1] - tables.value[t])].astype(bool)
 
 
-def kept(tables: Tables, state: State, t: int, held: Bits) -> bool:
+def kept(tables: ProblemTables, state: DomainState, t: int, held: Bits) -> bool:
     """Store what the rows have left in a tree; note what changed, and return whether some row has nothing left."""
     span = slice(int(tables.word[t]), int(tables.word[t + 1]))
     words = packed(held)
@@ -103,7 +103,7 @@ def kept(tables: Tables, state: State, t: int, held: Bits) -> bool:
     return bool((~held.any(axis=1) & (tables.times[t] > 0)).any())
 
 
-def bounds(tables: Tables, t: int, held: Bits) -> tuple[Ints, Ints, Ints, Ints, Bits]:
+def bounds(tables: ProblemTables, t: int, held: Bits) -> tuple[Ints, Ints, Ints, Ints, Bits]:
     """Return q, p, the least and the greatest n_m (values, multiplicities from 1), and which values have no n_m."""
     times, single = tables.times[t], held.sum(axis=1) == 1
     most = int(tables.most[t])
@@ -116,7 +116,7 @@ def bounds(tables: Tables, t: int, held: Bits) -> tuple[Ints, Ints, Ints, Ints, 
     return q, p, *tightened(tables, values, q, p)
 
 
-def count(tables: Tables, state: State, t: int) -> tuple[list[int], bool]:
+def count(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[int], bool]:
     """Bound the numbers of rows in every value of a tree, and remove and fix rows, to the fixpoint.
 
     Returns the values whose bounds removed something, in order, and whether the last of them is contradicted.
@@ -148,7 +148,7 @@ def count(tables: Tables, state: State, t: int) -> tuple[list[int], bool]:
             return found, True
 
 
-def narrow(tables: Tables, state: State, budget: int) -> tuple[list[tuple[bool, int]], bool | None]:
+def narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[tuple[bool, int]], bool | None]:
     """Revise rows and bound counts until nothing changes, or `budget` rows and trees were looked at.
 
     Returns the steps in order, (whether it is a row, row or value), and whether every row has a value left in every

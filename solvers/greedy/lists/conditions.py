@@ -24,7 +24,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Level:
+class ListLevel:
     """One rule of a list: `column` = `value`, and the rows of each class that it captures; the default rule: -1."""
 
     column: int
@@ -65,7 +65,7 @@ class ListRule:
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenLevel:
     """A level as the conditions see it: rows of each class left before it, and the literal that was chosen.
 
     `counts`: rows that it captures, `ones`: rows left before it whose column is 1. `reach`: see `reached`. `top`: it is
@@ -82,7 +82,7 @@ class Chosen:
     top: bool = False
 
 
-def broken_limit(levels: Sequence[Level], columns: int, rule: ListRule) -> str | None:
+def broken_limit(levels: Sequence[ListLevel], columns: int, rule: ListRule) -> str | None:
     """Return in a sentence which limit or order a list breaks whatever the other columns hold, None where none.
 
     Levels are numbered from 0. Also looked at: the literal with the same two parts as the chosen one.
@@ -120,7 +120,7 @@ def broken_limit(levels: Sequence[Level], columns: int, rule: ListRule) -> str |
     return None
 
 
-def chosen_levels(levels: Sequence[Level]) -> tuple[Chosen, ...]:
+def chosen_levels(levels: Sequence[ListLevel]) -> tuple[ChosenLevel, ...]:
     """Return the levels without the default rule, and that as the last one with column -1 (score: nothing to beat)."""
     out = []
     rows = np.array([level.counts for level in levels], dtype=np.int64)
@@ -134,7 +134,7 @@ def chosen_levels(levels: Sequence[Level]) -> tuple[Chosen, ...]:
         score = float(scores(np.array(own[0]), np.array(own[1]), pair)) if level.column >= 0 else math.inf
         ones = own if level.value else (pair[0] - own[0], pair[1] - own[1])
         reach = reached(pair, score) if level.column >= 0 else -math.inf
-        out.append(Chosen(pair, level.column, own, ones, score, base, reach, not j))
+        out.append(ChosenLevel(pair, level.column, own, ones, score, base, reach, not j))
     return tuple(out)
 
 
@@ -186,7 +186,7 @@ def reached(rows: Pair, chosen: float) -> float:
     return best
 
 
-def column_mask(level: Chosen, rule: ListRule, wins: bool, a: Ints, b: Ints) -> tuple[Bools, Bools]:
+def column_mask(level: ChosenLevel, rule: ListRule, wins: bool, a: Ints, b: Ints) -> tuple[Bools, Bools]:
     """Return in which states of another column its literals may come after the chosen one, and in which they surely do.
 
     `wins`: the column stands before the chosen one, so that it comes first where score and captured rows are equal. A
@@ -211,7 +211,7 @@ def column_mask(level: Chosen, rule: ListRule, wins: bool, a: Ints, b: Ints) -> 
     return possible, sure & possible
 
 
-def default_mask(level: Chosen, rule: ListRule, a: Ints, b: Ints) -> tuple[Bools, Bools]:
+def default_mask(level: ChosenLevel, rule: ListRule, a: Ints, b: Ints) -> tuple[Bools, Bools]:
     """Return in which states a column may have, and surely has, no literal worth another rule."""
     n, inside = sum(level.rows), a + b
     score, most = scores(a, b, level.rows), level.base + TIE * max(1.0, level.base)

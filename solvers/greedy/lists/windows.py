@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from solvers.foundation.limits import Limits
 from solvers.greedy.convolutions import convolved
-from solvers.greedy.states import U, Window, binomials, free_leaf, kept, log2_of, normalised, point
+from solvers.greedy.states import StateWindow, U, binomials, free_leaf, kept, log2_of, normalised, point
 
 Bools = NDArray[np.bool_]
 Mask = Callable[[NDArray[np.int64], NDArray[np.int64]], tuple[Bools, Bools]]  # ones of both classes -> possible, sure
@@ -34,7 +34,7 @@ class Mass:
     may have chosen otherwise there.
     """
 
-    windows: tuple[Window, ...]
+    windows: tuple[StateWindow, ...]
     lost: float = -math.inf
     doubt: float = -math.inf
 
@@ -109,7 +109,7 @@ def left(rows: tuple[int, int], mask: Mask, limits: Limits) -> Mass:
     )
 
 
-def _window(states: NDArray[np.int64], sides: tuple[tuple[NDArray[np.float64], NDArray[np.int64]], ...]) -> Window:
+def _window(states: NDArray[np.int64], sides: tuple[tuple[NDArray[np.float64], NDArray[np.int64]], ...]) -> StateWindow:
     """Return the window around some states, with nothing at the others."""
     (p, e), (q, g) = sides
     low, high = states.min(axis=0), states.max(axis=0)
@@ -118,7 +118,7 @@ def _window(states: NDArray[np.int64], sides: tuple[tuple[NDArray[np.float64], N
     mass = np.zeros((int(high[0] - low[0]) + 1, int(high[1] - low[1]) + 1))
     value = p[states[:, 0]] * q[states[:, 1]]
     mass[states[:, 0] - low[0], states[:, 1] - low[1]] = np.ldexp(value, (power - top).astype(np.int32))
-    return normalised(Window(int(low[0]), int(low[1]), mass, top, 4 * U))
+    return normalised(StateWindow(int(low[0]), int(low[1]), mass, top, 4 * U))
 
 
 def _parts(states: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -133,7 +133,7 @@ def _parts(states: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return parts if len(parts) <= MOST else [states]
 
 
-def grown(mass: Mass, group: Window, limits: Limits) -> Mass:
+def grown(mass: Mass, group: StateWindow, limits: Limits) -> Mass:
     """Return the states once the rows of a group are added (`group`: its states, see `free_leaf`)."""
     limits.check("the states of a column are added up")
     return replace(mass, windows=tuple(convolved(window, group, limits) for window in mass.windows))

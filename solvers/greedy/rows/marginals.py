@@ -25,8 +25,8 @@ from solvers.foundation.limits import Limits
 from solvers.greedy.chosen import ChosenTree, GreedyRule
 from solvers.greedy.convolutions import convolved
 from solvers.greedy.rows.support import nodes_above
-from solvers.greedy.states import UP, U, Window, normalised
-from solvers.greedy.tree_counts import Conditions, Passes
+from solvers.greedy.states import UP, StateWindow, U, normalised
+from solvers.greedy.tree_counts import ChoiceConditions, Passes
 
 CUT = 1e-18
 DIRECT = 3e6  # products before transforms, whose errors are absolute
@@ -68,7 +68,7 @@ class States:
 
 
 @dataclass(eq=False)
-class Marginals:
+class StateMarginals:
     """The probabilities of the states of columns at the leaves; what columns share is worked out once."""
 
     tree: ChosenTree
@@ -79,7 +79,7 @@ class Marginals:
     unused: dict[int, States] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        conditions = Conditions(self.tree, self.rule, strict=False, leaf_rule=True)
+        conditions = ChoiceConditions(self.tree, self.rule, strict=False, leaf_rule=True)
         self.passes = Passes(conditions, CUT, DIRECT, self.limits, keep=True)
 
     def leaves(self, column: int) -> dict[int, States]:
@@ -116,7 +116,7 @@ class Marginals:
                     outside[child] = self._outside(outside[node], windows[node], windows[sibling], windows[child])
         return out
 
-    def _outside(self, outside: Window, at: Window, sibling: Window, child: Window) -> Window:
+    def _outside(self, outside: StateWindow, at: StateWindow, sibling: StateWindow, child: StateWindow) -> StateWindow:
         """Return for a child's states the weights of what they leave open elsewhere, where the node's stand."""
         standing = lower(replace(outside, mass=np.where(at.mass > 0, outside.mass, 0.0)))
         turned = lower(sibling)
@@ -131,13 +131,13 @@ class Marginals:
         return States(n0, n1, np.ones((1, 1)), 0.0, 0.0)
 
 
-def lower(window: Window) -> Window:
+def lower(window: StateWindow) -> StateWindow:
     """Return a window of lower bounds on the weights, without errors of its own."""
     mass = np.maximum(window.mass * (1 - (window.relative + 4 * U) * UP) - window.lost * UP, 0.0)
     return replace(window, mass=mass, relative=0.0, lost=0.0, factors=None)
 
 
-def cropped(window: Window, to: Window) -> Window:
+def cropped(window: StateWindow, to: StateWindow) -> StateWindow:
     """Return a window with the states of another one only; 0 where it has none."""
     mass: Floats = np.zeros((to.mass.shape[0], to.mass.shape[1]))
     i, j = to.first - window.first, to.second - window.second
@@ -147,7 +147,7 @@ def cropped(window: Window, to: Window) -> Window:
     return normalised(replace(window, first=to.first, second=to.second, mass=mass, factors=None))
 
 
-def _states(inside: Window, outside: Window, top: int, total: Bounds) -> States:
+def _states(inside: StateWindow, outside: StateWindow, top: int, total: Bounds) -> States:
     """Return the probabilities of the states of a leaf from their weights inside and outside of it."""
     weights = np.ldexp(lower(inside).mass * outside.mass, inside.exponent + outside.exponent - top)
     if total[0] <= 0:
@@ -167,14 +167,14 @@ def falling(n: int, s: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ColumnMarginal:
     """A column of a profile: how likely its states at the leaf are, and the value asked for (0 or 1)."""
 
     states: States
     value: int
 
 
-def expected_rows(leaf: Counts, asked: Sequence[Asked]) -> tuple[Bounds, Bounds]:
+def expected_rows(leaf: Counts, asked: Sequence[ColumnMarginal]) -> tuple[Bounds, Bounds]:
     """Return bounds on the expected rows of either class of a leaf with so many that have all values asked for."""
     found = []
     for rows, number in zip(((1, 0), (0, 1)), leaf, strict=True):
@@ -183,7 +183,7 @@ def expected_rows(leaf: Counts, asked: Sequence[Asked]) -> tuple[Bounds, Bounds]
     return found[0], found[1]
 
 
-def some_row(leaf: Counts, asked: Sequence[Asked], among: tuple[bool, bool] = (True, True)) -> Bounds:
+def some_row(leaf: Counts, asked: Sequence[ColumnMarginal], among: tuple[bool, bool] = (True, True)) -> Bounds:
     """Return bounds on the probability that some row of a leaf has all values asked for.
 
     `leaf`: its rows of either class, `among`: which classes count. Inclusion and exclusion where that is sharp, else
@@ -202,7 +202,7 @@ def some_row(leaf: Counts, asked: Sequence[Asked], among: tuple[bool, bool] = (T
     return min(low, high), high
 
 
-def _all_match(leaf: Counts, asked: Sequence[Asked], rows: Counts) -> Bounds:
+def _all_match(leaf: Counts, asked: Sequence[ColumnMarginal], rows: Counts) -> Bounds:
     """Return bounds on the probability that so many given rows of either class have all values asked for."""
     low = high = 1.0
     for one in asked:
@@ -218,7 +218,7 @@ def _turned(factor: Floats, value: int) -> Floats:
     return factor if value else factor[::-1]
 
 
-def _moments(leaf: Counts, asked: Sequence[Asked], counts: Counts) -> tuple[Bounds, Bounds]:
+def _moments(leaf: Counts, asked: Sequence[ColumnMarginal], counts: Counts) -> tuple[Bounds, Bounds]:
     """Return bounds on E[X] and E[X (X - 1)] of the rows X, of so many of either class, that match."""
     n0, n1 = counts
     one, two = [0.0, 0.0], [0.0, 0.0]
@@ -233,7 +233,7 @@ def _moments(leaf: Counts, asked: Sequence[Asked], counts: Counts) -> tuple[Boun
     return (one[0], one[1]), (two[0], two[1])
 
 
-def _none_matches(leaf: Counts, asked: Sequence[Asked], counts: Counts) -> Bounds:
+def _none_matches(leaf: Counts, asked: Sequence[ColumnMarginal], counts: Counts) -> Bounds:
     """Return bounds on the probability that no row matches, by inclusion and exclusion; [0, 1] where they are wide."""
     lines = [np.array([falling(n, s) for s in range(m + 1)]) for n, m in zip(leaf, counts, strict=True)]
     found, errors, slack = np.ones((counts[0] + 1, counts[1] + 1)), 0.0, 0.0

@@ -25,7 +25,7 @@ BYTES = 24  # per state of the root: the sums of two sets, and a few copies
 
 
 @dataclass(eq=False)
-class Supports:
+class StateSupports:
     """The states that columns can have at the leaves; what columns share is worked out once.
 
     `rule` None: the learner's rule is not used, so that every filling of the leaves is a world.

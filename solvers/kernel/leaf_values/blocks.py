@@ -9,7 +9,7 @@ import numpy as np
 
 from solvers.foundation.array_types import Ints
 from solvers.statements.boxes import Boxes
-from solvers.statements.release import ANY_LABEL, Domain, Partition, Release
+from solvers.statements.release import ANY_LABEL, Partition, Release, RowSpace
 
 KIND = "leaf values"
 TOTALS = "leaf values, rows"
@@ -35,7 +35,7 @@ def say_more(totals: tuple[Ints, Ints], low: Ints, high: Ints, rows: int | None)
     )
 
 
-def cells_block(domain: Domain, boxes: Boxes, low: Ints, high: Ints) -> Partition:
+def cells_block(domain: RowSpace, boxes: Boxes, low: Ints, high: Ints) -> Partition:
     """Return the partition of cells (the last box is everything else) with bounds per label (cells, labels)."""
     k, labels = low.shape
     region = np.append(np.repeat(np.arange(k), labels), k).astype(np.int32)

@@ -16,14 +16,14 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import CertificateError
 from solvers.gradients.boosted import Boosted, BoostedTree
 from solvers.gradients.enclosed import BITS, Contribution, above, added, below, contribution, ratio
-from solvers.kernel.leaf_values.cutting import Cells
+from solvers.kernel.leaf_values.cutting import LeafCells
 
 Whole = NDArray[Any]  # Python integers
 Key = tuple[tuple[float, ...], int, bool]  # scores, the score that is added to, whether it is the first round
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class SourceWeights:
     """What a source weighs: `low` to `high` (units of 2^-BITS) per column, which are all different; others 0."""
 
     columns: Ints
@@ -41,7 +41,7 @@ class TreeRows:
     hessian: tuple[Whole, Whole]
 
 
-class Figures:
+class FigureCoefficients:
     """The coefficients of a model's figures over cells; contributions are worked out once per distinct score."""
 
     def __init__(self, boosted: Boosted, labels: int) -> None:
@@ -55,7 +55,7 @@ class Figures:
     def __len__(self) -> int:
         return int(self.first[-1])
 
-    def over(self, cells: Cells) -> None:
+    def over(self, cells: LeafCells) -> None:
         """Be about other cells from now on."""
         self.cells = cells
         self.leaves = cells.regions[:, cells.regions.shape[1] - cells.trees :]
@@ -68,7 +68,7 @@ class Figures:
             raise CertificateError(f"figure {i} is of a tree that has not cut the cells yet")
         return t, i - int(self.first[t])
 
-    def row(self, i: int) -> Row:
+    def row(self, i: int) -> SourceWeights:
         """Return the coefficients of figure i over the columns of the present cells."""
         t, at = self.place(i)
         tree, rows = self.boosted.trees[t], self.tree(t)
@@ -90,7 +90,7 @@ class Figures:
             high.append(ends[1][back])
         if not columns:
             raise CertificateError("the figures of a model without classes say nothing about rows")
-        return Row(np.concatenate(columns), np.concatenate(low), np.concatenate(high))
+        return SourceWeights(np.concatenate(columns), np.concatenate(low), np.concatenate(high))
 
     def ends(self, i: int, bits: int) -> tuple[int, int]:
         """Return between which whole numbers of 2^-bits figure i lies, rounded outwards; refuses what is no number."""

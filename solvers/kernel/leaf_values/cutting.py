@@ -11,17 +11,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Covering, Index, Layout, Words, packed, split
+from solvers.cells.bit_boxes import Covering, Index, WordLayout, Words, packed, split
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.cells import subtract
-from solvers.kernel.facts import Facts
+from solvers.kernel.facts import NumberedStatements
 from solvers.statements.boxes import Box
 from solvers.statements.release import Partition
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class LeafCells:
     """Cells in lexicographic order of `regions` (cells, blocks cut so far): base partitions, then trees.
 
     `words` are the pieces of the possible rows, `of` the cell of each; `parent` is the cell that each was cut from,
@@ -37,7 +37,7 @@ class Cells:
     def __len__(self) -> int:
         return len(self.regions)
 
-    def kept(self, which: Bits) -> Cells:
+    def kept(self, which: Bits) -> LeafCells:
         """Return some of the cells, in the same order."""
         number = np.cumsum(which) - 1
         pieces = which[self.of]
@@ -48,7 +48,7 @@ class Cells:
 class Cutter:
     """Cuts the cells of boosted model number `model`: raises `CertificateError` for a model that does not exist."""
 
-    def __init__(self, facts: Facts, model: int) -> None:
+    def __init__(self, facts: NumberedStatements, model: int) -> None:
         release = facts.release
         if not 0 <= model < len(release.boosted):
             raise CertificateError(f"there is no boosted model {model} in this release")
@@ -56,7 +56,7 @@ class Cutter:
         trees = {b for one in release.boosted for b in one.blocks}
         self.base = tuple(b for b in release.partitions if b not in trees)
         self.labels = release.domain.labels
-        self.layout = Layout(release.domain)
+        self.layout = WordLayout(release.domain)
         if any(b not in release.partitions for b in self.boosted.blocks):
             raise CertificateError("a tree of the model is no partition")
         known = set(self.boosted.labels)
@@ -68,11 +68,11 @@ class Cutter:
         """Return the blocks in the order in which they cut: base partitions, then trees."""
         return (*self.base, *self.boosted.blocks)
 
-    def start(self) -> Cells:
+    def start(self) -> LeafCells:
         """Return the cells of the base partitions. Cost: pieces times boxes of first-match lists, else pieces."""
         words = subtract(self.facts, self.layout.full[None].copy(), self.facts.release.impossible)
         one = np.zeros(min(1, len(words)), dtype=np.int64)
-        cells = Cells(words, np.zeros(len(words), dtype=np.int64), np.zeros((len(one), 0), dtype=np.int32), one, 0)
+        cells = LeafCells(words, np.zeros(len(words), dtype=np.int64), np.zeros((len(one), 0), dtype=np.int32), one, 0)
         for b in self.base:
             cells = self.cut(cells, b)
             block = self.facts.release.partitions[b]
@@ -80,7 +80,7 @@ class Cutter:
                 cells = cells.kept(cells.regions[:, -1] != len(block.boxes) - 1)
         return replace(cells, parent=np.zeros(len(cells), dtype=np.int64))
 
-    def refined(self, cells: Cells, trees: int) -> Cells:
+    def refined(self, cells: LeafCells, trees: int) -> LeafCells:
         """Return the cells that the first so many trees leave, with the given cell that each is part of."""
         parent = np.arange(len(cells), dtype=np.int64)
         for t in range(cells.trees, trees):
@@ -88,7 +88,7 @@ class Cutter:
             parent = parent[cells.parent]
         return replace(cells, parent=parent, trees=trees)
 
-    def cut(self, cells: Cells, b: int) -> Cells:
+    def cut(self, cells: LeafCells, b: int) -> LeafCells:
         """Return the cells cut by the regions of a partition."""
         block = self.facts.release.partitions[b]
         piece, region, words = self.pieces(cells.words, block)
@@ -96,7 +96,7 @@ class Cutter:
         found, of = np.unique(key, return_inverse=True)
         parent, at = found // max(1, len(block.boxes)), found % max(1, len(block.boxes))
         regions = np.concatenate([cells.regions[parent], at[:, None].astype(np.int32)], axis=1)
-        return Cells(words, of.reshape(-1), regions, parent, cells.trees)
+        return LeafCells(words, of.reshape(-1), regions, parent, cells.trees)
 
     def pieces(self, words: Words, block: Partition) -> tuple[Index, Index, Words]:
         """Return every part of a piece in a region: the piece, the region, and the part."""
@@ -119,7 +119,7 @@ class Cutter:
             self.facts.make_room(len(rest) + held, words.shape[1])
         return np.concatenate(origins), np.concatenate(regions), np.concatenate(found)
 
-    def boxes(self, cells: Cells) -> list[Box]:
+    def boxes(self, cells: LeafCells) -> list[Box]:
         """Return the intersection of the regions' boxes of every cell; in a first-match list it is that cell."""
         rows = np.repeat(self.layout.full[None], len(cells), axis=0)
         for i, b in enumerate(self.blocks[: cells.regions.shape[1]]):

@@ -19,9 +19,9 @@ from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.gradients.enclosed import BITS
 from solvers.kernel.claims import Form, LeafValues, Refined
-from solvers.kernel.facts import Facts
+from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.blocks import cells_blocks
-from solvers.kernel.leaf_values.coefficients import Figures, Row, Whole, column
+from solvers.kernel.leaf_values.coefficients import FigureCoefficients, SourceWeights, Whole, column
 from solvers.kernel.leaf_values.cutting import Cutter
 from solvers.kernel.proof_format import printable
 from solvers.statements.boxes import Box, Boxes
@@ -36,7 +36,7 @@ LONGEST = 1_024  # bits of a number in a proof
 
 
 @dataclass(frozen=True, eq=False)
-class Fact:
+class ProvedSum:
     """Σ coefficient * column of the cells of a stage lies between `low` and `high`."""
 
     stage: int
@@ -46,10 +46,10 @@ class Fact:
     high: int
 
 
-class Replay:
+class LeafValueReplay:
     """Cells, bounds on their columns, and facts, step by step."""
 
-    def __init__(self, facts: Facts, model: int, limits: Limits) -> None:
+    def __init__(self, facts: NumberedStatements, model: int, limits: Limits) -> None:
         self.facts, self.limits = facts, limits
         self.cutter = Cutter(facts, model)
         self.boosted, self.labels = self.cutter.boosted, self.cutter.labels
@@ -60,10 +60,10 @@ class Replay:
         upper = np.full((len(self.cells), self.labels), self.maximum, dtype=np.int64)
         upper[:, barred] = 0
         self.upper: Ints = upper.reshape(-1)
-        self.figures = Figures(self.boosted, self.labels)
+        self.figures = FigureCoefficients(self.boosted, self.labels)
         self.figures.over(self.cells)
         self.ancestor = [np.arange(len(self.cells), dtype=np.int64)]  # per stage: which of its cells each is part of
-        self.known: list[Fact] = []
+        self.known: list[ProvedSum] = []
         self._ends: dict[int, tuple[int, int]] = {}
 
     def run(self, steps: Sequence[Refined | Form]) -> None:
@@ -101,7 +101,7 @@ class Replay:
         for c in old.tolist():
             for j in range(c * self.labels, (c + 1) * self.labels):
                 ends = int(self.lower[j]), int(self.upper[j])
-                self.known.append(Fact(stage, np.array([j], dtype=np.int64), one, *ends))
+                self.known.append(ProvedSum(stage, np.array([j], dtype=np.int64), one, *ends))
         parent = self.cells.parent
         alone = (np.bincount(parent, minlength=len(old)) == 1)[parent]
         came = old[parent]
@@ -112,7 +112,7 @@ class Replay:
 
     # ------------------------------------------------------------ sources
 
-    def row(self, s: int) -> Row:
+    def row(self, s: int) -> SourceWeights:
         """Return the coefficients of a source over the present columns."""
         if s >= len(self.facts) + len(self.figures):
             return self.fact_row(self.known[s - len(self.facts) - len(self.figures)])
@@ -120,7 +120,7 @@ class Replay:
             return self.figures.row(s - len(self.facts))
         columns = self.counted(s)
         one = np.full(len(columns), 1 << BITS, dtype=object)
-        return Row(columns, one, one)
+        return SourceWeights(columns, one, one)
 
     def counted(self, s: int) -> Ints:
         """Return the columns whose rows a statement counts; refuses those that the cells do not tell apart."""
@@ -138,7 +138,7 @@ class Replay:
         counted = (every % self.labels == label) | (label == ANY_LABEL)
         return np.flatnonzero(np.repeat(here, self.labels) & counted).astype(np.int64)
 
-    def fact_row(self, fact: Fact) -> Row:
+    def fact_row(self, fact: ProvedSum) -> SourceWeights:
         """Return the coefficients of a fact over the parts of its columns."""
         ancestor = self.ancestor[fact.stage]
         columns = (ancestor[:, None] * self.labels + np.arange(self.labels)).reshape(-1)
@@ -146,7 +146,7 @@ class Replay:
         place = np.minimum(np.searchsorted(fact.columns, columns, sorter=order), len(order) - 1)
         here = np.flatnonzero(fact.columns[order[place]] == columns)
         value = fact.coefficients[order[place[here]]] << BITS
-        return Row(here, value, value)
+        return SourceWeights(here, value, value)
 
     def ends(self, s: int) -> tuple[int, int]:
         """Return what a source says its sum lies between, in units of 2^-UNITS, rounded outwards."""
@@ -176,7 +176,7 @@ class Replay:
         for form in batch:  # what later ones of the batch may rest on
             columns = np.array([c for c, _ in form.terms], dtype=np.int64)
             terms = column([a for _, a in form.terms])
-            self.known.append(Fact(len(self.ancestor) - 1, columns, terms, form.low, form.high))
+            self.known.append(ProvedSum(len(self.ancestor) - 1, columns, terms, form.low, form.high))
         middle, radius = self.combined(batch)
         for i, form in enumerate(batch):
             self.check_form(form, first + i, middle[i], radius[i])
@@ -311,9 +311,9 @@ class Replay:
         return True
 
 
-def replayed(facts: Facts, proof: LeafValues, limits: Limits) -> Replay:
+def replayed(facts: NumberedStatements, proof: LeafValues, limits: Limits) -> LeafValueReplay:
     """Return what the steps of a proof leave; `CertificateError` where one of them does not hold."""
-    out = Replay(facts, proof.model, limits)
+    out = LeafValueReplay(facts, proof.model, limits)
     out.run(proof.steps)
     return out
 

@@ -1,4 +1,4 @@
-"""Makes recon/inspection/ledger/attributes.json from the fits of `fits.py`: what attributes of scikit-learn hold.
+"""Makes recon/inspection/ledger/attributes.json from the fits of `fits.py`: what attributes hold.
 
     python tests/golden/harmless/table.py FITS [grow]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from recon.formats.boosters.shared import MAX_NODES, refuse
-from recon.stored.binary.flatbuffers import Buffer, Table
+from recon.stored.binary.flatbuffers import Buffer, FlatbufferTable
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 MAGIC = b"CBM1"
@@ -28,7 +28,7 @@ NAN = {"AsIs": False, "AsFalse": False, "AsTrue": True}
 
 
 @dataclass(frozen=True)
-class Column:
+class CatBoostColumn:
     """A column of numbers: its name, whether missing values pass "value > border", and whether there were any."""
 
     name: str
@@ -69,7 +69,7 @@ class Branching:
 
 
 @dataclass(frozen=True)
-class Booster:
+class CatBoostFile:
     """A model file. `names`: all columns as they were given, `params` and `classes` what it says of its training.
 
     `bias`: the score every row starts at (None: several, or scaled). `tables`: bytes of tables of categories. `idle`:
@@ -79,7 +79,7 @@ class Booster:
     form: str
     names: tuple[str, ...]
     named: bool
-    columns: tuple[Column, ...]
+    columns: tuple[CatBoostColumn, ...]
     trees: tuple[Symmetric | Branching, ...]
     params: dict[str, Any]
     classes: dict[str, Any]
@@ -104,7 +104,7 @@ def looks_like_catboost_json(found: Any) -> bool:
 # ------------------------------------------------------------------ .cbm
 
 
-def cbm_booster(data: bytes, memory: int = MEMORY) -> Booster:
+def cbm_booster(data: bytes, memory: int = MEMORY) -> CatBoostFile:
     """Return the parts of a .cbm file; `memory`: bytes they may take.
 
     Raises `ReleaseError` naming the byte or tree where it is broken, `Unsupported` for another version of the format.
@@ -120,7 +120,7 @@ def cbm_booster(data: bytes, memory: int = MEMORY) -> Booster:
     splits: list[tuple[int, float] | None] = []
     for k, one in enumerate(core.tables(5)):
         at = one.whole(2, -1)
-        columns.append(Column(one.text(4), one.whole(5, 0, "<i1") == 2, bool(one.whole(0, 0, "<u1"))))
+        columns.append(CatBoostColumn(one.text(4), one.whole(5, 0, "<i1") == 2, bool(one.whole(0, 0, "<u1"))))
         order[at] = (one.text(4), k)
         splits += [(k, finite(b, "a border")) for b in one.numbers(3, "<f4").tolist()]
     borders = len(splits)
@@ -130,14 +130,14 @@ def cbm_booster(data: bytes, memory: int = MEMORY) -> Booster:
     stated = {t.text(0): t.text(1) for t in root.tables(2)}
     names, named, columns = called(order, columns)
     trees = cbm_trees(core, splits)
-    return Booster(
+    return CatBoostFile(
         "CatBoost, .cbm", names, named, tuple(columns), tuple(trees),
         parsed(stated.get("params")), parsed(stated.get("class_params")), cbm_bias(core), len(data) - 8 - size, borders,
         tuple(root.texts(3)), stated, _idle(core),
     )  # fmt: skip
 
 
-def _idle(core: Table) -> int:
+def _idle(core: FlatbufferTable) -> int:
     """Return the bytes of a file that nothing in it leads to, beyond those that offsets and tests on categories take.
 
     Where trees begin follows from their sizes, and packed splits from the splits: no more of them are passed over.
@@ -149,7 +149,7 @@ def _idle(core: Table) -> int:
     return more + max(0, core.buffer.idle() - _OFFSETS - _EACH_TEST * (core.count(6) + core.count(7)))
 
 
-def cbm_bias(core: Table) -> float | None:
+def cbm_bias(core: FlatbufferTable) -> float | None:
     """Return the score that every row starts at, None where there are several or where scores are scaled."""
     biases = core.numbers(16, "<f8").tolist()
     if core.real(14, 1.0) != 1.0 or len(biases) > 1:
@@ -157,7 +157,7 @@ def cbm_bias(core: Table) -> float | None:
     return finite(biases[0] if biases else core.real(15, 0.0), "the bias")
 
 
-def cbm_trees(core: Table, known: Sequence[tuple[int, float] | None]) -> list[Symmetric | Branching]:
+def cbm_trees(core: FlatbufferTable, known: Sequence[tuple[int, float] | None]) -> list[Symmetric | Branching]:
     """Return the trees of the core; splits beyond the `known` ones are on categories or texts."""
     dimension = core.whole(0, 1)
     chosen, sizes = core.numbers(1, "<i4").tolist(), core.numbers(2, "<i4").tolist()
@@ -247,7 +247,7 @@ def with_leaves(
 # ------------------------------------------------------------------ JSON
 
 
-def json_booster(found: Any) -> Booster:
+def json_booster(found: Any) -> CatBoostFile:
     """Return the parts of a model saved as JSON."""
     if not looks_like_catboost_json(found) or not isinstance(found["features_info"], dict):
         raise ReleaseError("is no JSON of CatBoost's save_model(format='json')")
@@ -259,7 +259,7 @@ def json_booster(found: Any) -> Booster:
         if how not in NAN:
             raise refuse(f"missing values are treated {str(how)[:20]!r}", f"float_features[{k}]")
         name = str(one.get("feature_id", ""))
-        columns.append(Column(name, NAN[how], one.get("has_nans") is True))
+        columns.append(CatBoostColumn(name, NAN[how], one.get("has_nans") is True))
         order[place_of(one)] = (name, k)
         borders += len(one["borders"]) if isinstance(one.get("borders"), list) else 0
     for kind in ("categorical_features", "text_features", "embedding_features"):
@@ -274,7 +274,7 @@ def json_booster(found: Any) -> Booster:
     for t, tree in enumerate(found.get("trees") or ()):
         trees.append(json_branching(tree, t, len(columns)))
     tables = found.get("ctr_data")
-    return Booster(
+    return CatBoostFile(
         "CatBoost, save_model JSON", names, named, tuple(columns), tuple(trees), parsed(stated.get("params")),
         parsed(stated.get("class_params")), json_bias(found.get("scale_and_bias")),
         len(json.dumps(tables)) if tables else 0, borders,
@@ -355,7 +355,9 @@ def json_split(found: Any, t: int, columns: int) -> tuple[int, float] | None:
 # ------------------------------------------------------------------ both
 
 
-def called(order: dict[int, tuple[str, int]], columns: list[Column]) -> tuple[tuple[str, ...], bool, list[Column]]:
+def called(
+    order: dict[int, tuple[str, int]], columns: list[CatBoostColumn]
+) -> tuple[tuple[str, ...], bool, list[CatBoostColumn]]:
     """Return the names of all columns in the order of the data (numbered where the file has none), and the columns."""
     places = sorted(order)
     if len(places) < len(columns) or (places and places[0] < 0):
@@ -369,7 +371,7 @@ def called(order: dict[int, tuple[str, int]], columns: list[Column]) -> tuple[tu
     for name, at in zip(names, places, strict=True):
         k = order[at][1]
         if k >= 0:
-            out[k] = Column(name, columns[k].missing_right, columns[k].gaps)
+            out[k] = CatBoostColumn(name, columns[k].missing_right, columns[k].gaps)
     return tuple(names), named, out
 
 

@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import AnyModel, Boosting, CountKind, Forest, Provenance, Table, Tree, Unused
+from encoders.models.models import AnyModel, Boosting, CountKind, Forest, Provenance, Table, Tree, UnusedPublication
 from encoders.models.nodes import Support
-from recon.formats.boosters.catboost.file import MEMORY, Booster, Branching, Symmetric, cbm_booster, json_booster
+from recon.formats.boosters.catboost.file import MEMORY, Branching, CatBoostFile, Symmetric, cbm_booster, json_booster
 from recon.formats.boosters.catboost.sums import NEEDED, Placed, gradients, group, inner_splits, tree_sums, unusable
-from recon.formats.boosters.shared import VALUES, Grown, Split, label_name, sums
+from recon.formats.boosters.shared import VALUES, BoosterSplit, BoosterTree, label_name, sums
 from recon.formats.drafts.copies import CHANCE, copies_note, divided
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 LARGEST = 3.4e38  # borders beyond it tell missing values from all others
 NEAR = 1e-6  # relative: values are doubles, computed in doubles (largest error seen 6e-12)
@@ -56,7 +56,7 @@ def read_catboost(found: Any, classes: Sequence[Value] | None = None) -> Draft:
     return to_draft(json_booster(found), classes)
 
 
-def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
+def to_draft(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
     """Return the statements of a booster in its own terms."""
     refuse_weights(booster)
     every = [grow(tree, booster, t) for t, tree in enumerate(booster.trees)]
@@ -92,9 +92,9 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     notes = [TOGETHER] if split_else else []
     notes += [SIZES] if ones is None else [LATER] if why and len(trees) > 1 else []
     notes += [f"leaf values are not used: {why}"] if why else []
-    unused = [Unused(WEIGHTS, TOGETHER)] if split_else else []
+    unused = [UnusedPublication(WEIGHTS, TOGETHER)] if split_else else []
     if not isinstance(models[0], Boosting) and (len(trees) > 1 or ones is None):
-        unused.append(Unused(VALUES, why or SIZES, labels=len(booster.trees) == 1))
+        unused.append(UnusedPublication(VALUES, why or SIZES, labels=len(booster.trees) == 1))
     return Draft(
         Provenance(
             booster.form,
@@ -111,7 +111,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
         models,
         values if ones is not None else None,
         label_name(booster.names),
-        rows=Rows(rows, rows),
+        rows=RowCount(rows, rows),
         named=booster.named,
         single=True,
         reader_notes=tuple(notes),
@@ -119,12 +119,14 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     )
 
 
-def eval_fraction(booster: Booster) -> bool:
+def eval_fraction(booster: CatBoostFile) -> bool:
     """Return whether the file says that a part of the rows was held out."""
     return bool(group(booster.params, "data_processing_options").get("eval_fraction"))
 
 
-def of_bounds(booster: Booster, kept: Sequence[tuple[int, Grown, list[int]]], divisor: int, note: str) -> Draft:
+def of_bounds(
+    booster: CatBoostFile, kept: Sequence[tuple[int, BoosterTree, list[int]]], divisor: int, note: str
+) -> Draft:
     """Return bounds on the rows per leaf, where leaf weights have a divisor (weights, copies) or count not all rows."""
     out = eval_fraction(booster)
     figures = [
@@ -135,12 +137,15 @@ def of_bounds(booster: Booster, kept: Sequence[tuple[int, Grown, list[int]]], di
     rows = kept[0][2][0]
     return Draft(
         Provenance(
-            booster.form, ("size",), (note, LEAST if out else HELD_OUT, SAME_ROWS), unused=(Unused(VALUES, SIZES),)
+            booster.form,
+            ("size",),
+            (note, LEAST if out else HELD_OUT, SAME_ROWS),
+            unused=(UnusedPublication(VALUES, SIZES),),
         ),
         tuple(Feature(name, name) for name in booster.names),
         (Table(tuple(figures), "leaves"),),
         label=label_name(booster.names),
-        rows=Rows(-(-rows // divisor), None if out else rows),
+        rows=RowCount(-(-rows // divisor), None if out else rows),
         named=booster.named,
         single=True,
         reader_notes=(SIZES,),
@@ -148,7 +153,7 @@ def of_bounds(booster: Booster, kept: Sequence[tuple[int, Grown, list[int]]], di
     )
 
 
-def boosting(booster: Booster, every: Sequence[tuple[Grown, list[int]]], first: Tree) -> Boosting:
+def boosting(booster: CatBoostFile, every: Sequence[tuple[BoosterTree, list[int]]], first: Tree) -> Boosting:
     """Return all trees with what their values say; `first`: the first one with the classes of its leaves."""
     trees, said = [], []
     for t, (tree, (grown, counts)) in enumerate(zip(booster.trees, every, strict=True)):
@@ -160,7 +165,7 @@ def boosting(booster: Booster, every: Sequence[tuple[Grown, list[int]]], first: 
     return Boosting(tuple(trees), tuple(said), gradients(booster), start, start, (0, 1))
 
 
-def refuse_weights(booster: Booster) -> None:
+def refuse_weights(booster: CatBoostFile) -> None:
     """Raise `Unsupported` for models whose leaf weights are known to be something else than numbers of rows."""
     data = group(booster.params, "data_processing_options")
     if data.get("class_weights") or data.get("auto_class_weights", "None") not in ("None", None):
@@ -179,7 +184,7 @@ def whole(weight: float, t: int) -> int:
     return int(weight)
 
 
-def grow(tree: Symmetric | Branching, booster: Booster, t: int) -> tuple[Grown, list[int]]:
+def grow(tree: Symmetric | Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree, list[int]]:
     """Return a tree with its conditions, and the rows of every node."""
     if isinstance(tree, Branching):
         return nested(tree, booster, t)
@@ -197,8 +202,8 @@ def merged(figures: Sequence[int], kept: Sequence[int]) -> list[int]:
 
 
 def level_by_level(
-    splits: Sequence[tuple[int, float] | None], figures: Sequence[int], booster: Booster, t: int
-) -> tuple[Grown, list[int]]:
+    splits: Sequence[tuple[int, float] | None], figures: Sequence[int], booster: CatBoostFile, t: int
+) -> tuple[BoosterTree, list[int]]:
     """Return a symmetric tree with the figures of its nodes; where a path settles a split, that node is left out."""
     out, number = paths(splits, booster)
     of_leaves = {here: figures[k] for here, k in number.items()}
@@ -207,9 +212,9 @@ def level_by_level(
     return out, sums(out, of_leaves)
 
 
-def paths(splits: Sequence[tuple[int, float] | None], booster: Booster) -> tuple[Grown, dict[int, int]]:
+def paths(splits: Sequence[tuple[int, float] | None], booster: CatBoostFile) -> tuple[BoosterTree, dict[int, int]]:
     """Return a symmetric tree, and the number in the file of every leaf that some row can reach."""
-    out, number_of = Grown(), {}
+    out, number_of = BoosterTree(), {}
     # node above, side, level, number of the leaf so far, bounds of each column on the way
     todo: list[tuple[int, int, int, int, dict[int, tuple[float, float]]]] = [(-1, 0, 0, 0, {})]
     while todo:
@@ -239,7 +244,7 @@ def paths(splits: Sequence[tuple[int, float] | None], booster: Booster) -> tuple
     return out, number_of
 
 
-def nested(tree: Branching, booster: Booster, t: int) -> tuple[Grown, list[int]]:
+def nested(tree: Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree, list[int]]:
     """Return any other tree; what stands below a split on categories is one leaf."""
     rows = [whole(w, t) if left < 0 else 0 for w, (left, _) in zip(tree.weight, tree.children, strict=True)]
     order: list[int] = []
@@ -252,7 +257,7 @@ def nested(tree: Branching, booster: Booster, t: int) -> tuple[Grown, list[int]]
         stack += [c for c in tree.children[node] if c >= 0]
     for node in reversed(order):
         rows[node] += sum(rows[c] for c in tree.children[node] if c >= 0)
-    out, of_leaves = Grown(), {}
+    out, of_leaves = BoosterTree(), {}
     todo = [(0, -1, 0)]
     while todo:
         node, above, side = todo.pop()
@@ -284,18 +289,18 @@ def nested_order(tree: Branching) -> dict[int, int]:
     return found
 
 
-def split_at(booster: Booster, column: int, border: float) -> Split:
+def split_at(booster: CatBoostFile, column: int, border: float) -> BoosterSplit:
     """Return the split "at most the border" (left) of a column; the outermost borders tell missing values alone."""
     one = booster.columns[column]
     if border < -LARGEST:
-        return Split(one.name, Test(missing=True), Test())
+        return BoosterSplit(one.name, Test(missing=True), Test())
     if border > LARGEST:
-        return Split(one.name, Test(), Test(missing=True))
+        return BoosterSplit(one.name, Test(), Test(missing=True))
     left = Test(high=border, missing=not one.missing_right)
-    return Split(one.name, left, Test(low=border, low_open=True, missing=one.missing_right))
+    return BoosterSplit(one.name, left, Test(low=border, low_open=True, missing=one.missing_right))
 
 
-def class_values(booster: Booster) -> tuple[Value, ...]:
+def class_values(booster: CatBoostFile) -> tuple[Value, ...]:
     """Return the values of the label in the order of their codes, 0 and 1 where the file does not name two."""
     names = booster.classes.get("class_names")
     if isinstance(names, list) and len(names) == 2 and all(isinstance(n, (str, int, float)) for n in names):
@@ -303,7 +308,7 @@ def class_values(booster: Booster) -> tuple[Value, ...]:
     return (0, 1)
 
 
-def first_classes(booster: Booster, classes: Sequence[Value]) -> list[int] | None:
+def first_classes(booster: CatBoostFile, classes: Sequence[Value]) -> list[int] | None:
     """Return the rows of the second class per node of the first tree, None where its values do not prove them.
 
     A leaf of n rows, k of the class, all at share p: value = rate (k - n p) / (n h + l2), h = p (1 - p) for Newton's

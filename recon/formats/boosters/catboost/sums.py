@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.models.models import TreeSums
-from recon.formats.boosters.catboost.file import Booster, Branching, Symmetric
-from recon.formats.boosters.shared import Grown
+from recon.formats.boosters.catboost.file import Branching, CatBoostFile, Symmetric
+from recon.formats.boosters.shared import BoosterTree
 from solvers.gradients.boosted import Gradients
 
 UNIT = 2.0**-53
@@ -46,7 +46,7 @@ NEEDED = "CatBoost trained on an x86 CPU (elsewhere its exponential is coarser)"
 class Placed:
     """A tree as it was read: the number in the file of every leaf (or its node there), its rows, in order of nodes."""
 
-    grown: Grown
+    grown: BoosterTree
     number: tuple[int, ...]
     rows: tuple[int, ...]
 
@@ -64,7 +64,7 @@ def group(found: dict[str, Any], key: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def unusable(booster: Booster) -> str:
+def unusable(booster: CatBoostFile) -> str:
     """Return why the values of the leaves are not used, "" where they are: what the file says of its training."""
     settings, boosting = group(booster.params, "tree_learner_options"), group(booster.params, "boosting_options")
     objective = group(booster.params, "loss_function")
@@ -94,7 +94,7 @@ def unusable(booster: Booster) -> str:
     return "" if rate else "the learning rate is 0"
 
 
-def gradients(booster: Booster) -> Gradients:
+def gradients(booster: CatBoostFile) -> Gradients:
     """Return how gradients follow from scores, with what the scores may be off after all trees."""
     first = started(booster.bias or 0.0)
     each = sum(step_error(t.value) for t in booster.trees)
@@ -120,18 +120,18 @@ def step_error(values: Sequence[float]) -> float:
     return EXP * max(1.0, max(map(abs, values), default=0.0)) + UNIT
 
 
-def summed(booster: Booster) -> float:
+def summed(booster: CatBoostFile) -> float:
     """Return how far the sum of the values in doubles may be from the true one."""
     return UNIT * sum(largest(booster))
 
 
-def largest(booster: Booster) -> list[float]:
+def largest(booster: CatBoostFile) -> list[float]:
     """Return how large scores may be before the first tree, and after each."""
     steps = (max(map(abs, t.value), default=0.0) for t in booster.trees)
     return list(accumulate(steps, initial=abs(booster.bias or 0.0)))
 
 
-def tree_sums(booster: Booster, tree: Symmetric | Branching, placed: Placed, t: int) -> TreeSums:
+def tree_sums(booster: CatBoostFile, tree: Symmetric | Branching, placed: Placed, t: int) -> TreeSums:
     """Return what the values of one tree say, a figure for every leaf with rows."""
     settings, boosting = group(booster.params, "tree_learner_options"), group(booster.params, "boosting_options")
     rate, ridge = float(np.float32(boosting["learning_rate"])), float(np.float32(settings["l2_leaf_reg"]))

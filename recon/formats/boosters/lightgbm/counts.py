@@ -62,7 +62,7 @@ class Objective:
 
 
 @dataclass(frozen=True)
-class Rates:
+class RateCandidates:
     """What is known of learning rate and regularisation: candidates (none: unknown)."""
 
     rates: tuple[float, ...]
@@ -71,7 +71,7 @@ class Rates:
     sure: bool = False
 
 
-def parameters(params: Mapping[str, str], rates: Sequence[float]) -> Rates | None:
+def parameters(params: Mapping[str, str], rates: Sequence[float]) -> RateCandidates | None:
     """Return what a model file's parameters say; None where they make leaf values no function of the counts."""
     odd = ("lambda_l1", "max_delta_step", "path_smooth", "linear_tree", "use_quantized_grad", "is_unbalance")
     if any(number(params, key, 0.0) for key in odd) or params.get("monotone_constraints"):
@@ -80,7 +80,7 @@ def parameters(params: Mapping[str, str], rates: Sequence[float]) -> Rates | Non
         return None
     ridge, extra = number(params, "lambda_l2", 0.0), number(params, "cat_l2", 10.0)
     known = dict.fromkeys((number(params, "learning_rate", 0.1), *rates))
-    return Rates(tuple(known), (ridge,), (ridge, ridge + extra), True)
+    return RateCandidates(tuple(known), (ridge,), (ridge, ridge + extra), True)
 
 
 def number(params: Mapping[str, str], key: str, otherwise: float) -> float:
@@ -92,7 +92,7 @@ def number(params: Mapping[str, str], key: str, otherwise: float) -> float:
     return found if math.isfinite(found) else otherwise
 
 
-def class_counts(tree: Round, objective: Objective, known: Rates) -> tuple[int, ...] | None:
+def class_counts(tree: Round, objective: Objective, known: RateCandidates) -> tuple[int, ...] | None:
     """Return the rows of the class per leaf, None where they are not proved to be the only whole numbers."""
     try:
         with np.errstate(all="raise", under="ignore"):
@@ -102,7 +102,7 @@ def class_counts(tree: Round, objective: Objective, known: Rates) -> tuple[int, 
     return found.pop() if len(found) == 1 else None
 
 
-def explanations(tree: Round, objective: Objective, known: Rates) -> set[tuple[int, ...]]:
+def explanations(tree: Round, objective: Objective, known: RateCandidates) -> set[tuple[int, ...]]:
     """Return all counts per leaf that explain the tree."""
     n = int(tree.rows.sum())
     found: set[tuple[int, ...]] = set()
@@ -126,7 +126,7 @@ def starts(tree: Round, objective: Objective, n: int) -> range:
 
 
 def solutions(
-    tree: Round, objective: Objective, known: Rates, share: float, start: float, total: int | None
+    tree: Round, objective: Objective, known: RateCandidates, share: float, start: float, total: int | None
 ) -> list[tuple[int, ...]]:
     """Return the counts per leaf that explain all its leaves from one starting score."""
     rows = tree.rows.astype(np.float64)
@@ -150,14 +150,19 @@ def by_trial(
     if rates and rates[0] > 0:  # lambda is unknown: base + step H / rate + step lambda / rate; 0 is tried by itself
         fixed = base + step * tree.weight / rates[0]
         error = error + SIX_DIGITS * np.abs(fixed - base)
-        zero = settled(tree, base, step, rates[0], Rates(tuple(rates)))
+        zero = settled(tree, base, step, rates[0], RateCandidates(tuple(rates)))
         found = {tuple(c.tolist()) for c in one_unknown(fixed, step / rates[0], tree.rows, error)}
         return list(found | ({zero} if zero is not None else set()))
     return [tuple(c.tolist()) for c in one_unknown(base, step * tree.weight, tree.rows, error)]
 
 
 def settled(
-    tree: Round, base: NDArray[np.float64], step: NDArray[np.float64], rate: float, known: Rates, off: float = 0.0
+    tree: Round,
+    base: NDArray[np.float64],
+    step: NDArray[np.float64],
+    rate: float,
+    known: RateCandidates,
+    off: float = 0.0,
 ) -> tuple[int, ...] | None:
     """Return the counts for one learning rate, None unless each leaf has exactly one whole number; steps are `off`."""
     if rate <= 0:

@@ -19,7 +19,7 @@ NONE, IS_ZERO, IS_NAN = 0, 1, 2  # what counts as missing at a split
 
 
 @dataclass
-class Stored:
+class StoredLightGBMTree:
     """One tree as its file holds it; inner nodes 0.., leaves as -1 - leaf; `start`: the root's value."""
 
     place: str
@@ -37,7 +37,7 @@ class Stored:
 
 
 @dataclass
-class Booster:
+class LightGBMFile:
     """A model file, whichever form it had; `params` None: the form has no parameters."""
 
     form: str
@@ -49,7 +49,7 @@ class Booster:
     infos: dict[str, tuple[float, float] | tuple[int, ...]]
     params: dict[str, str] | None
     categories: list[list[Value]]
-    trees: list[Stored]
+    trees: list[StoredLightGBMTree]
 
 
 def looks_like_lightgbm_text(head: str) -> bool:
@@ -65,7 +65,7 @@ def looks_like_lightgbm_json(found: Any) -> bool:
 # ------------------------------------------------------------------ the text form
 
 
-def text_booster(text: str) -> Booster:
+def text_booster(text: str) -> LightGBMFile:
     """Return the parts of a model file."""
     if not looks_like_lightgbm_text(text[:4096]):
         raise ReleaseError("is no LightGBM model file: it must start with 'tree' and name 'num_class'")
@@ -84,7 +84,7 @@ def text_booster(text: str) -> Booster:
             params[key] = value.strip()
     rows = [line for line in tail.splitlines() if line.startswith("pandas_categorical:")]
     categories = strict_json(rows[-1].partition(":")[2]) if rows and rows[-1] != "pandas_categorical:null" else []
-    return Booster(
+    return LightGBMFile(
         "LightGBM, model file",
         names,
         top.get("objective", ""),
@@ -115,7 +115,7 @@ def text_info(text: str) -> tuple[float, float] | tuple[int, ...] | None:
         return None
 
 
-def text_tree(block: str, t: int) -> Stored:
+def text_tree(block: str, t: int) -> StoredLightGBMTree:
     """Return the arrays of one tree."""
     found, place = pairs(block), f"Tree={t}"
 
@@ -131,7 +131,7 @@ def text_tree(block: str, t: int) -> Stored:
     leaves = integer(found.get("num_leaves", ""), f"{place}.num_leaves")
     if not 1 <= leaves <= MAX_NODES:
         raise refuse(f"{leaves} leaves", f"{place}.num_leaves")
-    out = Stored(place, rate=real(found.get("shrinkage", "1"), f"{place}.shrinkage"))
+    out = StoredLightGBMTree(place, rate=real(found.get("shrinkage", "1"), f"{place}.shrinkage"))
     if leaves == 1:
         out.start = real(found.get("leaf_value", "0"), f"{place}.leaf_value")
         return out
@@ -201,7 +201,7 @@ def value_lists(found: Any) -> list[list[Value]]:
 # ------------------------------------------------------------------ the JSON form
 
 
-def json_booster(found: Any) -> Booster:
+def json_booster(found: Any) -> LightGBMFile:
     """Return the parts of a dumped model."""
     if not looks_like_lightgbm_json(found):
         raise ReleaseError("is no JSON of LightGBM's dump_model(): 'tree_info' or 'feature_names' is missing")
@@ -210,7 +210,7 @@ def json_booster(found: Any) -> Booster:
         raise refuse("a list of names is expected", "feature_names")
     if not isinstance(trees, list) or not trees or not all(isinstance(t, dict) for t in trees):
         raise refuse("a list of trees is expected", "tree_info")
-    return Booster(
+    return LightGBMFile(
         "LightGBM, dump_model() JSON",
         names,
         str(found.get("objective", "")),
@@ -236,9 +236,9 @@ def json_infos(found: Mapping[str, Any]) -> Iterator[tuple[str, tuple[float, flo
             yield name, (float(low), float(high))
 
 
-def json_tree(found: dict[str, Any], place: str) -> Stored:
+def json_tree(found: dict[str, Any], place: str) -> StoredLightGBMTree:
     """Return the arrays of one nested tree, its nodes numbered depth first."""
-    out = Stored(place, rate=real(found.get("shrinkage", 1), f"{place}.shrinkage"))
+    out = StoredLightGBMTree(place, rate=real(found.get("shrinkage", 1), f"{place}.shrinkage"))
     root = found.get("tree_structure")
     if isinstance(root, dict) and "split_feature" in root:
         out.start = real(root.get("internal_value", 0), f"{place}.tree_structure.internal_value")

@@ -16,14 +16,23 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, exact
-from encoders.models.models import AnyModel, Boosting, CountKind, Figure, Forest, Provenance, Table, Unused
+from encoders.models.models import (
+    AnyModel,
+    Boosting,
+    CountKind,
+    Forest,
+    Provenance,
+    PublishedFigure,
+    Table,
+    UnusedPublication,
+)
 from encoders.models.nodes import Support
-from recon.formats.boosters.lightgbm.counts import Objective, Rates, Round, class_counts, number, parameters
+from recon.formats.boosters.lightgbm.counts import Objective, RateCandidates, Round, class_counts, number, parameters
 from recon.formats.boosters.lightgbm.file import (
     IS_NAN,
     IS_ZERO,
-    Booster,
-    Stored,
+    LightGBMFile,
+    StoredLightGBMTree,
     json_booster,
     looks_like_lightgbm_json,
     looks_like_lightgbm_text,
@@ -31,11 +40,20 @@ from recon.formats.boosters.lightgbm.file import (
 )
 from recon.formats.boosters.lightgbm.rates import Grove, digits
 from recon.formats.boosters.lightgbm.sums import boosting
-from recon.formats.boosters.shared import VALUES, Grown, Split, label_name, opposite, refuse, split_of, sums
+from recon.formats.boosters.shared import (
+    VALUES,
+    BoosterSplit,
+    BoosterTree,
+    label_name,
+    opposite,
+    refuse,
+    split_of,
+    sums,
+)
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 __all__ = ["looks_like_lightgbm_json", "looks_like_lightgbm_text", "read_lightgbm", "read_lightgbm_text"]
 
@@ -71,13 +89,13 @@ def read_lightgbm(found: Any, classes: Sequence[Value] | None = None) -> Draft:
     return to_draft(json_booster(found), classes)
 
 
-def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
+def to_draft(booster: LightGBMFile, classes: Sequence[Value] | None) -> Draft:
     """Return the statements of a booster in its own terms."""
-    columns = Columns.of(booster)
+    columns = LightGBMFeatures.of(booster)
     grown = [(t, tree, grow(tree, columns)) for t, tree in enumerate(booster.trees) if tree.feature]
     if not grown:
         raise Unsupported("no tree of the LightGBM model has a split: it says nothing about its rows")
-    found = Reading(booster, grown, labels(booster, classes))
+    found = LightGBMReading(booster, grown, labels(booster, classes))
     models, kinds, remarks = found.statements()
     full = found.exact_rows
     notes = [ANY_WEIGHT, *([SAME_ROWS] if len(booster.trees) > 1 else [])]
@@ -92,7 +110,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
         models,
         found.classes if "exact" in kinds else None,
         found.label,
-        rows=Rows(max(sum(tree.count) for _, tree, _ in grown), None) if full is None else Rows(full, full),
+        rows=RowCount(max(sum(tree.count) for _, tree, _ in grown), None) if full is None else RowCount(full, full),
         hints=hints(columns, full),
         named=not all(re.fullmatch(r"Column_\d+", name) for name in columns.names),
         reader_notes=tuple(remarks),
@@ -100,7 +118,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     )
 
 
-def seen_missing(booster: Booster) -> frozenset[str]:
+def seen_missing(booster: LightGBMFile) -> frozenset[str]:
     """Return the numeric features of which some training value was missing: only theirs have missing type NaN.
 
     Of categorical features rare values have it, too (src/io/bin.cpp, FindBin).
@@ -109,7 +127,7 @@ def seen_missing(booster: Booster) -> frozenset[str]:
     return frozenset(booster.names[feature] for feature, kind in splits if not kind & 1 and kind >> 2 & 3 == IS_NAN)
 
 
-def labels(booster: Booster, classes: Sequence[Value] | None) -> tuple[Value, ...]:
+def labels(booster: LightGBMFile, classes: Sequence[Value] | None) -> tuple[Value, ...]:
     """Return the label's values in the order of its codes, () where the model is no classifier."""
     kind = booster.objective.partition(" ")[0]
     size = {"binary": 2, "multiclass": booster.per_round, "multiclassova": booster.per_round}.get(kind, 0)
@@ -122,7 +140,7 @@ def labels(booster: Booster, classes: Sequence[Value] | None) -> tuple[Value, ..
 
 
 @dataclass(frozen=True)
-class Columns:
+class LightGBMFeatures:
     """The features: names, observed ranges or categories, what categories' codes stand for, which have missing."""
 
     names: tuple[str, ...]
@@ -131,7 +149,7 @@ class Columns:
     gaps: frozenset[str]
 
     @classmethod
-    def of(cls, booster: Booster) -> Columns:
+    def of(cls, booster: LightGBMFile) -> LightGBMFeatures:
         """Return the features of a booster. Raises where categories cannot be told apart."""
         if len(set(booster.names)) != len(booster.names):
             raise refuse("a name stands twice", "feature_names")
@@ -165,9 +183,9 @@ class Columns:
         return -math.inf if info is None or isinstance(info[0], int) else info[0]
 
 
-def grow(tree: Stored, columns: Columns) -> Grown:
+def grow(tree: StoredLightGBMTree, columns: LightGBMFeatures) -> BoosterTree:
     """Return the tree with its conditions, nodes depth first; leaf j of the file is found by `order`."""
-    out, seen = Grown(), 0
+    out, seen = BoosterTree(), 0
     file: list[int] = []
     todo: list[tuple[int, int, int]] = [(0, -1, 0)]
     inner, leaves = len(tree.feature), len(tree.value)
@@ -199,7 +217,7 @@ def grow(tree: Stored, columns: Columns) -> Grown:
     return out
 
 
-def check_counts(tree: Stored, grown: Grown, file: Sequence[int]) -> None:
+def check_counts(tree: StoredLightGBMTree, grown: BoosterTree, file: Sequence[int]) -> None:
     """Refuse a tree whose inner nodes count other rows than the leaves below them; `file`: the nodes' numbers in it."""
     if not tree.inner:
         return
@@ -213,26 +231,26 @@ def check_counts(tree: Stored, grown: Grown, file: Sequence[int]) -> None:
             raise refuse(message, tree.place)
 
 
-def to_split(tree: Stored, node: int, columns: Columns) -> tuple[Split, bool]:
+def to_split(tree: StoredLightGBMTree, node: int, columns: LightGBMFeatures) -> tuple[BoosterSplit, bool]:
     """Return the split of a node, and whether its `then` side is the file's right child."""
     name, kind, threshold = columns.names[tree.feature[node]], tree.kind[node], tree.threshold[node]
     missing, default_left = kind >> 2 & 3, bool(kind & 2)
     if isinstance(threshold, tuple):
-        return Split(name, Test(values=category_values(name, threshold, columns, tree.place)), None), False
+        return BoosterSplit(name, Test(values=category_values(name, threshold, columns, tree.place)), None), False
     if missing == IS_ZERO:
         return zero_split(name, threshold, default_left, columns)
     gaps = missing == IS_NAN
     if gaps and 0 < threshold < TINY and default_left and columns.lowest(name) > 0:  # "missing", or any value
-        return Split(name, Test(missing=True), Test()), False
+        return BoosterSplit(name, Test(missing=True), Test()), False
     if abs(threshold) >= ENDLESS:  # everything that is not missing goes left
         if not gaps or default_left or threshold < 0:
             raise refuse(f"the threshold {threshold:g} of '{name}' sends every row to one side", tree.place)
-        return Split(name, Test(), Test(missing=True)), False
+        return BoosterSplit(name, Test(), Test(missing=True)), False
     # Where no value was missing in training, the library takes missing ones for zeros.
     return split_of(name, Test(high=threshold, missing=default_left if gaps else threshold >= 0), True), False
 
 
-def category_values(name: str, codes: tuple[int, ...], columns: Columns, place: str) -> tuple[Value, ...]:
+def category_values(name: str, codes: tuple[int, ...], columns: LightGBMFeatures, place: str) -> tuple[Value, ...]:
     """Return the categories that go left, as pandas wrote them or as codes."""
     values = columns.coded.get(name)
     if not codes or (values is not None and max(codes) >= len(values)):
@@ -240,20 +258,20 @@ def category_values(name: str, codes: tuple[int, ...], columns: Columns, place: 
     return codes if values is None else tuple(values[c] for c in codes)
 
 
-def zero_split(name: str, threshold: float, default_left: bool, columns: Columns) -> tuple[Split, bool]:
+def zero_split(name: str, threshold: float, default_left: bool, columns: LightGBMFeatures) -> tuple[BoosterSplit, bool]:
     """Return the split of a feature whose zeros count as missing (zero_as_missing): they go the default way."""
     if (threshold >= 0) == default_left:
         test = Test(high=threshold, missing=default_left)  # missing values count as zeros
-        return Split(name, test, opposite(test, True)), False
+        return BoosterSplit(name, test, opposite(test, True)), False
     low, high = columns.infos.get(name, (-math.inf, math.inf))
     if not default_left and low >= 0:  # left: above zero and at most the threshold
-        return Split(name, Test(low=ZERO, low_open=True, high=threshold), None), False
+        return BoosterSplit(name, Test(low=ZERO, low_open=True, high=threshold), None), False
     if default_left and high <= 0:
-        return Split(name, Test(low=threshold, low_open=True, high=-ZERO, high_open=True), None), True
+        return BoosterSplit(name, Test(low=threshold, low_open=True, high=-ZERO, high_open=True), None), True
     raise Unsupported(f"the model takes zeros of '{name}' for missing (zero_as_missing): they lie inside its range")
 
 
-def hints(columns: Columns, rows: int | None) -> dict[str, AnyAttribute]:
+def hints(columns: LightGBMFeatures, rows: int | None) -> dict[str, AnyAttribute]:
     """Return the categories, and the ranges where every row was looked at for them."""
     out: dict[str, AnyAttribute] = {}
     for name, info in columns.infos.items():
@@ -280,11 +298,11 @@ def listed(name: str, values: Sequence[Value], gaps: bool) -> Listed:
 
 
 @dataclass
-class Reading:
+class LightGBMReading:
     """The statements of a model's trees: (number in the file, stored, grown), and the label's values."""
 
-    booster: Booster
-    trees: list[tuple[int, Stored, Grown]]
+    booster: LightGBMFile
+    trees: list[tuple[int, StoredLightGBMTree, BoosterTree]]
     classes: tuple[Value, ...]
 
     def __post_init__(self) -> None:
@@ -300,7 +318,7 @@ class Reading:
         }
         self.exact_rows = self.rows()
         self.label = label_name(self.booster.names)
-        self.unused: list[Unused] = []
+        self.unused: list[UnusedPublication] = []
 
     def rows(self) -> int | None:
         """Return the number of training rows, None where every tree saw a sample of them."""
@@ -323,7 +341,7 @@ class Reading:
         same = len({sum(tree.count) for _, tree, _ in self.trees}) == 1
         return same and (self.booster.per_round > 1 or self.trees[0][1].rate == 1)
 
-    def first_round(self, t: int, tree: Stored, grown: Grown) -> tuple[int, ...] | None:
+    def first_round(self, t: int, tree: StoredLightGBMTree, grown: BoosterTree) -> tuple[int, ...] | None:
         """Return the rows of the tree's class (binary: the second) per leaf of the file, where they are proved."""
         kind, _, rest = self.booster.objective.partition(" ")
         words = dict(word.partition(":")[::2] for word in rest.split())
@@ -337,7 +355,7 @@ class Reading:
         objective = Objective(1.0, classes / (classes - 1), True) if soft else Objective(sigmoid)
         later = dict.fromkeys(x.rate for i, x, _ in self.trees if i >= self.booster.per_round)
         rates = tuple(later) if len(later) <= MAX_RATES else ()
-        known = Rates(rates) if self.booster.params is None else parameters(self.booster.params, rates)
+        known = RateCandidates(rates) if self.booster.params is None else parameters(self.booster.params, rates)
         if known is None or (self.booster.params is not None and bagged(self.booster.params)):
             return None
         if self.booster.params is None and not rates:  # nor lambda_l2: two unknown numbers explain any two leaves
@@ -352,7 +370,7 @@ class Reading:
         held = Round(*arrays, tree.start, tree.rate, self.rounded)
         found = class_counts(held, objective, known)
         if found is None and known.sure and known.ridges == (0.0,) and not by_set.any():
-            found = class_counts(held, objective, Rates(()))  # trained on, or at rates that changed: any rate
+            found = class_counts(held, objective, RateCandidates(()))  # trained on, or at rates that changed: any rate
         return found
 
     def statements(self) -> tuple[tuple[AnyModel, ...], tuple[CountKind, ...], list[str]]:
@@ -360,11 +378,13 @@ class Reading:
         if self.exact_rows is None:
             least = [f for t, tree, g in self.trees for f in g.at_least(by_node(g, tree.count), f"tree {t}")]
             why = "only least numbers of rows are stated: the trees saw samples, or the file does not say that not"
-            self.unused.append(Unused(VALUES, "its trees saw samples of the rows, or the file does not say that not"))
+            self.unused.append(
+                UnusedPublication(VALUES, "its trees saw samples of the rows, or the file does not say that not")
+            )
             return (Table(tuple(least), "leaves"),), ("size",), [why]
         binary = len(self.classes) == 2 and self.booster.per_round == 1
         groves: list[Grove] = []
-        figures: list[Figure] = []
+        figures: list[PublishedFigure] = []
         left_out = 0
         for t, tree, grown in self.trees:
             if sum(tree.count) != self.exact_rows:
@@ -380,7 +400,7 @@ class Reading:
                 figures += grown.of_class(by_node(grown, found), self.label, self.classes[t], f"tree {t}")
             groves.append(Grove(t, tree, grown, grown.tree(supports, f"tree {t}")))
         notes = [f"{left_out} trees saw samples of the rows and are left out"] if left_out else []
-        self.unused += [Unused(VALUES, notes[0])] if left_out else []
+        self.unused += [UnusedPublication(VALUES, notes[0])] if left_out else []
         kinds: tuple[CountKind, ...] = ("size",)
         if self.proved:
             kinds = ("exact", "size") if len(groves) > len(self.proved) or not binary else ("exact",)
@@ -390,7 +410,7 @@ class Reading:
             notes.append("the model is no classifier of one label: only sizes of leaves are stated")
         models = (groves[0].tree,) if len(groves) == 1 else (self.joined(groves, notes),)
         if len(groves) == 1 and not self.proved:
-            self.unused.append(Unused(VALUES, notes[-1], labels=True))
+            self.unused.append(UnusedPublication(VALUES, notes[-1], labels=True))
         return (*models, Table(tuple(figures), "classes")) if figures else models, kinds, notes
 
     def joined(self, groves: Sequence[Grove], notes: list[str]) -> AnyModel:
@@ -400,11 +420,11 @@ class Reading:
             return boosting(self.booster, groves, self.proved, last)
         except Unsupported as found:
             notes.append(f"leaf values are not used: {found}")
-            self.unused.append(Unused(VALUES, str(found)))
+            self.unused.append(UnusedPublication(VALUES, str(found)))
         return Forest(tuple(g.tree for g in groves))
 
 
-def by_node(grown: Grown, of_leaves: Sequence[int]) -> list[int]:
+def by_node(grown: BoosterTree, of_leaves: Sequence[int]) -> list[int]:
     """Return figures of the file's leaves by node (0 at inner nodes)."""
     return [
         of_leaves[link[0]] if split is None else 0 for split, link in zip(grown.splits, grown.children, strict=True)

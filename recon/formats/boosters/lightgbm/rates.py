@@ -15,9 +15,9 @@ import numpy as np
 
 from encoders.models.models import Tree
 from recon.formats.boosters.lightgbm.counts import number
-from recon.formats.boosters.lightgbm.file import Booster, Stored
+from recon.formats.boosters.lightgbm.file import LightGBMFile, StoredLightGBMTree
 from recon.formats.boosters.lightgbm.summing import EPSILON, UNIT
-from recon.formats.boosters.shared import Grown, sums
+from recon.formats.boosters.shared import BoosterTree, sums
 from solvers.foundation.errors import Unsupported
 from solvers.gradients.boosted import Gradients
 from solvers.gradients.floating import rows_at
@@ -32,20 +32,20 @@ FULL = 13  # decimals: some value of a model has more, unless somebody rounded t
 
 
 @dataclass(frozen=True)
-class Span:
+class NumberSpan:
     """A number in [low, high]."""
 
     low: float
     high: float
 
     @classmethod
-    def near(cls, value: float, relative: float) -> Span:
+    def near(cls, value: float, relative: float) -> NumberSpan:
         """Return the numbers near a positive value."""
         return cls(value * (1 - relative), value * (1 + relative))
 
-    def both(self, other: Span) -> Span:
+    def both(self, other: NumberSpan) -> NumberSpan:
         """Return the numbers in both, low > high where there are none."""
-        return Span(max(self.low, other.low), min(self.high, other.high))
+        return NumberSpan(max(self.low, other.low), min(self.high, other.high))
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Grove:
     """One tree that counts all the rows: its number in the file, as stored, as grown, as published."""
 
     number: int
-    stored: Stored
-    grown: Grown
+    stored: StoredLightGBMTree
+    grown: BoosterTree
     tree: Tree
 
     @property
@@ -69,7 +69,7 @@ class Grove:
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class BoostingSetting:
     """What the trees of a model share: the law of gradients, starting scores, what was rounded in print.
 
     `ridge`: lambda, `listed`: lambda at leaves of splits by lists of categories, `onehot`: features up to so many
@@ -78,8 +78,8 @@ class Setting:
 
     law: Gradients
     start: tuple[float, ...]
-    ridge: Span
-    listed: Span
+    ridge: NumberSpan
+    listed: NumberSpan
     onehot: int
     value: float
     weight: float
@@ -104,15 +104,15 @@ def significant(x: float) -> int:
     return len(repr(x).partition("e")[0].replace(".", "").replace("-", "").strip("0"))
 
 
-def span(text: str | None, otherwise: float) -> Span:
+def span(text: str | None, otherwise: float) -> NumberSpan:
     """Return the numbers that a parameter printed with six digits may stand for."""
     value = otherwise if text is None else number({"x": text}, "x", otherwise)
-    return Span.near(value, READ if significant(value) <= SHORT else SIX)
+    return NumberSpan.near(value, READ if significant(value) <= SHORT else SIX)
 
 
 def solved(
-    booster: Booster, first: Sequence[Grove], proved: Mapping[int, Sequence[int]], setting: Setting
-) -> tuple[Span, Setting]:
+    booster: LightGBMFile, first: Sequence[Grove], proved: Mapping[int, Sequence[int]], setting: BoostingSetting
+) -> tuple[NumberSpan, BoostingSetting]:
     """Return the learning rate of the first round, and the setting with lambda where the file does not say it.
 
     The rows of a class in the leaves give G, hence rate = -(value - start)(H + lambda) / G of every leaf.
@@ -122,10 +122,10 @@ def solved(
     vague = ridge.high - ridge.low > SIX * ridge.high
     fit = by_pairs([leaf for leaf in leaves if not leaf.listed]) if rate is None or vague else None
     if fit is not None:  # printed with too few digits, or not at all
-        shift = Span(setting.listed.low - ridge.low, setting.listed.high - ridge.high)
-        found = fit if booster.params is None else fit.both(Span.near((ridge.low + ridge.high) / 2, SIX))
+        shift = NumberSpan(setting.listed.low - ridge.low, setting.listed.high - ridge.high)
+        found = fit if booster.params is None else fit.both(NumberSpan.near((ridge.low + ridge.high) / 2, SIX))
         if found.low <= found.high:
-            again = replace(setting, ridge=found, listed=Span(found.low + shift.low, found.high + shift.high))
+            again = replace(setting, ridge=found, listed=NumberSpan(found.low + shift.low, found.high + shift.high))
             better = common(leaves, again.ridge, again.listed)
             rate, setting = (rate, setting) if better is None else (better, again)
     if rate is None:
@@ -134,20 +134,20 @@ def solved(
 
 
 @dataclass(frozen=True)
-class Leaf:
+class FirstLeaf:
     """A leaf of the first round: what its value is above the start, over -G (in a span), and its weight."""
 
-    ratio: Span
-    weight: Span
+    ratio: NumberSpan
+    weight: NumberSpan
     listed: bool
 
-    def rate(self, ridge: Span) -> Span:
+    def rate(self, ridge: NumberSpan) -> NumberSpan:
         """Return the learning rates that explain its value."""
         low, high = self.weight.low + ridge.low, self.weight.high + ridge.high
-        return Span(self.ratio.low * low * (1 - OFF), self.ratio.high * high * (1 + OFF))
+        return NumberSpan(self.ratio.low * low * (1 - OFF), self.ratio.high * high * (1 + OFF))
 
 
-def measured(booster: Booster, g: Grove, counts: Sequence[int], setting: Setting) -> list[Leaf]:
+def measured(booster: LightGBMFile, g: Grove, counts: Sequence[int], setting: BoostingSetting) -> list[FirstLeaf]:
     """Return the leaves of a tree of the first round whose gradients do not cancel."""
     of, classes = g.number, max(2, booster.per_round)
     mine = 1 if setting.law.loss == "log_loss" else of
@@ -167,20 +167,24 @@ def measured(booster: Booster, g: Grove, counts: Sequence[int], setting: Setting
         if min(ends) > 0:
             more = 2 * EPSILON + 4 * UNIT * w + setting.weight
             out.append(
-                Leaf(Span(min(ends) * (1 - OFF), max(ends) * (1 + OFF)), Span(w - more, w + more), bool(listed[j]))
+                FirstLeaf(
+                    NumberSpan(min(ends) * (1 - OFF), max(ends) * (1 + OFF)),
+                    NumberSpan(w - more, w + more),
+                    bool(listed[j]),
+                )
             )
     return out
 
 
-def common(leaves: Sequence[Leaf], ridge: Span, listed: Span) -> Span | None:
+def common(leaves: Sequence[FirstLeaf], ridge: NumberSpan, listed: NumberSpan) -> NumberSpan | None:
     """Return the learning rates that explain all the leaves, None where there are none."""
-    found = Span(0.0, math.inf)
+    found = NumberSpan(0.0, math.inf)
     for leaf in leaves:
         found = found.both(leaf.rate(listed if leaf.listed else ridge))
     return found if 0 < found.low <= found.high < math.inf else None
 
 
-def by_pairs(leaves: Sequence[Leaf]) -> Span | None:
+def by_pairs(leaves: Sequence[FirstLeaf]) -> NumberSpan | None:
     """Return the lambdas with which the leaves of least and greatest weight have one learning rate."""
     if len(leaves) < 2:
         return None
@@ -193,10 +197,10 @@ def by_pairs(leaves: Sequence[Leaf]) -> Span | None:
     end = (b.ratio.high * b.weight.high - a.ratio.low * a.weight.low) * (1 + OFF)
     ends = [x / y for x in (top, end) for y in (below, above)]
     low, high = min(ends) - abs(min(ends)) * OFF, max(ends) + abs(max(ends)) * OFF
-    return Span(max(0.0, low), high) if high >= 0 else None
+    return NumberSpan(max(0.0, low), high) if high >= 0 else None
 
 
-def rate_of(booster: Booster, tree: Stored, first: Span, rounded: float) -> Span:
+def rate_of(booster: LightGBMFile, tree: StoredLightGBMTree, first: NumberSpan, rounded: float) -> NumberSpan:
     """Return the learning rate of a later tree: that of the first round if it is printed alike, or as it is printed.
 
     Six digits are kept; fewer of them are taken for the rate itself where several trees have them (rates may be
@@ -205,10 +209,10 @@ def rate_of(booster: Booster, tree: Stored, first: Span, rounded: float) -> Span
     if not rounded and float(f"{first.low:.6g}") <= tree.rate <= float(f"{first.high:.6g}"):
         return first
     places, several = significant(tree.rate), sum(t.rate == tree.rate for t in booster.trees) >= SEVERAL
-    return Span.near(tree.rate, READ if places > FINE or (several and places <= SHORT) else SIX)
+    return NumberSpan.near(tree.rate, READ if places > FINE or (several and places <= SHORT) else SIX)
 
 
-def by_list(booster: Booster, g: Grove, onehot: int) -> list[bool | None]:
+def by_list(booster: LightGBMFile, g: Grove, onehot: int) -> list[bool | None]:
     """Return for every leaf of the file whether it hangs on a split by listed categories (with cat_l2); None: unknown.
 
     Features of few categories are split by one of them, without cat_l2; feature_infos lists all bins, -1 among them.
@@ -225,7 +229,7 @@ def by_list(booster: Booster, g: Grove, onehot: int) -> list[bool | None]:
     return out
 
 
-def value_above(value: float, setting: Setting, of: int, turn: int) -> tuple[float, float]:
+def value_above(value: float, setting: BoostingSetting, of: int, turn: int) -> tuple[float, float]:
     """Return what a leaf adds to the score, and how far that is from rate times its own value at most.
 
     First round: start and value were added up, rounded once; the start is a logarithm within 2 ulp.

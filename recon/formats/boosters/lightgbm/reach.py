@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.formats.boosters.lightgbm.file import NONE, Stored
+from recon.formats.boosters.lightgbm.file import NONE, StoredLightGBMTree
 
 Floats = NDArray[np.float64]
 MAX_BOXES = 4096
@@ -22,7 +22,7 @@ MAX_CELLS = 4_000_000  # boxes times leaves of one tree: 32 MB
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts:
+class FeatureCuts:
     """Features with ascending thresholds that cut the space; box b is in interval `cell[i, b]` of feature i."""
 
     thresholds: dict[int, Floats]
@@ -42,7 +42,7 @@ class Reach:
 
 
 def before(
-    trees: Sequence[tuple[int, int, Stored]], start: Floats, off: float, boxes: int = MAX_BOXES
+    trees: Sequence[tuple[int, int, StoredLightGBMTree]], start: Floats, off: float, boxes: int = MAX_BOXES
 ) -> Iterator[Reach]:
     """Yield per tree (round, score it adds to, tree) between which scores rows lie before its round.
 
@@ -65,7 +65,7 @@ def before(
         high[:, of] += np.where(met, values[:, None], -np.inf).max(axis=0) + slack
 
 
-def chosen(trees: Sequence[Stored], boxes: int) -> Cuts:
+def chosen(trees: Sequence[StoredLightGBMTree], boxes: int) -> FeatureCuts:
     """Return the thresholds with the greatest spread of leaves on their trees, up to so many boxes."""
     weight: Counter[tuple[int, float]] = Counter()
     for tree in trees:
@@ -84,7 +84,7 @@ def chosen(trees: Sequence[Stored], boxes: int) -> Cuts:
             taken.setdefault(feature, []).append(threshold)
     thresholds = {feature: np.array(sorted(found)) for feature, found in taken.items()}
     grid = np.indices([len(t) + 1 for t in thresholds.values()]).reshape(len(thresholds), many)
-    return Cuts(thresholds, grid)
+    return FeatureCuts(thresholds, grid)
 
 
 def plain(kind: int) -> bool:
@@ -92,7 +92,7 @@ def plain(kind: int) -> bool:
     return not kind & 1 and kind >> 2 & 3 == NONE
 
 
-def meetings(tree: Stored, cuts: Cuts) -> NDArray[np.bool_]:
+def meetings(tree: StoredLightGBMTree, cuts: FeatureCuts) -> NDArray[np.bool_]:
     """Return which leaves meet which boxes (leaves, boxes), at least those that do."""
     sides = {feature: np.ones((len(tree.value), len(t) + 1), dtype=np.bool_) for feature, t in cuts.thresholds.items()}
     todo: list[tuple[int, dict[int, tuple[float, float]]]] = [(0, {})]

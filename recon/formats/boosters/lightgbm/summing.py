@@ -24,7 +24,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recon.formats.boosters.shared import Grown
+from recon.formats.boosters.shared import BoosterTree
 
 UNIT = 2.0**-53
 EPSILON = 1.2e-15  # above kEpsilon = 1e-15f
@@ -61,17 +61,17 @@ class Errors:
     hessian: list[float]
 
 
-def errors(grown: Grown, rows: Sequence[int], gradient: Sizes, hessian: Sizes) -> Errors:
+def errors(grown: BoosterTree, rows: Sequence[int], gradient: Sizes, hessian: Sizes) -> Errors:
     """Return the errors of a tree's nodes, `rows` (nodes,) in them; children stand behind their parents."""
     return Errors(of_gradients(grown, rows, gradient), of_hessians(grown, rows, hessian))
 
 
-def of_gradients(grown: Grown, rows: Sequence[int], of: Sizes) -> list[float]:
+def of_gradients(grown: BoosterTree, rows: Sequence[int], of: Sizes) -> list[float]:
     """Return the errors of the sums of gradients per node."""
     return [0.0] * len(rows) if of.exact else rounded(grown, rows, of.most, 0.0)
 
 
-def of_hessians(grown: Grown, rows: Sequence[int], of: Sizes) -> list[float]:
+def of_hessians(grown: BoosterTree, rows: Sequence[int], of: Sizes) -> list[float]:
     """Return the errors of the sums of hessians per node.
 
     In the exact case only kEpsilon and its consequences are rounded: per level at most twelve times u H at a split, and
@@ -90,7 +90,7 @@ def of_hessians(grown: Grown, rows: Sequence[int], of: Sizes) -> list[float]:
     return out
 
 
-def rounded(grown: Grown, rows: Sequence[int], most: float, more: float) -> list[float]:
+def rounded(grown: BoosterTree, rows: Sequence[int], most: float, more: float) -> list[float]:
     """Return errors of sums per node where every addition may be rounded; `more` is added on every level."""
     out = [MORE * rows[0] * UNIT * rows[0] * most] * len(rows)
     anew, depth = list(rows[:1]) * len(rows), [0] * len(rows)

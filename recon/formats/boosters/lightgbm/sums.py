@@ -20,8 +20,18 @@ from numpy.typing import NDArray
 
 from encoders.models.models import Boosting, TreeSums
 from recon.formats.boosters.lightgbm.counts import number
-from recon.formats.boosters.lightgbm.file import Booster, Stored
-from recon.formats.boosters.lightgbm.rates import OFF, Grove, Setting, Span, by_list, digits, rate_of, solved, span
+from recon.formats.boosters.lightgbm.file import LightGBMFile, StoredLightGBMTree
+from recon.formats.boosters.lightgbm.rates import (
+    OFF,
+    BoostingSetting,
+    Grove,
+    NumberSpan,
+    by_list,
+    digits,
+    rate_of,
+    solved,
+    span,
+)
 from recon.formats.boosters.lightgbm.rates import value_above as above_of
 from recon.formats.boosters.lightgbm.reach import MAX_BOXES, Reach, before
 from recon.formats.boosters.lightgbm.summing import EPSILON, UNIT, Sizes, errors
@@ -32,7 +42,7 @@ Floats = NDArray[np.float64]
 LARGE = 1e7
 
 
-def odd_parameter(booster: Booster) -> str | None:
+def odd_parameter(booster: LightGBMFile) -> str | None:
     """Return why leaf values are no function of sums of plain gradients, None where nothing says so."""
     kind, params = booster.objective.partition(" ")[0], booster.params or {}
     if kind not in ("binary", "multiclass"):
@@ -53,7 +63,9 @@ def odd_parameter(booster: Booster) -> str | None:
     return f"'{found[0]}' is set" if found else None
 
 
-def boosting(booster: Booster, groves: Sequence[Grove], proved: Mapping[int, Sequence[int]], last: float) -> Boosting:
+def boosting(
+    booster: LightGBMFile, groves: Sequence[Grove], proved: Mapping[int, Sequence[int]], last: float
+) -> Boosting:
     """Return the model with what its leaf values say; `proved`: rows of a class per leaf of the first round's trees.
 
     From round `last` on rows were sampled. Raises `Unsupported` with the reason where leaf values cannot be used.
@@ -82,24 +94,24 @@ def boosting(booster: Booster, groves: Sequence[Grove], proved: Mapping[int, Seq
     return Boosting(trees, tuple(found), setting.law, setting.start, base, (*range(max(2, per_round)),))
 
 
-def sensible(tree: Stored) -> bool:
+def sensible(tree: StoredLightGBMTree) -> bool:
     """Return whether the figures of a tree are of a size that training can give."""
     values = max(map(abs, tree.value)) < LARGE and 1 / LARGE < tree.rate < LARGE
     return values and min(tree.weight) >= 0 and max(tree.weight) < LARGE * LARGE
 
 
-def settled(booster: Booster, groves: Sequence[Grove], proved: Mapping[int, Sequence[int]]) -> Setting:
+def settled(booster: LightGBMFile, groves: Sequence[Grove], proved: Mapping[int, Sequence[int]]) -> BoostingSetting:
     """Return what the trees share, with what parameters say."""
     rows, params = sum(groves[0].stored.count), booster.params or {}
     value, weight = digits([g.stored.value for g in groves]), digits([g.stored.weight for g in groves])
     start = tuple(starting(booster, groves[t].stored, sum(proved[t]), rows) for t in range(booster.per_round))
     ridge, extra = (span(params.get(key), otherwise) for key, otherwise in (("lambda_l2", 0.0), ("cat_l2", 10.0)))
-    listed = Span(ridge.low + extra.low, ridge.high + extra.high)
+    listed = NumberSpan(ridge.low + extra.low, ridge.high + extra.high)
     onehot = int(number(params, "max_cat_to_onehot", 4.0))
-    return Setting(law_of(booster, start, groves, value), start, ridge, listed, onehot, value, weight, rows)
+    return BoostingSetting(law_of(booster, start, groves, value), start, ridge, listed, onehot, value, weight, rows)
 
 
-def complete(booster: Booster, groves: Sequence[Grove]) -> float:
+def complete(booster: LightGBMFile, groves: Sequence[Grove]) -> float:
     """Return the first round of which some tree is not among those that count all the rows.
 
     A tree without a split adds its value to every score: 0 after the first round.
@@ -109,7 +121,7 @@ def complete(booster: Booster, groves: Sequence[Grove]) -> float:
     return gone[0] // booster.per_round if gone else math.inf
 
 
-def starting(booster: Booster, tree: Stored, total: int, rows: int) -> float:
+def starting(booster: LightGBMFile, tree: StoredLightGBMTree, total: int, rows: int) -> float:
     """Return the score from which a class with so many rows starts: 0 if the first tree has no bias."""
     if booster.objective.startswith("multiclass"):
         return math.log(total / rows)
@@ -119,13 +131,13 @@ def starting(booster: Booster, tree: Stored, total: int, rows: int) -> float:
     return math.log(share / (1 - share)) / sigmoid_of(booster)
 
 
-def sigmoid_of(booster: Booster) -> float:
+def sigmoid_of(booster: LightGBMFile) -> float:
     """Return the factor of scores in a logistic loss."""
     words = dict(word.partition(":")[::2] for word in booster.objective.split())
     return number(words, "sigmoid", 1.0)
 
 
-def law_of(booster: Booster, start: tuple[float, ...], groves: Sequence[Grove], off: float) -> Gradients:
+def law_of(booster: LightGBMFile, start: tuple[float, ...], groves: Sequence[Grove], off: float) -> Gradients:
     """Return how gradients follow from scores; `off`: rounding of each printed value.
 
     Binary: r = -y s / (1 + exp(y s F)), h = |r| (s - |r|) in double, exp within 4 ulp, s F rounded: r is off by
@@ -151,7 +163,9 @@ def nothing() -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats, Floats
     return np.zeros(0, dtype=np.int64), none, none, none, none, none, ()
 
 
-def tree_sums(booster: Booster, g: Grove, setting: Setting, known: tuple[Sizes, Sizes], rate: Span) -> TreeSums:
+def tree_sums(
+    booster: LightGBMFile, g: Grove, setting: BoostingSetting, known: tuple[Sizes, Sizes], rate: NumberSpan
+) -> TreeSums:
     """Return the figures of a tree's leaves: values and weights.
 
     `known`: the sizes of gradients and hessians that rows can have in its round.
@@ -180,11 +194,11 @@ def tree_sums(booster: Booster, g: Grove, setting: Setting, known: tuple[Sizes, 
 def of_value(
     above: tuple[float, float],
     weight: float,
-    ridge: Span,
-    rate: Span,
+    ridge: NumberSpan,
+    rate: NumberSpan,
     off: tuple[float, float],
     unit: float,
-    setting: Setting,
+    setting: BoostingSetting,
 ) -> tuple[float, float, float, float]:
     """Return the coefficients of G and H, and the interval: what a leaf's value says.
 
@@ -224,7 +238,7 @@ def snapped(low: float, high: float, unit: float) -> tuple[float, float]:
 
 
 def bounded(
-    groves: Sequence[Grove], proved: Mapping[int, Sequence[int]], setting: Setting
+    groves: Sequence[Grove], proved: Mapping[int, Sequence[int]], setting: BoostingSetting
 ) -> list[tuple[Sizes, Sizes]]:
     """Return, per tree, the sizes of gradients and hessians that its rows can have: rough ones if they do."""
     per_round, start = len(setting.start), np.array(setting.start)
@@ -239,7 +253,7 @@ def bounded(
 
 
 def sizes(
-    setting: Setting, reach: Reach, g: Grove, first: Grove, proved: Mapping[int, Sequence[int]]
+    setting: BoostingSetting, reach: Reach, g: Grove, first: Grove, proved: Mapping[int, Sequence[int]]
 ) -> tuple[Sizes, Sizes]:
     """Return the sizes of gradients and hessians of all rows whose scores lie within `reach`.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recon.formats.boosters.shared import MAX_TRIES, different, sums
-from recon.formats.boosters.xgboost.file import Booster, Stored
+from recon.formats.boosters.xgboost.file import StoredXGBoostTree, XGBoostFile
 from solvers.foundation.errors import Unsupported
 
 SINGLE = 2.0**-23  # relative error of a float32 figure, twice over
@@ -34,7 +34,7 @@ class Cover:
 
 
 @dataclass(frozen=True)
-class Start:
+class ObjectiveStart:
     """What an objective says about covers: where rows start, and what one row adds to a first cover.
 
     `shares`: the share that rows start at, per class with trees; () where covers of no class are known. `factor`: of
@@ -51,30 +51,34 @@ class Start:
     balanced: bool = True
 
 
-def starting_shares(booster: Booster) -> Start:
+def starting_shares(booster: XGBoostFile) -> ObjectiveStart:
     """Return what a booster's objective and base_score say about covers.
 
     Raises `Unsupported` for objectives whose covers are no sizes.
     """
     if booster.base is None:
-        return Start((0.5,), classes=True, margin=0.0)
+        return ObjectiveStart((0.5,), classes=True, margin=0.0)
     if booster.objective in WHOLE | ROBUST:
-        return Start((), every=True, balanced=booster.objective in WHOLE)
+        return ObjectiveStart((), every=True, balanced=booster.objective in WHOLE)
     if booster.objective in LOGISTIC and len(booster.base) == 1:
         base = booster.base[0]
         if booster.objective == "binary:logitraw":  # its base_score is a score, not a share
-            return Start((1 / (1 + math.exp(-max(-80.0, min(80.0, base)))),), classes=True, margin=base, balanced=False)
+            return ObjectiveStart(
+                (1 / (1 + math.exp(-max(-80.0, min(80.0, base)))),), classes=True, margin=base, balanced=False
+            )
         if not 0 < base < 1:
             raise Unsupported(f"the XGBoost model's base_score {base:g} is no share")
         share = float(np.float32(base))
-        return Start((share,), classes=booster.objective != "reg:logistic", margin=math.log(share / (1 - share)))
+        return ObjectiveStart(
+            (share,), classes=booster.objective != "reg:logistic", margin=math.log(share / (1 - share))
+        )
     if booster.objective in ("multi:softprob", "multi:softmax") and 2 <= booster.classes <= 10_000:
         scores = booster.base if len(booster.base) == booster.classes else (0.0,) * booster.classes
         top = max(scores)
         powers = [math.exp(max(-700.0, s - top)) for s in scores]
-        return Start(tuple(x / sum(powers) for x in powers), 2.0, classes=True)
+        return ObjectiveStart(tuple(x / sum(powers) for x in powers), 2.0, classes=True)
     if booster.objective == "count:poisson" and len(booster.base) == 1 and 0 < booster.base[0] < 1e6:
-        return Start((), booster.base[0] * math.exp(booster.max_delta_step))
+        return ObjectiveStart((), booster.base[0] * math.exp(booster.max_delta_step))
     raise Unsupported(
         f"covers of XGBoost's objective {booster.objective[:40]!r} are sums that depend on the target from the first "
         "round on, so that they are no numbers of rows: fit it with binary:logistic, multi:softprob, count:poisson, "
@@ -82,7 +86,7 @@ def starting_shares(booster: Booster) -> Start:
     )
 
 
-def sizes(tree: Stored, share: float | None, factor: float) -> Cover | None:
+def sizes(tree: StoredXGBoostTree, share: float | None, factor: float) -> Cover | None:
     """Return the rows of every node, None where some cover is no whole number of equal hessians."""
     cover = np.array(tree.cover)
     off = 0.0 if share is None else share_error(share)
@@ -109,7 +113,7 @@ def share_error(share: float) -> float:
     return share * (1 - share) * SINGLE * (2 + margin + 1 / (1 - share)) + share * SINGLE
 
 
-def class_counts(tree: Stored, cover: Cover) -> list[int] | None:
+def class_counts(tree: StoredXGBoostTree, cover: Cover) -> list[int] | None:
     """Return the rows of the class per node, None unless exactly one learning rate and lambda make them whole."""
     leaves = tree.grown.leaves
     at = np.array(leaves)
@@ -162,7 +166,7 @@ def pairs_tried(
     return different(counts, rows, worst)
 
 
-def fits_inside(tree: Stored, cover: Cover, leaves: list[int], counts: NDArray[np.int64]) -> bool:
+def fits_inside(tree: StoredXGBoostTree, cover: Cover, leaves: list[int], counts: NDArray[np.int64]) -> bool:
     """Return whether one lambda explains the weights of all inner nodes (they are not times the learning rate)."""
     every = np.array(sums(tree.grown, dict(zip(leaves, counts.tolist(), strict=True))))
     inner = np.array([i for i, split in enumerate(tree.grown.splits) if split is not None])

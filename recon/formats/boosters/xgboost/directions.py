@@ -31,8 +31,8 @@ from encoders.domain.values import (
     is_number,
     normal,
 )
-from encoders.models.models import AnyModel, Figure, Table, Unused
-from recon.formats.boosters.shared import Grown, Split
+from encoders.models.models import AnyModel, PublishedFigure, Table, UnusedPublication
+from recon.formats.boosters.shared import BoosterSplit, BoosterTree
 from recon.formats.drafts.binding import Binder, as_test, comparison, passes
 from recon.formats.drafts.drafts import Draft
 from solvers.foundation.errors import ReleaseError
@@ -44,14 +44,14 @@ CHOSEN = "splits send missing values to either side, as in training with some: "
 
 
 @dataclass(frozen=True)
-class Counted:
+class FirstTreeCounts:
     """A tree of the first round: rows per node (least ones of `drawn`), and of one class where they are proved.
 
     `most`: how many they are at most, where copies of rows leave that open.
     """
 
     name: str
-    grown: Grown
+    grown: BoosterTree
     rows: tuple[int, ...]
     ones: tuple[int, ...] | None = None
     value: Value = 1
@@ -59,7 +59,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Sides:
+class SplitSides:
     """What a split says over a domain: its attribute, the values below the threshold, where missing ones go."""
 
     attribute: AnyAttribute
@@ -75,8 +75,8 @@ class Sides:
 class DirectedDraft(Draft):
     """A booster whose splits have default directions; `every`: its trees, `counted`: those of the first round."""
 
-    every: tuple[Grown, ...] = ()
-    counted: tuple[Counted, ...] = ()
+    every: tuple[BoosterTree, ...] = ()
+    counted: tuple[FirstTreeCounts, ...] = ()
     drawn: bool = False
     marker: float | None = None
 
@@ -96,7 +96,7 @@ class DirectedDraft(Draft):
             f"{CHOSEN if found.mixed else ''}the file does not tell which values were taken for missing (sparse "
             f"matrices, missing=): {said} may have been, and counts are bounds that hold in any case"
         )
-        left = self.origin.unused or (Unused("the figures of its trees", LEFT),)
+        left = self.origin.unused or (UnusedPublication("the figures of its trees", LEFT),)
         origin = replace(self.origin, counts=("size",), notes=(*self.origin.notes, note), unused=left)
         figures = chain.from_iterable(found.bounds(tree, open_) for tree in self.counted)
         return (Table(tuple(figures), "leaves", origin=origin),)
@@ -130,7 +130,7 @@ class Directions:
 
     def __init__(self, draft: DirectedDraft, binder: Binder) -> None:
         self.draft, self.binder = draft, binder
-        self.sides: dict[tuple[str, Test], Sides] = {}
+        self.sides: dict[tuple[str, Test], SplitSides] = {}
         self.splits: list[tuple[str, Test]] = []
         for split in (s for grown in draft.every for s in grown.splits if s is not None):
             if split.test.values is None:
@@ -156,7 +156,7 @@ class Directions:
         """Return whether the declared domain has missing values of a split's feature: its direction was chosen."""
         return self.sides[name, test].attribute.missing and self.binder.domain.source != GUESSED
 
-    def of(self, split: Split) -> Sides:
+    def of(self, split: BoosterSplit) -> SplitSides:
         """Return the sides of a split."""
         binder, test = self.binder, split.test
         feature = binder.features[split.feature]
@@ -166,11 +166,11 @@ class Directions:
         try:
             if k is not None:
                 pairs = binder.condition(split.feature, test)
-                return Sides(attribute, attribute.ranges(pairs[0][1]), test.missing)
+                return SplitSides(attribute, attribute.ranges(pairs[0][1]), test.missing)
         except ReleaseError:
             if isinstance(attribute, Continuous) and feature.make is None and own.high is not None:
                 all_ = attribute.known[1][0] < exact(own.high)
-                return Sides(
+                return SplitSides(
                     attribute, normal([*([attribute.known] if all_ else []), *gap(attribute, own)]), own.missing
                 )
             if not self.listed_values(attribute, split.feature):
@@ -179,7 +179,7 @@ class Directions:
         passed = [
             (i, i + 1) for i, v in enumerate(self.listed_values(attribute, split.feature)) if passes(test, compare(v))
         ]
-        return Sides(attribute, normal([*passed, *gap(attribute, own)]), test.missing)
+        return SplitSides(attribute, normal([*passed, *gap(attribute, own)]), test.missing)
 
     def point(self, name: str, value: Value) -> Ranges:
         """Return where a feature has this value."""
@@ -269,7 +269,7 @@ class Directions:
                     todo.append((child, {**path, name: ranges}))
         return False
 
-    def bounds(self, counted: Counted, markers: Sequence[Value] | None) -> Iterator[Figure]:
+    def bounds(self, counted: FirstTreeCounts, markers: Sequence[Value] | None) -> Iterator[PublishedFigure]:
         """Yield bounds on the rows of every leaf that hold whichever of some values was taken for missing."""
         for leaf, least, most in self.paths(counted.grown, markers):
             label = self.binder.domain.label
@@ -282,11 +282,11 @@ class Directions:
             for rows, top, more, word in figures:
                 name = f"{counted.name}, leaf {leaf}{word}"
                 if rows > 0 and (wide := self.condition(most, False)) is not None:
-                    yield Figure((*wide, *more), low=rows, name=name, drawn=self.draft.drawn and not word)
+                    yield PublishedFigure((*wide, *more), low=rows, name=name, drawn=self.draft.drawn and not word)
                 if not self.draft.drawn and (narrow := self.condition(least, True)) is not None:
-                    yield Figure((*narrow, *more), low=0, high=top, name=name)
+                    yield PublishedFigure((*narrow, *more), low=0, high=top, name=name)
 
-    def classes(self, counted: Counted, value: Value) -> Iterator[Figure]:
+    def classes(self, counted: FirstTreeCounts, value: Value) -> Iterator[PublishedFigure]:
         """Yield what is known of every leaf where one value was taken for missing."""
         for leaf, _, most in self.paths(counted.grown, (value,), True):
             wide = self.condition(most, False)
@@ -295,13 +295,13 @@ class Directions:
                 if counted.rows[leaf] > 0:
                     top = None if counted.most is None or self.draft.drawn else counted.most[leaf]
                     name = f"{counted.name}, leaf {leaf}"
-                    yield Figure(wide, low=counted.rows[leaf], high=top, name=name, drawn=top is None)
+                    yield PublishedFigure(wide, low=counted.rows[leaf], high=top, name=name, drawn=top is None)
             elif counted.ones is not None and not self.draft.drawn:
                 own = self.binder.translate(((self.draft.label, equals(counted.value)),))
-                yield Figure((*wide, *own), count=counted.ones[leaf], name=f"{counted.name}, leaf {leaf}")
+                yield PublishedFigure((*wide, *own), count=counted.ones[leaf], name=f"{counted.name}, leaf {leaf}")
 
     def paths(
-        self, grown: Grown, markers: Sequence[Value] | None, sure: bool = False
+        self, grown: BoosterTree, markers: Sequence[Value] | None, sure: bool = False
     ) -> Iterator[tuple[int, Mapping[str, Ranges], Mapping[str, Ranges]]]:
         """Yield every leaf with what is surely in it, and with what may be in it; `sure`: the one marker is known."""
         todo: list[tuple[int, dict[str, Ranges], dict[str, Ranges]]] = [(0, {}, {})]
@@ -340,7 +340,7 @@ class Directions:
             return (attribute.known,)
         return normal([r for m in markers for r in self.point(name, m)])
 
-    def listed(self, split: Split) -> tuple[AnyAttribute, Ranges]:
+    def listed(self, split: BoosterSplit) -> tuple[AnyAttribute, Ranges]:
         """Return the attribute of a split on categories, and what goes left."""
         ((name, test),) = self.binder.condition(split.feature, split.test)
         attribute = self.binder.domain.all[self.binder.domain.place[name]]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import AnyAttribute, Listed, Test, Value, is_number
-from recon.formats.boosters.shared import MAX_NODES, Grown, Split, refuse, split_of
+from recon.formats.boosters.shared import MAX_NODES, BoosterSplit, BoosterTree, refuse, split_of
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 WHOLES = 2.0**24  # whole numbers up to it are float32 numbers
@@ -22,18 +22,18 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass
-class Stored:
+class StoredXGBoostTree:
     """One tree: its nodes, and per node cover and weight (at leaves times the learning rate; NaN: not said)."""
 
     place: str
     group: int
-    grown: Grown = field(default_factory=Grown)
+    grown: BoosterTree = field(default_factory=BoosterTree)
     cover: list[float] = field(default_factory=list)
     weight: list[float] = field(default_factory=list)
 
 
 @dataclass
-class Booster:
+class XGBoostFile:
     """A model file; `base` are the starting scores as written, None where the form does not say them."""
 
     form: str
@@ -43,7 +43,7 @@ class Booster:
     classes: int
     base: tuple[float, ...] | None
     parallel: int
-    trees: list[Stored]
+    trees: list[StoredXGBoostTree]
     averaged: bool = False  # the starting scores are what the training rows average to (XGBoost 3.1 and later)
     hints: dict[str, AnyAttribute] = field(default_factory=dict)
     dart: bool = False
@@ -98,7 +98,7 @@ def listed(found: Mapping[str, Any], key: str, place: str, size: int | None = No
     return value
 
 
-def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> Booster:
+def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> XGBoostFile:
     """Return the parts of a saved model; `form` is what it was read from."""
     if not isinstance(found, dict) or not isinstance(found.get("learner"), dict):
         raise ReleaseError("is no JSON of XGBoost's save_model(): 'learner' is missing")
@@ -137,7 +137,7 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> Booster:
         if values and len(set(values)) == len(values):
             ascending = values if isinstance(values[0], str) else sorted(values)
             hints[n] = Listed(n, tuple(ascending))
-    return Booster(
+    return XGBoostFile(
         form,
         called,
         bool(names),
@@ -198,11 +198,11 @@ def json_tree(
     names: Sequence[str],
     categories: Mapping[str, list[Value]],
     whole: Set[str] = frozenset(),
-) -> Stored:
+) -> StoredXGBoostTree:
     """Return one tree from its arrays; `whole` are the features that are whole numbers."""
     if not isinstance(found, dict):
         raise refuse("no object", place)
-    out, left = Stored(place, group), listed(found, "left_children", place)
+    out, left = StoredXGBoostTree(place, group), listed(found, "left_children", place)
     size = len(left)
     if not 0 < size <= MAX_NODES or group < 0:
         raise refuse(f"{size} nodes", place)
@@ -235,7 +235,7 @@ def json_tree(
         missing_left = bool(default[node])
         if kinds[node]:  # the listed categories go right
             values = values_of(sets.get(node, ()), names[k], categories, place)
-            out.grown.splits.append(Split(names[k], Test(values=values, missing=not missing_left), None))
+            out.grown.splits.append(BoosterSplit(names[k], Test(values=values, missing=not missing_left), None))
             todo += [(left[node], here, 1), (right[node], here, 0)]
             continue
         end, is_open = below_single(single(condition[node], f"{place}.split_conditions[{node}]"), names[k] in whole)
@@ -280,7 +280,7 @@ def values_of(codes: Sequence[int], name: str, categories: Mapping[str, list[Val
     return tuple(codes) if known is None else tuple(known[c] for c in codes)
 
 
-def dump_booster(found: Any) -> Booster:
+def dump_booster(found: Any) -> XGBoostFile:
     """Return the parts of a dump with statistics."""
     if not isinstance(found, list) or not found:
         raise ReleaseError("is no JSON of XGBoost's dump_model(dump_format='json'): a list of trees is expected")
@@ -288,12 +288,12 @@ def dump_booster(found: Any) -> Booster:
     trees = [dump_tree(tree, f"trees[{t}]", names) for t, tree in enumerate(found[:2])]
     every = list(names)
     named = not all(n[:1] == "f" and n[1:].isdigit() for n in every)
-    return Booster("XGBoost, dump_model JSON", every, named, "", 0, None, 1, trees)
+    return XGBoostFile("XGBoost, dump_model JSON", every, named, "", 0, None, 1, trees)
 
 
-def dump_tree(root: Any, place: str, names: dict[str, None]) -> Stored:
+def dump_tree(root: Any, place: str, names: dict[str, None]) -> StoredXGBoostTree:
     """Return one nested tree, its nodes numbered depth first; new feature names are added to `names`."""
-    out = Stored(place, 0)
+    out = StoredXGBoostTree(place, 0)
     todo: list[tuple[Any, int, int]] = [(root, -1, 0)]
     while todo:
         node, parent, side = todo.pop()
@@ -322,7 +322,7 @@ def dump_tree(root: Any, place: str, names: dict[str, None]) -> Stored:
             raise refuse("'yes', 'no' and 'missing' do not name its two children", at)
         if isinstance(condition, list):
             codes = tuple(integer(c, f"{at}.split_condition") for c in condition)
-            split = Split(name, Test(values=values_of(codes, name, {}, at), missing=gone == yes), None)
+            split = BoosterSplit(name, Test(values=values_of(codes, name, {}, at), missing=gone == yes), None)
         elif condition is None:
             raise Unsupported(f"{at}: the split of indicator '{name}' has no condition: use save_model('model.json')")
         else:

@@ -11,20 +11,30 @@ from collections.abc import Sequence
 from typing import Any
 
 from encoders.domain.values import Value
-from encoders.models.models import AnyModel, Boosting, CountKind, Figure, Forest, Provenance, Table, Tree, Unused
+from encoders.models.models import (
+    AnyModel,
+    Boosting,
+    CountKind,
+    Forest,
+    Provenance,
+    PublishedFigure,
+    Table,
+    Tree,
+    UnusedPublication,
+)
 from encoders.models.nodes import Support
 from recon.formats.boosters.shared import label_name, refuse, sums
-from recon.formats.boosters.xgboost.counts import Cover, Start, class_counts, sizes, starting_shares
-from recon.formats.boosters.xgboost.directions import Counted, DirectedDraft
-from recon.formats.boosters.xgboost.file import Booster, Stored, dump_booster, json_booster, part, real
+from recon.formats.boosters.xgboost.counts import Cover, ObjectiveStart, class_counts, sizes, starting_shares
+from recon.formats.boosters.xgboost.directions import DirectedDraft, FirstTreeCounts
+from recon.formats.boosters.xgboost.file import StoredXGBoostTree, XGBoostFile, dump_booster, json_booster, part, real
 from recon.formats.boosters.xgboost.seen import all_rows_seen, same_rows
-from recon.formats.boosters.xgboost.sums import MADE, Rates, gradients, rates_of, start, tree_sums, unusable
+from recon.formats.boosters.xgboost.sums import MADE, XGBoostRates, gradients, rates_of, start, tree_sums, unusable
 from recon.formats.drafts.copies import CHANCE, copies_note, divided
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from recon.stored.binary.ubjson import read_ubjson
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 NOT_STATED = (
     "XGBoost's subsample was 1 (figures of the file agree with that, where there are any) and no row was weighted (the "
@@ -96,7 +106,7 @@ def read_xgboost_dump(found: Any, classes: Sequence[Value] | None = None) -> Dra
 
 
 def to_draft(
-    booster: Booster,
+    booster: XGBoostFile,
     classes: Sequence[Value] | None,
     assumed: tuple[str, ...],
     draws: bool | None = None,
@@ -135,7 +145,7 @@ def to_draft(
         remarks += [f"from tree {kept} on the leaf values belong to other rows, or to drawn ones: those are left out"]
     if len(booster.trees) > len(first) and shares and not booster.dump:
         found = "the trees may have seen samples of the rows" if minimum else later(booster, covers[0])
-        if isinstance(found, Rates):
+        if isinstance(found, XGBoostRates):
             models, notes = (boosting(booster, models[0], found, rows),), (*notes, MADE, found.note, SAME_ROWS)
         else:
             remarks += [LATER, found]
@@ -145,7 +155,7 @@ def to_draft(
         models,
         labels if "exact" in kinds or isinstance(models[0], Boosting) else None,
         label,
-        rows=Rows(rows, None if drawn else max(int(cover.rows[0]) for cover in covers)),
+        rows=RowCount(rows, None if drawn else max(int(cover.rows[0]) for cover in covers)),
         hints=booster.hints,
         named=booster.named,
         single=True,
@@ -158,21 +168,21 @@ def to_draft(
 
 
 def unused_figures(
-    booster: Booster, models: Sequence[AnyModel], kinds: Sequence[CountKind], minimum: bool, remarks: Sequence[str]
-) -> tuple[Unused, ...]:
+    booster: XGBoostFile, models: Sequence[AnyModel], kinds: Sequence[CountKind], minimum: bool, remarks: Sequence[str]
+) -> tuple[UnusedPublication, ...]:
     """Return that figures of a booster are not used; nothing where all of them are, or one tree gives its classes."""
     alone = len(booster.trees) == 1 and not minimum
     if isinstance(models[0], Boosting) or (alone and tuple(kinds) == ("exact",)):
         return ()
-    return (Unused(FIGURES, remarks[-1] if remarks else SIZES, labels=alone),)
+    return (UnusedPublication(FIGURES, remarks[-1] if remarks else SIZES, labels=alone),)
 
 
-def later(booster: Booster, cover: Cover) -> Rates | str:
+def later(booster: XGBoostFile, cover: Cover) -> XGBoostRates | str:
     """Return learning rate and lambda, with which all trees' figures are used, or why they are not."""
     return unusable(booster) or rates_of(booster.trees[0], cover)
 
 
-def boosting(booster: Booster, first: AnyModel, rates: Rates, rows: int) -> Boosting:
+def boosting(booster: XGBoostFile, first: AnyModel, rates: XGBoostRates, rows: int) -> Boosting:
     """Return all trees with what their figures say; `first`: the first one, which counts rows."""
     assert booster.base is not None
     assert isinstance(first, Tree)
@@ -183,7 +193,7 @@ def boosting(booster: Booster, first: AnyModel, rates: Rates, rows: int) -> Boos
     return Boosting((first, *list(later)[1:]), said, gradients(), score, score, (0, 1))
 
 
-def label_values(begin: Start, classes: Sequence[Value] | None) -> tuple[Value, ...]:
+def label_values(begin: ObjectiveStart, classes: Sequence[Value] | None) -> tuple[Value, ...]:
     """Return the label's values in the order of its codes, () where the model is no classifier."""
     size = max(2, len(begin.shares)) if begin.classes else 0
     if classes is not None and size and len(classes) != size:
@@ -191,7 +201,7 @@ def label_values(begin: Start, classes: Sequence[Value] | None) -> tuple[Value, 
     return tuple(range(size)) if classes is None or not size else tuple(classes)
 
 
-def cover_of(t: int, tree: Stored, begin: Start, booster: Booster) -> Cover:
+def cover_of(t: int, tree: StoredXGBoostTree, begin: ObjectiveStart, booster: XGBoostFile) -> Cover:
     """Return the figures of one tree with its sizes; `Unsupported` where its covers are no numbers of rows."""
     share = begin.shares[tree.group] if begin.shares and tree.group < len(begin.shares) else None
     found = sizes(tree, share, begin.factor)
@@ -201,11 +211,11 @@ def cover_of(t: int, tree: Stored, begin: Start, booster: Booster) -> Cover:
     return found
 
 
-Answer = tuple[tuple[AnyModel, ...], tuple[CountKind, ...], list[str], list[Counted]]
+Answer = tuple[tuple[AnyModel, ...], tuple[CountKind, ...], list[str], list[FirstTreeCounts]]
 
 
 def without_copies(
-    trees: Sequence[tuple[int, Stored]], covers: Sequence[Cover], labels: tuple[Value, ...]
+    trees: Sequence[tuple[int, StoredXGBoostTree]], covers: Sequence[Cover], labels: tuple[Value, ...]
 ) -> tuple[list[list[int]], str]:
     """Return how many rows the nodes have at least, and why that is fewer than their covers ("": it is not)."""
     binary = len(labels) == 2 and len({tree.group for _, tree in trees}) == 1
@@ -226,7 +236,7 @@ def without_copies(
 
 
 def statements(
-    trees: Sequence[tuple[int, Stored]],
+    trees: Sequence[tuple[int, StoredXGBoostTree]],
     covers: Sequence[Cover],
     label: str,
     labels: tuple[Value, ...],
@@ -238,21 +248,21 @@ def statements(
     `least`: rows that their nodes have at least, where they may have seen samples of the rows, or copies.
     """
     grown: list[Any] = []
-    figures: list[Figure] = []
-    counted: list[Counted] = []
+    figures: list[PublishedFigure] = []
+    counted: list[FirstTreeCounts] = []
     binary, unproved = len(labels) == 2 and len({tree.group for _, tree in trees}) == 1, False
     for i, ((t, tree), cover) in enumerate(zip(trees, covers, strict=True)):
         if least is not None:
             most = None if drawn else tuple(cover.rows.tolist())
             figures += tree.grown.at_least(least[i], f"tree {t}", most)
-            counted.append(Counted(f"tree {t}", tree.grown, tuple(least[i]), most=most))
+            counted.append(FirstTreeCounts(f"tree {t}", tree.grown, tuple(least[i]), most=most))
             continue
         counts = class_counts(tree, cover) if labels else None
         unproved |= counts is None
         of = [Support(count=n) for n in cover.rows.tolist()]
         value = labels[1 if binary else tree.group] if labels else 1
         ones = None if counts is None else tuple(counts)
-        counted.append(Counted(f"tree {t}", tree.grown, tuple(cover.rows.tolist()), ones, value))
+        counted.append(FirstTreeCounts(f"tree {t}", tree.grown, tuple(cover.rows.tolist()), ones, value))
         if counts is not None and binary:
             of = [Support((n - k, k)) for n, k in zip(cover.rows.tolist(), counts, strict=True)]
         elif counts is not None:

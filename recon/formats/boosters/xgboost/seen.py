@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recon.formats.boosters.xgboost.counts import WHOLE, Cover, Start
-from recon.formats.boosters.xgboost.file import Booster, Stored
+from recon.formats.boosters.xgboost.counts import WHOLE, Cover, ObjectiveStart
+from recon.formats.boosters.xgboost.file import StoredXGBoostTree, XGBoostFile
 
 BALANCED = 1e-5  # of the rows: how far float32 takes the sum of gradients from 0
 PREDICTED = 1e-5  # relative: how far float32 takes the sum of hessians from what the first tree's leaves say
@@ -22,7 +22,7 @@ EQUAL = 3  # roots with the same number of rows tell that none was drawn from so
 
 
 def all_rows_seen(
-    booster: Booster, start: Start, trees: Sequence[tuple[int, Stored]], covers: Sequence[Cover]
+    booster: XGBoostFile, start: ObjectiveStart, trees: Sequence[tuple[int, StoredXGBoostTree]], covers: Sequence[Cover]
 ) -> bool | None:
     """Return whether the first round saw all rows: True, False, None where the file does not tell."""
     if start.every:
@@ -42,7 +42,7 @@ def all_rows_seen(
     return math.isclose(booster.trees[1].cover[0], expected, rel_tol=PREDICTED, abs_tol=1e-6)
 
 
-def same_rows(booster: Booster, trees: Sequence[tuple[int, Stored]], covers: Sequence[Cover]) -> int:
+def same_rows(booster: XGBoostFile, trees: Sequence[tuple[int, StoredXGBoostTree]], covers: Sequence[Cover]) -> int:
     """Return how many of the trees, from the first one on, nothing in the file shows to be of other rows.
 
     Their roots have as many rows. Of squared error: from one root to the next the weight -G / (n + lambda) moves by

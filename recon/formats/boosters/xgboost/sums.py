@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from encoders.models.models import TreeSums
 from recon.formats.boosters.shared import sums
 from recon.formats.boosters.xgboost.counts import Cover
-from recon.formats.boosters.xgboost.file import Booster, Stored
+from recon.formats.boosters.xgboost.file import StoredXGBoostTree, XGBoostFile
 from recon.formats.boosters.xgboost.logarithm import single_log
 from solvers.gradients.boosted import Gradients
 
@@ -45,7 +45,7 @@ RIDGES = tuple(
 
 
 @dataclass(frozen=True)
-class Rates:
+class XGBoostRates:
     """The learning rate and lambda of a model, as the doubles that XGBoost's float32 are."""
 
     rate: float
@@ -70,7 +70,7 @@ def gradients() -> Gradients:
     return Gradients("log_loss", "float32", "float32", relative=2.0**-31, stages="float32")
 
 
-def unusable(booster: Booster) -> str:
+def unusable(booster: XGBoostFile) -> str:
     """Return why later trees' figures are not used, "" where they are: what the file says of its training."""
     if booster.dump:
         return "a dump says neither learning rate nor weights of inner nodes"
@@ -83,7 +83,7 @@ def unusable(booster: Booster) -> str:
     return ""
 
 
-def rates_of(tree: Stored, cover: Cover) -> Rates | str:
+def rates_of(tree: StoredXGBoostTree, cover: Cover) -> XGBoostRates | str:
     """Return the only usual learning rate and lambda that make the first tree's counts whole, else why there is none.
 
     Cost: candidates times nodes.
@@ -108,7 +108,7 @@ def rates_of(tree: Stored, cover: Cover) -> Rates | str:
     if len(found) != 1:
         how, step = ("more than one", "") if found else ("no", f": {PLAINLY}")
         return f"{how} usual pair of learning rate and lambda makes the first tree's counts whole{step}"
-    return Rates(*found[0])
+    return XGBoostRates(*found[0])
 
 
 def counted(base: Floats, weight: Floats, below: Floats, rows: Floats, error: Floats) -> NDArray[np.int64] | None:
@@ -125,7 +125,7 @@ def single(value: float) -> float:
     return float(np.float32(value))
 
 
-def depths(tree: Stored) -> NDArray[np.int64]:
+def depths(tree: StoredXGBoostTree) -> NDArray[np.int64]:
     """Return how many splits stand above every node. Children stand behind their parents."""
     out = np.zeros(len(tree.grown.splits), dtype=np.int64)
     for i, split in enumerate(tree.grown.splits):
@@ -134,7 +134,7 @@ def depths(tree: Stored) -> NDArray[np.int64]:
     return out
 
 
-def tree_sums(tree: Stored, t: int, rates: Rates, rows: int) -> TreeSums:
+def tree_sums(tree: StoredXGBoostTree, t: int, rates: XGBoostRates, rows: int) -> TreeSums:
     """Return what the figures of one tree say: cover and weight of every node, in the order of the nodes."""
     cover, weight = np.array(tree.cover), np.array(tree.weight)
     leaf = np.array([split is None for split in tree.grown.splits])

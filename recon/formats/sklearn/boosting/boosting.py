@@ -18,10 +18,10 @@ from typing import Any, Literal
 import numpy as np
 
 from encoders.domain.values import Value
-from encoders.models.models import Unused
+from encoders.models.models import UnusedPublication
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
-from recon.formats.sklearn.boosting.draft import BoostingDraft, LeafValues
+from recon.formats.sklearn.boosting.draft import BoostedLeafValues, BoostingDraft
 from recon.formats.sklearn.boosting.gradient import leaf_values as gradient_values
 from recon.formats.sklearn.boosting.histogram import histogram_stages
 from recon.formats.sklearn.boosting.histogram import leaf_values as histogram_values
@@ -39,7 +39,7 @@ from recon.formats.sklearn.trees.trees import (
 )
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 KINDS = (
     "AdaBoostClassifier",
@@ -105,12 +105,12 @@ def read(thing: Thing, form: str) -> Draft:
     origin = provenance(thing, form, [counts[i] for i in same], ("exact",), notes)
     if isinstance(values, str) and (len(arrays) > 1 or first is None):
         alone = len(arrays) == 1 and not part
-        origin = replace(origin, unused=(Unused(UNUSED, values or WEIGHED, labels=alone),))
+        origin = replace(origin, unused=(UnusedPublication(UNUSED, values or WEIGHED, labels=alone),))
     return BoostingDraft(
         replace(origin, counts=("distinct",)) if part else origin,  # rows that were left out may be in any leaf
         tuple(Feature(x, x) for x in names),
         classes=classes,
-        rows=Rows(n) if subsampled(thing) else with_held_out(thing, n) if out else Rows(n, n),
+        rows=RowCount(n) if subsampled(thing) else with_held_out(thing, n) if out else RowCount(n, n),
         named=named,
         single=not histogram,
         occurring="" if classes is None else classes_said(thing, arrays, first),
@@ -131,7 +131,7 @@ def held_out(thing: Thing) -> bool:
     return not thing.class_name.startswith("Ada") and thing.get("n_iter_no_change") is not None
 
 
-def with_held_out(thing: Thing, seen: int) -> Rows:
+def with_held_out(thing: Thing, seen: int) -> RowCount:
     """Return how many rows there were where trees saw these: of n rows ceil(share * n) were held out, or n - share.
 
     sklearn/model_selection/_split.py, `_validate_shuffle_split`. Histogram boosting may have been given a table of its
@@ -146,8 +146,8 @@ def with_held_out(thing: Thing, seen: int) -> Rows:
     else:
         totals = []
     if not totals:
-        return Rows(seen)
-    return Rows(seen if thing.class_name.startswith("Hist") else totals[0], totals[-1])
+        return RowCount(seen)
+    return RowCount(seen if thing.class_name.startswith("Hist") else totals[0], totals[-1])
 
 
 def classes_said(thing: Thing, trees: Sequence[TreeArrays], first: NodeCounts | None) -> Literal["each", "only"]:
@@ -160,7 +160,7 @@ def classes_said(thing: Thing, trees: Sequence[TreeArrays], first: NodeCounts | 
     return "each" if plain and not held_out(thing) else "only"
 
 
-def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] | None) -> LeafValues | str:
+def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] | None) -> BoostedLeafValues | str:
     """Return what leaf values say of a model whose trees all have the same rows, or why nothing ("": as ever)."""
     if thing.class_name.startswith("Ada"):
         return ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.domain.values import Grid, Listed, exact, is_number
-from encoders.models.models import AnyModel, Boosting, Forest, TreeSums, Unused
+from encoders.models.models import AnyModel, Boosting, Forest, TreeSums, UnusedPublication
 from recon.formats.drafts.binding import Binder
 from recon.formats.sklearn.boosting.rounding import Floats
 from recon.formats.sklearn.trees.draft import TreesDraft
@@ -15,7 +15,7 @@ from solvers.gradients.boosted import Gradients
 
 
 @dataclass(frozen=True, eq=False)
-class LeafValues:
+class BoostedLeafValues:
     """What the trees of a boosted model say beside counts; `labels` are class numbers of the draft, () for a target.
 
     `per_size` (trees, figures of each): by how much intervals are wider per unit of the greatest gradient, where the
@@ -45,7 +45,7 @@ class LeafValues:
 class BoostingDraft(TreesDraft):
     """Trees of a boosted model that all count the same rows, and their leaf values where these can be used."""
 
-    values: LeafValues | None = None
+    values: BoostedLeafValues | None = None
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the model over the binder's domain: a boosted one, or a forest where leaf values are not used."""
@@ -57,7 +57,9 @@ class BoostingDraft(TreesDraft):
         sums = found.within(greatest_label(binder)) if fits else ()
         if not isinstance(forest, Forest) or not sums:
             alone = len(self.trees) == 1
-            unused = Unused("its leaf values", "the domain does not say which targets there can be", labels=alone)
+            unused = UnusedPublication(
+                "its leaf values", "the domain does not say which targets there can be", labels=alone
+            )
             return tuple(replace(m, origin=replace(self.origin, unused=(unused,))) for m in models)
         labels = binder.label_numbers(found.labels) if found.labels else ()
         start = found.start

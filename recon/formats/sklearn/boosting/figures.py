@@ -12,7 +12,7 @@ from recon.formats.sklearn.boosting.rounding import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Figures:
+class GradientFigures:
     """Figures about nodes `at`: low <= gradient Σg + hessian Σh + square Σg² <= high; numbers stand for all alike."""
 
     what: str
@@ -24,7 +24,7 @@ class Figures:
     high: Floats
 
 
-def stacked(tree: tuple[int, int, Floats], *kinds: Figures) -> TreeSums:
+def stacked(tree: tuple[int, int, Floats], *kinds: GradientFigures) -> TreeSums:
     """Return the sums of a tree, given its round, its score and the steps of its leaves."""
 
     def joined(name: str) -> Floats:

@@ -31,8 +31,8 @@ import numpy as np
 from scipy.special import logit
 
 from encoders.models.models import TreeSums
-from recon.formats.sklearn.boosting.draft import LeafValues
-from recon.formats.sklearn.boosting.figures import Figures, stacked
+from recon.formats.sklearn.boosting.draft import BoostedLeafValues
+from recon.formats.sklearn.boosting.figures import GradientFigures, stacked
 from recon.formats.sklearn.boosting.residuals import pairs, residuals
 from recon.formats.sklearn.boosting.rounding import OWN, UNIT, Floats, ScoreEnds, around, pairwise
 from recon.formats.sklearn.trees.arrays import TreeArrays
@@ -56,7 +56,7 @@ class Rough:
 
 def leaf_values(
     thing: Thing, trees: list[TreeArrays], rate: float, classes: int, recent: bool = True
-) -> LeafValues | str:
+) -> BoostedLeafValues | str:
     """Return what a model says, or why nothing is read off its leaf values.
 
     `classes` 0: of a regression; `recent`: fitted by version 1.4 or a later one, otherwise of at most two classes.
@@ -71,7 +71,7 @@ def leaf_values(
     drift = error + 2 * UNIT * ends.travelled * OWN if error else 0.0
     if not classes:
         every = tuple(tree_means(tree, step, t) for t, (tree, step) in enumerate(zip(trees, steps, strict=True)))
-        return LeafValues(Gradients("squared_error", score_error=drift, start_error=error), start, (), every)
+        return BoostedLeafValues(Gradients("squared_error", score_error=drift, start_error=error), start, (), every)
     rough = Rough(10.0, 5.0)
     law = Gradients(
         "log_loss", relative=8 * UNIT, absolute=TINY if recent else OLD, score_error=drift, start_error=error
@@ -85,7 +85,7 @@ def leaf_values(
         tree_sums(tree, step, (t // scores, t % scores), factor, rough, bool(ends.size[t // scores] < SATURATED))
         for t, (tree, step) in enumerate(zip(trees, steps, strict=True))
     )
-    return LeafValues(law, start, tuple(range(classes)), every)
+    return BoostedLeafValues(law, start, tuple(range(classes)), every)
 
 
 def first_scores(init: Any, classes: int) -> tuple[tuple[float, ...], float] | str:
@@ -132,9 +132,9 @@ def tree_sums(tree: TreeArrays, step: Floats, at: tuple[int, int], factor: float
     ends = found.squares(n)
     return stacked(
         (*at, step),
-        Figures("value", ratio, 1.0, newton[ratio], 0.0, low, high),
-        Figures("residuals", sums, 1.0, 0.0, 0.0, -found.high[sums], -found.low[sums]),
-        Figures("squares", squares, 0.0, 0.0, 1.0, ends[0][squares], ends[1][squares]),
+        GradientFigures("value", ratio, 1.0, newton[ratio], 0.0, low, high),
+        GradientFigures("residuals", sums, 1.0, 0.0, 0.0, -found.high[sums], -found.low[sums]),
+        GradientFigures("squares", squares, 0.0, 0.0, 1.0, ends[0][squares], ends[1][squares]),
     )
 
 
@@ -145,6 +145,6 @@ def tree_means(tree: TreeArrays, step: Floats, round_: int) -> TreeSums:
     ends = found.squares(tree.rows.astype(np.float64))
     return stacked(
         (round_, 0, step),
-        Figures("residuals", every, 1.0, 0.0, 0.0, -found.high, -found.low),
-        Figures("squares", every, 0.0, 0.0, 1.0, *ends),
+        GradientFigures("residuals", every, 1.0, 0.0, 0.0, -found.high, -found.low),
+        GradientFigures("squares", every, 0.0, 0.0, 1.0, *ends),
     )

@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.models.models import TreeSums
-from recon.formats.sklearn.boosting.draft import LeafValues
-from recon.formats.sklearn.boosting.figures import Figures, stacked
+from recon.formats.sklearn.boosting.draft import BoostedLeafValues
+from recon.formats.sklearn.boosting.figures import GradientFigures, stacked
 from recon.formats.sklearn.boosting.rounding import OWN, UNIT, Floats, ScoreEnds, around
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.stored.objects.things import Thing
@@ -100,7 +100,7 @@ def histogram_tree(predictor: Any, features: int, place: str) -> TreeArrays:
 
 def leaf_values(
     thing: Thing, trees: list[TreeArrays], rate: float, classes: int, recent: bool = True
-) -> LeafValues | str:
+) -> BoostedLeafValues | str:
     """Return what a model says, or why nothing is read off its leaf values.
 
     `classes` 0: of a regression; `recent`: fitted by version 1.4 or a later one, otherwise of at most two classes.
@@ -118,7 +118,9 @@ def leaf_values(
             means(tree, step, t, rate, float(ridge)) for t, (tree, step) in enumerate(zip(trees, steps, strict=True))
         ]
         law = Gradients("squared_error", rounded="float32")
-        return LeafValues(law, first, (), tuple(a for a, _ in pairs), tuple(b for _, b in pairs), float(size.max()))
+        return BoostedLeafValues(
+            law, first, (), tuple(a for a, _ in pairs), tuple(b for _, b in pairs), float(size.max())
+        )
     law = Gradients("log_loss", rounded="float32", relative=RELATIVE, absolute=TINY if recent else OLD)
     if classes > 2:
         off = (4 * (6.0 + 2 * float(size[:-1].max())) + 2 * classes + 16) * UNIT
@@ -127,7 +129,7 @@ def leaf_values(
     for t, (tree, gain, step) in enumerate(zip(trees, gains(thing), steps, strict=True)):
         exact = exact_sums(float(tree.rows[0]), least_share(float(size[t // scores]), classes))
         every.append(tree_sums(tree, gain, step, (t // scores, t % scores), rate, float(ridge), exact))
-    return LeafValues(law, first, tuple(range(classes)), tuple(every))
+    return BoostedLeafValues(law, first, tuple(range(classes)), tuple(every))
 
 
 def means(tree: TreeArrays, step: Floats, round_: int, rate: float, ridge: float) -> tuple[TreeSums, Floats]:
@@ -137,7 +139,7 @@ def means(tree: TreeArrays, step: Floats, round_: int, rate: float, ridge: float
     size = np.abs(newton) * (n + ridge)
     low, high = around(-newton * (n + ridge), UNIT * 8 * size + np.abs(newton) * 1.0001e-15)
     used = np.arange(1, len(n))
-    sums = stacked((round_, 0, step), Figures("value", used, 1.0, 0.0, 0.0, low[used], high[used]))
+    sums = stacked((round_, 0, step), GradientFigures("value", used, 1.0, 0.0, 0.0, low[used], high[used]))
     return sums, off_per_gradient(tree)[used]
 
 
@@ -177,12 +179,12 @@ def tree_sums(
         error += off_per_gradient(tree) * (1 + QUARTER * size)
     low, high = around(-newton * ridge, error + 2 * UNIT * size * ridge)
     used = np.arange(1, len(n))  # nothing is said by the root
-    values = Figures("value", used, 1.0, newton[used], 0.0, low[used], high[used])
+    values = GradientFigures("value", used, 1.0, newton[used], 0.0, low[used], high[used])
     if not exact or len(n) == 1 or gain is None:
         return stacked((*at, step), values)
     least, most = hessians(tree, gain, newton, ridge)
     weighed = np.flatnonzero(leaf & np.isfinite(least) & (most - least < WIDE))
-    weights = Figures("gain", weighed, 0.0, 1.0, 0.0, least[weighed], most[weighed])
+    weights = GradientFigures("gain", weighed, 0.0, 1.0, 0.0, least[weighed], most[weighed])
     return stacked((*at, step), values, weights)
 
 

@@ -19,7 +19,7 @@ from encoders.models.nodes import Nodes
 from recon.formats.drafts.binding import Binder, has, listed_test, passes
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature, conditions
-from recon.formats.sklearn.pipelines.columns import Column, Outside
+from recon.formats.sklearn.pipelines.columns import Outside, StepColumn
 from solvers.foundation.errors import ReleaseError
 
 MAX_VALUES = 100_000
@@ -29,11 +29,11 @@ MAX_VALUES = 100_000
 class PipelineBinder(Binder):
     """A binder that knows the columns behind the features."""
 
-    columns: dict[str, Column] = field(default_factory=dict)
+    columns: dict[str, StepColumn] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, draft: Draft, columns: Sequence[Column], raw: Sequence[str], named: bool, domain: Domain
+        cls, draft: Draft, columns: Sequence[StepColumn], raw: Sequence[str], named: bool, domain: Domain
     ) -> PipelineBinder:
         """Return the binder of a pipeline's draft; unnamed raw columns are those of the domain in order."""
         if not named and [a.name for a in domain.attributes] != list(raw):

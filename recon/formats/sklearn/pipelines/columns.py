@@ -211,16 +211,16 @@ class Outside(Test):
 
 
 @dataclass(frozen=True)
-class Column:
+class StepColumn:
     """A column of the table that a step gets: its name, the raw column behind it, the maps passed so far."""
 
     name: str
     source: int
     maps: tuple[Map, ...] = ()
 
-    def then(self, step: Map, name: str | None = None) -> Column:
+    def then(self, step: Map, name: str | None = None) -> StepColumn:
         """Return the column after one more map."""
-        return Column(self.name if name is None else name, self.source, (*self.maps, step))
+        return StepColumn(self.name if name is None else name, self.source, (*self.maps, step))
 
     @property
     def direction(self) -> int:
@@ -290,7 +290,7 @@ class Column:
     def around_bin(self, test: Test, compare: Callable[[Cell], Value], name: str, attribute: str) -> Test | None:
         """Return the range of one bin, or what lies outside it; None where the column is about no single bin."""
         place = next((i for i, m in enumerate(self.maps) if isinstance(m, InBin)), None)
-        before = Column(self.name, self.source, self.maps[:place])
+        before = StepColumn(self.name, self.source, self.maps[:place])
         if place is None or not before.direction or any(m.direction == 0 for m in self.maps[place + 1 :]):
             return None
         step = self.maps[place]

@@ -15,7 +15,7 @@ import numpy as np
 
 from encoders.domain.values import Value, is_number
 from encoders.models.column_figures import ColumnFigures
-from recon.formats.sklearn.pipelines.columns import Coded, Column, OneOf
+from recon.formats.sklearn.pipelines.columns import Coded, OneOf, StepColumn
 from recon.formats.sklearn.pipelines.hints import Hints
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -46,7 +46,7 @@ class Categories:
         return [v for i, v in enumerate(self.values) if self.group[i] == number and i != self.gap]
 
 
-def categories_of(thing: Thing, columns: Sequence[Column], place: str) -> list[Categories]:
+def categories_of(thing: Thing, columns: Sequence[StepColumn], place: str) -> list[Categories]:
     """Return the categories of every column; `ReleaseError` unless there is one set for each."""
     stored = thing.get("categories_")
     if not isinstance(stored, list) or len(stored) != len(columns):
@@ -112,7 +112,7 @@ def handling(thing: Thing, place: str) -> str:
 OF_CATEGORIES = "categories_ _n_features_outs drop_idx_ _drop_idx_after_grouping _missing_indices"
 
 
-def note(thing: Thing, column: Column, known: Categories, unknown: str, hints: Hints) -> None:
+def note(thing: Thing, column: StepColumn, known: Categories, unknown: str, hints: Hints) -> None:
     """Note what the encoder says about the values of a raw column."""
     values = [v for i, v in enumerate(known.values) if i != known.gap]
     given = not isinstance(thing.get("categories", "auto"), str)
@@ -121,7 +121,7 @@ def note(thing: Thing, column: Column, known: Categories, unknown: str, hints: H
         hints.reader_notes[REFUSED] = None
 
 
-def state(thing: Thing, columns: Sequence[Column], found: Sequence[Categories], hints: Hints, place: str) -> None:
+def state(thing: Thing, columns: Sequence[StepColumn], found: Sequence[Categories], hints: Hints, place: str) -> None:
     """Note that all categories occur and nothing else, unless they were given; which are rare is said by counts."""
     if any(one.rare is not None for one in found) or not isinstance(thing.get("categories", "auto"), str):
         return
@@ -131,7 +131,7 @@ def state(thing: Thing, columns: Sequence[Column], found: Sequence[Categories], 
         hints.state(column, thing, OF_CATEGORIES, figures)
 
 
-def one_hot(thing: Thing, columns: Sequence[Column], hints: Hints, place: str) -> list[Column]:
+def one_hot(thing: Thing, columns: Sequence[StepColumn], hints: Hints, place: str) -> list[StepColumn]:
     """Return the columns of a OneHotEncoder: one per category (or group of rare ones) that was not dropped."""
     found, unknown = categories_of(thing, columns, place), handling(thing, place)
     dropped = dropped_numbers(thing, found, place)
@@ -169,7 +169,7 @@ def dropped_numbers(thing: Thing, found: Sequence[Categories], place: str) -> li
     return drops
 
 
-def ordinal_codes(thing: Thing, columns: Sequence[Column], hints: Hints, place: str) -> list[Column]:
+def ordinal_codes(thing: Thing, columns: Sequence[StepColumn], hints: Hints, place: str) -> list[StepColumn]:
     """Return the columns of an OrdinalEncoder: the number of the category."""
     found, unknown = categories_of(thing, columns, place), handling(thing, place)
     other = code_of(thing.get("unknown_value"), place) if unknown == "use_encoded_value" else -1.0

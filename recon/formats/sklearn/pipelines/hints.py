@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from encoders.domain.values import MISSING, AnyAttribute, Continuous, Listed, Value, exact, is_number
 from encoders.models.column_figures import ColumnFigures
-from recon.formats.sklearn.pipelines.columns import Column, Imputed
+from recon.formats.sklearn.pipelines.columns import Imputed, StepColumn
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 
@@ -19,7 +19,7 @@ OTHER = "other"
 class ColumnStatements:
     """The figures of one column as it comes to a step, and where they stand: attributes of the step."""
 
-    column: Column
+    column: StepColumn
     owner: Thing
     attributes: frozenset[str]
     figures: ColumnFigures
@@ -45,11 +45,11 @@ class Hints:
     floats: bool = False
     work: int = 0
 
-    def state(self, column: Column, owner: Thing, attributes: str, figures: ColumnFigures) -> None:
+    def state(self, column: StepColumn, owner: Thing, attributes: str, figures: ColumnFigures) -> None:
         """Note figures of a column that stand in some attributes (words) of a step."""
         self.stated.append(ColumnStatements(column, owner, frozenset(attributes.split()), figures))
 
-    def listed(self, column: Column, values: Iterable[Value], missing: bool, others: bool) -> None:
+    def listed(self, column: StepColumn, values: Iterable[Value], missing: bool, others: bool) -> None:
         """Note the categories of a column; `others`: training rows may have had values beyond them."""
         if not column.near:
             return
@@ -65,7 +65,7 @@ class Hints:
         if missing:
             self.gaps[column.source] = True
 
-    def ranged(self, column: Column, low: float, high: float) -> None:
+    def ranged(self, column: StepColumn, low: float, high: float) -> None:
         """Note the smallest and the largest training value of a column."""
         if column.near and column.direction and low < high:
             self.ranges[column.source] = exact(low), exact(high)

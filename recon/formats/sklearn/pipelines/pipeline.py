@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import AnyAttribute, Test, Value
-from encoders.models.models import AnyModel, Unused
+from encoders.models.models import AnyModel, UnusedPublication
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import CLASSES, Draft
 from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.pipelines.binding import PipelineBinder, straight
-from recon.formats.sklearn.pipelines.columns import Column
+from recon.formats.sklearn.pipelines.columns import StepColumn
 from recon.formats.sklearn.pipelines.folds import Folds, folds, of_folds
 from recon.formats.sklearn.pipelines.hints import ColumnStatements, Hints
 from recon.formats.sklearn.pipelines.steps import DEEPEST, passed, steps_of, word
@@ -27,7 +27,7 @@ from recon.formats.sklearn.trees.draft import TreesDraft
 from recon.formats.sklearn.trees.trees import class_values, feature_names
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 Inner = Callable[[Any, str], Draft]
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
@@ -193,7 +193,7 @@ class Opened:
     """A pipeline followed to its end: the model there, the columns it sees, the raw columns' names and values."""
 
     final: Thing
-    columns: tuple[Column, ...]
+    columns: tuple[StepColumn, ...]
     raw: tuple[str, ...]
     named: bool
     hints: dict[str, AnyAttribute]
@@ -213,7 +213,7 @@ def open_pipeline(thing: Thing) -> Opened:
     if not isinstance(final, Thing):
         raise Unsupported("the pipeline ends without a model: store one that ends in a tree or a forest")
     raw, named = raw_names([step for _, step in steps])
-    columns, hints = [Column(name, i) for i, name in enumerate(raw)], Hints()
+    columns, hints = [StepColumn(name, i) for i, name in enumerate(raw)], Hints()
     for name, step in steps[:-1]:
         columns = passed(step, columns, hints, name[:60])
     if not columns:
@@ -222,7 +222,8 @@ def open_pipeline(thing: Thing) -> Opened:
     return Opened(
         final,
         tuple(
-            Column(name, c.source, c.maps) for name, c in zip(unique([c.name for c in columns]), columns, strict=True)
+            StepColumn(name, c.source, c.maps)
+            for name, c in zip(unique([c.name for c in columns]), columns, strict=True)
         ),
         tuple(raw),
         named,
@@ -290,7 +291,7 @@ class PipelineDraft(Draft):
     """A model behind a pipeline: `inner` speaks of the pipeline's `columns`, this draft of the `raw` attributes."""
 
     inner: Draft | None = None
-    columns: tuple[Column, ...] = ()
+    columns: tuple[StepColumn, ...] = ()
     raw: tuple[str, ...] = ()
     raw_named: bool = True
     stated: tuple[ColumnStatements, ...] = ()
@@ -315,10 +316,10 @@ class PipelineDraft(Draft):
         return tuple(straight(model, binder.domain) for model in inner.bound(own))
 
 
-def after(columns: Sequence[Column], later: Column) -> Column:
+def after(columns: Sequence[StepColumn], later: StepColumn) -> StepColumn:
     """Return a column of a later pipeline as one of the raw columns that the earlier one makes its columns from."""
     first = columns[later.source]
-    return Column(later.name, first.source, (*first.maps, *later.maps))
+    return StepColumn(later.name, first.source, (*first.maps, *later.maps))
 
 
 def behind(draft: Draft, opened: Opened) -> Draft:
@@ -407,7 +408,9 @@ def several(thing: Thing, form: str, inner: Inner) -> Draft:
         except Unsupported:  # carries no counts, or those of a part of the rows: the others do not depend on it
             left_out.append(member.class_name if isinstance(member, Thing) else str(member)[:40])
             if isinstance(member, Thing) and any(map(member.has, TREES)):
-                unused.append(Unused(f"the figures of member {i} of the {kind}", f"a {member.class_name} is not read"))
+                unused.append(
+                    UnusedPublication(f"the figures of member {i} of the {kind}", f"a {member.class_name} is not read")
+                )
             continue
         parts.append(renamed(draft, f"{draft.origin.format}, one of {len(members)} in a {kind}"))
     if not parts:
@@ -448,14 +451,14 @@ def together(parts: Sequence[Draft], like: Draft) -> Draft:
     return replace(found, features=features, named=True)
 
 
-def agreed_rows(stated: Sequence[Rows]) -> Rows | None:
+def agreed_rows(stated: Sequence[RowCount]) -> RowCount | None:
     """Return the number of rows that all members allow."""
     if not stated:
         return None
     low, highs = max(r.low for r in stated), [r.high for r in stated if r.high is not None]
     if highs and low > min(highs):
         raise ReleaseError(f"one member was fitted on {low} rows, another on {min(highs)}", place="estimators_")
-    return Rows(low, min(highs, default=None))
+    return RowCount(low, min(highs, default=None))
 
 
 def decoded(draft: Draft, classes: tuple[Value, ...] | None, place: str) -> Draft:

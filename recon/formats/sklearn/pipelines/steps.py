@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Cell
 from encoders.models.column_figures import ColumnFigures
-from recon.formats.sklearn.pipelines.columns import Above, Binned, Column, GapIndicator, Imputed, InBin, Scaled
+from recon.formats.sklearn.pipelines.columns import Above, Binned, GapIndicator, Imputed, InBin, Scaled, StepColumn
 from recon.formats.sklearn.pipelines.encoders import one_hot, ordinal_codes, plain_category
 from recon.formats.sklearn.pipelines.hints import Hints
 from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 
-Columns = list[Column]
+Columns = list[StepColumn]
 MAX_COLUMNS = 200_000
 MAX_WORK = 3_000_000  # columns through all steps: a file can name one step many times
 DEEPEST = 20
@@ -94,7 +94,7 @@ def union(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int) 
     for name, step in steps_of(thing, "transformer_list", 2, place):
         if not (isinstance(step, str) and step == "drop"):
             found = passed(step, columns, hints, f"{place}.{name[:60]}", depth)
-            out += weighted(thing, name, [Column(f"{name}__{c.name}", c.source, c.maps) for c in found], place)
+            out += weighted(thing, name, [StepColumn(f"{name}__{c.name}", c.source, c.maps) for c in found], place)
     return out
 
 
@@ -109,7 +109,7 @@ def parted(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int)
         taken = [columns[i] for i in indices_of(thing, name, chosen, len(columns), inside)]
         if taken:
             found = passed(step, taken, hints, inside, depth)
-            found = [Column(f"{name}__{c.name}", c.source, c.maps) for c in found] if prefixed else found
+            found = [StepColumn(f"{name}__{c.name}", c.source, c.maps) for c in found] if prefixed else found
             out += weighted(thing, name, found, place)
         if len(out) > MAX_COLUMNS:
             raise ReleaseError(f"gives more than {MAX_COLUMNS:,} columns", place=place)
@@ -364,7 +364,7 @@ def gap_mark(thing: Thing, place: str) -> Cell:
     return plain_category(mark, f"{place}.missing_values")
 
 
-def indicated_columns(thing: Thing, columns: Sequence[Column], place: str) -> list[int]:
+def indicated_columns(thing: Thing, columns: Sequence[StepColumn], place: str) -> list[int]:
     """Return the columns of which an imputer's indicator tells the gaps."""
     indicator = thing.get("indicator_")
     if not isinstance(indicator, Thing):

@@ -132,7 +132,7 @@ Split = tuple[Condition, bool]  # the test of the left branch; True: it says "is
 
 
 @dataclass(frozen=True, eq=False)
-class Splits:
+class TreeTests:
     """The tests of all trees: `conditions`, and per test its number there and whether its branches are swapped."""
 
     conditions: tuple[Condition, ...]
@@ -140,7 +140,7 @@ class Splits:
     swapped: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, found: Sequence[Split]) -> Splits:
+    def of(cls, found: Sequence[Split]) -> TreeTests:
         """Return the table of the tests; a condition object that several have stands in it once."""
         place: dict[int, int] = {}
         code = [place.setdefault(id(condition), len(place)) for condition, _ in found]
@@ -148,7 +148,7 @@ class Splits:
         return cls(tuple(table.values()), np.array(code, dtype=np.int64), np.array([s for _, s in found], dtype=bool))
 
 
-def nodes(tree: CountedTree, splits: Splits, at: NDArray[np.int64], binder: Binder, bag: bool, seen: Seen) -> Nodes:
+def nodes(tree: CountedTree, splits: TreeTests, at: NDArray[np.int64], binder: Binder, bag: bool, seen: Seen) -> Nodes:
     """Return the nodes of one tree, given the numbers of the tests of its inner nodes in order, and `seen_ends`."""
     leaf = tree.arrays.leaf
     condition = np.full(len(leaf), LEAF, dtype=np.int64)
@@ -223,7 +223,7 @@ def leaf_counts(tree: CountedTree, leaf: NDArray[np.bool_], binder: Binder, bag:
     return CountTable(start, values, counted, np.where(told, size, UNPUBLISHED) if bag else None)
 
 
-def split_tests(draft: TreesDraft, binder: Binder) -> tuple[Splits, list[NDArray[np.int64]]]:
+def split_tests(draft: TreesDraft, binder: Binder) -> tuple[TreeTests, list[NDArray[np.int64]]]:
     """Return the tests of all trees, and per tree the number of that of every inner node; each is translated once."""
     inner = [~t.arrays.leaf for t in draft.trees]
     keys = np.concatenate(
@@ -241,7 +241,7 @@ def split_tests(draft: TreesDraft, binder: Binder) -> tuple[Splits, list[NDArray
     found: list[Split] = []
     for feature, thresholds, missing in by_feature(keys[:, order[fresh]]):
         found += feature_splits(binder, draft.features[feature].name, thresholds, missing)
-    return Splits.of(found), np.split(number, np.cumsum([int(at.sum()) for at in inner])[:-1])
+    return TreeTests.of(found), np.split(number, np.cumsum([int(at.sum()) for at in inner])[:-1])
 
 
 def by_feature(keys: NDArray[np.float64]) -> Iterator[tuple[int, list[float], list[bool]]]:

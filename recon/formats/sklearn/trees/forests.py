@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Value
-from encoders.models.models import CountKind, Unused
+from encoders.models.models import CountKind, UnusedPublication
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.trees.calls import last_call
 from recon.formats.sklearn.trees.counts import bag_counts, drawn_sizes, only_sizes, row_counts, weighting_of
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
-from recon.formats.sklearn.trees.seeds import Bags, explain_bags
+from recon.formats.sklearn.trees.seeds import EnsembleBags, explain_bags
 from recon.formats.sklearn.trees.settings import forest_settings
 from recon.formats.sklearn.trees.trees import (
     MISPLACED,
@@ -41,7 +41,7 @@ from recon.formats.sklearn.trees.trees import (
 )
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 KINDS = (
     "RandomForestClassifier",
@@ -88,7 +88,7 @@ def read(thing: Thing, form: str) -> Draft:
     drawn_how = f"each tree was fitted on a resample of the rows, drawn {how(replaced)} replacement"
     notes = (*((drawn_how,) if resampled else ()), *calls.assumes)
     lines = [*calls.notes, *counting_notes([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
-    rows = Rows(bags.shape[1], bags.shape[1]) if bags is not None else training_rows(thing, trees, resampled)
+    rows = RowCount(bags.shape[1], bags.shape[1]) if bags is not None else training_rows(thing, trees, resampled)
     misplaced = misplacing(thing, *trees)
     wrong = misplaced and any(len(missing_seen(t)) for t in trees)
     lines += [MISPLACED] if wrong else []
@@ -100,8 +100,8 @@ def read(thing: Thing, form: str) -> Draft:
     origin = provenance(thing, form, [t.counts for t in trees], kinds, notes, learner)
     unused = hidden_values([t.counts for t in trees]) if classes is not None else ()
     if thing.class_name.endswith("Regressor"):
-        unused = (Unused(SPREADS, NUMBERS, labels=len(trees) == 1),)
-    unused += tuple(Unused("the counts of earlier trees", note) for note in calls.notes)
+        unused = (UnusedPublication(SPREADS, NUMBERS, labels=len(trees) == 1),)
+    unused += tuple(UnusedPublication("the counts of earlier trees", note) for note in calls.notes)
     return TreesDraft(
         replace(origin, unused=unused),
         tuple(Feature(n, n) for n in names),
@@ -128,7 +128,7 @@ def kept_bags(bags: NDArray[np.int32] | None, hidden: bool) -> NDArray[np.int32]
     return np.minimum(bags, 1) if hidden and bags is not None else bags
 
 
-def bags_line(known: Bags) -> str:
+def bags_line(known: EnsembleBags) -> str:
     """Return what the stored seeds give away."""
     if known.multiplicities is None:
         return f"which rows each tree drew is not known: {known.why}"
@@ -224,10 +224,10 @@ def subset(columns: Any, features: int, number: int) -> NDArray[np.int64] | None
     return columns.astype(np.int64)
 
 
-def training_rows(thing: Thing, trees: list[CountedTree], resampled: bool) -> Rows:
+def training_rows(thing: Thing, trees: list[CountedTree], resampled: bool) -> RowCount:
     """Return the number of training rows, as far as the file says it.
 
     Versions before 1.4 do not store it beside a bootstrap: then it is only known where the bags are.
     """
     n = thing.get("_n_samples") if resampled else int(trees[0].arrays.rows[0])
-    return Rows(n, n) if isinstance(n, int) and n > 0 else Rows(max(int(t.arrays.rows[0]) for t in trees))
+    return RowCount(n, n) if isinstance(n, int) and n > 0 else RowCount(max(int(t.arrays.rows[0]) for t in trees))

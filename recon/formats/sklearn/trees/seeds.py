@@ -23,7 +23,7 @@ _SEEDS = 2**31 - 1  # scikit-learn draws the seeds of the members below it
 
 
 @dataclass(frozen=True)
-class Bags:
+class EnsembleBags:
     """The bags of an ensemble: how often each training row (by position) is in each one, or why they are not known.
 
     `seeds` is the attribute that they follow from, `checked` the number of trees whose root has been compared.
@@ -52,22 +52,22 @@ def bags(forest: Thing) -> Counts | None:
     return explain_bags(forest).multiplicities
 
 
-def explain_bags(forest: Thing) -> Bags:
+def explain_bags(forest: Thing) -> EnsembleBags:
     """Return the bags of a scikit-learn forest or bagging ensemble with the reason, where there are none."""
     members = forest.get("estimators_")
     if not isinstance(members, list) or not members or not all(isinstance(m, Thing) for m in members):
-        return Bags(None, "it has no list of fitted members")
+        return EnsembleBags(None, "it has no list of fitted members")
     if forest.has("estimators_features_"):
         return _bagging(forest, members)
     if forest.get("bootstrap") is not True:
-        return Bags(None, "every tree was fitted on all rows")
+        return EnsembleBags(None, "every tree was fitted on all rows")
     roots = [root_of(m) for m in members]
     if any(r is None for r in roots):
-        return Bags(None, "its members are not scikit-learn trees")
+        return EnsembleBags(None, "its members are not scikit-learn trees")
     try:
         return _forest(forest, members, [r for r in roots if r is not None])
     except (TypeError, ValueError, OverflowError):
-        return Bags(None, "its settings are none that scikit-learn stores")
+        return EnsembleBags(None, "its settings are none that scikit-learn stores")
 
 
 def root_of(member: Thing) -> Root | None:
@@ -83,32 +83,32 @@ def root_of(member: Thing) -> Root | None:
     return Root(int(nodes["n_node_samples"][0]), float(nodes["weighted_n_node_samples"][0]))
 
 
-def _forest(forest: Thing, members: list[Thing], roots: list[Root]) -> Bags:
+def _forest(forest: Thing, members: list[Thing], roots: list[Root]) -> EnsembleBags:
     """Return the bags of a random forest or of extremely randomised trees."""
     seeds, source = _tree_seeds(forest, members)
     if seeds is None:
-        return Bags(None, source)
+        return EnsembleBags(None, source)
     weights = forest.get("_sample_weight")
     share = None
     if isinstance(weights, np.ndarray):
         if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.sum() > 0:
-            return Bags(None, "_sample_weight is no vector of weights")
+            return EnsembleBags(None, "_sample_weight is no vector of weights")
         share = weights / np.sum(weights)
     sizes, sure = _sizes(forest, roots, None if share is None else len(share))
     found, spent = None, 0
     for rows, drawn in sizes:
         spent += max(rows, drawn)
         if max(rows, drawn) * len(seeds) > MAX_DRAWS or spent > SEARCH_DRAWS:
-            return Bags(None, f"{len(seeds):,} bags of about {rows:,} rows are more than this program draws")
+            return EnsembleBags(None, f"{len(seeds):,} bags of about {rows:,} rows are more than this program draws")
         one = _agreeing(seeds, roots, rows, drawn, share)
         if one is not None and found is not None:
-            return Bags(None, "the number of training rows is not stored, and several would fit")
+            return EnsembleBags(None, "the number of training rows is not stored, and several would fit")
         found = one if found is None else found
         if found is not None and sure:
             break
     if found is None:
-        return Bags(None, "the bags of these seeds do not have the distinct rows that the trees say")
-    return Bags(found, "each tree's number of distinct rows agrees", source, len(seeds))
+        return EnsembleBags(None, "the bags of these seeds do not have the distinct rows that the trees say")
+    return EnsembleBags(found, "each tree's number of distinct rows agrees", source, len(seeds))
 
 
 def _agreeing(
@@ -178,17 +178,17 @@ def _sizes(forest: Thing, roots: list[Root], weighted: int | None) -> tuple[list
     return [pair for pair in exact if whole is None or pair[1] == whole], settled
 
 
-def _bagging(forest: Thing, members: list[Thing]) -> Bags:
+def _bagging(forest: Thing, members: list[Thing]) -> EnsembleBags:
     """Return the bags of a BaggingClassifier, BaggingRegressor or IsolationForest."""
     seeds, source = _bagging_seeds(forest, len(members))
     if seeds is None:
-        return Bags(None, source)
+        return EnsembleBags(None, source)
     rows, drawn, taken = (forest.get(n) for n in ("_n_samples", "_max_samples", "_max_features"))
     columns = forest.get("n_features_in_", forest.get("n_features_"))
     if not all(isinstance(v, int) and v > 0 for v in (rows, drawn, taken, columns)):
-        return Bags(None, "its numbers of rows and columns are not stored")
+        return EnsembleBags(None, "its numbers of rows and columns are not stored")
     if max(rows, drawn) * len(seeds) > MAX_DRAWS or columns > 1_000_000:
-        return Bags(None, f"{len(seeds):,} bags of {rows:,} rows are more than this program holds")
+        return EnsembleBags(None, f"{len(seeds):,} bags of {rows:,} rows are more than this program holds")
     weights = forest.get("_sample_weight")
     share = weights / np.sum(weights) if isinstance(weights, np.ndarray) and weights.shape == (rows,) else None
     features, with_rows = forest.get("estimators_features_"), forest.get("bootstrap") is True
@@ -197,7 +197,7 @@ def _bagging(forest: Thing, members: list[Thing]) -> Bags:
         generator = np.random.RandomState(seed)
         wanted = _draw(generator, forest.get("bootstrap_features") is True, columns, taken)
         if not np.array_equal(wanted, np.asarray(features[k])):
-            return Bags(None, "the columns that these seeds draw are not those of the members")
+            return EnsembleBags(None, "the columns that these seeds draw are not those of the members")
         if share is None:
             indices = _draw(generator, with_rows, rows, drawn)
         else:
@@ -205,9 +205,9 @@ def _bagging(forest: Thing, members: list[Thing]) -> Bags:
         found[k] = np.bincount(indices, minlength=rows)
         root = root_of(member)
         if root is not None and int(np.count_nonzero(found[k])) != root.distinct:
-            return Bags(None, "the bags of these seeds do not have the distinct rows that the trees say")
+            return EnsembleBags(None, "the bags of these seeds do not have the distinct rows that the trees say")
         checked += root is not None
-    return Bags(found, "each member's columns and number of distinct rows agree", source, checked)
+    return EnsembleBags(found, "each member's columns and number of distinct rows agree", source, checked)
 
 
 def _bagging_seeds(forest: Thing, members: int) -> tuple[list[int] | None, str]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Grid, Listed, Test, Value, is_number
 from encoders.models.learner import Learner
-from encoders.models.models import AnyModel, CountKind, Figure, Provenance, Statistic, Table, Unused
+from encoders.models.models import AnyModel, CountKind, Provenance, PublishedFigure, Statistic, Table, UnusedPublication
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
@@ -34,7 +34,7 @@ from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_s
 from recon.formats.sklearn.trees.settings import tree_settings
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Rows
+from solvers.statements.release import RowCount
 
 KINDS = ("DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor", "ExtraTreeRegressor")
 ASSUMES = "no sample_weight, or the same for all rows; rows of weight 0 do not count as training rows"
@@ -77,7 +77,7 @@ def read(thing: Thing, form: str) -> Draft:
         replace(origin, unused=hidden_values([tree.counts])),
         tuple(Feature(n, n) for n in names),
         classes=classes,
-        rows=Rows(n, n if bag is None else None),
+        rows=RowCount(n, n if bag is None else None),
         named=named,
         single=True,
         occurring=occurring([tree.counts]),
@@ -126,10 +126,14 @@ def provenance(
     return Provenance(f"scikit-learn{by} {thing.class_name} ({form})", kinds, (assumes, *notes), learner=learner)
 
 
-def hidden_values(counts: Sequence[NodeCounts]) -> tuple[Unused, ...]:
+def hidden_values(counts: Sequence[NodeCounts]) -> tuple[UnusedPublication, ...]:
     """Return that values of trees are not used which hide their classes; nothing where all classes are known."""
     why = next((c.note for c in counts if not c.whole), None)
-    return () if why is None else (Unused("its values", why or "they hide the classes", labels=len(counts) == 1),)
+    return (
+        ()
+        if why is None
+        else (UnusedPublication("its values", why or "they hide the classes", labels=len(counts) == 1),)
+    )
 
 
 def misplacing(thing: Thing, *trees: CountedTree) -> bool:
@@ -270,7 +274,7 @@ class RegressionDraft(TreesDraft):
             found = Statistic("total", label.name, total, EXACT * max(1.0, abs(total)))
             if step == 1 and abs(total - round(total)) <= EXACT * max(1, rows):
                 found = Statistic("total", label.name, round(total))
-            figures.append(Figure(binder.translate(condition), statistic=found, name=f"leaf {leaf}"))
+            figures.append(PublishedFigure(binder.translate(condition), statistic=found, name=f"leaf {leaf}"))
         return (*trees, Table(tuple(figures), "totals of the label", origin=self.origin))
 
 
@@ -312,9 +316,9 @@ def regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Dr
     learner = None if bag else tree_settings(thing, arrays)
     origin = provenance(thing, form, [tree.counts], ("bag", "distinct") if bag else ("size",), weighed, learner)
     fields: dict[str, Any] = {
-        "origin": replace(origin, unused=(Unused(SPREADS, NUMBERS, labels=True),)),
+        "origin": replace(origin, unused=(UnusedPublication(SPREADS, NUMBERS, labels=True),)),
         "features": tuple(Feature(n, n) for n in names),
-        "rows": Rows(n, None if bag else n),
+        "rows": RowCount(n, None if bag else n),
         "named": named,
         "single": True,
         "reader_notes": notes,

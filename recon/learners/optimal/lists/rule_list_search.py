@@ -105,7 +105,7 @@ class Prefixes:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class PrefixMemory:
     """Sets that shorter prefixes left, sorted by hash, with the errors of the best of them."""
 
     hashes: Words
@@ -185,7 +185,7 @@ def swept(sweep: Sweep, found: Incumbents) -> tuple[dict[int, int], tuple[int, .
     """
     numbers = sweep.numbers
     level, sets = root(numbers), numbers.root
-    seen = Seen(level.hashes, level.errors, sets)
+    seen = PrefixMemory(level.hashes, level.errors, sets)
     history: History = []
     unseen: dict[int, int] = {}
     sizes: list[int] = []
@@ -309,7 +309,7 @@ def left_by(numbers: Arithmetic, sets: Words, children: Prefixes, at: NDArray[np
     return sets[children.parents[at]] & numbers.outside[children.rules[at]]
 
 
-def undominated(numbers: Arithmetic, sets: Words, seen: Seen, children: Prefixes) -> Prefixes:
+def undominated(numbers: Arithmetic, sets: Words, seen: PrefixMemory, children: Prefixes) -> Prefixes:
     """Return the prefixes but those whose rows left were left by a shorter prefix with no more errors."""
     at = np.minimum(np.searchsorted(seen.hashes, children.hashes), len(seen.hashes) - 1)
     worse = (seen.hashes[at] == children.hashes) & (seen.errors[at] <= children.errors)
@@ -320,7 +320,7 @@ def undominated(numbers: Arithmetic, sets: Words, seen: Seen, children: Prefixes
     return children.take(~worse)
 
 
-def joined(seen: Seen, level: Prefixes, sets: Words) -> Seen:
+def joined(seen: PrefixMemory, level: Prefixes, sets: Words) -> PrefixMemory:
     """Return the sets seen with those of a level; of equal hashes the one with the fewest errors stays."""
     hashes = np.concatenate([seen.hashes, level.hashes])
     errors = np.concatenate([seen.errors, level.errors])
@@ -328,7 +328,7 @@ def joined(seen: Seen, level: Prefixes, sets: Words) -> Seen:
     first = np.ones(len(order), dtype=bool)
     first[1:] = hashes[order][1:] != hashes[order][:-1]
     order = order[first]
-    return Seen(hashes[order], errors[order], np.concatenate([seen.sets, sets])[order])
+    return PrefixMemory(hashes[order], errors[order], np.concatenate([seen.sets, sets])[order])
 
 
 def cut(sweep: Sweep, children: Prefixes, length: int, unseen: dict[int, int]) -> Prefixes:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recon.learners.optimal.trees.nodes import Shape
-from recon.learners.optimal.trees.table import Rows, Words, packed, unpacked
+from recon.learners.optimal.trees.table import DistinctRows, Words, packed, unpacked
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 
@@ -42,7 +42,7 @@ class Edges:
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class LatticeLevel:
     """The nodes of one depth that can be split: boxes, rows per class, log2 sizes, and errors nobody avoids.
 
     `edges`: their splits, None where they were not looked at (time or memory was up).
@@ -59,10 +59,10 @@ class Level:
 class Lattice:
     """All nodes that can be split, by depth; the last level's children are leaves where `complete`."""
 
-    rows: Rows
+    rows: DistinctRows
     depth: int
     least: int
-    levels: list[Level]
+    levels: list[LatticeLevel]
     stopped: str = ""
 
     @property
@@ -71,7 +71,7 @@ class Lattice:
         return not self.stopped
 
 
-def grown(rows: Rows, depth: int, least: int, limits: Limits, *, prune: bool) -> Lattice:
+def grown(rows: DistinctRows, depth: int, least: int, limits: Limits, *, prune: bool) -> Lattice:
     """Return the lattice of trees of at most so many tests on a path and at least so many training rows in a leaf.
 
     `prune`: nodes in which no split makes fewer errors (all of a class, or told apart no further) are not split. Where
@@ -80,17 +80,17 @@ def grown(rows: Rows, depth: int, least: int, limits: Limits, *, prune: bool) ->
     """
     top = unpacked(packed(np.ones((1, len(rows.points.group)), dtype=bool)), len(rows.points.group))
     counts = rows.weight.sum(axis=0, keepdims=True).astype(np.int32)
-    root = Level(packed(top), counts, np.array([rows.bits_of_a_row]), rows.floor.sum(keepdims=True))
+    root = LatticeLevel(packed(top), counts, np.array([rows.bits_of_a_row]), rows.floor.sum(keepdims=True))
     levels, used = [root], 0
     if depth < 1 or rows.total < 2 * least:
-        return Lattice(rows, 0, least, [Level(root.boxes, root.counts, root.sizes, root.floor, no_edges(rows))])
+        return Lattice(rows, 0, least, [LatticeLevel(root.boxes, root.counts, root.sizes, root.floor, no_edges(rows))])
     for at in range(depth):
         try:
             edges, after = expanded(rows, levels[-1], least, limits, used, last=at == depth - 1, prune=prune)
         except (Inconclusive, TooLarge) as error:
             return Lattice(rows, depth, least, levels, str(error))
         now = levels.pop()
-        levels.append(Level(now.boxes, now.counts, now.sizes, now.floor, edges))
+        levels.append(LatticeLevel(now.boxes, now.counts, now.sizes, now.floor, edges))
         used += size_of(edges) + size_of(now)
         if not len(after.boxes):
             break
@@ -98,7 +98,7 @@ def grown(rows: Rows, depth: int, least: int, limits: Limits, *, prune: bool) ->
     return Lattice(rows, depth, least, levels)
 
 
-def no_edges(rows: Rows) -> Edges:
+def no_edges(rows: DistinctRows) -> Edges:
     """Return no splits."""
     classes = rows.weight.shape[1]
     return Edges(
@@ -113,8 +113,8 @@ def size_of(thing: Any) -> int:
 
 
 def expanded(
-    rows: Rows, level: Level, least: int, limits: Limits, used: int, *, last: bool, prune: bool
-) -> tuple[Edges, Level]:
+    rows: DistinctRows, level: LatticeLevel, least: int, limits: Limits, used: int, *, last: bool, prune: bool
+) -> tuple[Edges, LatticeLevel]:
     """Return all splits of a level and the next level; `Inconclusive` for time, `TooLarge` for memory."""
     parts: list[Edges] = []
     found: list[tuple[NDArray[Any], ...]] = []  # box, counts, size, floor of children
@@ -140,15 +140,15 @@ def expanded(
         held += size_of(edges)
     edges = Edges(*(np.concatenate([getattr(p, f) for p in parts]) for f in Edges.__dataclass_fields__))
     if last or not found:
-        return edges, Level(level.boxes[:0], level.counts[:0], level.sizes[:0], level.floor[:0])
+        return edges, LatticeLevel(level.boxes[:0], level.counts[:0], level.sizes[:0], level.floor[:0])
     boxes, counts, sizes, floors = (np.concatenate(one) for one in zip(*found, strict=True))
     first, number = same(boxes)
     split = edges.child != LEAF
     edges.child[split] = number[edges.child[split]]
-    return edges, Level(boxes[first], counts[first], sizes[first].astype(np.float64), floors[first])
+    return edges, LatticeLevel(boxes[first], counts[first], sizes[first].astype(np.float64), floors[first])
 
 
-def batches(rows: Rows, level: Level) -> Iterator[NDArray[np.int64]]:
+def batches(rows: DistinctRows, level: LatticeLevel) -> Iterator[NDArray[np.int64]]:
     """Yield the numbers of the nodes of a level, so many at a time that no array of theirs grows large."""
     width = max(8 * len(rows.bits), 16 * rows.bits.shape[1] * (rows.weight.shape[1] + 2), 8 * len(rows.points.group))
     step = max(1, BATCH // width)
@@ -156,7 +156,9 @@ def batches(rows: Rows, level: Level) -> Iterator[NDArray[np.int64]]:
         yield np.arange(start, min(start + step, len(level.boxes)))
 
 
-def splits(rows: Rows, level: Level, some: NDArray[np.int64], least: int) -> tuple[Edges, NDArray[np.int64]]:
+def splits(
+    rows: DistinctRows, level: LatticeLevel, some: NDArray[np.int64], least: int
+) -> tuple[Edges, NDArray[np.int64]]:
     """Return the allowed splits of some nodes, and (edges, 2) the errors that no subtree below avoids."""
     points, columns = rows.points, rows.bits.shape[1]
     kind = np.float32 if rows.total < 1 << 24 else np.float64  # whole numbers are exact in both
@@ -183,7 +185,7 @@ def splits(rows: Rows, level: Level, some: NDArray[np.int64], least: int) -> tup
 
 
 def halves(
-    rows: Rows, held: NDArray[np.bool_], sizes: NDArray[np.float64], s: NDArray[np.intp], c: NDArray[np.intp]
+    rows: DistinctRows, held: NDArray[np.bool_], sizes: NDArray[np.float64], s: NDArray[np.intp], c: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """Return (edges, 2) log2 sizes of the children: the parent's, with the split column's group cut down."""
     points = rows.points
@@ -217,7 +219,7 @@ def same(boxes: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
+class SubtreeErrorBounds:
     """For every node of every level: no subtree makes fewer errors than `low`, some subtree makes `high`.
 
     `least`, `most`: those of the whole tree.
@@ -243,7 +245,7 @@ def errors_of(counts: NDArray[np.int32]) -> Errors:
     return found
 
 
-def bounds(lattice: Lattice) -> Bounds:
+def bounds(lattice: Lattice) -> SubtreeErrorBounds:
     """Return bounds on the errors of all nodes; low = high where the lattice is complete. Cost: its splits."""
     low: list[Errors] = []
     high: list[Errors] = []
@@ -260,7 +262,7 @@ def bounds(lattice: Lattice) -> Bounds:
                     below, level.edges.node, children(level.edges, values[-1] if values else None).sum(axis=1)
                 )
             values.append(below)
-    return Bounds(low[::-1], high[::-1])
+    return SubtreeErrorBounds(low[::-1], high[::-1])
 
 
 def children(edges: Edges, below: Errors | None) -> Errors:
@@ -272,7 +274,7 @@ def children(edges: Edges, below: Errors | None) -> Errors:
     return found
 
 
-def best_tree(lattice: Lattice, found: Bounds) -> Shape:
+def best_tree(lattice: Lattice, found: SubtreeErrorBounds) -> Shape:
     """Return a tree with `found.most` errors; a node is a leaf where that is as good."""
 
     def at(depth: int, node: int) -> Shape:

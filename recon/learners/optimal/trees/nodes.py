@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Test
 from encoders.models.models import Tree
-from encoders.models.nodes import Node, Nodes, Support
+from encoders.models.nodes import ModelNode, Nodes, Support
 
 Shape = tuple[int, Any, Any] | None  # column, shape where it is 0, shape where it is 1; None: a leaf
 
@@ -83,7 +83,7 @@ def as_model(nodes: Sequence[TreeNode], columns: Sequence[str], order: Sequence[
     found = []
     for node in nodes:
         if node.column is None:
-            found.append(Node(Support(tuple(0 if i is None else node.counts[i] for i in order))))
+            found.append(ModelNode(Support(tuple(0 if i is None else node.counts[i] for i in order))))
         else:
-            found.append(Node(Support(), ((columns[node.column], Test(values=(1,))),), node.one, node.zero))
+            found.append(ModelNode(Support(), ((columns[node.column], Test(values=(1,))),), node.one, node.zero))
     return Tree(Nodes.of(found), name)

@@ -15,7 +15,7 @@ from encoders.models.learner import Learner
 from encoders.models.models import Provenance, Tree
 from recon.learners.optimal.trees.lattice import Lattice, best_tree, bounds, grown
 from recon.learners.optimal.trees.nodes import TreeNode, as_model, counted, depth_of, errors, leaves, reached
-from recon.learners.optimal.trees.table import Rows, distinct_rows
+from recon.learners.optimal.trees.table import DistinctRows, distinct_rows
 from recon.learners.optimal.trees.tied_trees import Ties, tied_trees
 from recon.learners.optimal.trees.tree_solvers import solved
 from recon.learners.rule_lists.estimator import (
@@ -91,7 +91,7 @@ class OptimalTreeClassifier(BinaryClassifier):
         self.finished(time.monotonic() - began)
         return self
 
-    def prepared(self, X: Any, y: ArrayLike) -> tuple[Rows, int]:  # noqa: N803
+    def prepared(self, X: Any, y: ArrayLike) -> tuple[DistinctRows, int]:  # noqa: N803
         """Return the distinct rows of checked training data and the fewest rows of a leaf; notes columns and classes.
 
         Raises what `fit` raises for bad input.
@@ -131,11 +131,13 @@ class OptimalTreeClassifier(BinaryClassifier):
             raise ReleaseError(f"seconds must be a number above 0, not {self.seconds!r}")
         return max(1, int(support_rows(self.min_support, n)))
 
-    def _own(self, rows: Rows, least: int, limits: Limits) -> None:
+    def _own(self, rows: DistinctRows, least: int, limits: Limits) -> None:
         """Take the tree and the bound of the dynamic program."""
         self.taken(grown(rows, int(self.max_depth), least, limits, prune=True))
 
-    def _native(self, rows: Rows, bits: NDArray[np.bool_], codes: NDArray[np.intp], least: int, limits: Limits) -> None:
+    def _native(
+        self, rows: DistinctRows, bits: NDArray[np.bool_], codes: NDArray[np.intp], least: int, limits: Limits
+    ) -> None:
         """Take a solver's tree after checking it; where it proved nothing, our bound, and our tree if it is better."""
         varying = np.flatnonzero(bits.any(axis=0) & ~bits.all(axis=0))
         found = solved(self.solver, bits[:, varying], codes, int(self.max_depth), least, limits)

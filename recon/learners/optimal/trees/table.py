@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.cuts import Cuts
+from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from solvers.foundation.errors import ReleaseError
@@ -22,7 +22,7 @@ Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class PointGroups:
     """What boxes are made of: points in groups, a box being one non-empty set of points per group.
 
     `group` (points,), `owner` (columns,) the group of each column, `truth` (columns, points) whether a column is 1
@@ -48,7 +48,7 @@ class Points:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class DistinctRows:
     """Distinct training rows: `bits` (rows, columns), `weight` (rows, classes) how many training rows each stands for.
 
     `points` says what boxes are made of, `sized` whether they have sizes (a domain was given).
@@ -56,7 +56,7 @@ class Rows:
 
     bits: NDArray[np.bool_]
     weight: NDArray[np.int64]
-    points: Points
+    points: PointGroups
     sized: bool
 
     @property
@@ -85,7 +85,7 @@ def distinct_rows(
     classes: int,
     domain: Domain | None = None,
     names: Sequence[str] = (),
-) -> Rows:
+) -> DistinctRows:
     """Return the distinct rows of a table of bits with class codes; boxes are sized where a domain is given.
 
     `names` are those of the columns. Raises `ReleaseError` for a column that the domain does not know and for a row
@@ -94,7 +94,7 @@ def distinct_rows(
     unique, back = np.unique(bits, axis=0, return_inverse=True)
     weight = np.zeros((len(unique), classes), dtype=np.int64)
     np.add.at(weight, (back.reshape(-1), codes.reshape(-1)), 1)
-    return Rows(
+    return DistinctRows(
         unique,
         weight,
         plain_points(unique) if domain is None else sized_points(unique, domain, names),
@@ -102,14 +102,14 @@ def distinct_rows(
     )
 
 
-def plain_points(bits: NDArray[np.bool_]) -> Points:
+def plain_points(bits: NDArray[np.bool_]) -> PointGroups:
     """Return every distinct row as a point of one group: boxes are the sets of rows they hold."""
     rows, columns = bits.shape
     own = np.zeros(rows, dtype=np.intp)
-    return Points(own, np.zeros(columns, dtype=np.intp), bits.T, np.ones(rows), np.arange(rows)[:, None])
+    return PointGroups(own, np.zeros(columns, dtype=np.intp), bits.T, np.ones(rows), np.arange(rows)[:, None])
 
 
-def sized_points(bits: NDArray[np.bool_], domain: Domain, names: Sequence[str]) -> Points:
+def sized_points(bits: NDArray[np.bool_], domain: Domain, names: Sequence[str]) -> PointGroups:
     """Return the parts into which the columns cut every attribute; parts that all columns see alike are one point."""
     if domain.impossible:
         raise ReleaseError("sizes of leaves are products over attributes: the domain may list no impossible boxes")
@@ -124,7 +124,7 @@ def sized_points(bits: NDArray[np.bool_], domain: Domain, names: Sequence[str]) 
         mine = [c for c, (at, _) in enumerate(ones) if at == k]
         owner[mine] = g
         ends: set[Position] = {p for c in mine for pair in ones[c][1] for p in pair}
-        cuts = Cuts.at(domain.all[k], ends)
+        cuts = AttributeCuts.at(domain.all[k], ends)
         if cuts.unsized:
             raise ReleaseError(f"the attribute '{domain.all[k].name}' has no ends, so leaves have no size")
         masks = [cuts.mask(ones[c][1]) for c in mine]
@@ -145,7 +145,7 @@ def sized_points(bits: NDArray[np.bool_], domain: Domain, names: Sequence[str]) 
             full = np.zeros(len(names), dtype=bool)
             full[mine] = pattern
             truth.append(full)
-    return Points(np.array(group, dtype=np.intp), owner, np.stack(truth, axis=1), np.array(size), inside)
+    return PointGroups(np.array(group, dtype=np.intp), owner, np.stack(truth, axis=1), np.array(size), inside)
 
 
 def ranges_of(domain: Domain, name: str) -> tuple[int, tuple[tuple[Position, Position], ...]]:

@@ -16,9 +16,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learners.optimal.trees.lattice import LEAF, Bounds, Edges, Lattice, Level, bounds, children, errors_of, grown
+from recon.learners.optimal.trees.lattice import (
+    LEAF,
+    Edges,
+    Lattice,
+    LatticeLevel,
+    SubtreeErrorBounds,
+    bounds,
+    children,
+    errors_of,
+    grown,
+)
 from recon.learners.optimal.trees.nodes import Shape, TreeNode, counted
-from recon.learners.optimal.trees.table import Rows
+from recon.learners.optimal.trees.table import DistinctRows
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 
@@ -52,7 +62,7 @@ class Ties:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class TiedNodes:
     """The nodes of a level that some tree within the slack has, and the splits of such trees.
 
     `nodes`: their numbers in the level; `place` the other way; `number` (nodes, slack + 1) of trees with so many errors
@@ -68,17 +78,17 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class TiedSpread:
     """What the trees within a slack are made of; see `spread`."""
 
     lattice: Lattice
-    bounds: Bounds
-    kept: list[Kept]
+    bounds: SubtreeErrorBounds
+    kept: list[TiedNodes]
     score: Score
     minimal: bool
 
 
-def open_bits(rows: Rows) -> Score:
+def open_bits(rows: DistinctRows) -> Score:
     """Return the bits that a leaf leaves open about its rows: log2 of the rows it can hold, for each of its rows.
 
     With a domain its size there; without one every column is an independent bit, and every test on the path fixes one.
@@ -93,7 +103,7 @@ def open_bits(rows: Rows) -> Score:
 
 
 def tied_trees(
-    rows: Rows, depth: int, least: int, *, slack: int = 0, minimal: bool = True, score: Score | None = None,
+    rows: DistinctRows, depth: int, least: int, *, slack: int = 0, minimal: bool = True, score: Score | None = None,
     limits: Limits | None = None,
 ) -> tuple[Ties, ...]:  # fmt: skip
     """Return, for every number of errors from the optimum to `slack` more, all trees that make them; see `Ties`.
@@ -113,7 +123,7 @@ def tied_trees(
     return tuple(ties(found, best + j, j) for j in range(slack + 1) if numbers[j])
 
 
-def ties(found: Spread, total: int, extra: int) -> Ties:
+def ties(found: TiedSpread, total: int, extra: int) -> Ties:
     """Return the trees with a number of errors, `extra` more than the best."""
     top, rows = found.kept[0], found.lattice.rows
     low, high = (counted(member(found, 0, 0, extra, which), rows.bits, rows.weight) for which in ("least", "most"))
@@ -121,11 +131,11 @@ def ties(found: Spread, total: int, extra: int) -> Ties:
     return Ties(total, int(top.number[0, extra]), least, most, low, high, rows.total * rows.bits_of_a_row)
 
 
-def spread(lattice: Lattice, slack: int, minimal: bool, score: Score, limits: Limits) -> Spread:
+def spread(lattice: Lattice, slack: int, minimal: bool, score: Score, limits: Limits) -> TiedSpread:
     """Return numbers and scores of trees at every node that a tree within the slack has."""
     found = bounds(lattice)
     alive = within(lattice, found, slack)
-    kept: list[Kept] = []
+    kept: list[TiedNodes] = []
     for depth in range(len(lattice.levels) - 1, -1, -1):
         limits.check("tied trees are counted")
         below = (kept[-1], found.high[depth + 1]) if kept else None
@@ -135,10 +145,10 @@ def spread(lattice: Lattice, slack: int, minimal: bool, score: Score, limits: Li
                 lattice.levels[depth], depth, nodes, edges, found.high[depth], below, slack, minimal, score, limits
             )
         )
-    return Spread(lattice, found, kept[::-1], score, minimal)
+    return TiedSpread(lattice, found, kept[::-1], score, minimal)
 
 
-def within(lattice: Lattice, found: Bounds, slack: int) -> list[tuple[NDArray[np.int64], Edges]]:
+def within(lattice: Lattice, found: SubtreeErrorBounds, slack: int) -> list[tuple[NDArray[np.int64], Edges]]:
     """Return per level the nodes and splits that some tree with at most `slack` errors more than the best has."""
     budget = np.array([found.least + slack], dtype=np.int64)
     out = []
@@ -160,9 +170,9 @@ def within(lattice: Lattice, found: Bounds, slack: int) -> list[tuple[NDArray[np
 
 
 def level_of(
-    level: Level, depth: int, nodes: NDArray[np.int64], edges: Edges, best: NDArray[np.int64],
-    below: tuple[Kept, NDArray[np.int64]] | None, slack: int, minimal: bool, score: Score, limits: Limits,
-) -> Kept:  # fmt: skip
+    level: LatticeLevel, depth: int, nodes: NDArray[np.int64], edges: Edges, best: NDArray[np.int64],
+    below: tuple[TiedNodes, NDArray[np.int64]] | None, slack: int, minimal: bool, score: Score, limits: Limits,
+) -> TiedNodes:  # fmt: skip
     """Return a level's numbers and scores from those of the next level."""
     width = slack + 1
     place = np.full(len(level.boxes), -1, dtype=np.int64)
@@ -190,7 +200,7 @@ def level_of(
             add_to(flat, to, sides[0].number[some, i] * sides[1].number[some, j])
             np.minimum.at(low.reshape(-1), to, sides[0].least[some, i] + sides[1].least[some, j])
             np.maximum.at(high.reshape(-1), to, sides[0].most[some, i] + sides[1].most[some, j])
-    return Kept(nodes, place, edges, number, low, high)
+    return TiedNodes(nodes, place, edges, number, low, high)
 
 
 def add_to(flat: NDArray[Any], to: NDArray[np.int64], numbers: NDArray[Any]) -> None:
@@ -199,7 +209,7 @@ def add_to(flat: NDArray[Any], to: NDArray[np.int64], numbers: NDArray[Any]) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class SplitSide:
     """What one child of every split offers: its fewest errors, and numbers and scores by errors beyond them."""
 
     best: NDArray[np.int64]
@@ -209,8 +219,8 @@ class Side:
 
 
 def side_of(
-    edges: Edges, side: int, depth: int, below: tuple[Kept, NDArray[np.int64]] | None, width: int, score: Score
-) -> Side:
+    edges: Edges, side: int, depth: int, below: tuple[TiedNodes, NDArray[np.int64]] | None, width: int, score: Score
+) -> SplitSide:
     """Return one child of every split: a leaf, or a node of the next level."""
     counts = edges.counts[:, side]
     best = errors_of(counts)
@@ -225,10 +235,10 @@ def side_of(
         best[inner] = fewest[child]
         place = kept.place[child]
         number[inner], low[inner], high[inner] = kept.number[place], kept.least[place], kept.most[place]
-    return Side(best, number, low, high)
+    return SplitSide(best, number, low, high)
 
 
-def member(found: Spread, depth: int, node: int, extra: int, which: Which) -> Shape:
+def member(found: TiedSpread, depth: int, node: int, extra: int, which: Which) -> Shape:
     """Return a tree below a node with `extra` errors more than the best there and the least (greatest) score."""
     level, kept = found.lattice.levels[depth], found.kept[depth]
     best = found.bounds.high[depth]

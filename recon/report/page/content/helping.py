@@ -8,14 +8,14 @@ from recon.report.page.blocks import (
     NOT_KNOWN,
     WHERE,
     Block,
-    Commands,
+    ChartBlock,
+    CommandList,
     Document,
-    Drawn,
-    Lines,
-    Pairs,
-    Part,
+    PagePart,
+    PairBlock,
     Rows,
-    Table,
+    SentenceBlock,
+    TableBlock,
     check_sentence,
     command_of,
     more_of,
@@ -35,7 +35,7 @@ OUTCOMES = {
 }
 
 
-def helping(document: Document) -> Part | None:
+def helping(document: Document) -> PagePart | None:
     """Return the part on remedies; None where none were tried."""
     remedies = document.get("remedies")
     if not remedies:
@@ -63,20 +63,20 @@ def helping(document: Document) -> Part | None:
     first = 2 if policy else 1
     figures = frozenset(range(first, len(head) - notes))
     wide = frozenset({0, len(head) - 1} if notes else {0})
-    blocks: list[Block] = [Table("The audit under each remedy", head, rows, figures, wide, measured_on(remedies))]
+    blocks: list[Block] = [TableBlock("The audit under each remedy", head, rows, figures, wide, measured_on(remedies))]
     if svg := remedy_bars(remedies):
         blocks.append(
-            Drawn("Remedies beside the model as published", svg, "New figures beside old, as in the table above.")
+            ChartBlock("Remedies beside the model as published", svg, "New figures beside old, as in the table above.")
         )
     commands = [
         (name_of(one["remedy"], 120), command_of(one["command"])) for one in remedies[:20] if one.get("command")
     ]
     if commands:
-        blocks.append(Commands("Commands", commands))
+        blocks.append(CommandList("Commands", commands))
     intro = (
         "Remedies made from the released model itself, each audited again; the first line is the model as published."
     )
-    return Part("helps", "What would help", intro, blocks)
+    return PagePart("helps", "What would help", intro, blocks)
 
 
 def accuracy(remedy: Document) -> str:
@@ -94,7 +94,7 @@ def measured_on(remedies: list[Document]) -> str:
     return f"Accuracy: rows predicted right, of {' or '.join(f'{n:,}' for n in rows)} that were given." if rows else ""
 
 
-def judging(document: Document) -> Part | None:
+def judging(document: Document) -> PagePart | None:
     """Return the policy, check by check; None without one."""
     assessment = document.get("assessment")
     if assessment is None:
@@ -120,13 +120,13 @@ def judging(document: Document) -> Part | None:
         for one in checks[:LISTED]
     ]
     head = ("Check", "Outcome", "Threshold", "Found", "In words", "Where the threshold is from")
-    blocks: list[Block] = [Pairs("", pairs)]
+    blocks: list[Block] = [PairBlock("", pairs)]
     if rows:
-        blocks.append(Table("Every check of the policy", head, rows, wide=frozenset({4, 5})))
+        blocks.append(TableBlock("Every check of the policy", head, rows, wide=frozenset({4, 5})))
     for one in checks[:LISTED]:
         blocks += places(one)
     intro = sentence_of(assessment["sentence"])
-    return Part("policy", "Against the policy", intro, blocks)
+    return PagePart("policy", "Against the policy", intro, blocks)
 
 
 def threshold(value: object) -> str:
@@ -151,7 +151,7 @@ def places(check: Document) -> list[Block]:
         ]
         caption = f"{name_of(check['title'], 120)}: where"
         more = more_of(len(rows), check.get("places_in_all"))
-        out.append(Table(caption, ("Place", "Where", "Rows"), rows, frozenset({2}), frozenset({1}), more))
+        out.append(TableBlock(caption, ("Place", "Where", "Rows"), rows, frozenset({2}), frozenset({1}), more))
     if check.get("remedy"):
-        out.append(Lines("", [remedy_of(check)]))
+        out.append(SentenceBlock("", [remedy_of(check)]))
     return out

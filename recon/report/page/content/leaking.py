@@ -10,11 +10,11 @@ from recon.report.page.blocks import (
     NOT_KNOWN,
     WHERE,
     Block,
+    ChartBlock,
     Document,
-    Drawn,
-    Part,
+    PagePart,
     Rows,
-    Table,
+    TableBlock,
     amount,
     bits,
     more_of,
@@ -28,7 +28,7 @@ from recon.report.page.blocks import (
 LISTED = 1000  # rows of one table
 
 
-def leaking(document: Document) -> Part:
+def leaking(document: Document) -> PagePart:
     """Return the part on where it leaks; empty lists leave their table out."""
     blocks: list[Block] = []
     exposed = document.get("exposed") or []
@@ -41,10 +41,10 @@ def leaking(document: Document) -> Part:
         what = "The tree" if drawing["kind"] == "tree" else "The rules in their order"
         note = sentence_of(drawing.get("note") or "", WHERE)
         text = f"{what}, with exposure as colour: the stronger the colour, the fewer bits are left. {note}"
-        blocks.append(Drawn("The model and where it is exposed", svg, text.strip()))
+        blocks.append(ChartBlock("The model and where it is exposed", svg, text.strip()))
     curve = document.get("curve") or []
     if len(curve) > 1 and (svg := exposure_curve(curve)):
-        blocks.append(Drawn("How exposure is spread over people", svg, curve_in_words(curve), told=True))
+        blocks.append(ChartBlock("How exposure is spread over people", svg, curve_in_words(curve), told=True))
     blocks += attributes(document)
     blocks += forced(document)
     blocks += cells(document)
@@ -53,10 +53,10 @@ def leaking(document: Document) -> Part:
     intro += "Possible rows: how many different rows each of the people in a group could have."
     if not blocks:
         intro = "Nothing was found that could be listed here: see The findings in words."
-    return Part("leaks", "Where it leaks", intro, blocks)
+    return PagePart("leaks", "Where it leaks", intro, blocks)
 
 
-def exposed_table(document: Document) -> Table:
+def exposed_table(document: Document) -> TableBlock:
     """Return the groups, the most exposed first."""
     groups = document["exposed"][:LISTED]
     classes = any(one.get("class") is not None for one in groups)
@@ -77,17 +77,19 @@ def exposed_table(document: Document) -> Table:
     ]
     in_all = document.get("exposed_in_all")
     first = 3 if classes else 2
-    return Table(
+    return TableBlock(
         "Groups by exposure", head, rows, frozenset(range(first, len(head))), frozenset({1}), more_of(len(rows), in_all)
     )
 
 
-def groups_table(document: Document) -> Table:
+def groups_table(document: Document) -> TableBlock:
     """Return the groups, the smallest first, where exposure was not worked out."""
     groups = document["facts"]["groups"][:LISTED]
     rows: Rows = [(name_of(one["name"]), name_of(one.get("where"), WHERE), rows_of(one["rows"])) for one in groups]
     more = more_of(len(rows), document["facts"].get("groups_in_all"))
-    return Table("Groups, the smallest first", ("Group", "Where", "Rows"), rows, frozenset({2}), frozenset({1}), more)
+    return TableBlock(
+        "Groups, the smallest first", ("Group", "Where", "Rows"), rows, frozenset({2}), frozenset({1}), more
+    )
 
 
 def curve_in_words(curve: list[list[float]]) -> str:
@@ -119,11 +121,13 @@ def attributes(document: Document) -> list[Block]:
     head = ("Attribute", "Bits before", "Bits revealed", "Share revealed", "People whose value is certain",
             *(["Note"] if notes else []))  # fmt: skip
     more = more_of(len(rows), len(found))
-    table = Table("Attributes by bits revealed per person", head, rows, frozenset(range(1, 5)), frozenset({5}), more)
+    table = TableBlock(
+        "Attributes by bits revealed per person", head, rows, frozenset(range(1, 5)), frozenset({5}), more
+    )
     sized = [one for one in found if one.get("bits_revealed") is None or one.get("bits_before") is not None]
     svg = attribute_bars(sized)
     text = "Attributes by bits revealed, per person on average; the figures are in the table below."
-    return [Drawn("What is revealed of each attribute", svg, text), table] if svg else [table]
+    return [ChartBlock("What is revealed of each attribute", svg, text), table] if svg else [table]
 
 
 def forced(document: Document) -> list[Block]:
@@ -132,14 +136,14 @@ def forced(document: Document) -> list[Block]:
     if found.get("rows"):
         rows: Rows = [(name_of(one["where"], WHERE), amount(one["rows"])) for one in found["rows"][:LISTED]]
         more = more_of(len(rows), found.get("rows_in_all"))
-        out.append(Table("Rows known completely", ("Row", "People"), rows, frozenset({1}), frozenset({0}), more))
+        out.append(TableBlock("Rows known completely", ("Row", "People"), rows, frozenset({1}), frozenset({0}), more))
     if found.get("values"):
         rows = [
             (name_of(one["group"]), name_of(one["attribute"]), name_of(one["value"]), amount(one["rows"]))
             for one in found["values"][:LISTED]
         ]
         head, more = ("Group", "Attribute", "Value", "People"), more_of(len(rows), found.get("values_in_all"))
-        out.append(Table("Values that everybody in a group has", head, rows, frozenset({3}), more=more))
+        out.append(TableBlock("Values that everybody in a group has", head, rows, frozenset({3}), more=more))
     return out
 
 
@@ -155,10 +159,10 @@ def cells(document: Document) -> list[Block]:
     left_out = document.get("interval_cells_left_out") or 0
     more = more_of(len(rows), len(found) + left_out)
     head = ("Cell", "Published", "Can still be", "Recovered")
-    table = Table("Cells without an exact count", head, rows, frozenset(), frozenset({0}), more)
+    table = TableBlock("Cells without an exact count", head, rows, frozenset(), frozenset({0}), more)
     svg = interval_bars(found)
     text = "What was published of each cell, and what is left of it; one count left means that it is recovered."
-    return [Drawn("Suppressed cells and what they can still be", svg, text), table] if svg else [table]
+    return [ChartBlock("Suppressed cells and what they can still be", svg, text), table] if svg else [table]
 
 
 def published(cell: Document) -> str:
@@ -187,4 +191,4 @@ def one_class(document: Document) -> list[Block]:
     ]
     more = more_of(len(rows), found.get("groups_in_all"))
     caption = "Groups of one class only: who is known to be in one has that class"
-    return [Table(caption, ("Group", "Class", "Rows"), rows, frozenset({2}), more=more)]
+    return [TableBlock(caption, ("Group", "Class", "Rows"), rows, frozenset({2}), more=more)]

@@ -7,10 +7,10 @@ from recon.report.page.blocks import (
     WHERE,
     Block,
     Document,
-    Lines,
-    Part,
+    PagePart,
     Rows,
-    Table,
+    SentenceBlock,
+    TableBlock,
     amount,
     bits,
     more_of,
@@ -29,7 +29,7 @@ MEANS = {
 }  # fmt: skip
 
 
-def who(document: Document) -> Part | None:
+def who(document: Document) -> PagePart | None:
     """Return the part on people; None where none were given."""
     blocks: list[Block] = []
     if profiles := document.get("profiles"):
@@ -46,10 +46,10 @@ def who(document: Document) -> Part | None:
         intro = (
             "People are named by their position in the file that was given, from 0, with their values, as was asked."
         )
-    return Part("who", "Who", intro, blocks)
+    return PagePart("who", "Who", intro, blocks)
 
 
-def profile_table(profiles: Document) -> Table:
+def profile_table(profiles: Document) -> TableBlock:
     """Return the given people with what is known of each; their values where they were asked for."""
     shown = any(one.get("profile_values") for one in profiles.get("rows") or [])
     rows: Rows = [
@@ -75,7 +75,7 @@ def profile_table(profiles: Document) -> Table:
     )
     more = more_of(len(rows), profiles.get("rows_in_all"))
     caption = "Given people: is somebody with exactly these values in the training data?"
-    return Table(caption, head, rows, frozenset({3}), frozenset({5, 6}), more)
+    return TableBlock(caption, head, rows, frozenset({3}), frozenset({5, 6}), more)
 
 
 def short(certificate: str | None) -> str:
@@ -113,7 +113,7 @@ def person_blocks(persons: Document) -> list[Block]:
         ]
         more = more_of(len(rows), persons.get("in_all"))
         out.append(
-            Table("Training rows, the most exposed first", head, rows, frozenset({2, 3, 4}), frozenset({6}), more)
+            TableBlock("Training rows, the most exposed first", head, rows, frozenset({2, 3, 4}), frozenset({6}), more)
         )
     if by := persons.get("by_group"):
         rows = [
@@ -136,9 +136,9 @@ def person_blocks(persons: Document) -> list[Block]:
             "Pinned down",
         )
         caption = f"Exposure by {name_of(by['attribute'])}: is one group more exposed than another?"
-        out.append(Table(caption, head, rows, frozenset(range(1, 6))))
+        out.append(TableBlock(caption, head, rows, frozenset(range(1, 6))))
     if notes := persons.get("notes"):
-        out.append(Lines("", [sentence_of(one) for one in notes[:20]]))
+        out.append(SentenceBlock("", [sentence_of(one) for one in notes[:20]]))
     return out
 
 
@@ -147,12 +147,12 @@ def values_of(row: Document) -> str:
     return name_of(", ".join(f"{name_of(key, 40)} = {name_of(value, 40)}" for key, value in row.items()), 600)
 
 
-def added(document: Document) -> Part | None:
+def added(document: Document) -> PagePart | None:
     """Return what the new release adds to the earlier ones of its register; None without a register."""
     adds = document.get("adds")
     if not adds:
         return None
-    blocks: list[Block] = [Lines("", [sentence_of(one) for one in adds.get("sentences") or ()])]
+    blocks: list[Block] = [SentenceBlock("", [sentence_of(one) for one in adds.get("sentences") or ()])]
     columns = [("Earlier releases", adds.get("before")), ("With this one", adds.get("after")),
                ("This one alone", adds.get("alone"))]  # fmt: skip
     figures = [
@@ -166,21 +166,23 @@ def added(document: Document) -> Part | None:
     ]
     rows.append(("Status", *("-" if one is None else name_of(one.get("status"), 30) for _, one in columns)))
     head = ("Figure", *(title for title, _ in columns))
-    blocks.append(Table("What is known before and after this release", head, rows, frozenset({1, 2, 3})))
+    blocks.append(TableBlock("What is known before and after this release", head, rows, frozenset({1, 2, 3})))
     notes = [f"{title}: {sentence_of(one['note'])}" for title, one in columns if one and one.get("note")]
-    blocks += [Lines("", notes)] if notes else []
+    blocks += [SentenceBlock("", notes)] if notes else []
     if found := adds.get("differences") or []:
         singled: Rows = [
             (name_of(one["name"]), name_of(one.get("where"), WHERE), rows_of(one["rows"])) for one in found[:LISTED]
         ]
         caption = "Small groups that only the releases together single out"
         more = more_of(len(singled), adds.get("differences_in_all"))
-        blocks.append(Table(caption, ("Group", "Where", "Rows"), singled, frozenset({2}), frozenset({1}), more))
+        blocks.append(TableBlock(caption, ("Group", "Where", "Rows"), singled, frozenset({2}), frozenset({1}), more))
     for key, caption in (("earlier", "Earlier releases"), ("left_out", "Registered files that were not released")):
         if entries := adds.get(key) or []:
-            blocks.append(Table(caption, ("File", "Date", "Decision", "SHA-256"), list(map(entry, entries[:LISTED]))))
+            blocks.append(
+                TableBlock(caption, ("File", "Date", "Decision", "SHA-256"), list(map(entry, entries[:LISTED])))
+            )
     intro = f"The release together with those of the register {name_of(adds['register'], 120)}, about the same rows."
-    return Part("adds", "What the earlier releases add", intro, blocks)
+    return PagePart("adds", "What the earlier releases add", intro, blocks)
 
 
 def entry(one: Document) -> tuple[str, ...]:
