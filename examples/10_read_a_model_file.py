@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import recon
-from recon.inspection.stripping import strip
+from recon.readers.inspection.stripping import strip
 
 MODEL = Path(__file__).parent / "releases" / "compas_forest.pkl"
 

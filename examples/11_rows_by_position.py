@@ -29,4 +29,5 @@ beside = recon.positions(release, learner="midpoints", ranges="attained", truth=
 print("every true value inside:", beside["inside"])
 print(table[table["position"] == 0][["attribute", "low", "high", "exact"]].to_string(index=False))
 
-# Without the seeds there is nothing by position: recon.inspection.stripping.strip (recon inspect FILE --strip OUT).
+# Without the seeds there is nothing by position: recon.readers.inspection.stripping.strip (recon inspect FILE --strip
+# OUT).

@@ -24,7 +24,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
-from recon.formats.release.writing import dump, release_json
+from recon.readers.formats.release.writing import dump, release_json
 
 HERE = Path(__file__).parent / "releases"
 TREE_DEPTH, LIST_LENGTH = 5, 10

@@ -8,24 +8,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from recon.console.version import VERSION
+from recon.io.console.version import VERSION
 
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain as Domain
     from encoders.encode.encoder import EncodedRelease as EncodedRelease
-    from recon.answers.counting import count as count
-    from recon.attacking.linear import attack_correlation as attack_correlation
-    from recon.attacking.membership import attack_membership as attack_membership
-    from recon.bounds.bounding import bound as bound
+    from recon.attacks.attacking.linear import attack_correlation as attack_correlation
+    from recon.attacks.attacking.membership import attack_membership as attack_membership
     from recon.certificates.verifying import verify as verify
-    from recon.exporting.exporting import export as export
-    from recon.frames.world import World as World
-    from recon.inspection.inspecting import Inspection as Inspection
-    from recon.inspection.inspecting import inspect as inspect
-    from recon.leaf_values.determined import determined as determined
-    from recon.leaf_values.remedies import first_trees as first_trees
-    from recon.leaf_values.remedies import remedies as remedies
-    from recon.leaf_values.remedies import rounded as rounded
     from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier as OptimalRuleListClassifier
     from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier as OptimalTreeClassifier
     from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier as DPGreedyRuleListClassifier
@@ -34,32 +24,42 @@ if TYPE_CHECKING:
         DPBayesianRuleListClassifier as DPBayesianRuleListClassifier,
     )
     from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier as GreedyRuleListClassifier
-    from recon.loading.attaching import attach_counts as attach_counts
-    from recon.loading.loading import encode as encode
-    from recon.loading.loading import load as load
-    from recon.located.positions import positions as positions
-    from recon.measures.figures import Measures as Measures
-    from recon.measures.measures import measure as measure
-    from recon.measures.sweeping import sweep as sweep
-    from recon.noisy.denoising import denoise as denoise
-    from recon.noisy.likely_worlds import SampledPosterior as SampledPosterior
-    from recon.noisy.likely_worlds import sampled as sampled
-    from recon.noisy.posterior import Posterior as Posterior
-    from recon.noisy.posterior import posterior as posterior
-    from recon.questions.labels import labels as labels
-    from recon.questions.labels import targets as targets
-    from recon.questions.planning import Plan as Plan
-    from recon.questions.planning import plan as plan
-    from recon.questions.probabilistic import table as table
-    from recon.questions.questions import attribute as attribute
-    from recon.questions.questions import certify as certify
-    from recon.questions.questions import reconstruct as reconstruct
-    from recon.questions.questions import sample as sample
-    from recon.questions.questions import worlds as worlds
+    from recon.models.exporting.exporting import export as export
+    from recon.queries.answers.counting import count as count
+    from recon.queries.bounds.bounding import bound as bound
+    from recon.queries.leaf_values.determined import determined as determined
+    from recon.queries.leaf_values.remedies import first_trees as first_trees
+    from recon.queries.leaf_values.remedies import remedies as remedies
+    from recon.queries.leaf_values.remedies import rounded as rounded
+    from recon.queries.located.positions import positions as positions
+    from recon.queries.measures.figures import Measures as Measures
+    from recon.queries.measures.measures import measure as measure
+    from recon.queries.measures.sweeping import sweep as sweep
+    from recon.queries.noisy.denoising import denoise as denoise
+    from recon.queries.noisy.likely_worlds import SampledPosterior as SampledPosterior
+    from recon.queries.noisy.likely_worlds import sampled as sampled
+    from recon.queries.noisy.posterior import Posterior as Posterior
+    from recon.queries.noisy.posterior import posterior as posterior
+    from recon.queries.questions.labels import labels as labels
+    from recon.queries.questions.labels import targets as targets
+    from recon.queries.questions.planning import Plan as Plan
+    from recon.queries.questions.planning import plan as plan
+    from recon.queries.questions.probabilistic import table as table
+    from recon.queries.questions.questions import attribute as attribute
+    from recon.queries.questions.questions import certify as certify
+    from recon.queries.questions.questions import reconstruct as reconstruct
+    from recon.queries.questions.questions import sample as sample
+    from recon.queries.questions.questions import worlds as worlds
+    from recon.queries.tables.tables import Tables as Tables
+    from recon.queries.tables.variability import variability as variability
+    from recon.readers.frames.world import World as World
+    from recon.readers.inspection.inspecting import Inspection as Inspection
+    from recon.readers.inspection.inspecting import inspect as inspect
+    from recon.readers.loading.attaching import attach_counts as attach_counts
+    from recon.readers.loading.loading import encode as encode
+    from recon.readers.loading.loading import load as load
     from recon.report.audit import audit as audit
     from recon.report.report import Report as Report
-    from recon.tables.tables import Tables as Tables
-    from recon.tables.variability import variability as variability
     from solvers.foundation.errors import ContradictionError as ContradictionError
     from solvers.foundation.errors import Inconclusive as Inconclusive
     from solvers.foundation.errors import ReconError as ReconError
@@ -72,51 +72,51 @@ __version__ = VERSION
 _HOME = {
     "Domain": "encoders.domain.domain",
     "EncodedRelease": "encoders.encode.encoder",
-    "attach_counts": "recon.loading.attaching",
-    "attack_correlation": "recon.attacking.linear",
-    "attack_membership": "recon.attacking.membership",
+    "attach_counts": "recon.readers.loading.attaching",
+    "attack_correlation": "recon.attacks.attacking.linear",
+    "attack_membership": "recon.attacks.attacking.membership",
     "audit": "recon.report.audit",
-    "export": "recon.exporting.exporting",
+    "export": "recon.models.exporting.exporting",
     "BayesianRuleListClassifier": "recon.learners.rule_lists.bayesian_rule_list",
     "DPBayesianRuleListClassifier": "recon.learners.rule_lists.bayesian_rule_list",
     "DPGreedyRuleListClassifier": "recon.learners.private.dp_greedy_rule_list",
     "GreedyRuleListClassifier": "recon.learners.rule_lists.greedy_rule_list",
     "OptimalTreeClassifier": "recon.learners.optimal.trees.optimal_tree",
     "OptimalRuleListClassifier": "recon.learners.optimal.lists.optimal_rule_list",
-    "determined": "recon.leaf_values.determined",
-    "first_trees": "recon.leaf_values.remedies",
-    "remedies": "recon.leaf_values.remedies",
-    "rounded": "recon.leaf_values.remedies",
-    "Inspection": "recon.inspection.inspecting",
-    "inspect": "recon.inspection.inspecting",
-    "encode": "recon.loading.loading",
-    "load": "recon.loading.loading",
-    "Measures": "recon.measures.figures",
-    "measure": "recon.measures.measures",
-    "denoise": "recon.noisy.denoising",
-    "Posterior": "recon.noisy.posterior",
-    "posterior": "recon.noisy.posterior",
-    "labels": "recon.questions.labels",
-    "targets": "recon.questions.labels",
-    "Plan": "recon.questions.planning",
-    "plan": "recon.questions.planning",
-    "positions": "recon.located.positions",
-    "table": "recon.questions.probabilistic",
-    "attribute": "recon.questions.questions",
-    "bound": "recon.bounds.bounding",
-    "certify": "recon.questions.questions",
-    "count": "recon.answers.counting",
-    "reconstruct": "recon.questions.questions",
-    "sample": "recon.questions.questions",
-    "worlds": "recon.questions.questions",
+    "determined": "recon.queries.leaf_values.determined",
+    "first_trees": "recon.queries.leaf_values.remedies",
+    "remedies": "recon.queries.leaf_values.remedies",
+    "rounded": "recon.queries.leaf_values.remedies",
+    "Inspection": "recon.readers.inspection.inspecting",
+    "inspect": "recon.readers.inspection.inspecting",
+    "encode": "recon.readers.loading.loading",
+    "load": "recon.readers.loading.loading",
+    "Measures": "recon.queries.measures.figures",
+    "measure": "recon.queries.measures.measures",
+    "denoise": "recon.queries.noisy.denoising",
+    "Posterior": "recon.queries.noisy.posterior",
+    "posterior": "recon.queries.noisy.posterior",
+    "labels": "recon.queries.questions.labels",
+    "targets": "recon.queries.questions.labels",
+    "Plan": "recon.queries.questions.planning",
+    "plan": "recon.queries.questions.planning",
+    "positions": "recon.queries.located.positions",
+    "table": "recon.queries.questions.probabilistic",
+    "attribute": "recon.queries.questions.questions",
+    "bound": "recon.queries.bounds.bounding",
+    "certify": "recon.queries.questions.questions",
+    "count": "recon.queries.answers.counting",
+    "reconstruct": "recon.queries.questions.questions",
+    "sample": "recon.queries.questions.questions",
+    "worlds": "recon.queries.questions.questions",
     "Report": "recon.report.report",
-    "Tables": "recon.tables.tables",
-    "variability": "recon.tables.variability",
-    "SampledPosterior": "recon.noisy.likely_worlds",
-    "sampled": "recon.noisy.likely_worlds",
-    "sweep": "recon.measures.sweeping",
+    "Tables": "recon.queries.tables.tables",
+    "variability": "recon.queries.tables.variability",
+    "SampledPosterior": "recon.queries.noisy.likely_worlds",
+    "sampled": "recon.queries.noisy.likely_worlds",
+    "sweep": "recon.queries.measures.sweeping",
     "verify": "recon.certificates.verifying",
-    "World": "recon.frames.world",
+    "World": "recon.readers.frames.world",
     "ContradictionError": "solvers.foundation.errors",
     "Inconclusive": "solvers.foundation.errors",
     "ReconError": "solvers.foundation.errors",

@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from recon.frames.true_rows import TrueRows
-from solvers.gradients.boosted import Boosted
+from recon.readers.frames.true_rows import TrueRows
+from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.residuals import used
 
 DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -22,8 +22,8 @@ from sklearn.ensemble import (
 import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed
-from recon.frames.true_rows import TrueRows
-from recon.loading.settled import settled_release
+from recon.readers.frames.true_rows import TrueRows
+from recon.readers.loading.settled import settled_release
 from solvers.leaf_values.residuals import used
 
 SLACK = 1e-9

@@ -15,8 +15,8 @@ import pytest
 import recon
 import recon.cli.app
 from encoders.encode.encoder import encode
-from recon.formats.release.parts import to_domain, to_models, to_rows
-from recon.formats.release.reading import parse
+from recon.readers.formats.release.parts import to_domain, to_models, to_rows
+from recon.readers.formats.release.reading import parse
 
 WHEELS = {  # where a package can be installed at all; everywhere, where it is not named
     "pyganak": sys.platform in {"linux", "darwin"},

@@ -369,7 +369,7 @@ def _fitted(rng: random.Random, folder: Path) -> Case | None:
     import joblib
 
     import recon
-    from recon.formats.release.writing import dump, release_json
+    from recon.readers.formats.release.writing import dump, release_json
 
     data, classes = _table(rng)
     n = rng.choice([3, 4, 5, 5, 6, 6])

@@ -322,7 +322,7 @@ def to_ubjson(value: Any) -> bytes:
 
 def in_ubjson(draw: Random, data: bytes) -> bytes | None:
     """Hide a holder in UBJSON: behind no-operations, behind its end, or in its values."""
-    from recon.stored.binary.ubjson import read_ubjson
+    from recon.readers.stored.binary.ubjson import read_ubjson
 
     content = read_ubjson(data, 1 << 28)
     if draw.random() < 0.1:
@@ -620,7 +620,7 @@ def to_rds(root: Any) -> bytes:
 
 def in_rds(draw: Random, data: bytes) -> bytes | None:
     """Hide a holder in an R object: an attribute, an element, a longer vector."""
-    from recon.stored.binary.rds import RObject, read_rds
+    from recon.readers.stored.binary.rds import RObject, read_rds
 
     root, rows = read_rds(data), values(people(draw))
     holder = draw.choice([

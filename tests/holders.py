@@ -27,8 +27,8 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import holder_cases as hide  # noqa: E402
 
-from recon.inspection.inspecting import inspect_bytes  # noqa: E402
-from recon.stored.binary.rds import read_rds  # noqa: E402
+from recon.readers.inspection.inspecting import inspect_bytes  # noqa: E402
+from recon.readers.stored.binary.rds import read_rds  # noqa: E402
 from solvers.foundation.errors import ReconError  # noqa: E402
 
 RESULT = Path(__file__).with_suffix(".json")

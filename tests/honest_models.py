@@ -68,7 +68,7 @@ def features(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
 def domain_of(frame: pd.DataFrame, path: Path) -> Path:
     """Write the declared domain of a data set: what its documentation says, read off all its rows."""
     from encoders.domain.domain import Domain
-    from recon.formats.release.writing import domain_json, dump
+    from recon.readers.formats.release.writing import domain_json, dump
 
     found = domain_json(Domain.from_frame(frame, label=str(frame.columns[-1])))
     path.write_text(dump({"recon": 1, "domain": {**found, "source": "declared"}}), "utf-8")

@@ -26,7 +26,7 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import recon
-from recon.formats.release.writing import release_json
+from recon.readers.formats.release.writing import release_json
 
 OUT = Path(__file__).parent / "golden" / "honest" / "verdicts.json"
 K = 10

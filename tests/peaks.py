@@ -36,16 +36,16 @@ if __name__ == "__main__":
     import pandas  # noqa: F401 - so that every child has it already
 
     import recon.cli.app
-    import recon.frames.selections
-    import recon.loading.loading
-    import recon.measures.measures
-    from recon.formats.detection import TEXTS, readers
+    import recon.queries.measures.measures
+    import recon.readers.frames.selections
+    import recon.readers.loading.loading
+    from recon.readers.formats.detection import TEXTS, readers
 
     with contextlib.suppress(ImportError):
         import pyarrow.parquet  # noqa: F401
 
     list(readers())
     for module, _, _ in TEXTS:
-        importlib.import_module(f"recon.formats.{module}")
+        importlib.import_module(f"recon.readers.formats.{module}")
     asked = json.load(sys.stdin)
     print(json.dumps([one(arguments) for arguments in asked]))

@@ -7,10 +7,10 @@ from typing import Any
 import typer
 
 from recon.cli.releasing.policy import gate, policy
-from recon.console.exit_codes import USAGE, of_error
-from recon.console.guarding import GuardedTyper
-from recon.policies.assessing import assess
-from recon.policies.policy import Policy, Threshold
+from recon.io.console.exit_codes import USAGE, of_error
+from recon.io.console.guarding import GuardedTyper
+from recon.release.policies.assessing import assess
+from recon.release.policies.policy import Policy, Threshold
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -25,9 +25,8 @@ import recon
 from recon.certificates.certificate_format import sealed
 from recon.certificates.issuing import contradiction_certificate, world_certificate
 from recon.certificates.verifying import verify
-from recon.frames.world import parts_of
-from solvers import chain
-from solvers.engines import assignments
+from recon.readers.frames.world import parts_of
+from solvers.engines import assignments, chain
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
 from solvers.statements.cross_tables import cross_tables
 from solvers.statements.row_problem import anchored

@@ -122,7 +122,7 @@ def _boosted(rng: random.Random, space: oracle._Space, truth: list[Any]) -> Rele
     with tempfile.TemporaryDirectory() as folder:
         joblib.dump(model, Path(folder, "m.joblib"))
         Path(folder, "d.json").write_text(json.dumps({"recon": 1, "domain": domain}))
-        from recon.formats.release.writing import release_json
+        from recon.readers.formats.release.writing import release_json
 
         made = recon.load(Path(folder, "m.joblib"), domain=str(Path(folder, "d.json")))
         return json.loads(json.dumps(release_json(made.domain, made.models, made.declared)))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import recon.cli.app
-from solvers.chain import iter_statuses
+from solvers.engines.chain import iter_statuses
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

@@ -12,13 +12,13 @@ from extras import encoded
 from test_bags import explains, random_forest
 from test_labels import forest
 
-from solvers.assignments import world
-from solvers.assignments.domains import Domains
-from solvers.assignments.solving import Assigned, assigned
-from solvers.assignments.world import check_rows, find_world, outside
-from solvers.assignments.world_model import nominal
 from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
+from solvers.positions.assignments import world
+from solvers.positions.assignments.domains import Domains
+from solvers.positions.assignments.solving import Assigned, assigned
+from solvers.positions.assignments.world import check_rows, find_world, outside
+from solvers.positions.assignments.world_model import nominal
 from solvers.statements.release import Release
 from solvers.statements.row_problem import problem_of
 

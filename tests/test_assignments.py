@@ -14,17 +14,17 @@ from extras import batches, encoded, extra
 from test_bags import published, split
 from test_row_problem import held, parts_of
 
-from solvers.assignments.domains import Domains
-from solvers.assignments.propagation.counting import tightened
-from solvers.assignments.propagation.engine import Propagation
-from solvers.assignments.propagation.fixpoint import Vectorised, fastest, propagate
-from solvers.assignments.propagation.flows import Assignment
-from solvers.assignments.propagation.state import DomainState
-from solvers.assignments.propagation.tables import ProblemTables, packed
-from solvers.assignments.solving import assigned, row_problem
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import CountRevision, Hall, Labelled, Revised, ValueRemoval
 from solvers.kernel.removals import RemainingDomains
+from solvers.positions.assignments.domains import Domains
+from solvers.positions.assignments.propagation.counting import tightened
+from solvers.positions.assignments.propagation.engine import Propagation
+from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest, propagate
+from solvers.positions.assignments.propagation.flows import Assignment
+from solvers.positions.assignments.propagation.state import DomainState
+from solvers.positions.assignments.propagation.tables import ProblemTables, packed
+from solvers.positions.assignments.solving import assigned, row_problem
 from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import problem_of
@@ -272,7 +272,7 @@ def test_the_truth_is_left_and_all_loops_end_alike(batch):
 def compiled_loops():
     """Return the loops compiled by numba."""
     extra("numba")
-    from solvers.assignments.compiled.loops import compiled_loops as loops
+    from solvers.positions.assignments.compiled.loops import compiled_loops as loops
 
     return loops()
 
@@ -371,7 +371,7 @@ def test_numbers_of_rows_are_bounded():
 
 def numbers_compiled():
     extra("numba")
-    from solvers.assignments.compiled.counts import tightened as compiled
+    from solvers.positions.assignments.compiled.counts import tightened as compiled
 
     return compiled
 
@@ -398,7 +398,7 @@ def filtered_in_numpy(bits, low, high):
 
 def filtered_compiled(bits, low, high):
     extra("numba")
-    from solvers.assignments.compiled.flows import filtered
+    from solvers.positions.assignments.compiled.flows import filtered
 
     words, count = packed(bits), len(low)
     members, full = np.zeros((count + 1, words.shape[1]), dtype=np.uint64), np.zeros(count + 1, dtype=bool)
@@ -503,7 +503,7 @@ def test_places_are_what_the_values_left_cover():
 def test_small_problems_do_not_load_numba():
     _, problem, _ = forest_problem(random.Random("small"), 5, 3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("solvers.assignments.propagation.engine.fastest", lambda _: pytest.fail("loaded"))
+        patch.setattr("solvers.positions.assignments.propagation.engine.fastest", lambda _: pytest.fail("loaded"))
         found = Propagation(problem)
         found.run(Limits())
     assert found.complete

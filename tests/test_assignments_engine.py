@@ -12,11 +12,11 @@ from extras import encoded
 from test_bags import random_forest, sequences
 
 import recon
-from solvers.assignments.domains import Places
-from solvers.chain import answer, ask, engines, plan, refusal
 from solvers.engines.assignments import AssignmentsEngine
+from solvers.engines.chain import answer, ask, engines, plan, refusal
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.positions.assignments.domains import Places
 from solvers.positions.sizes import BoxedRows, Lengths
 from solvers.positions.worlds_left import numbers_of
 from solvers.questions.answers import Answer, CountAnswer, DecideAnswer, LocatedAnswer

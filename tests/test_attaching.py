@@ -18,14 +18,14 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed, equals
 from encoders.models.models import Provenance, PublishedFigure, Statistic, Table
-from recon.formats.drafts.drafts import Draft
-from recon.formats.drafts.facts import Feature
-from recon.formats.release.writing import dump, release_json
-from recon.formats.rules import corels_saved, dl85, streed
-from recon.frames.true_rows import violations
-from recon.loading.attaching import COUNTED, OTHER_ROWS, attach_counts
-from recon.stored.containers import open_stored
-from recon.stored.objects.things import Thing
+from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.facts import Feature
+from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.formats.rules import corels_saved, dl85, streed
+from recon.readers.frames.true_rows import violations
+from recon.readers.loading.attaching import COUNTED, OTHER_ROWS, attach_counts
+from recon.readers.stored.containers import open_stored
+from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
@@ -190,7 +190,7 @@ def test_other_rows_than_those_of_training_are_said():
 def test_predictions_are_compared_with_leaves_and_known_classes(monkeypatch):
     x, y = bits()
     draft = golden("pydl8.5-0.1.8/depth_2.pkl")
-    monkeypatch.setattr("recon.loading.attaching.source_of", lambda model: draft)
+    monkeypatch.setattr("recon.readers.loading.attaching.source_of", lambda model: draft)
     tree = TRUTH["pydl8.5-0.1.8/depth_2.pkl"]["tree"]
 
     def predict(row):

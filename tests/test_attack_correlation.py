@@ -12,8 +12,8 @@ from extras import extra
 from test_hostile_text import HOSTILE, harmless
 
 import recon
-from recon.attacking.correlations import correlations
-from recon.attacking.linear import ALONE, MODEL, LinearModel, attack_correlation, read_linear
+from recon.attacks.attacking.correlations import correlations
+from recon.attacks.attacking.linear import ALONE, MODEL, LinearModel, attack_correlation, read_linear
 from recon.report.attacks.correlation_report import CorrelationReport
 from solvers.foundation.errors import ReleaseError, Unsupported
 

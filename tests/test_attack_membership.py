@@ -17,8 +17,8 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Listed
 from encoders.models.models import ModelNode, Support, Tree
-from recon.attacking.membership import ALWAYS, attack_membership
-from recon.attacking.records import population, splits
+from recon.attacks.attacking.membership import ALWAYS, attack_membership
+from recon.attacks.attacking.records import population, splits
 from recon.report.attacks.membership_report import DIFFERENCE, MembershipReport
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -261,7 +261,7 @@ def test_noisy_counts_are_certified_at_their_confidence():
 def test_noisy_counts_far_above_their_noise_prove_members_at_their_confidence():
     from encoders.encode.encoder import encode
     from encoders.models.models import Noise
-    from solvers.noise.laws import NoiseLaw
+    from solvers.laws.noise.laws import NoiseLaw
 
     domain = Domain((Listed("s", (0, 1)),), Listed("ill", (0, 1)))
     noise = Noise(NoiseLaw("discrete_laplace", Fraction(1)), Fraction(1), Fraction(0), Fraction(1), "add_remove")

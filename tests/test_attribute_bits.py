@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.parts.cut_domain import CutDomain
-from recon.measures.revealed.attribute_bits import NO_CLASSES, NO_RESOLUTION, OPEN, attribute_bits, value_of
-from solvers.figures import values
+from recon.queries.measures.revealed.attribute_bits import NO_CLASSES, NO_RESOLUTION, OPEN, attribute_bits, value_of
+from solvers.engines.figures import values
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Attribute, Box

@@ -10,9 +10,12 @@ from extras import encoded
 
 from encoders.domain.values import Grid, Listed
 from encoders.models.models import Boosting, Forest, Provenance, RuleList, Table, Tree
-from recon.auditing import facts as module
-from recon.auditing.evidence.unused import of_bags
-from recon.auditing.facts import (
+from recon.queries.bounds.disclosure import ValueDisclosure
+from recon.readers.inspection.findings.findings import Finding
+from recon.readers.inspection.inspecting import Inspection
+from recon.release.auditing import facts as module
+from recon.release.auditing.evidence.unused import of_bags
+from recon.release.auditing.facts import (
     beside_rows,
     bits,
     bounded,
@@ -30,13 +33,10 @@ from recon.auditing.facts import (
     targets,
     worked_out,
 )
-from recon.auditing.facts import facts_of as audited
-from recon.auditing.findings import GroupDisclosure
-from recon.bounds.disclosure import ValueDisclosure
-from recon.inspection.findings.findings import Finding
-from recon.inspection.inspecting import Inspection
-from recon.measures.revealed.together import Together
-from recon.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
+from recon.release.auditing.facts import facts_of as audited
+from recon.release.auditing.findings import GroupDisclosure
+from recon.release.auditing.together import Together
+from recon.release.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
 from solvers.statements.release import UNBOUNDED, RowCount
 
 BITS = {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}],
@@ -349,9 +349,9 @@ def test_no_bound_is_none(rows, bound):
 
 
 def test_groups_of_tables_and_intervals_stand_among_the_others():
-    from recon.auditing.auditing import group_disclosure
-    from recon.auditing.findings import AuditFindings
-    from recon.measures.measures import measure
+    from recon.queries.measures.measures import measure
+    from recon.release.auditing.auditing import group_disclosure
+    from recon.release.auditing.findings import AuditFindings
 
     statements = [{"count": 40}, {"where": {"a": 0}, "count": 30}, {"where": {"a": 0, "b": 0}, "count": 12}]
     release = encoded({"recon": 1, "domain": BITS, "models": [{"kind": "table", "statements": statements}]})
@@ -364,9 +364,9 @@ def test_groups_of_tables_and_intervals_stand_among_the_others():
 
 
 def test_figures_of_noisy_counts_hold_at_their_confidence():
-    from recon.auditing.auditing import group_disclosure
-    from recon.auditing.findings import AuditFindings
-    from recon.measures.measures import measure
+    from recon.queries.measures.measures import measure
+    from recon.release.auditing.auditing import group_disclosure
+    from recon.release.auditing.findings import AuditFindings
 
     noise = {"law": "laplace", "scale": 1.0}
     nodes = [{"if": {"a": 0}, "then": 1, "else": 2}, {"counts": [30.2, 10.1]}, {"counts": [20.4, 25.0]}]

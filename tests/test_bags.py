@@ -21,12 +21,12 @@ from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Tree
 from encoders.models.nodes import ModelNode, Support
 from recon.certificates.verifying import verify
-from recon.formats.release.writing import dump, release_json
-from recon.frames.selections import select_frame
-from recon.frames.true_rows import violations
-from recon.loading.loading import load
+from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.frames.selections import select_frame
+from recon.readers.frames.true_rows import violations
+from recon.readers.loading.loading import load
 from recon.report.wording.group_report import exposure_lines
-from solvers.chain import engines
+from solvers.engines.chain import engines
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import CountAnswer

@@ -18,8 +18,8 @@ from encoders.domain.values import Continuous, Grid, Listed, Test
 from encoders.domain.views import View
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, ModelNode, PublishedFigure, Rule, RuleList, RuleSet, Support, Table, Tree
-from recon.attacking.black_box import ReleasedModel
-from recon.attacking.inputs import columns_of, numbers
+from recon.queries.prediction.black_box import ReleasedModel
+from recon.queries.prediction.inputs import columns_of, numbers
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 RELEASES = Path(__file__).parents[1] / "examples" / "releases"
@@ -229,7 +229,7 @@ def test_learners_of_recon_predict_the_same(learner):
 @given(st.integers(0, 10_000), st.integers(1, 6))
 def test_random_trees_agree_with_the_boxes_of_their_leaves(seed, depth):
     """The leaves as boxes (what certificates are about) and the walk down the tree give every row the same leaf."""
-    from recon.frames.true_rows import TrueRows
+    from recon.readers.frames.true_rows import TrueRows
 
     rng = np.random.default_rng(seed)
     tests = [("age", lambda: Test(high=int(rng.integers(0, 90)))), ("colour", lambda: Test(values=("green",))),

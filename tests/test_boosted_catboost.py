@@ -12,14 +12,14 @@ from boosted_cases import true_points
 
 import recon
 from encoders.models.models import Boosting, Forest
-from recon.formats.boosters.catboost.file import json_booster
-from recon.formats.boosters.catboost.model import to_draft
-from recon.formats.boosters.catboost.sums import EXP, NEEDED, UNIT, gradients, started, unusable
-from recon.formats.detection import read_draft
-from recon.frames.true_rows import TrueRows
+from recon.readers.formats.boosters.catboost.file import json_booster
+from recon.readers.formats.boosters.catboost.model import to_draft
+from recon.readers.formats.boosters.catboost.sums import EXP, NEEDED, UNIT, gradients, started, unusable
+from recon.readers.formats.detection import read_draft
+from recon.readers.frames.true_rows import TrueRows
+from solvers.engines.settling import strengthened
 from solvers.foundation.limits import Limits
 from solvers.leaf_values.residuals import used
-from solvers.settling import strengthened
 
 GOLDEN = Path(__file__).parent / "golden" / "boosted"
 USED = ["cat_honest.json", "cat_gradient.cbm", "cat_ordered.cbm", "cat_lossguide.json"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import recon
-from recon.frames.true_rows import violations
-from recon.leaf_values.determined import determined
+from recon.queries.leaf_values.determined import determined
+from recon.readers.frames.true_rows import violations
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

@@ -16,16 +16,16 @@ import pytest
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest
-from recon.formats.boosters.lightgbm.file import text_booster
-from recon.formats.boosters.lightgbm.model import LightGBMFeatures, grow, read_lightgbm, read_lightgbm_text
-from recon.formats.boosters.lightgbm.rates import NumberSpan, digits, rate_of, significant
-from recon.formats.boosters.lightgbm.reach import before
-from recon.formats.boosters.lightgbm.summing import EPSILON, Sizes, errors
-from recon.formats.boosters.lightgbm.sums import odd_parameter, snapped
-from recon.formats.boosters.pickled import read as read_saved
-from recon.formats.boosters.shared import BoosterTree
-from recon.formats.drafts.binding import Binder
-from recon.stored.containers import open_stored
+from recon.readers.formats.boosters.lightgbm.file import text_booster
+from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, grow, read_lightgbm, read_lightgbm_text
+from recon.readers.formats.boosters.lightgbm.rates import NumberSpan, digits, rate_of, significant
+from recon.readers.formats.boosters.lightgbm.reach import before
+from recon.readers.formats.boosters.lightgbm.summing import EPSILON, Sizes, errors
+from recon.readers.formats.boosters.lightgbm.sums import odd_parameter, snapped
+from recon.readers.formats.boosters.pickled import read as read_saved
+from recon.readers.formats.boosters.shared import BoosterTree
+from recon.readers.formats.drafts.binding import Binder
+from recon.readers.stored.containers import open_stored
 from solvers.leaf_values.residuals import used
 from tests.boosted_cases import true_points
 

@@ -31,13 +31,13 @@ from test_sklearn_files import BY_NAME, frame_of, released
 import recon
 from encoders.domain.values import Listed
 from encoders.models.models import Boosting, Forest
-from recon.formats.release.writing import dump, release_json
-from recon.formats.sklearn.boosting.histogram import exact_sums, hessians, least_share
-from recon.formats.sklearn.boosting.rounding import UNIT, pairwise
-from recon.frames.true_rows import violations
-from recon.loading.loading import draft_of
+from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.formats.sklearn.boosting.histogram import exact_sums, hessians, least_share
+from recon.readers.formats.sklearn.boosting.rounding import UNIT, pairwise
+from recon.readers.frames.true_rows import violations
+from recon.readers.loading.loading import draft_of
 from solvers.foundation.errors import ReleaseError
-from solvers.gradients.floating import rows_at
+from solvers.laws.gradients.floating import rows_at
 
 FITS = {"gb2": 25, "hist2": 25, "gb3": 6, "hist3": 6, "gb4": 3, "hist4": 3, "gb0": 15, "hist0": 15}
 

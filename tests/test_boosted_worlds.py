@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from encoders.domain.domain import Domain
-from solvers.chain import answer
+from solvers.engines.chain import answer
+from solvers.engines.settling import strengthened
 from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import worlds
 from solvers.leaf_values.residuals import used
 from solvers.leaf_values.worlds import LeafValueProblem, one_world
 from solvers.questions.query import MostLikely
-from solvers.settling import strengthened
 from solvers.statements.boxes import Box
 from solvers.statements.release import Loose
 from tests.boosted_cases import fit_gb, fit_hist, release_of

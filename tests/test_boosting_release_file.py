@@ -19,11 +19,11 @@ import recon
 from encoders.domain.values import Test as Passes
 from encoders.models.models import Boosting, Provenance, Tree, TreeSums
 from encoders.models.nodes import ModelNode, Support
-from recon.formats.release.reading import parse, to_models
-from recon.formats.release.writing import dump, release_json
+from recon.readers.formats.release.reading import parse, to_models
+from recon.readers.formats.release.writing import dump, release_json
 from solvers.foundation.errors import ReleaseError
-from solvers.gradients.boosted import Gradients
-from solvers.gradients.floating import by_tree, coefficients
+from solvers.laws.gradients.boosted import Gradients
+from solvers.laws.gradients.floating import by_tree, coefficients
 from solvers.statements.release import RowCount
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -122,7 +122,7 @@ def frame(encoded, rows):
 
 
 def met(encoded, model, rows):
-    """Tell whether rows meet all sums, by the intervals of `solvers.gradients.floating`."""
+    """Tell whether rows meet all sums, by the intervals of `solvers.laws.gradients.floating`."""
     domain, label = encoded.domain, encoded.domain.label
     leaves = np.array([[leaf(encoded, tree.block, row) for tree in model.trees] for row in rows])
     classes = [model.labels.index(label.point(row[-1])[0]) for row in rows]

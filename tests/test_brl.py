@@ -43,7 +43,7 @@ from recon.learners.rule_lists.brl_sampling import (
     run_chain,
     split_r_hat,
 )
-from solvers.noise.sampling import Randomness
+from solvers.laws.noise.sampling import Randomness
 
 ANTECEDENTS = ((("a", 1),), (("b", 1),), (("c", 1),), (("a", 1), ("b", 1)))  # 4 antecedents: 65 lists
 SIZES = (1, 1, 1, 2)
@@ -458,7 +458,7 @@ def test_map_and_point_are_those_of_all_lists():
         assert chained.rules_ == fitted.rules_
     assert sum(sum(counts) for _, counts in fitted.rules_) == len(x)
     domain = recon.Domain.from_frame(x.assign(y=y), label="y", independent=True)
-    from recon.frames.true_rows import violations
+    from recon.readers.frames.true_rows import violations
 
     assert violations(recon.encode(fitted, domain), x.assign(y=y)) == []
 

@@ -32,14 +32,14 @@ from recon.cli.app import app
 from solvers.cells.components import known_presolve
 from solvers.cells.refinement import refined
 from solvers.cells.system import system_of
-from solvers.chain import answer
+from solvers.engines.chain import answer
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import CUT, GRACE, STAGES, Limits
+from solvers.foundation.native import threads
 from solvers.histograms import decision_diagram as layers
 from solvers.histograms.decision_diagram import layers_of
 from solvers.histograms.elimination import EliminationWindow, elimination_order
-from solvers.linear.linear_program import by_column, whole_program
-from solvers.native import threads
+from solvers.programs.linear.linear_program import by_column, whole_program
 from solvers.questions.query import Count
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -49,27 +49,27 @@ ROOT = Path(__file__).parents[1]
 BEYOND = 5.0  # seconds of CPU beyond the budget and the imports
 EVERYTHING = """
 import recon.cli.app
-import recon.questions.questions
-import recon.auditing.auditing
+import recon.queries.questions.questions
+import recon.release.auditing.auditing
 import recon.report.report
-import recon.exporting.exporting
+import recon.models.exporting.exporting
 import recon.certificates.verifying
 import recon.cli.output.streaming
-import recon.loading.loading
-import recon.questions.probabilistic
-import recon.noisy.likely_worlds
-import recon.measures.sweeping
-import recon.bounds.bounding
-import recon.auditing.ground_truth
+import recon.readers.loading.loading
+import recon.queries.questions.probabilistic
+import recon.queries.noisy.likely_worlds
+import recon.queries.measures.sweeping
+import recon.queries.bounds.bounding
+import recon.release.auditing.ground_truth
 import pyarrow
-from solvers.chain import engines
-import solvers.linear.linear_program
+from solvers.engines.chain import engines
+import solvers.programs.linear.linear_program
 import solvers.programs.bounded_answers
 import solvers.programs.row_model
-import solvers.clauses.sat
-import solvers.interval.bracket
-import solvers.columns.master
-import solvers.likelihood.explain
+import solvers.cells.clauses.sat
+import solvers.programs.interval.bracket
+import solvers.programs.columns.master
+import solvers.noisy.likelihood.explain
 list(engines())
 """
 
@@ -251,7 +251,7 @@ def test_every_command_keeps_to_its_budget(tmp_path, data):
 
 def test_drawn_worlds_are_written_until_the_time_is_up(tmp_path, clock):
     from recon.cli.output.streaming import write_worlds
-    from recon.questions.questions import drawn
+    from recon.queries.questions.questions import drawn
 
     out, release = tmp_path / "drawn.csv", recon.load(str(GOLDEN / "tree_classes.json"))
     first = recon.sample(release, 3)
@@ -310,7 +310,7 @@ def test_a_listing_that_the_time_ends_says_so():
 
 
 def test_a_search_ends_with_the_listing_that_reads_it():
-    from recon.questions.questions import heard
+    from recon.queries.questions.questions import heard
 
     release = recon.load(str(GOLDEN / "tree_classes.json"))
     world, ended = recon.sample(release, 1)[0].inner, []
@@ -347,7 +347,7 @@ def test_a_search_that_says_nothing_is_stopped():
 
 
 def test_every_question_of_a_measure_has_its_limits(monkeypatch):
-    from recon.measures import system as coupled
+    from recon.queries.measures import system as coupled
 
     asked, ask = [], coupled.ask
 

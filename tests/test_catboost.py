@@ -13,15 +13,15 @@ import pytest
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest
-from recon.formats.boosters.catboost.file import MAGIC, cbm_booster, json_booster
-from recon.formats.boosters.catboost.model import NOT_WEIGHTED, TOGETHER, read_catboost, to_draft
-from recon.formats.boosters.xgboost.model import LOWER_BOUNDS, NOT_STATED, read_xgboost, read_xgboost_ubj
-from recon.formats.boosters.xgboost.model import NOT_WEIGHTED as XGB_NOT_WEIGHTED
-from recon.formats.detection import read_draft
-from recon.formats.drafts.binding import Binder
-from recon.formats.release.reading import strict_json
-from recon.frames.true_rows import violations
-from recon.stored.binary.ubjson import DEEPEST, read_ubjson
+from recon.readers.formats.boosters.catboost.file import MAGIC, cbm_booster, json_booster
+from recon.readers.formats.boosters.catboost.model import NOT_WEIGHTED, TOGETHER, read_catboost, to_draft
+from recon.readers.formats.boosters.xgboost.model import LOWER_BOUNDS, NOT_STATED, read_xgboost, read_xgboost_ubj
+from recon.readers.formats.boosters.xgboost.model import NOT_WEIGHTED as XGB_NOT_WEIGHTED
+from recon.readers.formats.detection import read_draft
+from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.release.reading import strict_json
+from recon.readers.frames.true_rows import violations
+from recon.readers.stored.binary.ubjson import DEEPEST, read_ubjson
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
@@ -199,7 +199,7 @@ def test_ubjson_says_what_json_says(file):
 
 
 def test_a_pickled_booster_that_drew_rows_gives_least_numbers():
-    from recon.stored.containers import open_stored
+    from recon.readers.stored.containers import open_stored
 
     root = open_stored((GOLDEN / "xgboost-3.2.0/half.pkl").read_bytes()).root
     data = bytes(root.get("_Booster").get("handle"))

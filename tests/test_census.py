@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.tables.answering import counted, solutions
-from recon.tables.proving import certificate, verified
-from recon.tables.variability import variability
+from recon.queries.tables.answering import counted, solutions
+from recon.queries.tables.proving import certificate, verified
+from recon.queries.tables.variability import variability
 from solvers.foundation.limits import Limits
 
 DATA = Path(__file__).parent / "census"

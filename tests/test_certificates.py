@@ -29,10 +29,10 @@ import recon
 from recon.certificates.certificate_format import claim_of, sealed
 from recon.certificates.issuing import certificate_json, contradiction_certificate, world_certificate
 from recon.certificates.verifying import verify
-from recon.formats.release.reading import strict_json
-from solvers.certificates.certifier import Certifier
+from recon.readers.formats.release.reading import strict_json
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.kernel.claims import RegionProof
+from solvers.proofs.certificates.certifier import Certifier
 
 ROOT = Path(__file__).parents[1]
 TWO = str(ROOT / "examples" / "releases" / "two_trees.json")
@@ -777,7 +777,7 @@ def test_verify_needs_no_solver(tmp_path):
 
 def test_nothing_is_called_certified_without_a_proof(results, capsys, monkeypatch):
     write, _ = results
-    monkeypatch.setattr("solvers.certificates.certifier.Certifier.prove", lambda *_: None)
+    monkeypatch.setattr("solvers.proofs.certificates.certifier.Certifier.prove", lambda *_: None)
     for command in (["count", contradiction(write)], ["audit", contradiction(write)], ["reconstruct", TWO]):
         _, out, err = run(capsys, *command)
         assert "certified" not in out + err

@@ -15,11 +15,10 @@ import oracle_coupled
 import pytest
 from test_against_oracle import encoded
 
-from recon.answers.exact import as_frame
-from recon.frames.selections import select_frame
-from solvers import chain
+from recon.queries.answers.exact import as_frame
+from recon.readers.frames.selections import select_frame
 from solvers.cells.system import system_of
-from solvers.engines import ENGINES
+from solvers.engines import ENGINES, chain
 from solvers.engines.cpsat import CpSatEngine
 from solvers.engines.histogram import HistogramEngine
 from solvers.engines.interval import IntervalEngine

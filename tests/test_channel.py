@@ -18,7 +18,7 @@ from typer.main import get_command
 import recon
 from recon.cli.app import app, main, run_app
 from recon.cli.output.streaming import write_worlds
-from recon.console.channels import ESCAPED, Channel, escaped, failure_of, lost_output
+from recon.io.console.channels import ESCAPED, Channel, escaped, failure_of, lost_output
 
 ROOT = Path(__file__).parents[1]
 GATE, GOLDEN = ROOT / "examples" / "gate", Path(__file__).parent / "golden"
@@ -185,7 +185,7 @@ def test_a_pipe_between_processes_of_ours_that_breaks_is_no_reader_that_left(mon
     def failed(*_, **__):
         raise BrokenPipeError(32, "Broken pipe")
 
-    monkeypatch.setattr("recon.formats.release.schema.json_schema", failed)
+    monkeypatch.setattr("recon.readers.formats.release.schema.json_schema", failed)
     monkeypatch.setattr("sys.argv", ["recon", "schema"])
     with pytest.raises(SystemExit) as ended:
         run_app()

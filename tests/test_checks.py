@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from policy_cases import facts_of, group, policy_of
 
-from recon.policies.assessing import assess, least_loss
-from recon.policies.checks import place_of, worst
-from recon.remediation.demands import Demands, demands_of
+from recon.release.policies.assessing import assess, least_loss
+from recon.release.policies.checks import place_of, worst
+from recon.release.remediation.demands import Demands, demands_of
 from recon.report.results.reassessing import outcome_of
 
 OPEN = {"not_listed": {"groups": "groups cut each other"}}

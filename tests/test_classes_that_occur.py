@@ -28,10 +28,10 @@ from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.column_figures import ColumnFigures
 from encoders.models.models import Provenance, Tree
 from encoders.models.nodes import ModelNode, Support
-from recon.frames.true_rows import violations
-from recon.inspection.inspecting import inspect
-from recon.loading.loading import encode, load
-from recon.measures.revealed.together import pinned_by_columns
+from recon.readers.frames.true_rows import violations
+from recon.readers.inspection.inspecting import inspect
+from recon.readers.loading.loading import encode, load
+from recon.release.auditing.together import pinned_by_columns
 from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL
 

@@ -17,9 +17,9 @@ from extras import batches, encoded, extra
 from test_engines import met
 
 import recon
-from solvers.clauses import gates as totals
-from solvers.clauses.gates import FALSE, TRUE, Clauses
-from solvers.clauses.lowering import clauses_needed, lower
+from solvers.cells.clauses import gates as totals
+from solvers.cells.clauses.gates import FALSE, TRUE, Clauses
+from solvers.cells.clauses.lowering import clauses_needed, lower
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Attribute, Box, Region, RowSpace
@@ -255,8 +255,8 @@ FINGERPRINT = """
 import hashlib, json, sys
 sys.path[:0] = [{root!r}]
 from encoders.encode.encoder import encode
-from recon.formats.release.reading import parse, to_domain, to_models, to_rows
-from solvers.clauses.lowering import lower
+from recon.readers.formats.release.reading import parse, to_domain, to_models, to_rows
+from solvers.cells.clauses.lowering import lower
 from solvers.foundation.limits import Limits
 part = parse(open({path!r}, 'rb').read(), 'memory')
 got = encode(to_domain(part.domain), to_models(part), to_rows(part)).statements
@@ -286,7 +286,7 @@ def test_the_same_release_gives_the_same_clauses_and_loads_no_solver(name):
 
 def test_the_modules_of_the_formula_import_no_solver():
     code = (
-        "import sys, solvers.clauses.lowering, solvers.kernel.rup\n"
+        "import sys, solvers.cells.clauses.lowering, solvers.kernel.rup\n"
         "print(sorted({m.split('.')[0] for m in sys.modules}))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout

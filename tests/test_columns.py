@@ -16,18 +16,18 @@ from test_against_oracle import random_profile
 from test_coupled import releases
 
 import recon
-from recon.answers.exact import as_frame
-from recon.frames.selections import select_frame
+from recon.queries.answers.exact import as_frame
+from recon.readers.frames.selections import select_frame
 from solvers.cells.system import system_of
-from solvers.chain import ask
-from solvers.columns.incidence import Incidence
-from solvers.columns.master import Bound, MasterProgram
-from solvers.columns.pricing import Pricer, within
-from solvers.columns.single_partitions import decide_apart
+from solvers.engines.chain import ask
 from solvers.engines.columns import ColumnsEngine
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import overlaps
+from solvers.programs.columns.incidence import Incidence
+from solvers.programs.columns.master import Bound, MasterProgram
+from solvers.programs.columns.pricing import Pricer, within
+from solvers.programs.columns.single_partitions import decide_apart
 from solvers.questions.answers import CountAnswer, DecideAnswer
 from solvers.questions.query import Count, Decide
 from solvers.statements.boxes import Box

@@ -18,11 +18,11 @@ from extras import batches, extra
 from scipy.optimize import LinearConstraint, milp
 
 from encoders.encode.encoder import encode
-from recon.formats.release.parts import to_domain, to_models, to_rows
-from recon.formats.release.reading import parse
-from solvers.conflicts.quickxplain import UNPROVEN, conflict_of
+from recon.readers.formats.release.parts import to_domain, to_models, to_rows
+from recon.readers.formats.release.reading import parse
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
+from solvers.programs.conflicts.quickxplain import UNPROVEN, conflict_of
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, RowCount, Statement
 
@@ -412,7 +412,7 @@ def test_real_forest_with_one_row_moved(data, capsys):
     import pandas as pd
 
     import recon
-    from recon.loading.loading import models_of
+    from recon.readers.loading.loading import models_of
 
     frame = pd.read_csv(data("compas14.csv.gz"))
     label = frame.columns[-1]

@@ -11,14 +11,14 @@ import pytest
 import recon
 from encoders.encode.encoder import encode
 from encoders.encode.marginals import figures_of
-from recon.auditing.evidence.unused import unused_of
-from recon.formats.detection import read_draft
-from recon.formats.release.parts import to_domain, to_models, to_rows
-from recon.formats.release.reading import parse
-from recon.formats.release.writing import dump, release_json
-from recon.frames.true_rows import violations
-from recon.inspection.documents.published import release_findings
-from recon.loading.loading import settle
+from recon.readers.formats.detection import read_draft
+from recon.readers.formats.release.parts import to_domain, to_models, to_rows
+from recon.readers.formats.release.reading import parse
+from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.frames.true_rows import violations
+from recon.readers.inspection.documents.published import release_findings
+from recon.readers.loading.loading import settle
+from recon.release.auditing.evidence.unused import unused_of
 
 OF_COLUMNS = "figures of single columns"
 GOLDEN = Path(__file__).parent / "golden" / "models"

@@ -15,8 +15,8 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Grid, Listed, Test, equals
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, ModelNode, PublishedFigure, Rule, RuleList, Support, Table, Tree
-from recon.attacking import correlations as module
-from recon.attacking.correlations import DEFINITE, DISCRETE, WORLDS, correlations
+from recon.attacks.attacking import correlations as module
+from recon.attacks.attacking.correlations import DEFINITE, DISCRETE, WORLDS, correlations
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 
@@ -269,7 +269,7 @@ def test_a_release_file_gives_the_same(tmp_path):
     path = tmp_path / "release.json"
     path.write_text(json.dumps(content))
     frame.astype(str).to_csv(tmp_path / "rows.csv", index=False)
-    from recon.frames.selections import read_table
+    from recon.readers.frames.selections import read_table
 
     found = correlations(recon.load(str(path)), read_table(str(tmp_path / "rows.csv")), pairs=[("a", "b")])
     assert found.frame["holds"].all()

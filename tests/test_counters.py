@@ -18,12 +18,12 @@ import oracle_coupled
 import pytest
 from extras import encoded, extra
 
-from solvers.chain import answer, engines
-from solvers.clauses import model_counters as counters
-from solvers.clauses.model_counters import Formula, ModelCounter, log2_above, lowered_of, row_bits, worlds_before
+from solvers.cells.clauses import model_counters as counters
+from solvers.cells.clauses.model_counters import Formula, ModelCounter, log2_above, lowered_of, row_bits, worlds_before
 from solvers.engines import approxmc
 from solvers.engines import estimates as asking
 from solvers.engines.approxmc import ApproxMCEngine
+from solvers.engines.chain import answer, engines
 from solvers.engines.d4 import D4Engine
 from solvers.engines.estimates import estimates
 from solvers.engines.ganak import GanakEngine
@@ -41,7 +41,7 @@ ORDERED = Count("ordered")
 
 @dataclass
 class Cnf:
-    """What the counters take of `solvers.clauses.lowering.Lowered`; every variable is counted where `counted` is
+    """What the counters take of `solvers.cells.clauses.lowering.Lowered`; every variable is counted where `counted` is
     None."""
 
     variables: int
@@ -443,7 +443,7 @@ def test_both_packages_side_by_side(order):
 
 
 def test_no_counter_is_loaded_here():
-    code = "import sys, solvers.chain; list(solvers.chain.engines()); print(sorted(sys.modules))"
+    code = "import sys, solvers.engines.chain; list(solvers.engines.chain.engines()); print(sorted(sys.modules))"
     command = [sys.executable, "-c", code]
     root = Path(__file__).parents[1]
     out = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout

@@ -17,18 +17,18 @@ from test_likeliest import LAWS, by_a, by_b, every, noisy_release, overlapping, 
 from test_noisy_commands import EXACT, LAPLACE, NOISY, tree, write  # noqa: F401 - fixtures
 
 import recon
-from solvers.concave import fractional, multipliers
-from solvers.concave.fractional import relax
-from solvers.concave.local_search import ConcaveSearch, StartHistogram, improved
-from solvers.concave.multipliers import binding, conjugates, proved, proved_anywhere
-from solvers.concave.rounding import rounded
-from solvers.concave.separable import shares_of
-from solvers.concave.terms import ConcaveTerm, Gains
 from solvers.foundation.limits import Limits
-from solvers.likelihood import maximum as denoised
-from solvers.likelihood.maximum import greatest
-from solvers.likelihood.most_likely import gains_of, most_likely_of, shape_of
-from solvers.noise.laws import NoiseLaw
+from solvers.laws.noise.laws import NoiseLaw
+from solvers.noisy.likelihood import maximum as denoised
+from solvers.noisy.likelihood.maximum import greatest
+from solvers.noisy.likelihood.most_likely import gains_of, most_likely_of, shape_of
+from solvers.programs.concave import fractional, multipliers
+from solvers.programs.concave.fractional import relax
+from solvers.programs.concave.local_search import ConcaveSearch, StartHistogram, improved
+from solvers.programs.concave.multipliers import binding, conjugates, proved, proved_anywhere
+from solvers.programs.concave.rounding import rounded
+from solvers.programs.concave.separable import shares_of
+from solvers.programs.concave.terms import ConcaveTerm, Gains
 from solvers.statements.boxes import Box, Region
 from solvers.statements.observations import Observation
 from solvers.statements.release import RowCount, Statement
@@ -168,7 +168,7 @@ def wide_tree(leaves, law, rows, seed=0):
 def test_a_wide_noisy_tree_is_solved_directly(law, limit, write, monkeypatch):  # noqa: F811
     """Row by row, and by a multiplier: both are proved, so both are the optimum."""
     monkeypatch.setattr(denoised, "relax", None)
-    monkeypatch.setattr("solvers.concave.separable.ONE_BY_ONE", limit)
+    monkeypatch.setattr("solvers.programs.concave.separable.ONE_BY_ONE", limit)
     found = recon.denoise(recon.load(write(json.dumps(wide_tree(150, law, 3_000)))), LONG)
     assert found.found.proved
     assert found.rows == 3_000

@@ -15,15 +15,15 @@ from test_columns import forest_of
 
 import recon
 from encoders.encode.encoder import EncodedRelease, encode
-from recon.answers.exact import as_frame
-from recon.formats.release import reading
-from recon.frames.selections import select_frame
+from recon.queries.answers.exact import as_frame
+from recon.readers.formats.release import reading
+from recon.readers.frames.selections import select_frame
 from solvers.cells.system import CellSystem, system_of
-from solvers.certificates.certifier import Certifier
-from solvers.chain import answer
+from solvers.engines.chain import answer
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import WeightedHistograms
 from solvers.kernel.claims import AtMost
+from solvers.proofs.certificates.certifier import Certifier
 from solvers.questions.query import Count, Decide, MostLikely
 from solvers.statements.release import Release, RowCount
 

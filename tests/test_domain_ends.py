@@ -16,9 +16,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import recon
 from encoders.domain.values import Continuous
-from recon.formats.drafts.names import alike
-from recon.formats.release.schema import json_schema
-from recon.formats.release.writing import dump, release_json
+from recon.readers.formats.drafts.names import alike
+from recon.readers.formats.release.schema import json_schema
+from recon.readers.formats.release.writing import dump, release_json
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

@@ -12,13 +12,13 @@ from extras import encoded, extra
 from test_local_search import grown, numbered
 
 import recon
-from recon.frames.world import wrap
+from recon.readers.frames.world import wrap
 from solvers.engines.draws import NOTE, DrawsEngine
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.local_search import annealing, compiled, likely
-from solvers.local_search.finding import broken, likely_rows
-from solvers.local_search.likely import (
+from solvers.programs.local_search import annealing, compiled, likely
+from solvers.programs.local_search.finding import broken, likely_rows
+from solvers.programs.local_search.likely import (
     drawn_blocks,
     drawn_tables,
     log_likelihood,
@@ -27,7 +27,7 @@ from solvers.local_search.likely import (
     log_ways_of,
     surjective,
 )
-from solvers.local_search.problem import problem_of
+from solvers.programs.local_search.problem import problem_of
 from solvers.questions.query import MostLikely
 
 ENGINE = DrawsEngine()

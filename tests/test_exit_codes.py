@@ -18,9 +18,9 @@ from recon.cli.releasing.ending import ended, ending
 from recon.cli.releasing.ending import policy_of as policy_read
 from recon.cli.releasing.policy import gated, said, written
 from recon.cli.session import finish
-from recon.console.exit_codes import GRAVITY, OF_STATUS, gravest, of_error, of_status, of_verdict
-from recon.console.output import json_text, parse_memory, print_error, print_lines, records, write_table, write_text
-from recon.policies.assessing import assess
+from recon.io.console.exit_codes import GRAVITY, OF_STATUS, gravest, of_error, of_status, of_verdict
+from recon.io.console.output import json_text, parse_memory, print_error, print_lines, records, write_table, write_text
+from recon.release.policies.assessing import assess
 from solvers.foundation.errors import (
     ContradictionError,
     EngineError,

@@ -19,7 +19,7 @@ from recon.attacks.explainers.lore import explained, lore, lores
 from recon.attacks.explainers.merging import merged
 from recon.attacks.explainers.neighbourhood import Breeding, Distance, neighbourhoods
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
-from recon.attacks.records import RecordColumns
+from recon.queries.prediction.records import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

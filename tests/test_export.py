@@ -27,8 +27,8 @@ from ortools.sat.python import cp_model
 from test_against_oracle import random_profile
 
 import recon
-from recon.exporting.exporting import FORMATS, export, restored
-from recon.frames.true_rows import violations
+from recon.models.exporting.exporting import FORMATS, export, restored
+from recon.readers.frames.true_rows import violations
 from solvers.cells.system import system_of
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits

@@ -21,19 +21,19 @@ from hypothesis import strategies as st
 from test_coupled import releases as coupled
 
 import recon
-from recon.auditing.persons import alike
-from recon.auditing.persons.alike import by_gap, equal_rows
-from recon.auditing.persons.exposed_rows import exposed_rows
-from recon.auditing.persons.people import people
-from recon.auditing.persons.protected import people_in_groups, quartiles
-from recon.auditing.persons.row_groups import row_groups
-from recon.auditing.persons.wording import who_lines
 from recon.experiments.beyond.groups import removed_bits
 from recon.experiments.datasets import load
-from recon.frames.true_rows import TrueRows
-from recon.loading.settled import settled_release
-from recon.located.positions import placed
-from recon.measures.measures import measure
+from recon.queries.located.positions import placed
+from recon.queries.measures.measures import measure
+from recon.readers.frames.true_rows import TrueRows
+from recon.readers.loading.settled import settled_release
+from recon.release.auditing.persons import alike
+from recon.release.auditing.persons.alike import by_gap, equal_rows
+from recon.release.auditing.persons.exposed_rows import exposed_rows
+from recon.release.auditing.persons.people import people
+from recon.release.auditing.persons.protected import people_in_groups, quartiles
+from recon.release.auditing.persons.row_groups import row_groups
+from recon.release.auditing.persons.wording import who_lines
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 
@@ -284,7 +284,7 @@ def test_rows_are_shown_only_where_asked_for():
 
 def test_text_as_a_file_holds_it_gives_the_same(tmp_path):
     PEOPLE.to_csv(tmp_path / "train.csv", index=False)
-    text = recon.frames.selections.read_table(str(tmp_path / "train.csv"))
+    text = recon.readers.frames.selections.read_table(str(tmp_path / "train.csv"))
     assert persons(encoded(SMALL), text, protected="age") == persons(encoded(SMALL), PEOPLE, protected="age")
 
 

@@ -18,17 +18,25 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
-from recon.auditing.auditing import group_disclosure
-from recon.auditing.facts import beside_rows, between, by_position, classes, no_merging, nothing_known, of_resamples
-from recon.auditing.facts import facts_of as audited
-from recon.auditing.findings import AuditFindings
-from recon.inspection.findings.findings import Finding
-from recon.inspection.inspecting import Inspection
-from recon.measures.measures import measure
-from recon.measures.revealed.known import interval_left
-from recon.policies.assessing import assess
-from recon.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
-from recon.remediation.demands import Demands, outcomes
+from recon.queries.measures.measures import measure
+from recon.queries.measures.revealed.known import interval_left
+from recon.readers.inspection.findings.findings import Finding
+from recon.readers.inspection.inspecting import Inspection
+from recon.release.auditing.auditing import group_disclosure
+from recon.release.auditing.facts import (
+    beside_rows,
+    between,
+    by_position,
+    classes,
+    no_merging,
+    nothing_known,
+    of_resamples,
+)
+from recon.release.auditing.facts import facts_of as audited
+from recon.release.auditing.findings import AuditFindings
+from recon.release.policies.assessing import assess
+from recon.release.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
+from recon.release.remediation.demands import Demands, outcomes
 from recon.report.results.reassessing import outcome_of
 
 LABEL = {"name": "y", "values": [0, 1]}

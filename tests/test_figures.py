@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from recon.policies.facts import (
+from recon.release.policies.facts import (
     FIGURES,
     ROW_FIGURES,
     SIZE_FIGURES,
@@ -18,7 +18,7 @@ from recon.policies.facts import (
     UnusedFigure,
     smallest_of,
 )
-from recon.policies.intervals import all_of, compared, interval_text, none_small
+from recon.release.policies.intervals import all_of, compared, interval_text, none_small
 
 
 def some_facts(**figures):

@@ -15,7 +15,7 @@ import yaml
 from defusedxml import ElementTree
 from policy_cases import ran
 
-from recon.policies.policy import read_policy
+from recon.release.policies.policy import read_policy
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "gate"

@@ -11,14 +11,14 @@ import oracle_coupled
 import pytest
 from extras import batches, encoded
 
+from solvers.engines.groups import candidates, classes, pinned, smallest
+from solvers.engines.groups import mixed as groups_mixed
+from solvers.engines.groups.classes import known_classes
+from solvers.engines.groups.items import items_of
+from solvers.engines.groups.mixed import known_mixed_world
+from solvers.engines.groups.pinned import pinned_people
+from solvers.engines.groups.smallest import smallest_group
 from solvers.foundation.limits import Limits
-from solvers.groups import candidates, classes, pinned, smallest
-from solvers.groups import mixed as groups_mixed
-from solvers.groups.classes import known_classes
-from solvers.groups.items import items_of
-from solvers.groups.mixed import known_mixed_world
-from solvers.groups.pinned import pinned_people
-from solvers.groups.smallest import smallest_group
 from solvers.kernel.cells import statement_sums
 from solvers.kernel.facts import NumberedStatements
 from solvers.statements.release import UNBOUNDED

@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 from solvers.cells.system import system_of
-from solvers.columns.master import MasterProgram
-from solvers.concave.multipliers import (
+from solvers.foundation.limits import Limits
+from solvers.programs.columns.master import MasterProgram
+from solvers.programs.concave.multipliers import (
     ERROR,
     binding,
     conjugates,
@@ -31,10 +32,9 @@ from solvers.concave.multipliers import (
     proved_anywhere,
     rise,
 )
-from solvers.concave.secants import STRETCH, outwards, summit
-from solvers.concave.terms import ConcaveTerm, Gains
-from solvers.conflicts.quickxplain import UNPROVEN, FeasibilityOracle, conflict_of, without_idle
-from solvers.foundation.limits import Limits
+from solvers.programs.concave.secants import STRETCH, outwards, summit
+from solvers.programs.concave.terms import ConcaveTerm, Gains
+from solvers.programs.conflicts.quickxplain import UNPROVEN, FeasibilityOracle, conflict_of, without_idle
 from solvers.programs.cpsat import rounded
 from solvers.programs.feasibility import Feasibility
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace

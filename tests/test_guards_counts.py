@@ -22,9 +22,9 @@ from solvers.cells.system import system_of
 from solvers.engines.interval import add_logs
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.interval.bracket import Bracket, BracketCase, WorkStretch
-from solvers.interval.heavy_histogram import meets
-from solvers.interval.lagrangian_dual import (
+from solvers.programs.interval.bracket import Bracket, BracketCase, WorkStretch
+from solvers.programs.interval.heavy_histogram import meets
+from solvers.programs.interval.lagrangian_dual import (
     LAMBDA,
     SLACK,
     STEEPEST,
@@ -34,12 +34,12 @@ from solvers.interval.lagrangian_dual import (
     outward,
     prefix_sums,
 )
-from solvers.interval.mixture import SHARES, Mixture, Tableau
-from solvers.interval.neighbourhoods import Around, Blocks, log2_ratio
-from solvers.regions.capture_bounds import SHIFT, _fixed_point, bound_plain, share
-from solvers.regions.first_match import FirstMatch
-from solvers.regions.inclusion_exclusion import Measure
+from solvers.programs.interval.mixture import SHARES, Mixture, Tableau
+from solvers.programs.interval.neighbourhoods import Around, Blocks, log2_ratio
 from solvers.statements.boxes import Attribute, Box, Region, RowSpace
+from solvers.statements.regions.capture_bounds import SHIFT, _fixed_point, bound_plain, share
+from solvers.statements.regions.first_match import FirstMatch
+from solvers.statements.regions.inclusion_exclusion import Measure
 from solvers.statements.release import Release, RowCount, Statement
 
 EXACT = Context(prec=60)

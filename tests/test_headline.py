@@ -17,10 +17,10 @@ from extras import after_verdict, encoded, run
 from test_coupled import releases, total
 
 import recon
-import recon.bounds.intervals
+import recon.queries.bounds.intervals
 import solvers.programs.enumeration
-from recon.bounds.intervals import interval_cells
-from recon.formats.drafts.suggesting import suggested
+from recon.queries.bounds.intervals import interval_cells
+from recon.readers.formats.drafts.suggesting import suggested
 from recon.report.wording.headline import LEGEND, headline_json, order_json, worlds_lines
 from solvers.engines import histogram
 from solvers.foundation.errors import Inconclusive
@@ -395,8 +395,8 @@ def test_integers_are_recognised_by_their_thresholds_and_decimals_are_not():
     import numpy as np
     import pandas as pd
 
-    from recon.formats.drafts.suggesting import suggested_domain
-    from recon.loading.loading import draft_of, settle
+    from recon.readers.formats.drafts.suggesting import suggested_domain
+    from recon.readers.loading.loading import draft_of, settle
 
     dice = np.random.default_rng(3)
     x = pd.DataFrame({"age": dice.integers(18, 80, 120), "bmi": dice.normal(25, 3, 120).round(2)})

@@ -21,7 +21,7 @@ from encoders.domain.patterns import span
 from recon.certificates.certificate_format import claim_of, sealed
 from recon.certificates.issuing import contradiction_certificate
 from recon.certificates.verifying import verify
-from recon.questions.line_proofs import line_proofs
+from recon.queries.questions.line_proofs import line_proofs
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.exact import exact_number
 from solvers.foundation.limits import Limits

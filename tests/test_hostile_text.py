@@ -167,7 +167,7 @@ def test_what_the_functions_return():
 
 
 def test_text_is_printed_in_one_place():
-    """Every line for people goes through `recon.console.output.print_lines`."""
+    """Every line for people goes through `recon.io.console.output.print_lines`."""
     found = []
     for path in [p for folder in ("recon", "encoders", "solvers") for p in (ROOT / folder).rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -175,9 +175,9 @@ def test_text_is_printed_in_one_place():
             if name == "print" or name.startswith(("sys.stdout.write", "sys.stderr.write")):
                 found.append(f"{path.relative_to(ROOT)}: {name}")
     allowed = {
-        "recon/console/output.py: print",
-        "recon/console/output.py: sys.stdout.write",
+        "recon/io/console/output.py: print",
+        "recon/io/console/output.py: sys.stdout.write",
         "recon/__main__.py: print",
     }
-    allowed |= {"recon/exporting/exporting.py: sys.stdout.writelines"}
+    allowed |= {"recon/models/exporting/exporting.py: sys.stdout.writelines"}
     assert set(found) <= allowed

@@ -95,7 +95,7 @@ def test_module_style(path):
 
 
 def test_schema_and_engines_commands(capsys):
-    from recon.formats.release.schema import json_schema
+    from recon.readers.formats.release.schema import json_schema
 
     schema = json_schema()
     assert {"recon", "domain"} <= set(schema["required"])
@@ -137,15 +137,17 @@ def test_readme_shows_the_real_output_of_the_demo():
 
 
 OPENING = {  # modules that may open what they are given: the one place, what recon writes itself, its own data
-    "recon/files/opening.py", "recon/files/named_files.py", "recon/files/writing.py", "recon/files/pieces.py",
-    "recon/console/channels.py", "recon/cli/releasing/remedy.py", "recon/cli/output/other_answers.py",
-    "recon/inspection/ledger/attributes.py", "recon/inspection/ledger/forms.py",
-    "recon/inspection/documents/pmml_findings.py", "recon/policies/schema.py", "recon/experiments/datasets.py",
+    "recon/io/files/opening.py", "recon/io/files/named_files.py", "recon/io/files/writing.py",
+    "recon/io/files/pieces.py",
+    "recon/io/console/channels.py", "recon/cli/releasing/remedy.py", "recon/cli/output/other_answers.py",
+    "recon/readers/inspection/ledger/attributes.py", "recon/readers/inspection/ledger/forms.py",
+    "recon/readers/inspection/documents/pmml_findings.py", "recon/release/policies/schema.py",
+    "recon/experiments/datasets.py",
 }  # fmt: skip
 
 
 def test_one_place_opens_files():
-    """What somebody names is opened in `recon.files`: regular files only, without waiting, within the budget."""
+    """What somebody names is opened in `recon.io.files`: regular files only, without waiting, within the budget."""
     found = set()
     for path in sorted((ROOT / "recon").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -155,7 +157,7 @@ def test_one_place_opens_files():
             if own or (of_path and ast.unparse(called.value) not in ("reading", "self")):
                 found.add(str(path.relative_to(ROOT)))
     assert found - OPENING == set()
-    assert {"recon/files/opening.py", "recon/files/writing.py"} <= found
+    assert {"recon/io/files/opening.py", "recon/io/files/writing.py"} <= found
 
 
 def test_every_public_name_has_an_example_that_runs():

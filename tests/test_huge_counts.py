@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import recon
-from recon.noisy.denoising import denoise
+from recon.queries.noisy.denoising import denoise
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.observations import observations, widened

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from encoders.domain.values import Grid
-from recon.formats.drafts.binding import border, enclosed, near, single
+from recon.readers.formats.drafts.binding import border, enclosed, near, single
 from solvers.cells import refinement
-from solvers.columns.incidence import Incidence
-from solvers.columns.master import KnownMaster, MasterProgram
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
+from solvers.programs.columns.incidence import Incidence
+from solvers.programs.columns.master import KnownMaster, MasterProgram
 from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
 from solvers.statements.release import Partition, Release, RowCount
 

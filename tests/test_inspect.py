@@ -25,20 +25,20 @@ from extras import extra
 from typer.testing import CliRunner
 
 from recon.cli.commands import inspecting as command
-from recon.console.exit_codes import of_error
-from recon.formats.detection import read_draft
-from recon.formats.release.reading import parse
-from recon.formats.sklearn.trees.seeds import bags, explain_bags, labels_from_weights
-from recon.inspection import stripping
-from recon.inspection.documents.published import LEARNER_RULES
-from recon.inspection.findings.claims import listed
-from recon.inspection.findings.severity import is_counting
-from recon.inspection.inspecting import inspect, inspect_bytes
-from recon.inspection.objects.traversal import traverse
-from recon.inspection.stripping import strip, stripped_bytes
-from recon.stored.binary.rds import read_rds
-from recon.stored.containers import open_stored
-from recon.stored.objects.things import Thing
+from recon.io.console.exit_codes import of_error
+from recon.readers.formats.detection import read_draft
+from recon.readers.formats.release.reading import parse
+from recon.readers.formats.sklearn.trees.seeds import bags, explain_bags, labels_from_weights
+from recon.readers.inspection import stripping
+from recon.readers.inspection.documents.published import LEARNER_RULES
+from recon.readers.inspection.findings.claims import listed
+from recon.readers.inspection.findings.severity import is_counting
+from recon.readers.inspection.inspecting import inspect, inspect_bytes
+from recon.readers.inspection.objects.traversal import traverse
+from recon.readers.inspection.stripping import strip, stripped_bytes
+from recon.readers.stored.binary.rds import read_rds
+from recon.readers.stored.containers import open_stored
+from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 
 extra("sklearn")
@@ -953,7 +953,7 @@ def test_command_refuses_what_it_cannot_read(run, tmp_path):
 
 
 def test_inspecting_imports_no_model_library(tmp_path):
-    code = "import sys; from recon.inspection.inspecting import inspect; inspect(sys.argv[1])\n"
+    code = "import sys; from recon.readers.inspection.inspecting import inspect; inspect(sys.argv[1])\n"
     code += "print('sklearn' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code, str(MODELS / "sklearn-1.9.1" / "forest.pkl")],

@@ -16,15 +16,15 @@ from extras import batches, encoded, some
 import recon
 from encoders.encode.encoder import encode
 from solvers.cells.system import system_of
-from solvers.chain import answer, engines
+from solvers.engines.chain import answer, engines
+from solvers.engines.figures.bits import bits_before
 from solvers.engines.interval import IntervalEngine, add_logs, case_of
-from solvers.figures.bits import bits_before
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.interval.bracket import Bracket, WorkStretch
-from solvers.interval.lagrangian_dual import Tilt, log_factorials, log_weights, prefix_sums
-from solvers.interval.mixture import PRIME, SHARES, Mixture, Tableau
-from solvers.interval.neighbourhoods import log2_ratio
+from solvers.programs.interval.bracket import Bracket, WorkStretch
+from solvers.programs.interval.lagrangian_dual import Tilt, log_factorials, log_weights, prefix_sums
+from solvers.programs.interval.mixture import PRIME, SHARES, Mixture, Tableau
+from solvers.programs.interval.neighbourhoods import log2_ratio
 from solvers.questions.query import Count
 from solvers.statements.boxes import Attribute, RowSpace
 from solvers.statements.release import Release, RowCount
@@ -103,7 +103,7 @@ def medium(path, rows, trees, depth):
     label = frame.columns[-1]
     domain = recon.Domain.from_frame(frame, label=label)
     some = frame.sample(rows, random_state=0)
-    from recon.loading.loading import models_of
+    from recon.readers.loading.loading import models_of
 
     forest = ensemble.RandomForestClassifier(trees, max_depth=depth, bootstrap=False, random_state=0)
     forest.fit(some.drop(columns=label), some[label])

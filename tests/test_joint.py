@@ -11,12 +11,10 @@ import pytest
 
 from encoders.encode.encoder import encode
 from encoders.models.models import RuleList, Tree
-from recon.attacking.black_box import ReleasedModel
-from recon.attacking.correlations import DEFINITE, DISCRETE, WORLDS
-from recon.attacking.records import population, splits
+from recon.attacks.attacking.correlations import DEFINITE, DISCRETE, WORLDS
+from recon.attacks.attacking.records import population, splits
 from recon.attacks.explainers.lore import lores
 from recon.attacks.explainers.trepan import trepan
-from recon.attacks.records import RecordColumns, Records, predicted
 from recon.experiments.experiment import Point, experiment
 from recon.experiments.joint.certifying import verdicts
 from recon.experiments.joint.experiment import learner, points, run
@@ -33,7 +31,9 @@ from recon.experiments.joint.releases import (
     shuffled_rows,
 )
 from recon.experiments.running import plain
-from recon.frames.true_rows import violations
+from recon.queries.prediction.black_box import ReleasedModel
+from recon.queries.prediction.records import RecordColumns, Records, predicted
+from recon.readers.frames.true_rows import violations
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
 

@@ -32,8 +32,8 @@ from test_rup import accepted, follows, random_clauses, satisfiable, written
 
 from solvers.cells import bit_boxes
 from solvers.cells.bit_boxes import Covering, WordLayout, distinct_words, packed, padded, split, split_parts
+from solvers.cells.clauses.lowering import lower
 from solvers.cells.cutting import OUTSIDE, cuts_of, labels_of, with_labels
-from solvers.clauses.lowering import lower
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel import cells as cells_module

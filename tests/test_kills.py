@@ -15,10 +15,10 @@ import pytest
 from recon.cli.app import app
 from recon.experiments.experiment import Experiment, ExperimentFindings, Point
 from recon.experiments.store import Run, Store
-from recon.files import opening
-from recon.files.opening import files_opened_once, opened, read_once, read_whole
-from recon.files.writing import writing
-from recon.registers.register import Register
+from recon.io.files import opening
+from recon.io.files.opening import files_opened_once, opened, read_once, read_whole
+from recon.io.files.writing import writing
+from recon.release.registers.register import Register
 from solvers.foundation.errors import ReleaseError
 
 DAY = "2026-03-02"

@@ -22,10 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from recon.formats.release.parts import to_domain, to_models, to_rows
-from recon.formats.release.reading import parse
-from recon.formats.release.writing import dump, release_json
-from recon.frames.true_rows import TrueRows, violations
+from recon.readers.formats.release.parts import to_domain, to_models, to_rows
+from recon.readers.formats.release.reading import parse
+from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.frames.true_rows import TrueRows, violations
 from solvers.statements.release import UNBOUNDED, Choice, Loose, Partition, Statement
 
 DOMAIN = {

@@ -73,7 +73,7 @@ def assert_sound(seed):
 
 def loaded(forest):
     """Return the release of a forest without a declared domain."""
-    from recon.loading.asking import release_of
+    from recon.readers.loading.asking import release_of
 
     return release_of(forest)
 
@@ -173,7 +173,7 @@ def test_tables_that_cannot_be(cancer, capsys, tmp_path, text, said):
 
 
 def test_which_columns_open_the_labels(cancer, capsys, tmp_path):
-    from recon.questions.which_columns import which_columns
+    from recon.queries.questions.which_columns import which_columns
 
     x, y = load_breast_cancer(as_frame=True, return_X_y=True)
     x, y = x.iloc[:80, :6], y.iloc[:80]

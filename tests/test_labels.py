@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from extras import encoded
 
-from solvers.assignments.domains import Domains
-from solvers.assignments.labels import label_step, label_steps, proves, statements, totals
 from solvers.foundation.limits import Limits
+from solvers.positions.assignments.domains import Domains
+from solvers.positions.assignments.labels import label_step, label_steps, proves, statements, totals
 from solvers.statements.row_problem import RowProblem, problem_of
 
 LIMITS = Limits()  # none: what comes out must not depend on the clock

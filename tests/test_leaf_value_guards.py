@@ -10,12 +10,12 @@ import pytest
 from scipy.sparse import csr_matrix
 from test_leaf_values import case
 
+from solvers.engines.settling import strengthened
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import peeling, settling
 from solvers.leaf_values.cells import AssumptionError, CellLevel, ColumnSystem, first_cells, with_trees
 from solvers.leaf_values.combining import IntegerStatements, implied, moved
 from solvers.leaf_values.settling import Settling, settled
-from solvers.settling import strengthened
 from solvers.statements.release import ANY_LABEL, Release
 
 

@@ -23,14 +23,10 @@ import recon
 from recon.certificates.certificate_format import sharing_steps
 from recon.certificates.issuing import all_of_it
 from recon.certificates.verifying import verify
-from recon.loading.settled import settled_release
-from solvers.certificates.by_leaf_values import rooted
-from solvers.certificates.leaf_steps import StepWalk, TracedReplay
+from recon.readers.loading.settled import settled_release
+from solvers.engines.settling import with_block
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
-from solvers.gradients.boosted import Gradients
-from solvers.gradients.enclosed import BITS, WORK, added, contribution, exp_of_minus, nearest
-from solvers.gradients.floating import rows_at
 from solvers.kernel.checker import Verifier
 from solvers.kernel.claims import (
     AtLeast,
@@ -47,8 +43,12 @@ from solvers.kernel.claims import (
 from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import LeafValueReplay, limbs, products, replayed
 from solvers.kernel.proof_format import proof_from, proof_json
+from solvers.laws.gradients.boosted import Gradients
+from solvers.laws.gradients.enclosed import BITS, WORK, added, contribution, exp_of_minus, nearest
+from solvers.laws.gradients.floating import rows_at
+from solvers.proofs.certificates.by_leaf_values import rooted
+from solvers.proofs.certificates.leaf_steps import StepWalk, TracedReplay
 from solvers.questions.answers import SettledAnswer
-from solvers.settling import with_block
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Loose, Partition, Region, RowCount, Statement
 

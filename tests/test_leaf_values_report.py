@@ -18,9 +18,9 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed
 from encoders.models.models import Boosting
-from recon.frames.true_rows import violations
-from recon.inspection.findings.leaf_values import bits, decimals
-from recon.leaf_values.remedies import COLUMNS
+from recon.queries.leaf_values.remedies import COLUMNS
+from recon.readers.frames.true_rows import violations
+from recon.readers.inspection.findings.leaf_values import bits, decimals
 
 ROWS = 60
 LIMITS = 20.0

@@ -29,8 +29,8 @@ from encoders.models.learner import Learner
 from encoders.models.learner_facts import FactLimits
 from encoders.models.models import GroupQuestion, ModelNode, Nodes, PublishedFigure, Support, Table, Tree
 from encoders.parts.single_values import around, as_ranges, chains
-from recon.frames.true_rows import violations
 from recon.learner_rule.facts import fact_bits, with_facts
+from recon.readers.frames.true_rows import violations
 from solvers.foundation.errors import ContradictionError, ReconError, ReleaseError, Unsupported
 
 EVERYTHING = FactLimits(10_000, 10_000, 10**300, 10**300, 10**6)

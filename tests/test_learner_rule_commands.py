@@ -10,8 +10,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
-from recon.auditing.persons.under_rule import about, people_line
 from recon.cli.app import run_app
+from recon.release.auditing.persons.under_rule import about, people_line
 
 COLUMNS = ["owns", "rents", "works", "owes"]
 

@@ -37,10 +37,8 @@ from encoders.models.count_kinds import kinds_of
 from encoders.models.learner import Learner
 from encoders.models.models import Forest, Provenance, Rule, RuleList, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
-from recon.console.learner_option import AMOUNTS, SWITCHES, WHOLE, WORDS, asked_of
-from recon.console.options import known_learner
-from recon.formats.release.learner import learner_json
-from recon.formats.release.writing import dump, release_json
+from recon.io.console.learner_option import AMOUNTS, SWITCHES, WHOLE, WORDS, asked_of
+from recon.io.console.options import known_learner
 from recon.learner_rule.chosen import (
     check_limits,
     chosen_list,
@@ -57,7 +55,9 @@ from recon.learner_rule.settings import exact_refusals, learner_of, learners_of
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.loading.loading import models_of
+from recon.readers.formats.release.learner import learner_json
+from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.loading.loading import models_of
 from recon.report.wording.provenance import provenance_json, provenance_lines
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.greedy.chosen import ChosenTree
@@ -225,8 +225,8 @@ def test_release_files_hold_settings_exactly(learner):
     (part,) = json.loads(text)["models"]
     assert part["learner"] == learner_json(learner)
     assert "read_from" not in part
-    back = recon.formats.release.reading.parse(text.encode(), "a")
-    (found,) = recon.formats.release.reading.to_models(back)
+    back = recon.readers.formats.release.reading.parse(text.encode(), "a")
+    (found,) = recon.readers.formats.release.reading.to_models(back)
     assert found == model
     assert dump(release_json(BITS, [found], None)) == text
 
@@ -635,9 +635,9 @@ def test_the_rule_that_is_counted():
 
 def domain_of(attributes, **more):
     label = {"name": "y", "values": [0, 1]}
-    return recon.formats.release.parts.to_domain(
-        recon.formats.release.reading.converted(
-            {"attributes": attributes, "label": label, **more}, recon.formats.release.schema.DomainPart
+    return recon.readers.formats.release.parts.to_domain(
+        recon.readers.formats.release.reading.converted(
+            {"attributes": attributes, "label": label, **more}, recon.readers.formats.release.schema.DomainPart
         )
     )
 

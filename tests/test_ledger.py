@@ -22,18 +22,18 @@ from holders import KINDS, failures
 
 import recon
 from encoders.domain.domain import Domain
-from recon.formats.release.writing import domain_json
-from recon.inspection.documents.leftovers import own_texts
-from recon.inspection.findings.severity import about
-from recon.inspection.inspecting import inspect, inspect_bytes
-from recon.inspection.ledger.forms import HERE, is_name, more_than_settings
-from recon.inspection.ledger.spelling import json_spaces
-from recon.inspection.ledgers import ledger_of
-from recon.inspection.objects.tree_fields import stray
-from recon.inspection.searching import searched
-from recon.loading.uses import uses_of
-from recon.stored.binary.rds import RObject
-from recon.stored.containers import open_stored
+from recon.readers.formats.release.writing import domain_json
+from recon.readers.inspection.documents.leftovers import own_texts
+from recon.readers.inspection.findings.severity import about
+from recon.readers.inspection.inspecting import inspect, inspect_bytes
+from recon.readers.inspection.ledger.forms import HERE, is_name, more_than_settings
+from recon.readers.inspection.ledger.spelling import json_spaces
+from recon.readers.inspection.ledgers import ledger_of
+from recon.readers.inspection.objects.tree_fields import stray
+from recon.readers.inspection.searching import searched
+from recon.readers.loading.uses import uses_of
+from recon.readers.stored.binary.rds import RObject
+from recon.readers.stored.containers import open_stored
 
 extra("sklearn")
 GOLDEN = Path(__file__).parent / "golden"

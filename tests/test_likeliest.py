@@ -20,11 +20,11 @@ from solvers.cells.system import system_of
 from solvers.engines.likeliest import LikeliestEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.likelihood.maximum import denoised
-from solvers.likelihood.most_likely import least_confidence, least_noise, likeliest
-from solvers.noise.laws import NoiseLaw
-from solvers.posteriors.markov_chain import diagnose, run_chains
-from solvers.posteriors.scanning import scannable
+from solvers.laws.noise.laws import NoiseLaw
+from solvers.noisy.likelihood.maximum import denoised
+from solvers.noisy.likelihood.most_likely import least_confidence, least_noise, likeliest
+from solvers.noisy.posteriors.markov_chain import diagnose, run_chains
+from solvers.noisy.posteriors.scanning import scannable
 from solvers.questions.query import MostLikely
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.observations import observations

@@ -13,16 +13,16 @@ import pytest
 from extras import encoded, extra
 
 import recon
-from recon.frames.world import wrap
-from solvers import chain
+from recon.readers.frames.world import wrap
+from solvers.engines import chain
 from solvers.engines.local_search import LocalSearchEngine
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.local_search import annealing, compiled, loops
-from solvers.local_search.finding import broken, known_rows
-from solvers.local_search.problem import class_sizes, problem_of
-from solvers.local_search.walks import Walks
-from solvers.native import compiling
+from solvers.foundation.native import compiling
+from solvers.programs.local_search import annealing, compiled, loops
+from solvers.programs.local_search.finding import broken, known_rows
+from solvers.programs.local_search.problem import class_sizes, problem_of
+from solvers.programs.local_search.walks import Walks
 from solvers.questions.query import Count, Enumerate, MostLikely
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.release import Choice, Loose
@@ -139,7 +139,9 @@ def test_what_is_no_world_is_refused(monkeypatch):
     got = encoded(release).statements
     problem = problem_of(got, Limits())
     wrong = np.zeros((problem.rows, len(problem.attributes)), dtype=np.int64)
-    monkeypatch.setattr("solvers.local_search.finding.searched", lambda *_: annealing.SearchResult(wrong, 0, ()))
+    monkeypatch.setattr(
+        "solvers.programs.local_search.finding.searched", lambda *_: annealing.SearchResult(wrong, 0, ())
+    )
     with pytest.raises(EngineError, match="no world"):
         known_rows(got, 0, Limits(seconds=5))
 
@@ -200,7 +202,9 @@ def test_a_failure_is_remembered_and_a_world_too(monkeypatch):
     release, _ = tiny(3)
     got = encoded(release).statements
     first = known_rows(got, 0, Limits(seconds=20))
-    monkeypatch.setattr("solvers.local_search.finding.searched", lambda *_: annealing.SearchResult(None, 7, ()))
+    monkeypatch.setattr(
+        "solvers.programs.local_search.finding.searched", lambda *_: annealing.SearchResult(None, 7, ())
+    )
     assert known_rows(got, 0, Limits(seconds=20)) is first
     with pytest.raises(Inconclusive, match="7 rows off"):
         known_rows(got, 1, Limits(seconds=5))
@@ -287,7 +291,7 @@ def test_what_the_loops_keep_is_what_they_would_count_anew():
 
 
 def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
-    monkeypatch.setattr("solvers.native.compiling.compiled_before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.compiling.compiled_before", lambda _: False)
     assert compiled.loops_for(Limits(seconds=5)) is compiled.PLAIN
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert compiled.loops_for(Limits()) is compiled.PLAIN
@@ -295,7 +299,7 @@ def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "there"), [(None, True), (60, True), (30, True), (5, False)])
 def test_loops_never_compiled_are_where_time_is_there(monkeypatch, seconds, there):
-    monkeypatch.setattr("solvers.native.compiling.compiled_before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.compiling.compiled_before", lambda _: False)
     assert compiling.ready([region_at], Limits(seconds=seconds)) is there
 
 

@@ -14,8 +14,8 @@ from encoders.domain.values import Test as Condition
 from encoders.domain.views import View
 from encoders.encode.marginals import LARGEST, stated
 from encoders.models.column_figures import ColumnFigures
+from solvers.engines.marginals.statements import Marginal, MarginalColumn
 from solvers.foundation.errors import Unsupported
-from solvers.marginals.statements import Marginal, MarginalColumn
 from solvers.statements.release import RowCount
 
 DOMAIN = Domain(

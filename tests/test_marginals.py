@@ -34,13 +34,13 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Grid, Listed
 from encoders.encode.marginals import figures_of, marginals_of
 from recon.cli.app import app
-from recon.inspection.inspecting import inspect
-from recon.loading.loading import load
-from recon.measures.revealed.together import pinned_by_columns
+from recon.readers.inspection.inspecting import inspect
+from recon.readers.loading.loading import load
+from recon.release.auditing.together import pinned_by_columns
 from solvers.cells.system import system_of
+from solvers.engines.marginals.worlds import MarginalBoxes
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.marginals.worlds import MarginalBoxes
 
 DOMAIN = Domain((Grid.between("x", 0, 3), Listed("b", (0, 1))), Listed("y", (0, 1)))
 ROWS = list(product(range(4), (0, 1), (0, 1)))
@@ -130,7 +130,7 @@ def recon(*words):
 
 
 def gate(tmp_path, model, domain, policy=POLICY, name="model.pkl"):
-    from recon.formats.release.writing import domain_json, dump
+    from recon.readers.formats.release.writing import domain_json, dump
 
     (tmp_path / "domain.json").write_text(dump({"recon": 1, "domain": {**domain_json(domain), "source": "declared"}}))
     (tmp_path / "policy.toml").write_text(policy)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recon.auditing import matching
+from recon.release.auditing import matching
 from solvers.foundation.errors import ReleaseError
 
 tables = st.integers(1, 3).flatmap(

@@ -12,7 +12,7 @@ from recon.attacks.membership.attacks import ATTACKS, CHEAP, attack, attacked, a
 from recon.attacks.membership.ensemble import ensemble
 from recon.attacks.membership.likelihood_ratio import population
 from recon.attacks.membership.shadow_data import knowledge
-from recon.attacks.records import RecordColumns, Records
+from recon.queries.prediction.records import RecordColumns, Records
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 pytest.importorskip("sklearn")

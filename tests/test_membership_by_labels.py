@@ -21,7 +21,7 @@ from recon.attacks.membership.label_only import (
     robustness,
 )
 from recon.attacks.membership.shadow_data import knowledge
-from recon.attacks.records import RecordColumns, predicted
+from recon.queries.prediction.records import RecordColumns, predicted
 from solvers.foundation.errors import ReleaseError
 
 TWO_BITS = RecordColumns(("a", "b"), (False, False))

@@ -13,7 +13,7 @@ from recon.attacks.membership import shadow_models
 from recon.attacks.membership.attack import Knowledge
 from recon.attacks.membership.shadow_data import knowledge
 from recon.attacks.membership.shadow_models import ShadowModels, balanced, forest, half
-from recon.attacks.records import RecordColumns
+from recon.queries.prediction.records import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

@@ -21,12 +21,12 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from recon.loading.loading import load
-from recon.remediation import copies
-from recon.remediation.copies import Copied, landed, merged_copy, owners, points_for, stored_links, tree_things
-from recon.remediation.merging import merged
-from recon.stored.containers import open_stored
-from recon.stored.rewriting import write_pickle
+from recon.readers.loading.loading import load
+from recon.readers.stored.containers import open_stored
+from recon.readers.stored.rewriting import write_pickle
+from recon.release.remediation import copies
+from recon.release.remediation.copies import Copied, landed, merged_copy, owners, points_for, stored_links, tree_things
+from recon.release.remediation.merging import merged
 from solvers.foundation.errors import EngineError, Unsupported
 
 N = 300

@@ -19,13 +19,13 @@ from encoders.domain.values import Listed, Test
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Forest, Noise, PublishedFigure, Rule, RuleList, RuleSet, Table, Tree
 from encoders.models.nodes import ModelNode, Support
-from recon.remediation import search
-from recon.remediation.demands import Demands, demands_of, figures_of, outcomes, together
-from recon.remediation.merging import merged
-from recon.remediation.pruning import NoMerging, pruned
+from recon.release.remediation import search
+from recon.release.remediation.demands import Demands, demands_of, figures_of, outcomes, together
+from recon.release.remediation.merging import merged
+from recon.release.remediation.pruning import NoMerging, pruned
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noise.laws import NoiseLaw
+from solvers.laws.noise.laws import NoiseLaw
 from solvers.statements.release import RowCount
 
 VALUES = (3, 2, 3)  # of the attributes a, b, c

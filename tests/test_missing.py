@@ -32,12 +32,12 @@ from encoders.domain.values import Continuous, Grid, Listed, Test
 from encoders.domain.views import View
 from encoders.encode.joining import same_values
 from recon.certificates.verifying import verify
-from recon.exporting.exporting import export, restored
-from recon.formats.release.parts import to_domain
-from recon.formats.release.reading import parse
-from recon.formats.release.writing import dump, release_json
-from recon.frames.selections import raw_indices
-from recon.frames.true_rows import violations
+from recon.models.exporting.exporting import export, restored
+from recon.readers.formats.release.parts import to_domain
+from recon.readers.formats.release.reading import parse
+from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.frames.selections import raw_indices
+from recon.readers.frames.true_rows import violations
 from solvers.foundation.errors import ReleaseError
 
 CONVENTIONS = ("ordered", "multiset")
@@ -327,7 +327,7 @@ def test_files_read_back_the_same():
     ],
 )
 def test_tests_as_written(test, text):
-    from recon.formats.release.writing import test_json, view_json
+    from recon.readers.formats.release.writing import test_json, view_json
 
     assert test_json(test) == text
     assert view_json(View("a", test)) == {"attribute": "a", **(text if isinstance(text, dict) else {"in": [text]})}

@@ -296,7 +296,7 @@ def test_what_is_not_defined_is_refused_by_name(monkeypatch):
     for build in (models.cnf, lambda release: models.cpsat(release, by="rows")):
         with pytest.raises(recon.Unsupported, match=r"needs about [0-9,]+ \w+, [0-9.]+ GB"):
             build(large)
-    monkeypatch.setattr("solvers.export.integer_program.ENTRY_BYTES", 1 << 40)
+    monkeypatch.setattr("solvers.proofs.export.integer_program.ENTRY_BYTES", 1 << 40)
     with pytest.raises(recon.Unsupported, match=r"integer program has .* GB"):
         models.cpsat(large)
     monkeypatch.undo()

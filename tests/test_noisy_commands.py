@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.measures.sweeping import nearest
+from recon.queries.measures.sweeping import nearest
 from solvers.foundation.errors import EmptyConfidenceSet, ReleaseError
 
 DOMAIN = {

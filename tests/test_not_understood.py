@@ -16,13 +16,13 @@ import pytest
 from extras import extra
 from typer.testing import CliRunner
 
-from recon.formats.detection import read_draft
-from recon.inspection.findings.findings import Finding
-from recon.inspection.findings.severity import SMALL, graded, of_draft
-from recon.inspection.inspecting import inspect, inspect_bytes
-from recon.inspection.stripping import strip
-from recon.stored.binary.ubjson import read_ubjson
-from recon.stored.containers import open_stored
+from recon.readers.formats.detection import read_draft
+from recon.readers.inspection.findings.findings import Finding
+from recon.readers.inspection.findings.severity import SMALL, graded, of_draft
+from recon.readers.inspection.inspecting import inspect, inspect_bytes
+from recon.readers.inspection.stripping import strip
+from recon.readers.stored.binary.ubjson import read_ubjson
+from recon.readers.stored.containers import open_stored
 
 extra("sklearn")
 MODELS = Path(__file__).parent / "golden" / "models"
@@ -297,9 +297,9 @@ def test_names_of_columns_may_stand_twice_but_nothing_beside_them():
 
 @pytest.mark.parametrize(("rows", "opened"), [(None, False), (399, True)])
 def test_a_number_of_rows_is_unused_only_where_it_is_another_one(tmp_path, rows, opened):
-    from recon.auditing.facts import beside_rows
-    from recon.loading.loading import load
-    from recon.policies.facts import FactTable, KnownFigure
+    from recon.readers.loading.loading import load
+    from recon.release.auditing.facts import beside_rows
+    from recon.release.policies.facts import FactTable, KnownFigure
 
     file = tmp_path / "pipeline.pkl"
     file.write_bytes(pickle.dumps(pipeline(rows)))

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 import recon
 from encoders.domain.values import Continuous, Grid, Listed
 from encoders.models.nodes import Nodes
-from recon.bounds.bound_answer import BoundAnswer, Later
-from recon.inspection.findings.findings import LEVELS, Finding
-from solvers.display.counts import power
+from recon.queries.bounds.bound_answer import BoundAnswer, Later
+from recon.readers.inspection.findings.findings import LEVELS, Finding
+from solvers.foundation.display.counts import power
 from solvers.foundation.escaping import HIDDEN
 from solvers.questions.answers import CountAnswer
 from solvers.statements.release import RowWorld as SolverWorld
@@ -289,7 +289,7 @@ def test_huge_things_are_shown_without_computing(monkeypatch):
     domain = {"attributes": [{"name": f"a{i}", "values": [0, 1]} for i in range(3000)]}
     release = encoded({"recon": 1, "domain": {**domain, "label": {"name": "y", "values": [0, 1]}}, "models": [forest]})
     monkeypatch.setattr(Nodes, "__getitem__", refuse)
-    monkeypatch.setattr("solvers.chain.ask", refuse)
+    monkeypatch.setattr("solvers.engines.chain.ask", refuse)
     assert "forest of 100 trees, 6 rows, 3,000 attributes" in read(release)[2]
     assert "the first 20 of 3,000 lines" in read(release.domain)[0]
 

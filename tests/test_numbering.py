@@ -8,12 +8,12 @@ import pytest
 
 from solvers.cells.refinement import refine
 from solvers.cells.system import build
-from solvers.export.integer_program import IntegerProgram
 from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import live_cells, statement_sums
 from solvers.kernel.facts import NumberedStatements
-from solvers.noise.laws import NoiseLaw
+from solvers.laws.noise.laws import NoiseLaw
+from solvers.proofs.export.integer_program import IntegerProgram
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import observations, widened

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from recon.certificates.verifying import read_result
-from recon.exporting.maps import read_map
-from recon.files.locating import model_file
-from recon.files.named_files import read_regular
-from recon.formats.drafts.binding import single_limits
-from recon.formats.sklearn.trees.counts import MAX_MULTIPLES, multiples
+from recon.io.files.locating import model_file
+from recon.io.files.named_files import read_regular
+from recon.models.exporting.maps import read_map
+from recon.readers.formats.drafts.binding import single_limits
+from recon.readers.formats.sklearn.trees.counts import MAX_MULTIPLES, multiples
 from solvers.foundation.errors import CertificateError, Inconclusive, ReleaseError
 from solvers.foundation.exact import (
     factorial_ratio,
@@ -28,9 +28,9 @@ from solvers.foundation.exact import (
 ROOT = Path(__file__).parents[1]
 BEGUN = """
 import sys, time
-from recon.console.output import print_error, working
+from recon.io.console.output import print_error, working
 from solvers.foundation.errors import Inconclusive
-from solvers.native import outer_bounds
+from solvers.foundation.native import outer_bounds
 outer_bounds.LATE = 0.2
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) >> 8

@@ -16,10 +16,10 @@ from extras import run
 import recon
 from recon.cli.app import app
 from recon.cli.studies.learn import learn_app
-from recon.console.guarding import OUTPUTS
-from recon.console.output import records, write_table, write_text
-from recon.files.spreadsheets import RAW, guarded, unguarded
-from recon.frames.selections import read_table
+from recon.io.console.guarding import OUTPUTS
+from recon.io.console.output import records, write_table, write_text
+from recon.io.files.spreadsheets import RAW, guarded, unguarded
+from recon.readers.frames.selections import read_table
 from solvers.foundation.errors import ReleaseError
 
 TWO = Path(__file__).parents[1] / "examples" / "releases" / "two_trees.json"

@@ -16,9 +16,9 @@ import pytest
 
 from solvers.foundation import errors
 from solvers.foundation.limits import Limits
-from solvers.parallel import pieces
-from solvers.parallel.opening import kept_open
-from solvers.parallel.pieces import completed, completed_with
+from solvers.foundation.parallel import pieces
+from solvers.foundation.parallel.opening import kept_open
+from solvers.foundation.parallel.pieces import completed, completed_with
 
 ERRORS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ReconError)]
 TWO = {"workers": 2}
@@ -133,7 +133,7 @@ def test_whoever_breaks_off_leaves_no_process(tmp_path):
 def test_processes_end_with_their_parent(tmp_path):
     code = (
         "import parallel_cases as c; from solvers.foundation.limits import Limits\n"
-        "from solvers.parallel.pieces import completed\n"
+        "from solvers.foundation.parallel.pieces import completed\n"
         f"list(completed(c.waits, [({str(tmp_path)!r}, k) for k in range(2)], Limits(workers=2)))"
     )
     path = os.pathsep.join((str(Path(__file__).parent), str(Path(__file__).parents[1])))

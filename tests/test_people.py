@@ -13,10 +13,10 @@ from extras import batches, encoded, run
 from test_against_oracle import random_profile
 
 import recon
-from recon.auditing.persons import people as module
-from recon.auditing.persons.people import people
-from recon.auditing.persons.wording import percent, who_lines
 from recon.certificates.verifying import verify
+from recon.release.auditing.persons import people as module
+from recon.release.auditing.persons.people import people
+from recon.release.auditing.persons.wording import percent, who_lines
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 
@@ -169,7 +169,7 @@ def test_seals_are_those_that_certify_gives(tmp_path, capsys):
     given.to_csv(tmp_path / "people.csv", index=False)
     _, out, _ = run(capsys, "certify", FOREST, "--profiles", tmp_path / "people.csv", "--json", "--quiet")
     seals = [one["certificate"]["seal"] for one in json.loads(out)]
-    table = recon.frames.selections.read_table(str(tmp_path / "people.csv"))
+    table = recon.readers.frames.selections.read_table(str(tmp_path / "people.csv"))
     assert [one["certificate"] for one in by_position(people(release, table, Limits()))] == seals
 
 

@@ -25,12 +25,12 @@ from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, exact
 from encoders.parts.cut_domain import CutDomain
-from recon.formats.drafts.binding import single_limits
-from recon.formats.release.writing import dump, release_json
-from recon.frames.describe import condition_text, values_text
-from recon.frames.words.folding import one_hot_groups
-from recon.frames.words.thresholds import edge_text, shortest
-from recon.measures.exposed import curve_points, exposed_groups, exposed_in_all, worst_first
+from recon.queries.measures.exposed import curve_points, exposed_groups, exposed_in_all, worst_first
+from recon.readers.formats.drafts.binding import single_limits
+from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.frames.describe import condition_text, values_text
+from recon.readers.frames.words.folding import one_hot_groups
+from recon.readers.frames.words.thresholds import edge_text, shortest
 from recon.report.wording.group_report import aligned, exposure_lines
 from solvers.statements.boxes import Box
 
@@ -374,7 +374,7 @@ def test_real_numbers_that_may_be_missing():
 
 def frame(lines):
     """Return lines of exposure: (region, class, rows, share left)."""
-    from recon.measures.figures import exposure_frame
+    from recon.queries.measures.figures import exposure_frame
 
     return exposure_frame(
         [

@@ -20,14 +20,14 @@ from test_against_oracle import encoded
 from test_bad_input import run
 
 import recon
-from recon.exporting.exporting import export
-from recon.questions.planning import QUESTIONS, queries
+from recon.models.exporting.exporting import export
+from recon.queries.questions.planning import QUESTIONS, queries
 from solvers.cells.components import known_presolve
 from solvers.cells.system import system_of
-from solvers.chain import answer
-from solvers.export.interaction import attribute_graph, cell_graph, components
+from solvers.engines.chain import answer
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReconError, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.proofs.export.interaction import attribute_graph, cell_graph, components
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Choice, Partition
 

@@ -17,9 +17,9 @@ from encoders.domain.values import Grid, Listed, Test, equals
 from encoders.domain.views import View
 from encoders.encode.encoder import encode
 from encoders.models.models import RuleList, RuleSet, Table, Tree
-from recon.formats.drafts.binding import Binder, passes
-from recon.formats.pmml.document import looks_like_pmml, read_pmml
-from recon.frames.true_rows import violations
+from recon.readers.formats.drafts.binding import Binder, passes
+from recon.readers.formats.pmml.document import looks_like_pmml, read_pmml
+from recon.readers.frames.true_rows import violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
@@ -301,7 +301,7 @@ def test_random_trees_say_what_a_plain_interpreter_says():
 
 
 def test_trees_of_too_many_cases_have_upper_bounds(monkeypatch):
-    monkeypatch.setattr("recon.formats.pmml.trees.MAX_PLACES", -1_000_000)
+    monkeypatch.setattr("recon.readers.formats.pmml.trees.MAX_PLACES", -1_000_000)
     read_, trees = compare(800, 3)
     assert read_ > 100
     assert trees == 0

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy_cases import HOSTILE, facts_of, group, policy_of, ran
 
-from recon.console.exit_codes import USAGE, of_error
-from recon.policies.assessing import assess, least_loss
-from recon.policies.checks import PLACES
-from recon.policies.facts import FactTable
-from recon.policies.intervals import all_of, at_least, at_most, interval_text, none_small
-from recon.policies.policy import MOST_FILES, preset, presets, read_policy
-from recon.policies.rules import RULES
-from recon.policies.schema import WORDS, PolicyPart, json_schema, parsed, preset_names
-from recon.policies.templates import init_text, policy_lines
+from recon.io.console.exit_codes import USAGE, of_error
+from recon.release.policies.assessing import assess, least_loss
+from recon.release.policies.checks import PLACES
+from recon.release.policies.facts import FactTable
+from recon.release.policies.intervals import all_of, at_least, at_most, interval_text, none_small
+from recon.release.policies.policy import MOST_FILES, preset, presets, read_policy
+from recon.release.policies.rules import RULES
+from recon.release.policies.schema import WORDS, PolicyPart, json_schema, parsed, preset_names
+from recon.release.policies.templates import init_text, policy_lines
 from solvers.foundation.errors import PolicyError
 
 TOP = 12  # values of the intervals that brute force walks

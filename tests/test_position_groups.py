@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 import recon
-from recon.auditing.evidence.positions import RowBoxes, groups_at_positions
-from recon.located.positions import placed
+from recon.queries.located.positions import placed
+from recon.release.auditing.evidence.positions import RowBoxes, groups_at_positions
 
 
 @st.composite

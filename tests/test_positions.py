@@ -12,8 +12,8 @@ import pytest
 from extras import after_verdict, run, some
 
 import recon
-from recon.located.wording import percent, rounded
-from solvers.assignments import world
+from recon.queries.located.wording import percent, rounded
+from solvers.positions.assignments import world
 
 sklearn = pytest.importorskip("sklearn")
 from sklearn.datasets import load_diabetes  # noqa: E402

@@ -27,7 +27,7 @@ from test_row_problem import parts_of
 
 import recon
 from recon.certificates.verifying import verify
-from solvers.chain import ask
+from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.questions.answers import LocatedAnswer
 from solvers.questions.query import Locate

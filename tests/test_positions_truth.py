@@ -20,9 +20,9 @@ from test_positions_differential import empty, plain
 
 import recon
 from encoders.domain.values import Continuous
-from recon.frames.selections import profile_ranges, raw_indices
-from recon.frames.true_rows import violations
-from solvers.chain import ask
+from recon.readers.frames.selections import profile_ranges, raw_indices
+from recon.readers.frames.true_rows import violations
+from solvers.engines.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import LocatedAnswer

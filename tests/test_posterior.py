@@ -15,8 +15,8 @@ from scipy.special import gammaln
 
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.posteriors.convolution import LawWindow, WindowChain, correlate
-from solvers.posteriors.posterior import Term, posterior
+from solvers.noisy.posteriors.convolution import LawWindow, WindowChain, correlate
+from solvers.noisy.posteriors.posterior import Term, posterior
 
 PRIORS = ("counts", "worlds")
 

@@ -12,10 +12,10 @@ import typer
 
 import recon
 from recon.cli.studies.learn import learn_app
-from recon.formats.release import reading
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
 from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
+from recon.readers.formats.release import reading
 
 NAMES = list("abcde")
 DOMAIN = {

@@ -23,19 +23,19 @@ from hypothesis import strategies as st
 from test_engines import Case, parts_of
 from test_kinds import MAKERS, random_rows, release_of
 
-from solvers import chain
 from solvers.cells import linear_system
 from solvers.cells.bit_boxes import Covering, WordLayout, minus, split, split_parts
 from solvers.cells.components import Component
 from solvers.cells.system import build
+from solvers.cells.worlds.row_lists import RandomSource
+from solvers.engines import chain
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import sample_path
 from solvers.histograms.decision_diagram import layers_of
-from solvers.linear.linear_program import Relaxation
+from solvers.programs.linear.linear_program import Relaxation
 from solvers.questions import query
 from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
-from solvers.worlds.row_lists import RandomSource
 
 SEEDS = st.integers(0, 2**32)
 

@@ -18,21 +18,21 @@ from extras import encoded
 from test_against_oracle import random_profile
 
 import recon
-from recon.answers.exact import as_frame
 from recon.certificates.issuing import contradiction_certificate, world_certificate
 from recon.certificates.verifying import verify
-from recon.formats.release.writing import release_json
-from recon.frames.selections import select_frame
+from recon.queries.answers.exact import as_frame
+from recon.readers.formats.release.writing import release_json
+from recon.readers.frames.selections import select_frame
 from solvers.cells.bit_boxes import WordLayout, apart
 from solvers.cells.linear_system import same_columns
 from solvers.cells.system import system_of
-from solvers.chain import no_worse
+from solvers.engines.chain import no_worse
 from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import histograms
 from solvers.histograms.branches import branches_of
-from solvers.linear import tightening
-from solvers.linear.tightening import tightened
+from solvers.programs.linear import tightening
+from solvers.programs.linear.tightening import tightened
 from solvers.questions.answers import DecideAnswer
 from solvers.questions.query import Decide
 from solvers.statements.boxes import Box, Region

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.loading.known_positions import with_known_positions
-from solvers.assignments.solving import assigned
+from recon.readers.loading.known_positions import with_known_positions
+from solvers.positions.assignments.solving import assigned
 
 sklearn = pytest.importorskip("sklearn")
 from sklearn.datasets import load_breast_cancer, make_classification  # noqa: E402

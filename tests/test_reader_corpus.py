@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
-from recon.formats.foreign import FOREIGN
-from recon.frames.true_rows import violations
-from recon.loading.loading import read_domain
+from recon.readers.formats.foreign import FOREIGN
+from recon.readers.frames.true_rows import violations
+from recon.readers.loading.loading import read_domain
 from solvers.foundation.errors import ReconError
 
 HERE = Path(__file__).parent

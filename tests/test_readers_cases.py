@@ -24,9 +24,9 @@ from recon.certificates.assumed import contradicted
 from recon.certificates.issuing import contradiction_certificate
 from recon.certificates.verifying import verify
 from recon.cli.app import app
-from recon.frames.true_rows import violations
-from recon.loading.loading import read_domain
-from recon.loading.settled import settled_release
+from recon.readers.frames.true_rows import violations
+from recon.readers.loading.loading import read_domain
+from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 

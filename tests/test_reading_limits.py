@@ -21,16 +21,16 @@ import typer
 import recon
 import recon.cli.app
 from encoders.kinds import tree as encoder
-from recon.auditing.matching import grouped
 from recon.certificates.issuing import all_of_it
-from recon.files.budget import ReadingBudget, current, drawing, within
-from recon.files.opening import read_stream, read_whole
-from recon.formats.release.reading import strict_json
-from recon.frames.selections import raw_indices, read_table
-from recon.loading.loading import read_domain
+from recon.io.files.budget import ReadingBudget, current, drawing, within
+from recon.io.files.opening import read_stream, read_whole
+from recon.readers.formats.release.reading import strict_json
+from recon.readers.frames.selections import raw_indices, read_table
+from recon.readers.loading.loading import read_domain
+from recon.release.auditing.matching import grouped
 from solvers.foundation.errors import Inconclusive, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
-from solvers.local_search.problem import problem_of
+from solvers.programs.local_search.problem import problem_of
 from solvers.statements.boxes import RunMasks, run, spans
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read as Linux gives it")

@@ -20,7 +20,7 @@ import recon
 from encoders.models.models import Provenance
 from recon.certificates.certificate_format import claim_of, digest, level_of, sealed
 from recon.certificates.verifying import Readings, check, opened
-from recon.files.named_files import MAX_NAME, located, read_regular
+from recon.io.files.named_files import MAX_NAME, located, read_regular
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Possible
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from recon.files.writing import LOCK, locked, writing
-from recon.registers.index import INDEX
-from recon.registers.register import Register
+from recon.io.files.writing import LOCK, locked, writing
+from recon.release.registers.index import INDEX
+from recon.release.registers.register import Register
 from solvers.foundation.errors import Inconclusive, ReleaseError
 
 ROOT = Path(__file__).parents[1]
@@ -134,7 +134,7 @@ def _within(folder, wait):
 def test_the_command_says_who_holds_the_lock_and_changes_nothing(tmp_path, monkeypatch, capsys):
     from extras import run
 
-    monkeypatch.setattr("recon.files.writing.locked.__wrapped__.__defaults__", (0.2,))
+    monkeypatch.setattr("recon.io.files.writing.locked.__wrapped__.__defaults__", (0.2,))
     folder = tmp_path / "r"
     Register.opened(folder).add(released(tmp_path, "first.json"), "release", date=DAY)
     before = (folder / INDEX).read_bytes()
@@ -168,7 +168,7 @@ def test_a_lock_that_is_no_file_is_refused_at_once(tmp_path, make):
 
 
 def test_waiting_for_a_lock_ends_with_the_time(tmp_path):
-    from recon.files.budget import drawing
+    from recon.io.files.budget import drawing
     from solvers.foundation.limits import Limits
 
     with locked(str(tmp_path / INDEX)), drawing(Limits(seconds=-9)), pytest.raises(Inconclusive, match="--time"):
@@ -185,7 +185,7 @@ def test_an_index_edited_by_hand_meanwhile_is_not_written_over(tmp_path, monkeyp
             index.write_text(index.read_text(encoding="utf-8") + "# a remark\n", encoding="utf-8")
         return writing(path, **how)
 
-    monkeypatch.setattr("recon.registers.register.writing", edited)
+    monkeypatch.setattr("recon.release.registers.register.writing", edited)
     with pytest.raises(ReleaseError, match=r"was edited while a release was added: run it again"):
         Register.opened(folder).add(released(tmp_path, "second.json"), "release", date=DAY)
     assert index.read_text(encoding="utf-8").endswith("# a remark\n")

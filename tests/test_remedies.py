@@ -24,13 +24,13 @@ from typer.testing import CliRunner
 import recon
 from encoders.encode.encoder import encode
 from encoders.models.models import Tree
-from recon.auditing.auditing import stored_outright
 from recon.cli.releasing import remedy as command
-from recon.console.guarding import GuardedTyper
-from recon.loading.loading import load, read_domain
-from recon.policies.policy import Policy, Threshold
-from recon.remediation.helping import accuracy, remedies
-from recon.remediation.otherwise import interval_facts, rounded_counts, structure_only
+from recon.io.console.guarding import GuardedTyper
+from recon.readers.loading.loading import load, read_domain
+from recon.release.auditing.auditing import stored_outright
+from recon.release.policies.policy import Policy, Threshold
+from recon.release.remediation.helping import accuracy, remedies
+from recon.release.remediation.otherwise import interval_facts, rounded_counts, structure_only
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 

@@ -31,7 +31,7 @@ from removal_forgeries import (
 from recon.certificates.certificate_format import digest, naming_steps, seal_of, sealed, sharing_steps
 from recon.certificates.issuing import position_certificate, profile_certificates
 from recon.certificates.verifying import verify
-from recon.formats.release.writing import dump
+from recon.readers.formats.release.writing import dump
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.checker import Verifier
 from solvers.kernel.claims import CountRevision, Removals, Revised

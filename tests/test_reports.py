@@ -14,10 +14,10 @@ from extras import batches, encoded, run
 from test_coupled import releases, total
 
 import recon
-from recon.answers.reasons import no_reconstruction, plain_reasons
-from recon.bounds.bound_answer import BoundAnswer
-from recon.bounds.disclosure import disclosed_values
-from recon.measures.measures import tied
+from recon.queries.answers.reasons import no_reconstruction, plain_reasons
+from recon.queries.bounds.bound_answer import BoundAnswer
+from recon.queries.bounds.disclosure import disclosed_values
+from recon.queries.measures.measures import tied
 from recon.report.wording.bounds import bound_line
 from recon.report.wording.headline import worlds_lines
 from solvers.foundation.errors import Inconclusive, Unsupported

@@ -14,7 +14,7 @@ import pytest
 import report_documents as documents
 from extras import run
 
-from recon.policies.facts import FIGURES
+from recon.release.policies.facts import FIGURES
 from recon.report.audited import rendered
 from recon.report.results.consistency import LISTED, ORDERS, SAME, contradictions
 from recon.report.results.reading import READ, as_read, checked, filled

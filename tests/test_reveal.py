@@ -13,7 +13,6 @@ import scipy.stats
 from sklearn import metrics
 
 from recon.attacks.evaluation.figures import always_in, evaluated
-from recon.attacks.records import predicted
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.reveal import local, measuring, published, sentences
@@ -22,6 +21,7 @@ from recon.experiments.reveal.findings import findings
 from recon.experiments.reveal.measuring import ALWAYS, BALANCED, PAPER, SINGLE, Judge, built, line, performance
 from recon.experiments.reveal.tables import complete, means, printed
 from recon.experiments.running import reproduce
+from recon.queries.prediction.records import predicted
 from solvers.foundation.limits import Limits
 
 EXPERIMENT = experiment("reveal")

@@ -19,13 +19,13 @@ from test_bags import profile_of, random_forest, worlds
 import recon
 from recon.certificates.issuing import profile_certificates
 from recon.certificates.verifying import verify
-from recon.frames.true_rows import violations
-from recon.inspection.inspecting import inspect
-from solvers.certificates.certifier import Certifier
+from recon.readers.frames.true_rows import violations
+from recon.readers.inspection.inspecting import inspect
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
 from solvers.kernel.claims import AtLeast, AtMost, RegionProof
+from solvers.proofs.certificates.certifier import Certifier
 from solvers.statements.boxes import Box
 
 tree = extra("sklearn.tree")

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from extras import batches, encoded
 
-from recon.frames.selections import profile_ranges
+from recon.readers.frames.selections import profile_ranges
 from solvers.statements.bags import UNPUBLISHED
 from solvers.statements.row_problem import problem_of
 

@@ -16,14 +16,14 @@ import pytest
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
-from recon.formats.drafts.binding import Binder, passes
-from recon.formats.drafts.guessing import guess_domain
-from recon.formats.printed import rpart_rds
-from recon.formats.printed.rpart_rds import read_rpart_rds
-from recon.formats.printed.rpart_text import read_rpart_json
-from recon.formats.release.reading import strict_json
-from recon.frames.true_rows import violations
-from recon.stored.binary.rds import RObject, read_rds
+from recon.readers.formats.drafts.binding import Binder, passes
+from recon.readers.formats.drafts.guessing import guess_domain
+from recon.readers.formats.printed import rpart_rds
+from recon.readers.formats.printed.rpart_rds import read_rpart_rds
+from recon.readers.formats.printed.rpart_text import read_rpart_json
+from recon.readers.formats.release.reading import strict_json
+from recon.readers.frames.true_rows import violations
+from recon.readers.stored.binary.rds import RObject, read_rds
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

@@ -25,14 +25,14 @@ from scipy.stats import beta
 from encoders.domain.domain import Domain
 from encoders.domain.values import Test, equals, exact
 from encoders.encode.encoder import encode
-from recon.formats.printed import streed_text
-from recon.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, imodels_trees, streed
-from recon.frames.true_rows import violations
-from recon.loading.attaching import attach_counts, named_by
-from recon.loading.loading import settle
-from recon.stored.containers import open_stored
-from recon.stored.objects.raw import Name
-from recon.stored.objects.things import Thing
+from recon.readers.formats.printed import streed_text
+from recon.readers.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, imodels_trees, streed
+from recon.readers.frames.true_rows import violations
+from recon.readers.loading.attaching import attach_counts, named_by
+from recon.readers.loading.loading import settle
+from recon.readers.stored.containers import open_stored
+from recon.readers.stored.objects.raw import Name
+from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
@@ -43,7 +43,7 @@ FOLDERS = ("imodels", "corels", "pydl8.5")
 INDEX = json.loads((GOLDEN / "index.json").read_text())
 ENTRIES = {e["file"]: e for e in INDEX if e["file"].startswith(FOLDERS) and e["file"].endswith(".pkl")}
 REFUSED = {"brs": "rules without counts", "rule_fit": "subsamples", "skope": "subsamples"}
-NOT_OPENED = {"c45"}  # its pickle names xml.dom.minidom, which recon.stored decides about
+NOT_OPENED = {"c45"}  # its pickle names xml.dom.minidom, which recon.readers.stored decides about
 
 
 def stem(file):

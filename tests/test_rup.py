@@ -10,7 +10,7 @@ import pytest
 from extras import encoded, extra
 
 import recon
-from solvers.clauses.lowering import lower
+from solvers.cells.clauses.lowering import lower
 from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
 from solvers.kernel.rup import check

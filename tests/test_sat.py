@@ -17,17 +17,17 @@ from test_cnf import drawn
 from test_engines import met, parts_of
 
 import recon
-from recon.frames.selections import select_frame
-from recon.frames.world import World as PublicWorld
-from solvers.chain import answer
-from solvers.clauses.lowering import Lowered, lower
-from solvers.clauses.sat import LiteralQuestion, broken, satisfy, settle
-from solvers.columns.single_partitions import decide_apart
+from recon.readers.frames.selections import select_frame
+from recon.readers.frames.world import World as PublicWorld
+from solvers.cells.clauses.lowering import Lowered, lower
+from solvers.cells.clauses.sat import LiteralQuestion, broken, satisfy, settle
+from solvers.engines.chain import answer
 from solvers.engines.sat import MAX_CLAUSES, SatEngine
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.foundation.native import processes
 from solvers.kernel.rup import check
-from solvers.native import processes
+from solvers.programs.columns.single_partitions import decide_apart
 from solvers.questions.query import Count, Decide, MostLikely, Selections
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.release import Partition, Release, RowCount, Statement

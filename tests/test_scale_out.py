@@ -19,9 +19,9 @@ from extras import extra
 from recon.experiments import experiment as experiments
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.parallel import cluster as clusters
-from solvers.parallel.opening import kept_open
-from solvers.parallel.pieces import completed, completed_with
+from solvers.foundation.parallel import cluster as clusters
+from solvers.foundation.parallel.opening import kept_open
+from solvers.foundation.parallel.pieces import completed, completed_with
 
 ROOT = Path(__file__).parents[1]
 WORKER = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0", "--host", "127.0.0.1"]
@@ -92,7 +92,7 @@ def test_workers_hear_that_nobody_waits_any_longer(scheduler, tmp_path):
     folder = str(tmp_path)
     code = (
         "import parallel_cases as c; from solvers.foundation.limits import Limits\n"
-        "from solvers.parallel.pieces import completed\n"
+        "from solvers.foundation.parallel.pieces import completed\n"
         f"list(completed(c.waits, [({folder!r}, k) for k in range(2)], Limits(cluster={scheduler!r})))"
     )
     path = os.pathsep.join((str(ROOT / "tests"), str(ROOT)))

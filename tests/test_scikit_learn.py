@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed
-from recon.frames.true_rows import TrueRows, violations
-from recon.loading.loading import models_of
+from recon.readers.frames.true_rows import TrueRows, violations
+from recon.readers.loading.loading import models_of
 
 tree = extra("sklearn.tree")
 ensemble = extra("sklearn.ensemble")

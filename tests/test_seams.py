@@ -10,10 +10,10 @@ import pytest
 from extras import run
 
 from recon.cli.output.other_answers import fold_file
-from recon.files.budget import within
-from recon.formats.boosters import pickled
-from recon.frames.selections import read_table
-from recon.stored.containers import open_stored
+from recon.io.files.budget import within
+from recon.readers.formats.boosters import pickled
+from recon.readers.frames.selections import read_table
+from recon.readers.stored.containers import open_stored
 from solvers.foundation.errors import ReleaseError
 
 HERE = Path(__file__).parent
@@ -156,7 +156,7 @@ def test_the_reports_of_folds_write_over_nothing_that_is_read(tmp_path, capsys):
 
 def test_what_is_answered_instead_has_the_rest_of_the_time(monkeypatch, capsys):
     """Its clock began before the file was read the first time, not after."""
-    from recon.loading import loading
+    from recon.readers.loading import loading
     from recon.report import stored_report
 
     begun, read, load = [], [], loading.load

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.frames.true_rows import violations
-from recon.loading.settled import as_released, settled_release
-from solvers import settling
+from recon.readers.frames.true_rows import violations
+from recon.readers.loading.settled import as_released, settled_release
+from solvers.engines import settling
 from solvers.foundation.errors import Unsupported
 from solvers.questions.answers import SettledAnswer
 from solvers.statements.boxes import Box, Boxes

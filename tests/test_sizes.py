@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.regions import capture_counts
-from solvers.regions import captures as sizes
-from solvers.regions.captures import Captures, captures, minus_size
-from solvers.regions.diagram import Diagram, below
-from solvers.regions.variable_order import estimate, good_order
 from solvers.statements.boxes import Box
+from solvers.statements.regions import capture_counts
+from solvers.statements.regions import captures as sizes
+from solvers.statements.regions.captures import Captures, captures, minus_size
+from solvers.statements.regions.diagram import Diagram, below
+from solvers.statements.regions.variable_order import estimate, good_order
 
 Sizes = list[list[int]]
 
@@ -414,7 +414,8 @@ def test_below_is_uniform_beyond_64_bits() -> None:
 def test_a_diagram_has_room_for_its_thread():
     """A command limits the addresses of its process; a manager whose thread finds none would end the process."""
     code = (
-        "import resource\nfrom solvers.native.outer_bounds import _statm\nfrom solvers.regions.diagram import Diagram\n"
+        "import resource\nfrom solvers.foundation.native.outer_bounds import _statm\nfrom "
+        "solvers.statements.regions.diagram import Diagram\n"
         "hard = resource.getrlimit(resource.RLIMIT_AS)[1]\n"
         "resource.setrlimit(resource.RLIMIT_AS, (_statm()[0] + (1 << 29), hard))\n"
         "print([Diagram({0: [1, 1]}, [0], 1 << 12).bits for _ in range(4)])"

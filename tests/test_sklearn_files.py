@@ -17,10 +17,10 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest
-from recon.formats.detection import read_draft
-from recon.formats.drafts.drafts import Draft
-from recon.frames.true_rows import violations
-from recon.loading.loading import settle
+from recon.readers.formats.detection import read_draft
+from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.frames.true_rows import violations
+from recon.readers.loading.loading import settle
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 INDEX = json.loads((GOLDEN / "index.json").read_text())

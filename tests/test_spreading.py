@@ -15,15 +15,15 @@ from margin_cases import margins
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import recon
-from recon.answers import undecided
-from recon.auditing import spreading
-from recon.loading import loading
+from recon.queries.answers import undecided
+from recon.readers.loading import loading
+from recon.release.auditing import spreading
 from solvers.cells.system import system_of
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
+from solvers.foundation.parallel.processes import Processes
+from solvers.foundation.parallel.work import unpacked
 from solvers.histograms import branches
-from solvers.parallel.processes import Processes
-from solvers.parallel.work import unpacked
 
 RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 

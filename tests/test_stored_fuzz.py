@@ -19,15 +19,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recon.files.budget import within
-from recon.formats.detection import read_draft
-from recon.formats.release.parts import to_models
-from recon.formats.release.reading import parse
-from recon.stored.containers import open_stored
-from recon.stored.objects.arrays import resolve
-from recon.stored.objects.raw import Name
-from recon.stored.objects.things import Thing
-from recon.stored.rewriting import same, write_pickle, write_skops
+from recon.io.files.budget import within
+from recon.readers.formats.detection import read_draft
+from recon.readers.formats.release.parts import to_models
+from recon.readers.formats.release.reading import parse
+from recon.readers.stored.containers import open_stored
+from recon.readers.stored.objects.arrays import resolve
+from recon.readers.stored.objects.raw import Name
+from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.rewriting import same, write_pickle, write_skops
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 import recon
 from recon.cli.app import app
-from recon.console.exit_codes import of_error
-from recon.files.locating import located, model_file
-from recon.inspection.inspecting import inspect, inspect_bytes
-from recon.inspection.stripping import strip
+from recon.io.console.exit_codes import of_error
+from recon.io.files.locating import located, model_file
+from recon.readers.inspection.inspecting import inspect, inspect_bytes
+from recon.readers.inspection.stripping import strip
 from recon.report.stored_report import rows_stored, stored_report
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

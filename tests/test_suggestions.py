@@ -19,7 +19,7 @@ from extras import run
 from typer.main import get_command
 
 from recon.cli.app import app
-from recon.console.suggesting import FLAGS, TAKES, asking, command_line, options_of, stripped_name, suggestion
+from recon.io.console.suggesting import FLAGS, TAKES, asking, command_line, options_of, stripped_name, suggestion
 from recon.report.page.advice import every_step, more_limits
 
 ROOT = Path(__file__).parents[1]

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed, Test
 from recon.cli.app import app
-from recon.tables.answering import certified, counted, solutions
-from recon.tables.definitions import Cell
-from recon.tables.proving import KEY, counted_with_proofs, verified
-from recon.tables.tables import Tables
-from recon.tables.variability import variability
+from recon.queries.tables.answering import certified, counted, solutions
+from recon.queries.tables.definitions import Cell
+from recon.queries.tables.proving import KEY, counted_with_proofs, verified
+from recon.queries.tables.tables import Tables
+from recon.queries.tables.variability import variability
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.tables import two_way

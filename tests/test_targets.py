@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from solvers.chain import answer
+from solvers.engines.chain import answer
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.gradients.boosted import Boosted, BoostedTree, Gradients
+from solvers.laws.gradients.boosted import Boosted, BoostedTree, Gradients
 from solvers.leaf_values import targets as room
 from solvers.questions.query import Targets
 from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace

@@ -18,15 +18,15 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Grid, Listed, Test
 from encoders.domain.views import View
 from encoders.encode.encoder import encode
-from recon.formats.drafts.binding import Binder, passes
-from recon.formats.drafts.guessing import guess_domain
-from recon.formats.printed.corels_text import looks_like_corels_text, read_corels_text
-from recon.formats.printed.count_table import looks_like_count_table, read_count_table
-from recon.formats.printed.export_text import looks_like_export_text, read_export_text
-from recon.formats.printed.graphviz_dot import looks_like_dot, read_dot
-from recon.formats.printed.rpart_text import looks_like_rpart, read_rpart, read_rpart_json
-from recon.formats.release.reading import strict_json
-from recon.frames.true_rows import violations
+from recon.readers.formats.drafts.binding import Binder, passes
+from recon.readers.formats.drafts.guessing import guess_domain
+from recon.readers.formats.printed.corels_text import looks_like_corels_text, read_corels_text
+from recon.readers.formats.printed.count_table import looks_like_count_table, read_count_table
+from recon.readers.formats.printed.export_text import looks_like_export_text, read_export_text
+from recon.readers.formats.printed.graphviz_dot import looks_like_dot, read_dot
+from recon.readers.formats.printed.rpart_text import looks_like_rpart, read_rpart, read_rpart_json
+from recon.readers.formats.release.reading import strict_json
+from recon.readers.frames.true_rows import violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

@@ -18,7 +18,7 @@ from extras import run
 
 from encoders.models.models import RuleSet
 from encoders.parts.base import Encoder
-from recon.formats.release import parts, reading, schema, writing
+from recon.readers.formats.release import parts, reading, schema, writing
 
 PROFILES = "a,b,y\n0,0,n\n1,,p\n2,1,p\n"
 RELEASE = {

@@ -17,9 +17,9 @@ from encoders.domain.views import View
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Tree
 from encoders.models.nodes import CountTable, ModelNode, Nodes, Support
-from recon.formats.release.parts import to_domain, to_models
-from recon.formats.release.reading import parse
-from recon.formats.release.writing import dump, release_json
+from recon.readers.formats.release.parts import to_domain, to_models
+from recon.readers.formats.release.reading import parse
+from recon.readers.formats.release.writing import dump, release_json
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL
@@ -242,7 +242,7 @@ def test_what_the_decoder_does_not_take_at_once_is_taken_all_the_same():
 
 
 def test_every_part_of_the_published_schema_refuses_unknown_keys():
-    from recon.formats.release.schema import json_schema
+    from recon.readers.formats.release.schema import json_schema
 
     schema = json_schema()
     for name, part in {**schema["$defs"], "release": schema}.items():

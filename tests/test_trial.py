@@ -12,9 +12,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
-from recon.auditing import gathering
 from recon.cli.app import main
-from recon.measures.measures import measure
+from recon.queries.measures.measures import measure
+from recon.release.auditing import gathering
 from recon.report.wording.headline import headline_lines
 from solvers.foundation.limits import Limits
 

@@ -14,8 +14,8 @@ from encoders.encode.encoder import encode
 from recon.certificates.certificate_format import sealed
 from recon.certificates.verifying import verify
 from recon.cli.app import run_app
-from recon.formats.release.parts import to_domain, to_models, to_rows
-from recon.formats.release.reading import parse
+from recon.readers.formats.release.parts import to_domain, to_models, to_rows
+from recon.readers.formats.release.reading import parse
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier

@@ -19,7 +19,7 @@ from encoders.domain.values import (
     intersection,
 )
 from encoders.domain.views import TRAINING_DATA, View
-from solvers.display.displayed import LINES, NAME, Displayed, DisplayFacts, many, short
+from solvers.foundation.display.displayed import LINES, NAME, Displayed, DisplayFacts, many, short
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import named
 
@@ -28,7 +28,7 @@ Condition = tuple[tuple[str, Test], ...]
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.display.plots import Axes
+    from solvers.foundation.display.plots import Axes
 
 DECLARED = "declared"
 AS_BITS = "every column is counted as an independent bit (worlds that cannot exist are counted too)"
@@ -228,7 +228,7 @@ class Domain(Displayed):
 
         Raises `Unsupported` without matplotlib.
         """
-        from solvers.display.plots import lying_bars
+        from solvers.foundation.display.plots import lying_bars
 
         bits = [math.log2((sizes(a) or 1) + a.missing) for a in self.all]
         return lying_bars([a.name for a in self.all], bits, "Bits of a value", "log2 of the number of values", ax)

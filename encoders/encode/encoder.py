@@ -26,19 +26,19 @@ from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import MAX_ROWS, count_text
-from solvers.display.displayed import Displayed, DisplayFacts
 from solvers.foundation.collector import collector_paused
 from solvers.foundation.derived import Derived
+from solvers.foundation.display.displayed import Displayed, DisplayFacts
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number
-from solvers.gradients.boosted import Boosted
+from solvers.laws.gradients.boosted import Boosted
 from solvers.statements.bags import TreeBags
 from solvers.statements.release import Block, Observed, Partition, Release, RowCount
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.display.plots import Axes
+    from solvers.foundation.display.plots import Axes
 
 CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
 
@@ -371,7 +371,7 @@ def share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction
     if not noisy or confidence == 1:
         return Fraction(0)
     from encoders.kinds.noisy_counts import published
-    from solvers.noise.laws import per_statement
+    from solvers.laws.noise.laws import per_statement
 
     return per_statement(1 - confidence, max(1, sum(1 for m in noisy for _ in published(m, ""))))
 

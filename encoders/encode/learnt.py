@@ -14,7 +14,7 @@ from encoders.models.models import Forest, Tree
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.foundation.errors import EngineError, Unsupported
-from solvers.midpoints.splits import TreeSplits
+from solvers.positions.midpoints.splits import TreeSplits
 from solvers.statements.row_problem import RowProblem, bags_with_most
 
 Ints = NDArray[np.int64]

@@ -23,8 +23,8 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Cell, Continuous, Grid, Listed, Value, exact, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.column_figures import ColumnFigures
+from solvers.engines.marginals.statements import MAX_VALUES, Marginal
 from solvers.foundation.errors import Unsupported
-from solvers.marginals.statements import MAX_VALUES, Marginal
 from solvers.statements.release import ANY_LABEL, RowCount
 
 ERROR = Fraction(1, 1 << 46)  # of a pairwise sum of floats, in parts of the sum of the terms' sizes

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, RuleSet, Tree
-from solvers.display.displayed import LINES, DisplayFacts, many, short
-from solvers.display.plots import standing_bars
+from solvers.foundation.display.displayed import LINES, DisplayFacts, many, short
+from solvers.foundation.display.plots import standing_bars
 from solvers.statements.release import Choice, Loose, Partition, Release, RowCount
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.display.plots import Axes
+    from solvers.foundation.display.plots import Axes
 
 SMALL = 10  # rows: the minimum cell of official statistics
 

@@ -1,6 +1,6 @@
 """A boosted model: a partition per tree, as of a forest, and beside them sums of gradients in intervals.
 
-Source: docs/mathematics.md, "Boosted models"; `solvers.gradients.boosted`.
+Source: docs/mathematics.md, "Boosted models"; `solvers.laws.gradients.boosted`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.foundation.errors import EngineError, ReleaseError
-from solvers.gradients.boosted import Boosted, BoostedTree
+from solvers.laws.gradients.boosted import Boosted, BoostedTree
 from solvers.statements.release import Block, RowCount
 
 

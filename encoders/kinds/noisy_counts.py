@@ -38,7 +38,7 @@ from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import label_texts
 from solvers.foundation.errors import ReleaseError
-from solvers.noise.laws import NoiseLaw
+from solvers.laws.noise.laws import NoiseLaw
 from solvers.statements.boxes import Box, Region
 from solvers.statements.observations import certain_bounds
 from solvers.statements.release import UNBOUNDED, Block, Loose, Observed, RowCount, Statement

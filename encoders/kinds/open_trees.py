@@ -16,7 +16,7 @@ from encoders.kinds.tree import tree_total
 from encoders.models.models import Boosting, Tree, TreeSums
 from encoders.models.nodes import Support
 from solvers.foundation.errors import ReleaseError
-from solvers.gradients.boosted import Gradients
+from solvers.laws.gradients.boosted import Gradients
 from solvers.statements.release import Block, Partition
 
 

@@ -20,8 +20,8 @@ from encoders.models.learner import Learner
 from encoders.models.ledger import PrivacyLedger
 from encoders.models.nodes import ModelNode, Nodes, Published, Support
 from solvers.foundation.errors import ReleaseError
-from solvers.gradients.boosted import Gradients
-from solvers.noise.laws import Neighbours, NoiseLaw
+from solvers.laws.gradients.boosted import Gradients
+from solvers.laws.noise.laws import Neighbours, NoiseLaw
 
 __all__ = ["ModelNode", "Nodes", "Published", "Support"]  # of `encoders.models.nodes`; what follows is public as well
 

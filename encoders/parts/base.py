@@ -10,7 +10,7 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
-from solvers.gradients.boosted import Boosted
+from solvers.laws.gradients.boosted import Boosted
 from solvers.statements.bags import TreeBags
 from solvers.statements.release import Block, Observed, RowCount
 

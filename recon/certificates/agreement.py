@@ -21,7 +21,7 @@ import pandas as pd
 from encoders.encode.encoder import EncodedRelease
 from recon.certificates.certificate_format import VALUES, Json, claim_text
 from recon.certificates.position_claims import Positions
-from recon.frames.selections import odd_cells, raw_indices
+from recon.readers.frames.selections import odd_cells, raw_indices
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.exact import level_text
 from solvers.kernel.proof_format import printable, quoted

@@ -8,8 +8,8 @@ set fits all figures, or leaf values refute counts, one of these is false: a pro
 from __future__ import annotations
 
 from encoders.encode.encoder import EncodedRelease
-from recon.loading.settled import as_released
-from solvers.settling import NOT_USED
+from recon.readers.loading.settled import as_released
+from solvers.engines.settling import NOT_USED
 
 TABLES = "table of counts"  # how the format of published tables begins: nothing is assumed of a learner there
 ALSO = "rows drawn or weighted, training continued, values taken for missing, or an unknown version of the library"

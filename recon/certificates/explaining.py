@@ -8,7 +8,7 @@ from typing import Any
 from encoders.encode.encoder import EncodedRelease
 from recon.certificates.certificate_format import claim_text, level_of
 from recon.certificates.verifying import certificates_in, opened
-from recon.frames.describe import condition_text
+from recon.readers.frames.describe import condition_text
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import (
     AnyProof,

@@ -1,7 +1,7 @@
 """Certificates as users hold them: a claim in the release's own words, its proof, and what both rest on.
 
 Nothing is called certified before `solvers.kernel.checker` has re-checked the proof from the release alone; the proofs
-are found, and checked, by `solvers.certificates.certifier`.
+are found, and checked, by `solvers.proofs.certificates.certifier`.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from encoders.encode.encoder import EncodedRelease
 from recon.certificates.assumed import contradicted, refuted
 from recon.certificates.certificate_format import VERSION, Json, digest, level_json, naming_steps, only_world, seal_of
 from recon.certificates.position_claims import located, positions_json
-from recon.files.writing import writing
-from recon.frames.selections import from_text, missing, select_frame
-from recon.frames.world import World, wrap
-from recon.loading.settled import as_released
-from solvers.certificates.certifier import Certifier
-from solvers.chain import ask
+from recon.io.files.writing import writing
+from recon.readers.frames.selections import from_text, missing, select_frame
+from recon.readers.frames.world import World, wrap
+from recon.readers.loading.settled import as_released
+from solvers.engines.chain import ask
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, LeafValues, NoWorld, Proof, Removals
 from solvers.kernel.proof_format import proof_json, steps_json
+from solvers.proofs.certificates.certifier import Certifier
 from solvers.questions.answers import BoxMultipliers, Side, WorldsAnswer
 from solvers.questions.query import MostLikely, Selections
 

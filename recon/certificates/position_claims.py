@@ -9,10 +9,10 @@ from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import MISSING, Continuous, Grid, Ranges, Test, Value, intersection
 from encoders.encode.encoder import EncodedRelease
-from recon.formats.release.parts import to_condition
-from recon.formats.release.reading import converted
-from recon.formats.release.schema import ConditionPart
-from recon.formats.release.writing import test_json
+from recon.readers.formats.release.parts import to_condition
+from recon.readers.formats.release.reading import converted
+from recon.readers.formats.release.schema import ConditionPart
+from recon.readers.formats.release.writing import test_json
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.kernel.claims import RowLocation
 from solvers.kernel.proof_format import entry, keys, number, quoted

@@ -35,13 +35,13 @@ from recon.certificates.certificate_format import (
     seal_of,
     with_steps,
 )
-from recon.files.named_files import MAX_FILES, located, read_regular
-from recon.files.opening import read_whole
-from recon.formats.release.reading import strict_json
-from recon.loading.asking import Released, release_of
-from recon.loading.known_columns import Table
-from recon.loading.known_positions import with_known_positions
-from solvers.display.displayed import LINES, Displayed, DisplayFacts
+from recon.io.files.named_files import MAX_FILES, located, read_regular
+from recon.io.files.opening import read_whole
+from recon.readers.formats.release.reading import strict_json
+from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.known_columns import Table
+from recon.readers.loading.known_positions import with_known_positions
+from solvers.foundation.display.displayed import LINES, Displayed, DisplayFacts
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier

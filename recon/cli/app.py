@@ -28,10 +28,10 @@ from recon.cli.session import finish, open_release
 from recon.cli.studies.attack import attack_app
 from recon.cli.studies.learn import learn_app
 from recon.cli.studies.reproduce import reproduce
-from recon.console.channels import lost_output
-from recon.console.exit_codes import DONE, INCONCLUSIVE, INTERNAL, INTERRUPTED, UNREADABLE, USAGE, of_error
-from recon.console.guarding import GuardedTyper
-from recon.console.options import (
+from recon.io.console.channels import lost_output
+from recon.io.console.exit_codes import DONE, INCONCLUSIVE, INTERNAL, INTERRUPTED, UNREADABLE, USAGE, of_error
+from recon.io.console.guarding import GuardedTyper
+from recon.io.console.options import (
     Certificates,
     Confidence,
     ConventionName,
@@ -60,9 +60,9 @@ from recon.console.options import (
     WorldOut,
     bounded,
 )
-from recon.console.output import print_error, print_json, print_lines, records, working, write_table
-from recon.console.suggesting import asking
-from recon.console.version import VERSION
+from recon.io.console.output import print_error, print_json, print_lines, records, working, write_table
+from recon.io.console.suggesting import asking
+from recon.io.console.version import VERSION
 from solvers.foundation.escaping import shown
 
 
@@ -115,8 +115,8 @@ def count(
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
     from recon.cli.output.under_rule import count_rule, rule_json, rule_text
-    from recon.formats.drafts.suggesting import not_assessed_lines
-    from recon.measures.measures import measure
+    from recon.queries.measures.measures import measure
+    from recon.readers.formats.drafts.suggesting import not_assessed_lines
     from recon.report.wording.headline import worlds_lines
     from recon.report.wording.provenance import assumption_lines, doubts
     from solvers.foundation.errors import EmptyConfidenceSet
@@ -126,7 +126,7 @@ def count(
         try:
             measures = measure(release, convention, limits)
         except EmptyConfidenceSet as error:
-            from recon.auditing.auditing import emptiness
+            from recon.release.auditing.auditing import emptiness
 
             show_emptiness(emptiness(release, error, limits), json)
             finish("empty")
@@ -174,7 +174,7 @@ def worlds(
 ) -> None:  # fmt: skip
     """List possible worlds, each dataset once up to row order."""
     from recon.cli.output.streaming import write_worlds
-    from recon.questions.questions import worlds as run
+    from recon.queries.questions.questions import worlds as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, known=known)
@@ -210,12 +210,12 @@ def reconstruct(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Give back one most likely training set, and say whether it is the only one."""
-    from recon.auditing.ground_truth import check_truth
     from recon.certificates.certificate_format import certified_lines
     from recon.certificates.issuing import world_certificate
-    from recon.frames.naming import table_like
-    from recon.measures.measures import measure
-    from recon.questions.questions import reconstruct as run
+    from recon.queries.measures.measures import measure
+    from recon.queries.questions.questions import reconstruct as run
+    from recon.readers.frames.naming import table_like
+    from recon.release.auditing.ground_truth import check_truth
     from recon.report.wording.truth import truth_json, truth_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
@@ -253,9 +253,9 @@ def certify(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
-    from recon.frames.naming import table_like
-    from recon.questions.line_proofs import line_proofs
-    from recon.questions.questions import certify as run
+    from recon.queries.questions.line_proofs import line_proofs
+    from recon.queries.questions.questions import certify as run
+    from recon.readers.frames.naming import table_like
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
@@ -283,8 +283,8 @@ def attribute(
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Infer a sensitive column of people known to be in the data from partial profiles."""
-    from recon.frames.naming import table_like
-    from recon.questions.questions import attribute as run
+    from recon.queries.questions.questions import attribute as run
+    from recon.readers.frames.naming import table_like
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
@@ -309,7 +309,7 @@ def bound(
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Bound a count, a mean, a share or a correlation of the rows that meet a condition over all worlds."""
-    from recon.bounds.bounding import bound as run
+    from recon.queries.bounds.bounding import bound as run
     from recon.report.wording.bounds import bound_json, bound_line
 
     named = None if of is None else tuple(part.strip() for part in of.split(","))
@@ -339,7 +339,7 @@ def table(
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Print the probabilistic dataset: per training row the values each attribute can still have."""
-    from recon.questions.probabilistic import table as run
+    from recon.queries.questions.probabilistic import table as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         found = run(open_release(files, domain, independent, limits, confidence, rows, known=known), limits)
@@ -352,7 +352,7 @@ def table(
 
 def parse_where(text: str) -> Any:
     """Return the condition in --where; wrong usage when it is no JSON object."""
-    from recon.formats.release.reading import strict_json
+    from recon.readers.formats.release.reading import strict_json
     from solvers.foundation.errors import ReleaseError
 
     try:

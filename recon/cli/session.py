@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from recon.console.exit_codes import of_status
-from recon.console.output import ended_at_once
+from recon.io.console.exit_codes import of_status
+from recon.io.console.output import ended_at_once
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
@@ -34,7 +34,7 @@ def open_files(
     of one tree of a bootstrap forest.
     """
     from encoders.encode.encoder import encode
-    from recon.loading.loading import load, read_domain
+    from recon.readers.loading.loading import load, read_domain
     from solvers.foundation.errors import ReleaseError
     from solvers.statements.release import RowCount
 
@@ -54,7 +54,7 @@ def open_files(
     again = again.read_as(release)
     if known is None:
         return again
-    from recon.loading.known_columns import with_known_columns
+    from recon.readers.loading.known_columns import with_known_columns
 
     return with_known_columns(again, known, label)
 
@@ -72,7 +72,7 @@ def open_release(
         release = open_files(files, domain, independent, limits.memory, confidence, rows, label, known, limits)
     if not settle or not release.statements.boosted:
         return release
-    from recon.loading.settled import settled_release
+    from recon.readers.loading.settled import settled_release
 
     limits.report("leaf values are used")
     return settled_release(release, limits)

@@ -18,11 +18,11 @@ from recon.experiments.datasets import load
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import NAMES, Experiment, ExperimentFindings, Point, Size, experiment, of_module
 from recon.experiments.store import Run, Store, parquet, together, versions
-from recon.files.spreadsheets import write_csv
-from recon.files.writing import writing
+from recon.io.files.spreadsheets import write_csv
+from recon.io.files.writing import writing
 from solvers.foundation.errors import EngineError, ReconError, Unsupported, installing
 from solvers.foundation.limits import Limits
-from solvers.parallel.pieces import completed
+from solvers.foundation.parallel.pieces import completed
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from recon.experiments.experiment import Experiment, Point, Row
-from recon.files.writing import writing
+from recon.io.files.writing import writing
 from solvers.foundation.errors import ReleaseError, Unsupported, installing
 
 MANIFEST = b"recon"

@@ -19,7 +19,7 @@ from encoders.models.learner import Learner
 from encoders.models.models import AnyModel, RuleList, Tree
 from encoders.models.nodes import CountTable
 from recon.learner_rule.settings import exact_refusals
-from solvers.display.displayed import many
+from solvers.foundation.display.displayed import many
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.escaping import named
 from solvers.greedy.chosen import ChosenTree, GreedyRule

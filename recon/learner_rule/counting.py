@@ -19,16 +19,16 @@ from encoders.encode.learner_facts import facts_of_learner
 from encoders.models.learner import Learner, Ties
 from encoders.models.learner_facts import LearnerFact, LearnerFacts
 from encoders.models.models import AnyModel, RuleList, Tree
-from recon.answers.counting import count
-from recon.frames.describe import condition_text
 from recon.learner_rule.chosen import chosen_list, chosen_tree, columns_of, depths, greedy_rule, not_used
 from recon.learner_rule.figures import Bits, LearnerRule, RuleContribution
 from recon.learner_rule.settings import OPTIMAL, exact_refusals, learner_of
 from recon.learner_rule.wording import rule_assumptions
-from recon.loading.asking import Released, release_of
-from recon.loading.settled import settled_release
-from recon.measures.measures import measure
-from solvers.display.displayed import short
+from recon.queries.answers.counting import count
+from recon.queries.measures.measures import measure
+from recon.readers.frames.describe import condition_text
+from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.settled import settled_release
+from solvers.foundation.display.displayed import short
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.exact import log2_multinomial
 from solvers.foundation.limits import Limits

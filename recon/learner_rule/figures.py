@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.models.learner import Learner
-from solvers.display.displayed import Displayed, DisplayFacts
+from solvers.foundation.display.displayed import Displayed, DisplayFacts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.display.plots import Axes
+    from solvers.foundation.display.plots import Axes
 
 Bits = tuple[float, float]  # bounds [low, high] on a number of bits
 Rule = Literal["greedy", "midpoints", "optimal"]
@@ -142,7 +142,7 @@ class LearnerRule(Displayed):
 
         Of bounds the middle. Raises `Unsupported` without matplotlib.
         """
-        from solvers.display.plots import lying_bars, standing_bars
+        from solvers.foundation.display.plots import lying_bars, standing_bars
 
         if by == "column":
             shown = [one.what for one in self.by_column]

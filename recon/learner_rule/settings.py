@@ -7,7 +7,7 @@ from dataclasses import replace
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner import Learner, LearnerName
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree
-from recon.console.learner_option import EXAMPLE, LearnerSettings, asked_of
+from recon.io.console.learner_option import EXAMPLE, LearnerSettings, asked_of
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.escaping import named
 

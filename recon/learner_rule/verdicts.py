@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from encoders.domain.values import MISSING
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner import Learner
-from recon.answers.exact import Profiles, as_frame, certify_exact
-from recon.frames.naming import column_like, named_like
-from recon.frames.outside import answered
-from recon.frames.selections import profile_ranges
 from recon.learner_rule.counting import STAYS, ChosenModel, asked_learner, assumed, chosen_of
 from recon.learner_rule.worlds import classes_of
-from recon.loading.asking import Released, release_of
+from recon.queries.answers.exact import Profiles, as_frame, certify_exact
+from recon.readers.frames.naming import column_like, named_like
+from recon.readers.frames.outside import answered
+from recon.readers.frames.selections import profile_ranges
+from recon.readers.loading.asking import Released, release_of
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.rows.marginals import ColumnMarginal, StateMarginals, expected_rows, some_row
@@ -330,7 +330,7 @@ def attribute(
     impossible, min_count and max_count of (q, v). The sensitive column is one of the columns or the label. Raises
     `ReleaseError` for another one, and where profiles name it.
     """
-    from recon.questions.questions import attribute as without
+    from recon.queries.questions.questions import attribute as without
 
     limits = limits or Limits()
     release = release_of(release, limits)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
-from recon.answers.counting import convention_of
-from recon.frames.world import World, wrap
 from recon.learner_rule.counting import STAYS, ChosenModel, asked_learner, chosen_of
-from recon.loading.asking import Released, release_of
-from recon.questions.questions import drawn, one_fits
+from recon.queries.answers.counting import convention_of
+from recon.queries.questions.questions import drawn, one_fits
+from recon.readers.frames.world import World, wrap
+from recon.readers.loading.asking import Released, release_of
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.sampling import Sampler

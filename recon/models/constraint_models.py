@@ -9,18 +9,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from encoders.encode.encoder import EncodedRelease
-from recon.answers.counting import convention_of
-from recon.loading.asking import Released, release_of
-from recon.loading.settled import settled_release
 from recon.models.graphs import interaction_graph
 from recon.models.mapping import Mapping
 from recon.models.meaning import about_cells, about_rows, title
-from recon.noisy.denoising import certain_release
-from solvers.export.clauses import ClauseForm
-from solvers.export.formats import clause_comments, cpsat_model, highs_model
-from solvers.export.integer_program import IntegerProgram
+from recon.queries.answers.counting import convention_of
+from recon.queries.noisy.denoising import certain_release
+from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.proofs.export.clauses import ClauseForm
+from solvers.proofs.export.formats import clause_comments, cpsat_model, highs_model
+from solvers.proofs.export.integer_program import IntegerProgram
 from solvers.statements.observations import observations
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def cpsat(
         mapping = mapping_of(release, "cpsat", None, limits)
         assert isinstance(mapping.form, IntegerProgram)
         return cpsat_model(mapping.form, mapping.about), mapping
-    from solvers.export.row_program import RowProgram
+    from solvers.proofs.export.row_program import RowProgram
 
     rows = RowProgram(release.statements, chosen or "ordered", limits)
     mapping = Mapping(release, rows, (*title(release, "cpsat by rows"), *about_rows(release, rows.worlds)))

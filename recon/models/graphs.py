@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from encoders.encode.encoder import EncodedRelease
 from recon.models.boxes import boxes_json, dumped
-from solvers.export.interaction import attribute_graph, cell_graph, components
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import json_shown, shown
 from solvers.foundation.limits import Limits
+from solvers.proofs.export.interaction import attribute_graph, cell_graph, components
 
 if TYPE_CHECKING:
     from networkx import Graph

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
-from recon.frames.selections import frame_ranges, whole_rows
-from recon.frames.true_rows import demand_attributes, violations
-from recon.frames.world import World, wrap
-from solvers.display.displayed import Displayed, DisplayFacts, many
-from solvers.export.clauses import ClauseForm
-from solvers.export.integer_program import IntegerProgram
+from recon.readers.frames.selections import frame_ranges, whole_rows
+from recon.readers.frames.true_rows import demand_attributes, violations
+from recon.readers.frames.world import World, wrap
+from solvers.foundation.display.displayed import Displayed, DisplayFacts, many
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 from solvers.foundation.escaping import named
+from solvers.proofs.export.clauses import ClauseForm
+from solvers.proofs.export.integer_program import IntegerProgram
 from solvers.statements.release import RowWorld as SolverWorld
 
 WHOLE = 1e-5  # a value so near a whole number is that number: solvers in floating point are not nearer

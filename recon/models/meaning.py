@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 
 from encoders.encode.encoder import EncodedRelease
-from solvers.export.integer_program import IntegerProgram
-from solvers.export.world_rows import WorldRows
 from solvers.foundation.exact import level_text
+from solvers.proofs.export.integer_program import IntegerProgram
+from solvers.proofs.export.world_rows import WorldRows
 
 OUTER = "outer: every world is a solution, not conversely"
 CONVENTIONS = {

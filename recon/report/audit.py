@@ -11,20 +11,20 @@ import pandas as pd
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from recon.auditing.findings import AuditFindings
-from recon.auditing.gathering import AuditInputs, gathered
-from recon.loading.asking import Released, release_of
-from recon.policies.assessing import assess
-from recon.policies.policy import Policy, read_policy
-from recon.registers.adding import Added, adds, joined
-from recon.registers.register import Register
-from recon.remediation.helping import columns
-from recon.remediation.helping import remedies as what_would_help
+from recon.readers.loading.asking import Released, release_of
+from recon.release.auditing.findings import AuditFindings
+from recon.release.auditing.gathering import AuditInputs, gathered
+from recon.release.policies.assessing import assess
+from recon.release.policies.policy import Policy, read_policy
+from recon.release.registers.adding import Added, adds, joined
+from recon.release.registers.register import Register
+from recon.release.remediation.helping import columns
+from recon.release.remediation.helping import remedies as what_would_help
 from recon.report.document.making import Context, limits_json, made
 from recon.report.report import Report
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
-from solvers.parallel.opening import kept_open
+from solvers.foundation.parallel.opening import kept_open
 
 
 def audit(

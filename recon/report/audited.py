@@ -6,14 +6,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from recon.console.output import json_text
+from recon.io.console.output import json_text
 from recon.report.document.making import VERSION, Context, confidential, limits_json, made, plain_json
 from recon.report.rendering import DIGITS, Rendered
 
 if TYPE_CHECKING:
-    from recon.auditing.findings import AuditFindings
-    from recon.policies.assessing import PolicyAssessment
-    from recon.policies.policy import Policy
+    from recon.release.auditing.findings import AuditFindings
+    from recon.release.policies.assessing import PolicyAssessment
+    from recon.release.policies.policy import Policy
     from solvers.foundation.limits import Limits
 
 
@@ -25,7 +25,7 @@ class AuditReport(Rendered):
     @property
     @abstractmethod
     def facts(self) -> Mapping[str, Any]:
-        """Return what policies look at; see `recon.auditing.facts`."""
+        """Return what policies look at; see `recon.release.auditing.facts`."""
 
     @abstractmethod
     def own(self, digits: int = DIGITS) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class AuditReport(Rendered):
 
 def around(facts: Mapping[str, Any], policy: Policy | None, limits: Limits, command: str | None) -> Context:
     """Return what stands around findings that are not counted: when they were made, and what a policy says."""
-    from recon.policies.assessing import assess
+    from recon.release.policies.assessing import assess
 
     told = None if policy is None else assess(facts, policy)
     return Context(made(command, limits.elapsed()), told, limits=limits_json(limits))

@@ -9,16 +9,16 @@ from itertools import islice
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.auditing.auditing import stored_outright
-from recon.auditing.facts import ROWS_UNSAID, open_facts
-from recon.formats.drafts.suggesting import not_assessed_lines
-from recon.inspection.inspecting import Inspection
-from recon.loading.settled import as_released, settled_release
-from recon.measures.revealed.together import Together, judged_by_programs, judged_together, proofs
-from recon.policies.assessing import assess
-from recon.policies.facts import FactTable, KnownFigure, UnknownFigure
-from recon.policies.policy import Policy
-from recon.policies.rules import RULES
+from recon.readers.formats.drafts.suggesting import not_assessed_lines
+from recon.readers.inspection.inspecting import Inspection
+from recon.readers.loading.settled import as_released, settled_release
+from recon.release.auditing.auditing import stored_outright
+from recon.release.auditing.facts import ROWS_UNSAID, open_facts
+from recon.release.auditing.together import Together, judged_by_programs, judged_together, proofs
+from recon.release.policies.assessing import assess
+from recon.release.policies.facts import FactTable, KnownFigure, UnknownFigure
+from recon.release.policies.policy import Policy
+from recon.release.policies.rules import RULES
 from recon.report.audited import AuditReport, around
 from recon.report.document.making import Context, audited
 from recon.report.rendering import DIGITS, Sections

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from recon.console.output import json_text
+from recon.io.console.output import json_text
 from solvers.foundation.escaping import html, markdown, shown_lines
 
 DIGITS = 10_000  # decimal digits printed without being asked

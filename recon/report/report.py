@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from recon.auditing.facts import facts_of
-from recon.auditing.findings import AuditFindings
 from recon.certificates.assumed import contradicted
 from recon.certificates.certificate_format import certified_lines
-from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
-from recon.leaf_values.wording import audit_json as leaf_value_json
-from recon.leaf_values.wording import audit_lines as leaf_value_lines
-from recon.located.wording import audit_json, audit_lines
-from recon.measures.exposed import curve_points, exposed_groups, exposed_in_all
+from recon.queries.leaf_values.wording import audit_json as leaf_value_json
+from recon.queries.leaf_values.wording import audit_lines as leaf_value_lines
+from recon.queries.located.wording import audit_json, audit_lines
+from recon.queries.measures.exposed import curve_points, exposed_groups, exposed_in_all
+from recon.readers.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
+from recon.release.auditing.facts import facts_of
+from recon.release.auditing.findings import AuditFindings
 from recon.report.audited import AuditReport
 from recon.report.document.drawing import drawing
 from recon.report.document.making import Context, audited, how
@@ -30,14 +30,14 @@ from recon.report.wording.headline import (
 from recon.report.wording.noise_report import bought_json, empty_json, empty_sections, noise_lines
 from recon.report.wording.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
 from recon.report.wording.truth import truth_json, truth_lines
-from solvers.display.displayed import NAME, Displayed, DisplayFacts
+from solvers.foundation.display.displayed import NAME, Displayed, DisplayFacts
 from solvers.foundation.escaping import named
 from solvers.foundation.exact import level_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.display.plots import Axes
+    from solvers.foundation.display.plots import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +68,7 @@ class Report(Displayed, AuditReport):
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:
-        """Return what policies look at; see `recon.auditing.facts`."""
+        """Return what policies look at; see `recon.release.auditing.facts`."""
         found = facts_of(self.findings)
         if self.status == "unsat":  # also together with earlier releases: then no figure of this one alone counts
             found = replace(found, status="unsat")

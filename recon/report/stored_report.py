@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from recon.auditing.facts import nothing_known
-from recon.console.suggesting import suggestion
-from recon.inspection.findings.findings import Finding
-from recon.inspection.findings.severity import ROWS, is_counting
-from recon.inspection.inspecting import Inspection, inspect
+from recon.io.console.suggesting import suggestion
+from recon.readers.inspection.findings.findings import Finding
+from recon.readers.inspection.findings.severity import ROWS, is_counting
+from recon.readers.inspection.inspecting import Inspection, inspect
+from recon.release.auditing.facts import nothing_known
 from recon.report.audited import AuditReport, around
 from recon.report.document.making import Context, audited_files
 from recon.report.rendering import DIGITS, Sections
@@ -22,7 +22,7 @@ from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 
 if TYPE_CHECKING:
-    from recon.policies.policy import Policy
+    from recon.release.policies.policy import Policy
 
 GRAVE = ("critical", "high")
 

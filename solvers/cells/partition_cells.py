@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.limits import Limits
-from solvers.regions.row_space import Space
 from solvers.statements.boxes import Attribute, Box
+from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
 
 if TYPE_CHECKING:
-    from solvers.regions.captures import Captures
+    from solvers.statements.regions.captures import Captures
 
 MAX_ROW_COUNTS = 10_000
 MAX_PROJECTIONS = 2_000
@@ -224,7 +224,7 @@ def cells_of(release: Release, limits: Limits) -> PartitionCells:
     """Return the cells of a release that is one partition.
 
     From memory if they are known exactly, or were counted with as much time and memory as there is now.
-    Cost: a product per leaf; for rule lists and impossible boxes see `solvers.regions.captures.captures`.
+    Cost: a product per leaf; for rule lists and impossible boxes see `solvers.statements.regions.captures.captures`.
     """
     known, left = release.derived.part(KnownCells), limits.left()
     if known.cells is not None and (known.cells.exact or (left <= known.seconds and limits.memory <= known.memory)):
@@ -235,7 +235,7 @@ def cells_of(release: Release, limits: Limits) -> PartitionCells:
     space = Space.of(release, limits)
     found = None
     if block.first_match or release.impossible:
-        from solvers.regions.captures import captures  # loads the decision diagrams, which boxes do without
+        from solvers.statements.regions.captures import captures  # loads the decision diagrams, which boxes do without
 
         found = captures(part_sizes, [*release.impossible, *block.boxes], limits)
         low, high = spread(release, block, found, {})

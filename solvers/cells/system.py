@@ -24,9 +24,9 @@ from solvers.foundation.derived import Derived
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import DOUBLE, MAX_SUM
-from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
 from solvers.statements.numbering import Choices, StatementIndex
+from solvers.statements.regions.row_space import Space
 from solvers.statements.release import NO_COUNT, UNBOUNDED, Release
 
 PHASE = "the system of cells was set up"

@@ -12,10 +12,10 @@ import importlib
 from functools import cache
 from typing import Any
 
-from solvers.clauses.model_counters import Formula, ModelCounter
+from solvers.cells.clauses.model_counters import Formula, ModelCounter
 from solvers.foundation.errors import EngineError, ReconError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.native.processes import run
+from solvers.foundation.native.processes import run
 
 VERSION = "4.1.24"
 PERCENT = 80  # ε: a figure is between 1 / (1 + ε) and 1 + ε times the truth, less than a bit away ...

@@ -5,7 +5,7 @@ share a point. Propagation over both to its end leaves places, from which verdic
 bags, a tree or table whose leaves hold one row each tells rows apart as well: where the cells are too many, that is the
 program row by row which finds a world.
 
-Source: see `solvers.statements.row_problem`, `solvers.assignments.solving` and `solvers.positions`.
+Source: see `solvers.statements.row_problem`, `solvers.positions.assignments.solving` and `solvers.positions`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.assignments.solving import Assigned, assigned, room
 from solvers.cells.system import cells_fit, cells_known
+from solvers.cells.worlds.row_lists import RandomSource
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import multinomial_factors
 from solvers.foundation.limits import Limits
+from solvers.positions.assignments.solving import Assigned, assigned, room
 from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import DeterminedRows, settled
 from solvers.positions.sizes import boxed
@@ -31,7 +32,6 @@ from solvers.questions.engine import FEW, Engine, no_coupling
 from solvers.questions.query import Convention, Count, Decide, Enumerate, Locate, MostLikely, Query, Sample, ShareQuery
 from solvers.statements.release import Release
 from solvers.statements.row_problem import anchored, bags_with_most
-from solvers.worlds.row_lists import RandomSource
 
 UNKNOWN = "the bags are not known (multiplicities), so that rows cannot be told apart by position"
 ALIKE = "without bootstrap rows cannot be told apart by position"

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import PartitionCells, cells_of, no_closed_form
+from solvers.cells.worlds.row_lists import RandomSource, cell_boxes, draw_rows
+from solvers.cells.worlds.worlds import CellRows, draw_world, list_worlds, spread_world
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts
@@ -31,8 +33,6 @@ from solvers.questions.query import (
     ShareQuery,
 )
 from solvers.statements.release import Release, RowWorld
-from solvers.worlds.row_lists import RandomSource, cell_boxes, draw_rows
-from solvers.worlds.worlds import CellRows, draw_world, list_worlds, spread_world
 
 
 class ClosedFormEngine(Engine):

@@ -1,7 +1,7 @@
 """Rigorous outer bounds where the cells are too many: linear programming over columns that pricing brings in.
 
 Source: column generation, Lübbecke and Desrosiers, "Selected topics in column generation", 2005; see
-solvers.columns.master.
+solvers.programs.columns.master.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.cells.system import cells_fit
-from solvers.columns.single_partitions import decide_without_cells
-from solvers.figures.published_counts import sharpened
+from solvers.engines.figures.published_counts import sharpened
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.programs.columns.single_partitions import decide_without_cells
 from solvers.questions.answers import Answer, BoxMultipliers, CountAnswer, DecideAnswer, Side
 from solvers.questions.engine import FEW, Engine, no_coupling
 from solvers.questions.query import Count, Decide, Query, Selections
@@ -40,7 +40,7 @@ class ColumnsEngine(Engine):
         if cells_fit(release, limits):
             raise Unsupported(FEW)
         if isinstance(query, Count):
-            from solvers.columns.master import MasterProgram
+            from solvers.programs.columns.master import MasterProgram
 
             if MasterProgram.of(release, limits).refutes(limits.stage("contradiction by columns")) is not None:
                 return CountAnswer("unsat", convention=query.convention)
@@ -57,7 +57,7 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
 
     The nearest to a verdict come first. Ends with what is proved when time is up.
     """
-    from solvers.columns.master import MasterProgram
+    from solvers.programs.columns.master import MasterProgram
 
     low, high = known.low.copy(), known.high.copy()
     left = np.flatnonzero(known.open)[np.argsort(known.high[known.open], kind="stable")].tolist()

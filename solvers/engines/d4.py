@@ -9,7 +9,7 @@ import importlib
 import sys
 from typing import Any
 
-from solvers.clauses.model_counters import ModelCounter
+from solvers.cells.clauses.model_counters import ModelCounter
 
 FIRST_PAGE, NEXT_PAGE = 4, 16  # share of the memory (1 in so many) for a page of the cache; by default 4 GB and 0.5 GB
 

@@ -3,21 +3,21 @@
 A world must explain the counts; the more rows a leaf holds, the more ways there are to draw what it counted. Measured,
 such worlds are nearer to the truth than others that fit (docs/measured.md).
 
-Source: Metropolis over worlds, see solvers.local_search.likely.
+Source: Metropolis over worlds, see solvers.programs.local_search.likely.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from solvers.columns.single_partitions import world_of
+from solvers.cells.worlds.row_lists import RandomSource
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
+from solvers.programs.columns.single_partitions import world_of
 from solvers.questions.answers import Answer, WorldsAnswer
 from solvers.questions.engine import Engine, not_searched
 from solvers.questions.query import MostLikely, Query
 from solvers.statements.release import Release
-from solvers.worlds.row_lists import RandomSource
 
 EFFORT = 1 << 10  # moves per statement and row there
 NOTE = (
@@ -45,7 +45,7 @@ class DrawsEngine(Engine):
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return a world; raises `Inconclusive` where none is found, or no second one where others may prove that."""
-        from solvers.local_search.finding import likely_rows
+        from solvers.programs.local_search.finding import likely_rows
 
         limits, seed = limits.limited(), getattr(query, "seed", 0)
         if release.domain.relative:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from solvers.clauses.model_counters import ModelCounter, log2_above
+from solvers.cells.clauses.model_counters import ModelCounter, log2_above
 from solvers.engines import COUNTERS, made
 from solvers.foundation.errors import ReconError, Unsupported
 from solvers.foundation.limits import Limits

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from solvers.clauses.model_counters import ModelCounter
+from solvers.cells.clauses.model_counters import ModelCounter
 
 
 class GanakEngine(ModelCounter):

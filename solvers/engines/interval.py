@@ -1,6 +1,6 @@
 """A rigorous interval for the number of worlds where statements are too coupled to count.
 
-Source: docs/engines.md, "Coupled worlds, bounded"; `solvers.interval.bracket` and the modules that it names.
+Source: docs/engines.md, "Coupled worlds, bounded"; `solvers.programs.interval.bracket` and the modules that it names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from solvers.cells.linear_system import propagate
 from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.interval.bracket import Bracket, BracketCase, WorkStretch
+from solvers.programs.interval.bracket import Bracket, BracketCase, WorkStretch
 from solvers.questions.answers import Answer, CountAnswer
 from solvers.questions.engine import Engine
 from solvers.questions.query import Convention, Count, Query

@@ -1,6 +1,6 @@
 """The most likely world of a noisy release: a histogram of maximum likelihood, its rows spread inside the cells.
 
-Source: `solvers.likelihood.most_likely` and what it names.
+Source: `solvers.noisy.likelihood.most_likely` and what it names.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class LikeliestEngine(Engine):
 
         Status "bounds" where the optimum is not proved in time, "unsat" where no world has a positive likelihood.
         """
-        from solvers.likelihood.most_likely import most_likely_of
+        from solvers.cells.worlds.row_lists import RandomSource
+        from solvers.cells.worlds.worlds import filled_cells, spread_world
+        from solvers.noisy.likelihood.most_likely import most_likely_of
         from solvers.statements.observations import observations
-        from solvers.worlds.row_lists import RandomSource
-        from solvers.worlds.worlds import filled_cells, spread_world
 
         if not isinstance(query, MostLikely):
             raise Unsupported("only the most likely world is looked for")

@@ -1,17 +1,17 @@
 """One world where nothing tells rows apart and the cells may be too many: rows moved until every statement holds.
 
-Source: simulated annealing over rows, see solvers.local_search.loops.
+Source: simulated annealing over rows, see solvers.programs.local_search.loops.
 """
 
 from __future__ import annotations
 
-from solvers.columns.single_partitions import world_bounds, world_of
+from solvers.cells.worlds.row_lists import RandomSource
 from solvers.foundation.limits import Limits
+from solvers.programs.columns.single_partitions import world_bounds, world_of
 from solvers.questions.answers import Answer, WorldsAnswer
 from solvers.questions.engine import Engine, no_coupling, not_searched
 from solvers.questions.query import Count, MostLikely, Query
 from solvers.statements.release import Release
-from solvers.worlds.row_lists import RandomSource
 
 NOTE = "found by local search; not proved to be the heaviest, and whether others exist is not decided"
 MANY = (
@@ -50,7 +50,7 @@ class LocalSearchEngine(Engine):
             if alone
             else limits.stage("local search for a count" if isinstance(query, Count) else "local search")
         )
-        from solvers.local_search.finding import known_rows
+        from solvers.programs.local_search.finding import known_rows
 
         rows = known_rows(release, getattr(query, "seed", 0), share)
         if isinstance(query, Count):

@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.assignments.solving import assigned
-from solvers.columns.single_partitions import decide_without_cells, world_bounds, world_of
+from solvers.cells.worlds.row_lists import RandomSource
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.positions.assignments.solving import assigned
 from solvers.positions.known_world import known_world
+from solvers.programs.columns.single_partitions import decide_without_cells, world_bounds, world_of
 from solvers.questions.answers import Answer, CountAnswer, WorldsAnswer
 from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import Count, Decide, MostLikely, Query
 from solvers.statements.release import Release
 from solvers.statements.row_problem import anchored
-from solvers.worlds.row_lists import RandomSource
 
 NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
 

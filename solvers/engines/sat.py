@@ -1,7 +1,7 @@
 """Where the cells are too many: row by row by SAT, which refutes, finds worlds and settles profiles one by one.
 
 Source: the row-by-row formulation of Ferry et al., "Trained Random Forests Completely Reveal your Dataset", ICML
-2024, for any statements; `solvers.clauses.lowering` for the clauses.
+2024, for any statements; `solvers.cells.clauses.lowering` for the clauses.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.clauses.gates import FALSE
-from solvers.clauses.lowering import Lowering, clauses_needed, lower, stated
-from solvers.clauses.sat import LiteralQuestion, SatResult, satisfy, settle
-from solvers.columns.single_partitions import decide_apart, decide_by_rows, world_of
+from solvers.cells.clauses.gates import FALSE
+from solvers.cells.clauses.lowering import Lowering, clauses_needed, lower, stated
+from solvers.cells.clauses.sat import LiteralQuestion, SatResult, satisfy, settle
+from solvers.cells.worlds.row_lists import RandomSource
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.programs.columns.single_partitions import decide_apart, decide_by_rows, world_of
 from solvers.questions.answers import Answer, CountAnswer, DecideAnswer, WorldsAnswer
 from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import Count, Decide, MostLikely, Query, Selections
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import Release
-from solvers.worlds.row_lists import RandomSource
 
 MAX_CLAUSES = 2_000_000  # beyond, a solver is rarely done within minutes
 NOTE = "found row by row by SAT; not proved to be the heaviest, and whether others exist is not decided"

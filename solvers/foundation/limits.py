@@ -190,7 +190,7 @@ class Limits:
     which no share of these limits lasts, whatever it was given (`lasting`): the whole budget and `GRACE`. `work`: the
     reading of the `meter` at which these limits end. `name`: the stage they are of. `workers`: local processes that
     independent pieces may be spread over, `cluster`: the address of a Dask scheduler that takes them instead
-    (`solvers.parallel`).
+    (`solvers.foundation.parallel`).
 
     >>> import pandas as pd
     >>> import recon

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.system import CellSystem
+from solvers.cells.worlds.row_lists import RandomSource
+from solvers.cells.worlds.worlds import draw_world, filled_cells, list_worlds, spread_world
 from solvers.foundation.array_types import Ints
 from solvers.foundation.exact import Factor, log2_sum, product
 from solvers.foundation.limits import Limits
@@ -37,8 +39,6 @@ from solvers.questions.query import (
     ShareQuery,
 )
 from solvers.statements.release import RowWorld
-from solvers.worlds.row_lists import RandomSource
-from solvers.worlds.worlds import draw_world, filled_cells, list_worlds, spread_world
 
 
 def answer_from(system: CellSystem, branches: tuple[HistogramBranch, ...], query: Query, limits: Limits) -> Answer:

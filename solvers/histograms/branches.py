@@ -31,8 +31,8 @@ from solvers.foundation.exact import (
     multiset_factors,
 )
 from solvers.foundation.limits import Limits
+from solvers.foundation.parallel.pieces import STARTING, completed
 from solvers.histograms.decision_diagram import EdgeProbabilities, Layers, layers_of
-from solvers.parallel.pieces import STARTING, completed
 from solvers.questions.query import Convention
 
 MAX_BRANCHES = 2_000  # combinations of alternatives tried

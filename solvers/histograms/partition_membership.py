@@ -21,8 +21,8 @@ from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import DecideAnswer, LeaveOneOutAnswer, settled_share
 from solvers.questions.query import Decide, LeaveOneOut, Selections
-from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
+from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL
 
 CHUNK = 8_192

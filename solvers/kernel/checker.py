@@ -392,7 +392,7 @@ class CellReplay:
 
 def check_drat(facts: NumberedStatements, claim: OverRows, proof: Drat, limits: Limits) -> None:
     """Check clauses by unit propagation, from our own lowering of the blocks and the claim's negation."""
-    from solvers.clauses.lowering import lower
+    from solvers.cells.clauses.lowering import lower
     from solvers.kernel.rup import check
 
     try:

@@ -142,7 +142,8 @@ class OverCells:
 class Drat:
     """Clauses that follow one from the other by unit propagation, the last one empty.
 
-    They start from our own lowering of `blocks` and of the claim's negation to clauses (`solvers.clauses.lowering`).
+    They start from our own lowering of `blocks` and of the claim's negation to clauses
+    (`solvers.cells.clauses.lowering`).
     """
 
     blocks: tuple[int, ...]

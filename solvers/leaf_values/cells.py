@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from solvers.cells.bit_boxes import Covering, WordLayout, Words, packed, split
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge
-from solvers.gradients.boosted import Boosted
-from solvers.gradients.floating import by_tree, entries
+from solvers.laws.gradients.boosted import Boosted
+from solvers.laws.gradients.floating import by_tree, entries
 from solvers.leaf_values.combining import moved
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.numbering import StatementIndex

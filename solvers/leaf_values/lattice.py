@@ -26,8 +26,8 @@ from scipy.sparse.csgraph import connected_components
 
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, installing
 from solvers.foundation.limits import Limits
+from solvers.foundation.native.processes import run
 from solvers.leaf_values.combining import TINY, UNIT, IntegerStatements
-from solvers.native.processes import run
 
 Floats = NDArray[np.float64]
 MOST = 400  # columns

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
+from solvers.foundation.native.threads import one_thread
 from solvers.leaf_values.cells import AssumptionError, Batch, CellLevel, add_facts, behind, compact, flat
 from solvers.leaf_values.combining import Decomposition, IntegerStatements, around, decomposed, implied, moved, scale
-from solvers.native.threads import one_thread
 
 Floats = NDArray[np.float64]
 NEAR = 0.5  # rows: estimated errors of candidates

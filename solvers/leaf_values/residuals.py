@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.gradients.boosted import Boosted
-from solvers.gradients.floating import by_tree, entries
+from solvers.laws.gradients.boosted import Boosted
+from solvers.laws.gradients.floating import by_tree, entries
 from solvers.leaf_values.combining import UNIT
 
 Floats = NDArray[np.float64]

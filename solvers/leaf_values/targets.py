@@ -26,7 +26,7 @@ from solvers.cells.bit_boxes import Covering, WordLayout, packed
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.gradients.boosted import Boosted
+from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.combining import TINY, UNIT
 from solvers.questions.answers import Status, TargetsAnswer
 from solvers.questions.query import Targets

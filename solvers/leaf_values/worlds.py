@@ -20,6 +20,8 @@ from ortools.sat.python import cp_model
 from scipy.sparse import csr_matrix
 
 from solvers.cells.bit_boxes import minus
+from solvers.cells.worlds.row_lists import RandomSource, draw_boxes
+from solvers.cells.worlds.worlds import CellRows, spread_world
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
@@ -43,8 +45,6 @@ from solvers.questions.query import MostLikely
 from solvers.statements.boxes import Box
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release, RowWorld
-from solvers.worlds.row_lists import RandomSource, draw_boxes
-from solvers.worlds.worlds import CellRows, spread_world
 
 ENTRIES = 4_000_000  # of coefficients that a program over rows takes
 DIGITS = 20  # binary digits of a figure's half width in a program
@@ -61,8 +61,8 @@ def one_world(release: Release, query: MostLikely, limits: Limits) -> Answer:
     """Return one world whose rows meet every count and figure, that there is none, or why none was found.
 
     A figure is met where its interval and that of the sum meet: coefficients lie in the intervals of
-    `solvers.gradients.floating`, which hold the true ones, so that a world may miss a figure by as much as these are
-    wide. That there is none is certain. `World.unique`: whether another world exists, where that is settled. Raises
+    `solvers.laws.gradients.floating`, which hold the true ones, so that a world may miss a figure by as much as these
+    are wide. That there is none is certain. `World.unique`: whether another world exists, where that is settled. Raises
     `Unsupported` for releases with more than partitions of disjoint boxes and one model of classes, and without
     python-flint; `TooLarge` beyond `limits.cells`.
     """

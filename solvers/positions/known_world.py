@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from solvers.assignments.solving import Assigned
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
+from solvers.positions.assignments.solving import Assigned
 from solvers.statements.row_problem import RowProblem
 
 
@@ -38,7 +38,7 @@ def known_world(state: Assigned, limits: Limits, seed: int | None = None) -> Pos
     left = limits.left()
     if known.reason and left <= known.seconds:
         return known
-    from solvers.assignments.world import find_world
+    from solvers.positions.assignments.world import find_world
 
     found = find_world(state, limits, wanted)
     if found.parts is not None:

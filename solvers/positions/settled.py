@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solvers.assignments.solving import Assigned
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.limits import Limits
+from solvers.positions.assignments.solving import Assigned
 from solvers.positions.sizes import BoxedRows, boxed
 from solvers.statements.bags import UNPUBLISHED
 from solvers.statements.row_problem import RowProblem

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solvers.assignments.domains import Places
-from solvers.assignments.solving import Assigned
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.limits import Limits
-from solvers.regions.row_space import Space
+from solvers.positions.assignments.domains import Places
+from solvers.positions.assignments.solving import Assigned
 from solvers.statements.boxes import Attribute
+from solvers.statements.regions.row_space import Space
 from solvers.statements.row_problem import RowProblem
 
 WIDE = 1 << 62  # numbers of values below it are whole in 64 bits

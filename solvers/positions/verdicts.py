@@ -17,20 +17,20 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.assignments.domains import Places
-from solvers.assignments.solving import Assigned
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import PriorMembership
+from solvers.positions.assignments.domains import Places
+from solvers.positions.assignments.solving import Assigned
 from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import DeterminedRows
 from solvers.positions.sizes import places_of
 from solvers.positions.worlds_left import numbers_of
 from solvers.questions.answers import DecideAnswer, ShareAnswer, settled_share
 from solvers.questions.query import Decide, Selections, ShareQuery
-from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
+from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Release
 
 NEARLY = float(np.nextafter(1.0, 0.0))  # a share below 1 that rounding made 1

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.assignments.domains import Places
+from solvers.cells.worlds.row_lists import RandomSource, draw_box, index_type
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
+from solvers.positions.assignments.domains import Places
 from solvers.positions.sizes import BoxedRows
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.release import Release, RowWorld
-from solvers.worlds.row_lists import RandomSource, draw_box, index_type
 
 Row = tuple[int, ...]
 MOST_STATES = 20_000  # ways to go on that are kept together while orders are counted

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solvers.assignments.domains import Places
-from solvers.assignments.solving import Assigned
 from solvers.foundation.array_types import Bits
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.exact import Factor, log2_multisets, multiset_factors
 from solvers.foundation.limits import Limits
+from solvers.positions.assignments.domains import Places
+from solvers.positions.assignments.solving import Assigned
 from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import settled
 from solvers.positions.sizes import SLACK, BoxedRows, bits_left, boxed, log2_whole

@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.cells.system import CellSystem
+from solvers.cells.worlds.row_lists import RandomSource
+from solvers.cells.worlds.worlds import draw_world, filled_cells, list_worlds, spread_world
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import share_of_counts
@@ -35,8 +37,6 @@ from solvers.questions.query import (
     ShareQuery,
 )
 from solvers.statements.release import RowWorld
-from solvers.worlds.row_lists import RandomSource
-from solvers.worlds.worlds import draw_world, filled_cells, list_worlds, spread_world
 
 FIRST = {Decide: "first world: decide", MostLikely: "first world: most-likely", Extreme: "first world: extreme"}
 LOG_SCALE = 1 << 10  # logarithms in the objective of the heaviest histogram are whole multiples of 1/1024

@@ -21,8 +21,8 @@ from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.escaping import named
 from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
+from solvers.foundation.native.threads import run_in_thread
 from solvers.foundation.numeric_limits import OPEN
-from solvers.native.threads import run_in_thread
 
 T = TypeVar("T")
 Choices = tuple[tuple[tuple[int, ...], ...], ...]  # choice -> alternative -> statements

@@ -16,7 +16,7 @@ from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.linear.linear_program import LinearProgram, by_column
+from solvers.programs.linear.linear_program import LinearProgram, by_column
 
 TIMES = (1, 2, 3, 4, 6, 12)  # moves are tried so many times, as fractions of halves, thirds, ... need
 TRIED = 3  # cells of one selection

@@ -18,9 +18,9 @@ from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, before_release, overlaps
-from solvers.linear.linear_program import Relaxation
-from solvers.linear.mixed_integer import first_histogram
 from solvers.programs.cell_model import CellModel, SolveResult
+from solvers.programs.linear.linear_program import Relaxation
+from solvers.programs.linear.mixed_integer import first_histogram
 from solvers.programs.nearby import Nearby
 from solvers.questions.answers import Answer, DecideAnswer
 from solvers.questions.query import Decide

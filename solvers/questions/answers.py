@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.display.counts import count_facts, count_frame, count_plot
-from solvers.display.displayed import Displayed, DisplayFacts
+from solvers.foundation.display.counts import count_facts, count_frame, count_plot
+from solvers.foundation.display.displayed import Displayed, DisplayFacts
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import Factor, log2_product, product
 from solvers.questions.query import Convention, Selections
@@ -22,7 +22,7 @@ from solvers.statements.release import RowWorld
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.display.plots import Axes
+    from solvers.foundation.display.plots import Axes
 
 HASHED = "hashed"  # meant to be exact, proved by nobody: the weakest of the house's tags for such a figure
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import recon
 from encoders.domain.domain import Domain
-from solvers.gradients.boosted import Boosted
+from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.residuals import used
 
 

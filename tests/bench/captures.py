@@ -14,8 +14,8 @@ import numpy as np
 from harness import Job, Line, main, measured
 
 from solvers.foundation.limits import Limits
-from solvers.regions.captures import captures
 from solvers.statements.boxes import Box
+from solvers.statements.regions.captures import captures
 
 SIZES = ((24, 18, 2), (24, 22, 2), (100, 50, 3), (200, 100, 3), (1000, 300, 3), (500, 200, 4))
 SECONDS, MEMORY = 30.0, 1 << 30

@@ -72,8 +72,8 @@ def verdicts(job: str, verdict: str, name: str, n: int, trees: int, depth: int |
     import pandas as pd
 
     import recon
-    from recon.frames.selections import raw_indices
-    from recon.frames.world import values_of
+    from recon.readers.frames.selections import raw_indices
+    from recon.readers.frames.world import values_of
 
     rows, _, domain, fit = trained(name, n, trees, depth)
     rng = np.random.default_rng(0)

@@ -30,11 +30,11 @@ def figures(answer: Any) -> dict[str, int]:
 def generated(job: str, trees: int, changed: bool) -> list[Line]:
     """Ask about 100 rows: column generation, and trees one by one."""
     import recon
-    from recon.frames.selections import select_frame
-    from solvers.columns.master import KnownMaster, MasterProgram
-    from solvers.columns.single_partitions import decide_apart
+    from recon.readers.frames.selections import select_frame
     from solvers.engines.columns import ColumnsEngine
     from solvers.foundation.limits import Limits
+    from solvers.programs.columns.master import KnownMaster, MasterProgram
+    from solvers.programs.columns.single_partitions import decide_apart
     from solvers.questions.query import Decide
 
     domain, fit, *both = breast_cancer(trees)

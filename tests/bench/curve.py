@@ -65,8 +65,8 @@ def points(job: str, name: str, trees: int) -> list[Line]:
     """Return the lines of one data set and one number of trees."""
     import positions as bench
 
-    from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
+    from solvers.positions.assignments.solving import assigned
 
     bench.warm()
     out = []

@@ -30,11 +30,11 @@ def noisy_forest(name: str, rows: int | None, trees: int, depth: int, independen
 
     import recon
     from encoders.models.models import Forest, Noise
-    from recon.formats.release.writing import dump, release_json
-    from recon.loading.loading import models_of
-    from recon.noisy.denoising import filled_tree
-    from solvers.noise.laws import NoiseLaw
-    from solvers.noise.sampling import Randomness
+    from recon.queries.noisy.denoising import filled_tree
+    from recon.readers.formats.release.writing import dump, release_json
+    from recon.readers.loading.loading import models_of
+    from solvers.laws.noise.laws import NoiseLaw
+    from solvers.laws.noise.sampling import Randomness
     from solvers.statements.release import RowCount
 
     frame = pd.read_csv(DATA / name)
@@ -91,12 +91,12 @@ RELEASES = {
 def baseline(path: Path, seconds: float) -> float:
     """Return the log-likelihood that HiGHS' branch and bound finds on the same program; -inf where it finds none."""
     import recon
-    from recon.noisy.denoising import certain_release
+    from recon.queries.noisy.denoising import certain_release
     from solvers.cells.system import system_of
-    from solvers.concave.fractional import ConcaveMaster
-    from solvers.concave.terms import Gains
     from solvers.foundation.limits import Limits
-    from solvers.likelihood.most_likely import gains_of
+    from solvers.noisy.likelihood.most_likely import gains_of
+    from solvers.programs.concave.fractional import ConcaveMaster
+    from solvers.programs.concave.terms import Gains
     from solvers.statements.observations import observations
 
     sure = certain_release(recon.load(str(path)), Limits())

@@ -76,7 +76,7 @@ def warm() -> None:
 
 def rows_right(truth: Any, guess: Any, columns: list[int] | None = None) -> int:
     """Return how many rows of a reconstruction are right, in all attributes or in some."""
-    from recon.auditing.matching import grouped
+    from recon.release.auditing.matching import grouped
 
     some = list(range(truth.shape[1])) if columns is None else columns
     _, real, found = grouped(truth[:, some], guess[:, some])
@@ -113,7 +113,7 @@ def limits() -> Any:
 def whole(job: str, name: str, n: int, trees: int) -> list[Line]:
     """Give a forest of full-grown trees back whole: encode, count, and reconstruct with the proof of uniqueness."""
     import recon
-    from recon.frames.selections import raw_indices
+    from recon.readers.frames.selections import raw_indices
 
     rows, _, domain, fit = trained(name, n, trees)
     encode = measured(lambda: recon.encode(fit.found, domain))
@@ -181,7 +181,7 @@ def row_by_row(job: str, n: int, trees: int) -> list[Line]:
     from row_by_row import reconstruct
 
     import recon
-    from recon.frames.selections import raw_indices
+    from recon.readers.frames.selections import raw_indices
 
     rows, _, domain, fit = trained("compas14", n, trees)
     forest, truth = fit.found, raw_indices(domain, rows)
@@ -203,7 +203,7 @@ def row_by_row(job: str, n: int, trees: int) -> list[Line]:
 
 def one_world(release: Any, frame: Any) -> bool:
     """Tell whether rows are a possible world of a release."""
-    from recon.frames.true_rows import violations
+    from recon.readers.frames.true_rows import violations
 
     return not violations(release, frame)
 
@@ -277,8 +277,8 @@ def profiles(job: str, name: str, n: int, trees: int, depth: int | None, each: i
     import pandas as pd
 
     import recon
-    from recon.frames.selections import raw_indices
-    from recon.frames.world import values_of
+    from recon.readers.frames.selections import raw_indices
+    from recon.readers.frames.world import values_of
 
     rows, _, domain, fit = trained(name, n, trees, depth)
     forest, x = fit.found, rows.drop(columns=rows.columns[-1])
@@ -307,8 +307,8 @@ def rates(job: str, name: str, n: int, trees: int) -> list[Line]:
     "split" compares the others alone.
     """
     import recon
-    from recon.auditing.matching import against_baselines
-    from recon.frames.selections import raw_indices
+    from recon.readers.frames.selections import raw_indices
+    from recon.release.auditing.matching import against_baselines
 
     rows, rest, domain, fit = trained(name, n, trees)
     people = rest if len(rest) >= len(rows) else None

@@ -121,7 +121,7 @@ def read(library: str, rows: Any, domain: Any, **options: Any) -> tuple[Any, Spe
 
 def settled(release: Any, limit: float = LIMIT, processor_seconds: float = 1e6) -> Any:
     """Return what leaf values prove."""
-    from solvers.chain import answer
+    from solvers.engines.chain import answer
     from solvers.foundation.limits import Limits
     from solvers.questions.query import Settle
 
@@ -133,8 +133,8 @@ def known(release: Any, found: Any, rows: Any) -> tuple[int, int, int]:
     """Return (rows proved, with label, of these in cells of one possible row); no bound may exclude the true rows."""
     import numpy as np
 
-    from recon.frames.true_rows import TrueRows
-    from recon.leaf_values.determined import single_rows
+    from recon.queries.leaf_values.determined import single_rows
+    from recon.readers.frames.true_rows import TrueRows
 
     if found.boxes is None:
         return 0, 0, 0
@@ -163,7 +163,7 @@ def guesses(release: Any, rows: Any, rest: Any) -> tuple[float, float]:
     """Return the shares of rows (attributes of the domain and label) that marginals and a fresh sample give."""
     import numpy as np
 
-    from recon.frames.true_rows import TrueRows
+    from recon.readers.frames.true_rows import TrueRows
 
     def coded(frame: Any) -> Any:
         true = TrueRows.of(release, frame)
@@ -217,7 +217,7 @@ def floats(name: str, regressor: bool = False) -> tuple[Any, Any]:
 def labels(job: str, name: str, library: str) -> list[Line]:
     """Work out everybody's label from their features."""
     import recon
-    from recon.loading.known_columns import with_known_columns
+    from recon.readers.loading.known_columns import with_known_columns
     from solvers.foundation.limits import Limits
 
     rows, domain = floats(name)
@@ -239,7 +239,7 @@ def targets(job: str, library: str, depth: int | None) -> list[Line]:
     import numpy as np
 
     import recon
-    from recon.loading.known_columns import with_known_columns
+    from recon.readers.loading.known_columns import with_known_columns
 
     rows, domain = floats("diabetes", True)
     release, fit = read(library, rows, domain, regressor=True, depth=depth)
@@ -317,7 +317,7 @@ DRAWN = {
 
 def drawn(job: str, name: str) -> list[Line]:
     """Draw rows for every tree: what leaf values prove, and what any engine proves of the release."""
-    from recon.leaf_values.determined import determined
+    from recon.queries.leaf_values.determined import determined
     from solvers.foundation.limits import Limits
 
     rows, _, domain = rows_of("compas14", None)

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from encoders.kinds.boosting import boosted_tree
 from encoders.models.models import Boosting
-from recon.formats.boosters.lightgbm.file import LightGBMFile, json_booster, text_booster
-from recon.formats.boosters.lightgbm.model import LightGBMFeatures, grow, read_lightgbm, read_lightgbm_text
-from solvers.gradients.boosted import Boosted
+from recon.readers.formats.boosters.lightgbm.file import LightGBMFile, json_booster, text_booster
+from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, grow, read_lightgbm, read_lightgbm_text
+from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.residuals import used
 
 PLAIN = ("plain", "rate", "ridge", "sigmoid", "no average", "threads", "columns", "missing", "categories", "extra")

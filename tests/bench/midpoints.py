@@ -47,9 +47,9 @@ def in_turn(job: str, name: str, classes: int, n: int, trees: int) -> list[Line]
 
     import recon
     from encoders.encode.learnt import learnt_splits
-    from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
-    from solvers.midpoints.alternating import locate_in_turn
+    from solvers.positions.assignments.solving import assigned
+    from solvers.positions.midpoints.alternating import locate_in_turn
 
     positions.warm()
     X, y = data(name, classes, n)

@@ -23,7 +23,7 @@ FIT = "fit of the forest"
 def discrete_laplace(scale: Fraction):
     """Return the noise of a model."""
     from encoders.models.models import Noise
-    from solvers.noise.laws import NoiseLaw
+    from solvers.laws.noise.laws import NoiseLaw
 
     return Noise(NoiseLaw("discrete_laplace", scale))
 
@@ -44,8 +44,8 @@ def adult_tree(rows: int | None = None):
 def posterior(job: str, epsilon: Fraction) -> list[Line]:
     """Work out the posterior of the tree's counts, 1,000 verdicts, and the number of worlds at confidence 0.95."""
     import recon
-    from recon.measures.sweeping import exact_counts, with_noise
-    from solvers.noise.sampling import Randomness
+    from recon.queries.measures.sweeping import exact_counts, with_noise
+    from solvers.laws.noise.sampling import Randomness
 
     release, frame = adult_tree()
     _, truth = exact_counts(release)
@@ -86,9 +86,9 @@ def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int
     import recon
     from encoders.encode.encoder import encode
     from encoders.models.models import Forest
-    from recon.loading.loading import models_of
-    from recon.noisy.denoising import filled_tree
-    from solvers.noise.sampling import Randomness
+    from recon.queries.noisy.denoising import filled_tree
+    from recon.readers.loading.loading import models_of
+    from solvers.laws.noise.sampling import Randomness
     from solvers.statements.release import RowCount
 
     frame = pd.read_csv(DATA / f"{name}.csv.gz")
@@ -113,9 +113,9 @@ def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int
 
 def forest(job: str, known: bool) -> list[Line]:
     """Find the most likely world of a private forest, and prove it."""
-    from recon.noisy.denoising import certain_release
+    from recon.queries.noisy.denoising import certain_release
     from solvers.foundation.limits import Limits
-    from solvers.likelihood.most_likely import most_likely_of
+    from solvers.noisy.likelihood.most_likely import most_likely_of
     from solvers.statements.observations import observations
 
     def ask(release: Any) -> Any:

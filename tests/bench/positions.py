@@ -131,12 +131,12 @@ def widths(problem: Any, places: Any, true: Any) -> tuple[float, float]:
 
 def warm() -> None:
     """Load the compiled loops, and what propagation imports."""
-    from solvers.assignments.domains import Domains
-    from solvers.assignments.propagation.fixpoint import WORK, fastest
-    from solvers.assignments.propagation.state import DomainState
-    from solvers.assignments.propagation.tables import ProblemTables
-    from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
+    from solvers.positions.assignments.domains import Domains
+    from solvers.positions.assignments.propagation.fixpoint import WORK, fastest
+    from solvers.positions.assignments.propagation.state import DomainState
+    from solvers.positions.assignments.propagation.tables import ProblemTables
+    from solvers.positions.assignments.solving import assigned
 
     problem = assigned(read("breast_cancer", 40, 5).statements, Limits()).problem
     tables, loops = ProblemTables.of(problem, Limits()), fastest(Limits())
@@ -147,9 +147,9 @@ def warm() -> None:
 
 def bags(job: str, name: str, n: int, trees: int, limit: float = SECONDS * 5) -> list[Line]:
     """Work out what is left for every row of a default forest, and replay it."""
-    from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
     from solvers.kernel.removals import RemainingDomains
+    from solvers.positions.assignments.solving import assigned
     from solvers.statements.meetings import Meetings
 
     warm()
@@ -186,12 +186,12 @@ def plain(job: str, name: str, n: int, trees: int) -> list[Line]:
     """Work out the same with compiled loops and in numpy, and compare."""
     import numpy as np
 
-    from solvers.assignments.domains import Domains
-    from solvers.assignments.propagation.engine import Propagation
-    from solvers.assignments.propagation.fixpoint import Vectorised, fastest, propagate
-    from solvers.assignments.propagation.state import DomainState
-    from solvers.assignments.propagation.tables import ProblemTables
     from solvers.foundation.limits import Limits
+    from solvers.positions.assignments.domains import Domains
+    from solvers.positions.assignments.propagation.engine import Propagation
+    from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest, propagate
+    from solvers.positions.assignments.propagation.state import DomainState
+    from solvers.positions.assignments.propagation.tables import ProblemTables
     from solvers.statements.row_problem import problem_of
 
     problem = problem_of(read(name, n, trees).statements)
@@ -228,8 +228,8 @@ def plain(job: str, name: str, n: int, trees: int) -> list[Line]:
 
 def slots(job: str, name: str, n: int, trees: int) -> list[Line]:
     """Work out what is left for the rows of a forest without bootstrap, told apart by the leaves of one tree."""
-    from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
+    from solvers.positions.assignments.solving import assigned
 
     warm()
     with stored(name, n, trees, bootstrap=False) as case:

@@ -28,8 +28,8 @@ def nodes(job: str, kind: str) -> list[Line]:
     from sklearn.ensemble import ExtraTreesClassifier
 
     from encoders.encode.encoder import encode
-    from recon.formats.detection import read_draft
-    from recon.loading.loading import settle
+    from recon.readers.formats.detection import read_draft
+    from recon.readers.loading.loading import settle
 
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(16_000, 12)).round(6), rng.integers(0, 2, 16_000)
@@ -75,7 +75,7 @@ def written(folder: str) -> None:
 
     import recon
     from encoders.domain.domain import Domain
-    from recon.formats.release.writing import domain_json, dump, release_json
+    from recon.readers.formats.release.writing import domain_json, dump, release_json
 
     frame = pd.read_csv(DATA / "adult19.csv.gz")
     label = frame.columns[-1]
@@ -105,7 +105,7 @@ def inspect(job: str) -> list[Line]:
     from sklearn.ensemble import RandomForestClassifier
 
     import recon
-    from recon.inspection.stripping import strip
+    from recon.readers.inspection.stripping import strip
 
     frame = pd.read_csv(DATA / "compas27.csv.gz")
     label = frame.columns[-1]

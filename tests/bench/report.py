@@ -7,7 +7,7 @@ numbers up to 99), its label one of two by a noisy rule; written as a release fi
 joblib with that domain given by --domain. Every command runs from start to end in a process of its own: `recon audit
 FILE --out PAGE.html` beside `recon audit FILE --json`, which is what the page is made from; and with `--remedies`,
 beside the page without. Asked: 5 seconds and 2 MB, 60 seconds with remedies. Last, what a tree adds to an
-earlier one on the same rows (`recon.registers`, 60 seconds), beside the measures of the new one alone. Needs
+earlier one on the same rows (`recon.release.registers`, 60 seconds), beside the measures of the new one alone. Needs
 scikit-learn. What a line says: harness.py.
 """
 
@@ -46,7 +46,7 @@ def written(folder: Path) -> dict[str, list[str]]:
 
     import recon
     from encoders.domain.domain import Domain
-    from recon.formats.release.writing import domain_json, dump, release_json
+    from recon.readers.formats.release.writing import domain_json, dump, release_json
 
     frame = frame_of(ROWS)
     model = DecisionTreeClassifier(max_leaf_nodes=LEAVES, random_state=0).fit(frame.drop(columns="y"), frame["y"])
@@ -83,9 +83,9 @@ def page(job: str, kind: str, remedies: bool) -> list[Line]:
 def beside_earlier(job: str, leaves: int) -> list[Line]:
     """Say what a tree adds to an earlier one on the same rows, beside the measures of the new tree alone."""
     import recon
-    from recon.measures.measures import measure
-    from recon.registers.adding import adds
-    from recon.registers.register import Register
+    from recon.queries.measures.measures import measure
+    from recon.release.registers.adding import adds
+    from recon.release.registers.register import Register
     from solvers.foundation.limits import Limits
 
     with tempfile.TemporaryDirectory() as name:
@@ -112,7 +112,7 @@ def another_tree(folder: Path, leaves: int, seed: int) -> Path:
 
     import recon
     from encoders.domain.domain import Domain
-    from recon.formats.release.writing import dump, release_json
+    from recon.readers.formats.release.writing import dump, release_json
 
     frame = frame_of(ROWS)
     model = DecisionTreeClassifier(max_leaf_nodes=leaves, max_features=4, random_state=seed)

@@ -4,10 +4,10 @@
 
 networkx's min-degree and min-fill elimination orders, each as it is and as the post-order of its elimination tree, are
 tried beside the orders in use: as further starts of FORCE for the variables of decision diagrams (measure: Σ 2^cut,
-`solvers.regions.variable_order`), and, over statements joined by shared cells, beside the greedy order of the cells of
-exact dynamic programming (measures: the width, an estimate of the states, the edges of the layered graph). A heuristic
-that takes longer than PATIENCE is left out; i/k takes every k-th release only. Needs scikit-learn and the data folder
-(RECON_DATA).
+`solvers.statements.regions.variable_order`), and, over statements joined by shared cells, beside the greedy order of
+the cells of exact dynamic programming (measures: the width, an estimate of the states, the edges of the layered
+graph). A heuristic that takes longer than PATIENCE is left out; i/k takes every k-th release only. Needs scikit-learn
+and the data folder (RECON_DATA).
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def random_lists() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def diagram_problem(ask: Callable[[], object]) -> tuple[int, list[list[int]]] | None:
     """Return the hypergraph (variables, edges) that the first decision diagram of a question is ordered for."""
-    from solvers.regions import capture_counts
+    from solvers.statements.regions import capture_counts
 
     found: list[tuple[int, list[list[int]]]] = []
     usual = capture_counts.good_order
@@ -239,8 +239,8 @@ def diagram_problem(ask: Callable[[], object]) -> tuple[int, list[list[int]]] | 
 
 
 def with_starts(n: int, edges: Sequence[Sequence[int]], seconds: float) -> Order:
-    """Return the order that `solvers.regions.variable_order` makes, the elimination orders among its starts."""
-    from solvers.regions import variable_order as used
+    """Return the order by `solvers.statements.regions.variable_order`, elimination orders among its starts."""
+    from solvers.statements.regions import variable_order as used
 
     graph = used._Graph.of(n, edges)
     rank, cost = used._force(graph, np.arange(n)[None, :], 12)
@@ -269,8 +269,8 @@ def diagrams(some: slice) -> None:
     import recon
     from solvers.foundation.errors import ReconError
     from solvers.foundation.limits import Limits
-    from solvers.regions import variable_order as used
-    from solvers.regions.captures import captures
+    from solvers.statements.regions import variable_order as used
+    from solvers.statements.regions.captures import captures
     from solvers.statements.release import Partition
 
     def asking(make: Callable[[], Any]) -> Callable[[], object]:

@@ -22,8 +22,8 @@ from typing import Any
 import pandas as pd
 
 import recon
-from recon.frames.true_rows import violations
-from recon.loading.settled import settled_release
+from recon.readers.frames.true_rows import violations
+from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from recon.attacks.correlation.intervals import pair_interval
 from recon.attacks.correlation.matrices import checked_constraints
-from recon.attacks.records import Floats
+from recon.queries.prediction.records import Floats
 from solvers.foundation.errors import ReleaseError
 
 GOLDEN = (5**0.5 - 1) / 2

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from recon.attacks.correlation.matrices import checked_constraints
-from recon.attacks.records import Floats, Ints
+from recon.queries.prediction.records import Floats, Ints
 from solvers.foundation.errors import ReleaseError
 
 

@@ -25,7 +25,7 @@ from recon.attacks.correlation.shadow_models import (
     shadows,
 )
 from recon.attacks.correlation.trainers import META, Networks, NetworkTraining, softmax_regressions, trained, with_ones
-from recon.attacks.records import Bits, Floats, Ints
+from recon.queries.prediction.records import Bits, Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

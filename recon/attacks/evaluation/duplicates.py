@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recon.attacks.evaluation.figures import area
-from recon.attacks.records import Bits, Ints
+from recon.queries.prediction.records import Bits, Ints
 
 
 @dataclass(frozen=True)

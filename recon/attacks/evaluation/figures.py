@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.attacks.records import Bits, Floats, Ints
+from recon.queries.prediction.records import Bits, Floats, Ints
 from solvers.foundation.errors import ReleaseError
 
 DELTAS = ("precision", "recall", "f1", "accuracy")  # what REVEAL compares

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recon.attacks.evaluation.figures import Evaluation
-from recon.attacks.records import Ints
+from recon.queries.prediction.records import Ints
 from solvers.foundation.errors import ReleaseError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from recon.attacks.explainers.sampling import distinct
-from recon.attacks.records import Floats, Ints
+from recon.queries.prediction.records import Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported, installing
 
 EACH = 3  # records from each quantile of each cluster

@@ -8,7 +8,7 @@ import numpy as np
 
 from recon.attacks.explainers.sampling import IndependentColumns, asked, checked
 from recon.attacks.explainers.surrogate import Surrogate
-from recon.attacks.records import Floats, Ints, RecordColumns, Target
+from recon.queries.prediction.records import Floats, Ints, RecordColumns, Target
 from solvers.foundation.errors import Unsupported, installing
 
 

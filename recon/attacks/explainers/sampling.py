@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recon.attacks.explainers.surrogate import Box, MofN
-from recon.attacks.records import Bits, Floats, Ints, RecordColumns, Target, probabilities
+from recon.queries.prediction.records import Bits, Floats, Ints, RecordColumns, Target, probabilities
 from solvers.foundation.errors import ReleaseError
 
 ROUNDS = 6  # of drawing and throwing away, before rows are moved step by step

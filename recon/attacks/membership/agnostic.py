@@ -18,7 +18,7 @@ from recon.attacks.membership.label_only import (
     still,
 )
 from recon.attacks.membership.shadow_data import one_class
-from recon.attacks.records import Target
+from recon.queries.prediction.records import Target
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 

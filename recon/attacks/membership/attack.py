@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from recon.attacks.records import Bits, Floats, Ints, RecordColumns, Target
+from recon.queries.prediction.records import Bits, Floats, Ints, RecordColumns, Target
 from solvers.foundation.limits import Limits
 
 Kind = Literal["random", "statistical", "noise"]

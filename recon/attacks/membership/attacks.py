@@ -16,7 +16,7 @@ from recon.attacks.membership.label_only import LabelOnly
 from recon.attacks.membership.likelihood_ratio import LikelihoodRatio
 from recon.attacks.membership.shadow_data import one_class
 from recon.attacks.membership.shadow_models import ShadowModels
-from recon.attacks.records import Floats, Ints, Target
+from recon.queries.prediction.records import Floats, Ints, Target
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

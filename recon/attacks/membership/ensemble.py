@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from recon.attacks.membership.attack import MembershipGuess
-from recon.attacks.records import Bits, Floats
+from recon.queries.prediction.records import Bits, Floats
 from solvers.foundation.errors import ReleaseError
 
 Rule = Literal["confidence", "threshold"]

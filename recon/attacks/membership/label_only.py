@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from recon.attacks.membership.attack import Knowledge
 from recon.attacks.membership.shadow_data import constant_columns, labelled, one_class
 from recon.attacks.membership.shadow_models import forest, half
-from recon.attacks.records import Bits, Floats, Ints, RecordColumns, Target, predicted
+from recon.queries.prediction.records import Bits, Floats, Ints, RecordColumns, Target, predicted
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 

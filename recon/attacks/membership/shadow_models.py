@@ -9,7 +9,7 @@ import numpy as np
 
 from recon.attacks.membership.attack import Knowledge
 from recon.attacks.membership.shadow_data import labelled, one_class
-from recon.attacks.records import Bits, Floats, Ints, Target, probabilities
+from recon.queries.prediction.records import Bits, Floats, Ints, Target, probabilities
 from solvers.foundation.errors import ReleaseError, Unsupported, installing
 from solvers.foundation.limits import Limits
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.console.options import Json, ReadingMemory, written_as
-from recon.console.output import parse_memory, print_json, print_lines, write_text
-from recon.console.suggesting import suggestion
+from recon.io.console.options import Json, ReadingMemory, written_as
+from recon.io.console.output import parse_memory, print_json, print_lines, write_text
+from recon.io.console.suggesting import suggestion
 
 if TYPE_CHECKING:
-    from recon.inspection.inspecting import Inspection
-    from recon.inspection.stripping import Stripped
+    from recon.readers.inspection.inspecting import Inspection
+    from recon.readers.inspection.stripping import Stripped
 
 ModelFiles = Annotated[
     list[str],
@@ -45,8 +45,8 @@ def inspect(
     out: ReportFile = None, memory: ReadingMemory = "1G",
 ) -> None:  # fmt: skip
     """List what released files store outright of their training data; nothing in them is run."""
-    from recon.files.locating import located
-    from recon.inspection.inspecting import beside, inspect_bytes, read_file
+    from recon.io.files.locating import located
+    from recon.readers.inspection.inspecting import beside, inspect_bytes, read_file
 
     limit = parse_memory(memory)
     if len(files) > 1:
@@ -73,9 +73,9 @@ def inspect(
 
 def with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection with the ledger of the whole file, in which statements say what they carry."""
-    from recon.inspection.ledgers import ledger_of
-    from recon.loading.loading import load
-    from recon.loading.uses import uses_of
+    from recon.readers.inspection.ledgers import ledger_of
+    from recon.readers.loading.loading import load
+    from recon.readers.loading.uses import uses_of
     from solvers.foundation.errors import ReconError
 
     uses, why = None, "no statement is made of standard input: save it as a file"
@@ -91,9 +91,9 @@ def with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Insp
     """Return the inspection with what stands in the file of the rows in a CSV file."""
     import pandas as pd
 
-    from recon.inspection.findings.severity import graded
-    from recon.inspection.searching import searched
-    from recon.stored.containers import open_stored
+    from recon.readers.inspection.findings.severity import graded
+    from recon.readers.inspection.searching import searched
+    from recon.readers.stored.containers import open_stored
     from solvers.foundation.errors import ReleaseError, Unsupported
 
     stored = open_stored(content, memory)
@@ -111,9 +111,9 @@ def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
 
     With `json` a list of objects, in the order of the files: an unreadable one has `file` and `error`.
     """
-    from recon.console.exit_codes import DONE, gravest, of_error
-    from recon.console.output import print_error
-    from recon.inspection.inspecting import inspect as inspected
+    from recon.io.console.exit_codes import DONE, gravest, of_error
+    from recon.io.console.output import print_error
+    from recon.readers.inspection.inspecting import inspect as inspected
     from solvers.foundation.errors import ReconError
 
     if files.count("-") > 1:
@@ -140,7 +140,7 @@ def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
 
 def copied(data: bytes, file: str, out: str, memory: int, json: bool) -> dict[str, object]:
     """Write the copy; say on stderr what was done, or return it as a JSON object under "stripped"."""
-    from recon.inspection.stripping import strip_content
+    from recon.readers.inspection.stripping import strip_content
 
     sys.stdout.flush()  # the findings stand before what is said of the copy
     done = strip_content(data, file, out, memory)
@@ -173,7 +173,7 @@ def stripped_lines(done: Stripped) -> list[str]:
 
 def left_advice(done: Stripped) -> str:
     """Return that a copy is no safe file because something was taken out, where counts or more are left in it."""
-    from recon.inspection.findings.severity import is_counting
+    from recon.readers.inspection.findings.severity import is_counting
 
     if any(is_counting(f.rule) for f in done.after.findings):
         return (

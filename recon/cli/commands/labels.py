@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.session import finish, open_release
-from recon.console.options import (
+from recon.io.console.options import (
     Confidence,
     DomainFile,
     Files,
@@ -23,7 +23,7 @@ from recon.console.options import (
     Quiet,
     Seconds,
 )
-from recon.console.output import print_json, print_lines, records, working, write_table
+from recon.io.console.output import print_json, print_lines, records, working, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,9 +48,9 @@ def labels(
     confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Infer the label (of a regression: the target) of everybody whose features are known."""
-    from recon.frames.selections import read_table
-    from recon.questions.labels import beside_truth, is_regression, target_truth, targets
-    from recon.questions.labels import labels as run
+    from recon.queries.questions.labels import beside_truth, is_regression, target_truth, targets
+    from recon.queries.questions.labels import labels as run
+    from recon.readers.frames.selections import read_table
     from recon.report.wording.provenance import assumption_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from recon.cli.session import open_release
-from recon.console.exit_codes import INCONCLUSIVE
-from recon.console.options import (
+from recon.io.console.exit_codes import INCONCLUSIVE
+from recon.io.console.options import (
     Confidence,
     DomainFile,
     Files,
@@ -28,7 +28,7 @@ from recon.console.options import (
     Seed,
     known_epsilons,
 )
-from recon.console.output import print_json, print_lines, records, working, write_table, write_text
+from recon.io.console.output import print_json, print_lines, records, working, write_table, write_text
 
 PriorName = Annotated[str, typer.Option("--prior", help="counts or worlds: what is thought before the release.")]
 
@@ -48,9 +48,9 @@ def posterior(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say what noisy counts tell about the true counts: exact for one tree or rule list, else sampled."""
-    from recon.noisy.likely_worlds import sampled
-    from recon.noisy.posterior import posterior as run
-    from recon.noisy.posterior import single
+    from recon.queries.noisy.likely_worlds import sampled
+    from recon.queries.noisy.posterior import posterior as run
+    from recon.queries.noisy.posterior import single
     from recon.report.wording.noise_report import posterior_json, posterior_lines
     from recon.report.wording.provenance import assumption_lines
 
@@ -79,7 +79,7 @@ def law_alone(assumptions: Iterable[str]) -> list[str]:
 
 def show_sampled(found: Any, json: bool, out: str | None) -> None:
     """Print a sampled posterior with its diagnostics."""
-    from recon.noisy.posterior import PRIORS
+    from recon.queries.noisy.posterior import PRIORS
 
     prior = f"worlds: {PRIORS['worlds']}"
     header = {"posterior_prior": prior, "sampled": True, "trusted": found.trusted, "note": found.note}
@@ -104,8 +104,8 @@ def denoise(
 
     With --json the release file stands under "release", beside its log-likelihood, the bound on it and the gap.
     """
-    from recon.formats.release.writing import dump, not_covered, release_json
-    from recon.noisy.denoising import denoise as run
+    from recon.queries.noisy.denoising import denoise as run
+    from recon.readers.formats.release.writing import dump, not_covered, release_json
     from solvers.statements.release import RowCount
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
@@ -136,7 +136,7 @@ def sweep(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say what noise buys: an exact tree or rule list with noise for several epsilons, quantiles over many draws."""
-    from recon.measures.sweeping import sweep as run
+    from recon.queries.measures.sweeping import sweep as run
 
     chosen, budgets = known_prior(prior), known_epsilons(epsilon)
     if neighbours not in {"add_remove", "replace"}:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from recon.cli.session import finish, open_release
-from recon.console.options import (
+from recon.io.console.options import (
     Confidence,
     ConventionName,
     DomainFile,
@@ -22,7 +22,7 @@ from recon.console.options import (
     Quiet,
     Seconds,
 )
-from recon.console.output import print_json, print_lines, working
+from recon.io.console.output import print_json, print_lines, working
 
 QuestionName = Annotated[
     str | None, typer.Option("--question", help="One kind of question: count, decide, sample, ...; by default all.")
@@ -37,8 +37,8 @@ def plan(
     log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Print which engines would be asked, in which order and why not others, and what is left to solve."""
-    from recon.questions.planning import QUESTIONS
-    from recon.questions.planning import plan as run
+    from recon.queries.questions.planning import QUESTIONS
+    from recon.queries.questions.planning import plan as run
 
     if question is not None and question not in QUESTIONS:
         raise typer.BadParameter(f"--question is one of {', '.join(QUESTIONS)}, not '{question}'")
@@ -58,11 +58,11 @@ Described = Annotated[str, typer.Argument(metavar="[release|report|policy]", hel
 def schema(of: Described = "release") -> None:
     """Print the JSON Schema of release files, of an audit's JSON (report) or of policies."""
     if of == "release":
-        from recon.formats.release.schema import json_schema as described
+        from recon.readers.formats.release.schema import json_schema as described
     elif of == "report":
         from recon.report.document.schema import json_schema as described
     elif of == "policy":
-        from recon.policies.schema import json_schema as described
+        from recon.release.policies.schema import json_schema as described
     else:
         raise typer.BadParameter(f"there is a schema of release, report and policy, not of '{of}'")
     print_json(described())
@@ -70,7 +70,7 @@ def schema(of: Described = "release") -> None:
 
 def engines(json: Json = False) -> None:
     """List the engines and whether they can run here."""
-    from solvers.chain import iter_statuses
+    from solvers.engines.chain import iter_statuses
 
     found = [{"name": name, "about": about, "status": status} for name, about, status in iter_statuses()]
     if json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.cli.session import finish, open_release
-from recon.console.options import (
+from recon.io.console.options import (
     BUDGET,
     Certificates,
     Confidence,
@@ -26,13 +26,13 @@ from recon.console.options import (
     Seconds,
     suffix,
 )
-from recon.console.output import print_json, print_lines, working, write_table
+from recon.io.console.output import print_json, print_lines, working, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from recon.located.placed_rows import PlacedRows
+    from recon.queries.located.placed_rows import PlacedRows
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Model or release file; - for standard input.")]
 Learner = Annotated[
@@ -63,13 +63,13 @@ def positions(
     from recon.certificates.certificate_format import certified_lines
     from recon.certificates.issuing import position_certificate
     from recon.cli.output.proofs import stored_certificates
-    from recon.frames.naming import table_like
-    from recon.loading.known_positions import with_known_positions
-    from recon.located.against_truth import compared
-    from recon.located.placed_rows import attributes
-    from recon.located.positions import LEARNERS, placed
-    from recon.located.wording import position_json, without_infinity, written
-    from recon.questions.which_columns import which_columns
+    from recon.queries.located.against_truth import compared
+    from recon.queries.located.placed_rows import attributes
+    from recon.queries.located.positions import LEARNERS, placed
+    from recon.queries.located.wording import position_json, without_infinity, written
+    from recon.queries.questions.which_columns import which_columns
+    from recon.readers.frames.naming import table_like
+    from recon.readers.loading.known_positions import with_known_positions
     from recon.report.document.making import limits_json, limits_line
 
     if learner not in LEARNERS:
@@ -102,7 +102,7 @@ def positions(
 
 def summary(found: PlacedRows, beside: Mapping[str, Any] | None) -> list[str]:
     """Return what is printed for people: what is given back, the first positions, the truth beside it, assumptions."""
-    from recon.located.wording import position_lines, truth_position_lines
+    from recon.queries.located.wording import position_lines, truth_position_lines
     from recon.report.wording.provenance import assumption_lines
 
     assumed = [*found.assumes, *found.assumed(assumption_lines(found.release))]

@@ -10,8 +10,8 @@ import typer
 
 from recon.cli.output.of_tables import with_tables
 from recon.cli.session import open_release
-from recon.console.exit_codes import DONE, INCONCLUSIVE, VIOLATED
-from recon.console.options import (
+from recon.io.console.exit_codes import DONE, INCONCLUSIVE, VIOLATED
+from recon.io.console.options import (
     Confidence,
     DomainFile,
     Independent,
@@ -27,7 +27,7 @@ from recon.console.options import (
     Seconds,
     known_size,
 )
-from recon.console.output import print_json, print_lines, working
+from recon.io.console.output import print_json, print_lines, working
 from solvers.foundation.escaping import named
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def verify(
         else:
             release = open_named(data, result, folders, options, rows, known)
         if beside is not None:
-            from recon.loading.known_positions import with_known_positions
+            from recon.readers.loading.known_positions import with_known_positions
 
             release = with_known_positions(release, beside)
         if learner != "none":
@@ -192,8 +192,8 @@ def export(
     if convention is not None and (to != "dimacs" or convention not in ("assigned", "ordered", "multiset")):
         text = "--convention is assigned, ordered or multiset, of --to dimacs"
         raise typer.BadParameter(f"{text}, not '{convention}' of --to {to}")
-    from recon.exporting.exporting import export as run
-    from recon.exporting.exporting import restored
+    from recon.models.exporting.exporting import export as run
+    from recon.models.exporting.exporting import restored
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, settle=False)

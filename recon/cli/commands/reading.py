@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.cli.session import open_files
-from recon.console.options import DomainFile, Files, Independent, KnownRows, ReadingMemory, ReleaseOut
-from recon.console.output import parse_memory, print_lines, write_text
+from recon.io.console.options import DomainFile, Files, Independent, KnownRows, ReadingMemory, ReleaseOut
+from recon.io.console.output import parse_memory, print_lines, write_text
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
@@ -43,8 +43,8 @@ def convert(
     """Read models of any format and write them as one release file (checked, with the domain given)."""
     from encoders.encode.encoder import encode
     from encoders.models.models import Forest
-    from recon.auditing.evidence.unused import with_unused_of_files
-    from recon.formats.release.writing import dump, not_covered, publishable, release_json
+    from recon.readers.formats.release.writing import dump, not_covered, publishable, release_json
+    from recon.release.auditing.evidence.unused import with_unused_of_files
     from recon.report.wording.provenance import provenance_lines
     from solvers.foundation.limits import Limits
 
@@ -73,9 +73,9 @@ def convert(
 
 def counted_from(files: list[str], data: str, label: str | None, domain: str | None) -> EncodedRelease:
     """Return the release of a model that carries no counts, counted on its training data."""
-    from recon.frames.selections import numbers_of, read_table
-    from recon.loading.attaching import attach_counts
-    from recon.loading.loading import read_domain
+    from recon.readers.frames.selections import numbers_of, read_table
+    from recon.readers.loading.attaching import attach_counts
+    from recon.readers.loading.loading import read_domain
 
     if len(files) != 1:
         raise typer.BadParameter("--data counts for one model file, not several")
@@ -94,15 +94,15 @@ def domain(
     label: Label = None, independent: Independent = False, suggest: Suggest = False, out: ReleaseOut = None,
 ) -> None:  # fmt: skip
     """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
-    from recon.formats.drafts.suggesting import CHECK
-    from recon.formats.release.writing import domain_json, dump
-    from recon.loading.loading import is_table, read_domain
+    from recon.readers.formats.drafts.suggesting import CHECK
+    from recon.readers.formats.release.writing import domain_json, dump
+    from recon.readers.loading.loading import is_table, read_domain
 
     if label is not None and not is_table(data):
         raise typer.BadParameter(f"--label names a column of a table, and {data} is none: its domain says the label")
     if suggest:
-        from recon.formats.drafts.suggesting import suggested_domain
-        from recon.loading.loading import load
+        from recon.readers.formats.drafts.suggesting import suggested_domain
+        from recon.readers.loading.loading import load
 
         found = suggested_domain(load(data))
         found = found.as_columns() if independent else found

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from recon.cli.session import finish
-from recon.console.options import Cluster, Json, LogJson, Memory, Out, Quiet, Seconds, Workers, within_machine
-from recon.console.output import print_json, print_lines, records, working, write_table
+from recon.io.console.options import Cluster, Json, LogJson, Memory, Out, Quiet, Seconds, Workers, within_machine
+from recon.io.console.output import print_json, print_lines, records, working, write_table
 
 TableFiles = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release files with tables of areas.")]
 LeftOut = Annotated[
@@ -27,9 +27,9 @@ def variability(
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say per smallest area how different two data sets with the same tables can be; 0: it is the only one."""
-    from recon.tables.reading import opened_tables
-    from recon.tables.variability import lines_of
-    from recon.tables.variability import variability as run
+    from recon.queries.tables.reading import opened_tables
+    from recon.queries.tables.variability import lines_of
+    from recon.queries.tables.variability import variability as run
     from solvers.foundation.errors import Unsupported
 
     with working(seconds, memory, 1, quiet, log_json) as whole:

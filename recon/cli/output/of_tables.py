@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from recon.tables.tables import Tables
+    from recon.queries.tables.tables import Tables
     from solvers.foundation.limits import Limits
 
 ALWAYS = {"files", "seconds", "memory", "json", "quiet", "log_json", "max_cells"}
@@ -31,7 +31,7 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def answering(**given: Any) -> None:
-        from recon.console.output import working
+        from recon.io.console.output import working
 
         with working(given.get("seconds"), given["memory"], 1, given["quiet"], given["log_json"]) as limits:
             tables = _opened(given.get("files") or [])
@@ -48,20 +48,20 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _opened(files: list[str]) -> Tables | None:
-    from recon.formats.release.marked import marked
+    from recon.readers.formats.release.marked import marked
 
     if not any(map(marked, files)):
         return None
-    from recon.tables.reading import opened_tables
+    from recon.queries.tables.reading import opened_tables
 
     return opened_tables(files)
 
 
 def _count(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     from recon.cli.session import finish
-    from recon.console.output import print_json, print_lines
-    from recon.tables.proving import counted_with_proofs
-    from recon.tables.wording import answer_json, count_lines
+    from recon.io.console.output import print_json, print_lines
+    from recon.queries.tables.proving import counted_with_proofs
+    from recon.queries.tables.wording import answer_json, count_lines
 
     found, proofs = counted_with_proofs(tables, limits)
     if given["json"]:
@@ -73,10 +73,10 @@ def _count(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
 
 def _audit(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     from recon.cli.session import finish
-    from recon.console.options import suffix
-    from recon.console.output import json_text, write_text
-    from recon.tables.proving import counted_with_proofs
-    from recon.tables.wording import answer_json, audit_lines
+    from recon.io.console.options import suffix
+    from recon.io.console.output import json_text, write_text
+    from recon.queries.tables.proving import counted_with_proofs
+    from recon.queries.tables.wording import answer_json, audit_lines
 
     out = given["out"]
     if out is not None and suffix(out) not in {".json", ".txt", ".md"}:
@@ -90,9 +90,9 @@ def _audit(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
 
 def _certify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     from recon.cli.session import finish
-    from recon.console.output import print_json, records, write_table
-    from recon.frames.selections import read_table
-    from recon.tables.answering import certified
+    from recon.io.console.output import print_json, records, write_table
+    from recon.queries.tables.answering import certified
+    from recon.readers.frames.selections import read_table
 
     people = read_table(given["profiles"], limits)
     found = certified(tables, people, limits)
@@ -105,9 +105,9 @@ def _certify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
 
 def _verify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     from recon.certificates.verifying import read_result
-    from recon.console.exit_codes import DONE, INCONCLUSIVE, VIOLATED
-    from recon.console.output import print_json, print_lines
-    from recon.tables.proving import verified
+    from recon.io.console.exit_codes import DONE, INCONCLUSIVE, VIOLATED
+    from recon.io.console.output import print_json, print_lines
+    from recon.queries.tables.proving import verified
 
     found = verified(read_result(given["result"], limits.memory), tables, limits)
     rejected = [c for c in found if c.error and not c.error.startswith("not verified")]

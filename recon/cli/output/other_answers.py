@@ -43,11 +43,11 @@ def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str
     `begun`: when the command did; its time and memory bound this too.
     """
     from recon.cli.releasing.ending import ended, policy_of
-    from recon.console.options import suffix
-    from recon.console.output import parse_memory, write_text
-    from recon.console.suggesting import command_line
-    from recon.files.budget import drawing
-    from recon.formats.sklearn.pipelines.folds import Folds
+    from recon.io.console.options import suffix
+    from recon.io.console.output import parse_memory, write_text
+    from recon.io.console.suggesting import command_line
+    from recon.io.files.budget import drawing
+    from recon.readers.formats.sklearn.pipelines.folds import Folds
     from recon.report.stored_report import stored_instead
     from solvers.foundation.limits import Limits
 
@@ -67,9 +67,9 @@ def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str
 
     With --json one list is printed; with --out NAME.md the reports go to NAME.1.md, NAME.2.md, ...
     """
-    from recon.console.exit_codes import DONE, gravest
-    from recon.console.guarding import refuse_overwriting
-    from recon.console.output import print_json, print_lines, write_text
+    from recon.io.console.exit_codes import DONE, gravest
+    from recon.io.console.guarding import refuse_overwriting
+    from recon.io.console.output import print_json, print_lines, write_text
 
     seconds = given.get("seconds")
     shared = given | {"seconds": None if seconds is None else seconds / folds}
@@ -101,8 +101,8 @@ def fold_file(out: str, fold: int) -> str:
 
 def _code_of(audit: Callable[..., None], given: dict[str, Any]) -> int:
     """Run one audit and return its exit code; a refusal is said, and the next one goes on."""
-    from recon.console.exit_codes import of_error
-    from recon.console.output import print_error
+    from recon.io.console.exit_codes import of_error
+    from recon.io.console.output import print_error
     from solvers.foundation.errors import ReconError
 
     try:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from recon.console.exit_codes import INCONCLUSIVE, INTERNAL
-from recon.console.output import print_json, print_lines, records, write_table
+from recon.io.console.exit_codes import INCONCLUSIVE, INTERNAL
+from recon.io.console.output import print_json, print_lines, records, write_table
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
-    from recon.auditing.findings import Emptiness
+    from recon.release.auditing.findings import Emptiness
 
 
 def ended_early(notes: list[str], early: str) -> None:
@@ -97,7 +97,7 @@ def show_verdicts(
 
 def leave_at_once(code: object) -> None:
     """End the program now where Ctrl-C left a solver at work in a thread; else let Python end it."""
-    natively = sys.modules.get("solvers.native.threads")
+    natively = sys.modules.get("solvers.foundation.native.threads")
     if natively is None or not natively.left_behind():
         return
     sys.stdout.flush()

@@ -15,17 +15,17 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from recon.console.channels import failure_of
-from recon.console.output import free_name, records
-from recon.files.spreadsheets import write_csv
-from recon.files.writing import writing
+from recon.io.console.channels import failure_of
+from recon.io.console.output import free_name, records
+from recon.io.files.spreadsheets import write_csv
+from recon.io.files.writing import writing
 from solvers.foundation.errors import Inconclusive, ReleaseError, installing
 from solvers.foundation.escaping import json_shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from recon.frames.world import World
+    from recon.readers.frames.world import World
 
 BATCH = 4_096  # rows, or worlds, that are written at a time
 GROUP = 100_000  # rows of a row group of Parquet

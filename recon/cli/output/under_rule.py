@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from encoders.encode.assumed import NO_LEARNER
-from recon.console.output import print_json, print_lines, records, write_table
+from recon.io.console.output import print_json, print_lines, records, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from encoders.encode.encoder import EncodedRelease
-    from recon.frames.world import World
     from recon.learner_rule.figures import LearnerRule
+    from recon.readers.frames.world import World
     from solvers.foundation.limits import Limits
 
 
@@ -48,7 +48,7 @@ def drawn_worlds(
 ) -> Iterator[World]:
     """Return worlds as they are drawn, under the learner's rule where one is known."""
     if learner == "none":
-        from recon.questions.questions import drawn
+        from recon.queries.questions.questions import drawn
 
         return drawn(release, k, seed, convention, limits)
     from recon.learner_rule.worlds import sample

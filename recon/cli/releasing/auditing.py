@@ -11,7 +11,7 @@ from recon.cli.output.of_tables import with_tables
 from recon.cli.output.other_answers import with_other_answers
 from recon.cli.releasing.ending import ended, ending, policy_of
 from recon.cli.session import open_release
-from recon.console.options import (
+from recon.io.console.options import (
     BUDGET,
     Cluster,
     Confidence,
@@ -41,9 +41,9 @@ from recon.console.options import (
     suffix,
     within_machine,
 )
-from recon.console.output import print_lines, working, write_text
-from recon.console.suggesting import command_line
-from recon.files.opening import files_opened_once
+from recon.io.console.output import print_lines, working, write_text
+from recon.io.console.suggesting import command_line
+from recon.io.files.opening import files_opened_once
 
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain
@@ -78,11 +78,11 @@ def audit(
     workers: Workers = 1, dask: Cluster = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Report what a release gives away, what would help, and whether it may be released under a policy."""
-    from recon.frames.naming import table_like
+    from recon.readers.frames.naming import table_like
     from recon.report.audit import audit as run
     from recon.report.document.making import limits_line
     from recon.report.open_report import open_report
-    from solvers.parallel.opening import kept_open
+    from solvers.foundation.parallel.opening import kept_open
 
     if protected is not None and data is None:
         raise typer.BadParameter("--protected is a column of the training rows: give them with --data")
@@ -114,13 +114,13 @@ def audit(
 
 def registered_domain(register: str | None) -> str | None:
     """Return the file of the domain that a register reads its releases with, None where it names none."""
-    from recon.registers.register import Register as Registered
+    from recon.release.registers.register import Register as Registered
 
     return None if register is None else Registered.read(register).domain
 
 
 def declared(domain: str | None, label: str | None) -> Domain | None:
     """Return the domain that was given."""
-    from recon.loading.loading import read_domain
+    from recon.readers.loading.loading import read_domain
 
     return None if domain is None else read_domain(domain, label, lenient=True)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from recon.console.exit_codes import of_error, of_verdict
-from recon.console.output import print_error, print_lines
+from recon.io.console.exit_codes import of_error, of_verdict
+from recon.io.console.output import print_error, print_lines
 from solvers.foundation.errors import ReconError
 
 if TYPE_CHECKING:
-    from recon.policies.policy import Policy
+    from recon.release.policies.policy import Policy
     from recon.report.audited import AuditReport
 
 
@@ -34,7 +34,7 @@ def ending(code: int) -> Iterator[None]:
 
 def policy_of(path: str | None) -> Policy | None:
     """Return the policy of a file or preset, before anything is read; wrong usage where it is none."""
-    from recon.policies.policy import read_policy
+    from recon.release.policies.policy import read_policy
 
     return None if path is None else read_policy(path)
 

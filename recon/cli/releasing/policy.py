@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.releasing.ending import ending
-from recon.console.exit_codes import gravest, of_error, of_verdict
-from recon.console.guarding import same_file
-from recon.console.options import (
+from recon.io.console.exit_codes import gravest, of_error, of_verdict
+from recon.io.console.guarding import same_file
+from recon.io.console.options import (
     Confidence,
     DomainFile,
     Json,
@@ -23,11 +23,11 @@ from recon.console.options import (
     Seed,
     written_as,
 )
-from recon.console.output import print_error, print_json, print_lines, working, write_text
-from recon.files.opening import files_opened_once
+from recon.io.console.output import print_error, print_json, print_lines, working, write_text
+from recon.io.files.opening import files_opened_once
 
 if TYPE_CHECKING:
-    from recon.policies.policy import Policy
+    from recon.release.policies.policy import Policy
     from solvers.foundation.limits import Limits
 
 PolicyFile = Annotated[str | None, typer.Argument(metavar="[FILE]", help="Policy file (TOML), or preset:NAME.")]
@@ -56,8 +56,8 @@ def policy(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Check a policy and print every threshold with its source; --init writes a new one, --list lists the presets."""
-    from recon.policies.policy import presets, read_policy
-    from recon.policies.templates import init_text, policy_lines, preset_lines
+    from recon.release.policies.policy import presets, read_policy
+    from recon.release.policies.templates import init_text, policy_lines, preset_lines
 
     if sum([file is not None, init, listed]) != 1:
         raise typer.BadParameter("give a policy file, or --init, or --list")
@@ -110,7 +110,7 @@ def gate(
     confidence: Confidence = 0.95, seed: Seed = 0, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Audit each model by itself against a policy; exit code 1 if one violates it, else 3, 5 or 4, 0 if all meet it."""
-    from recon.policies.policy import read_policy
+    from recon.release.policies.policy import read_policy
 
     for path in filter(None, (sarif, junit)):
         if any(same_file(path, one) for one in (*files, policy)):
@@ -140,7 +140,7 @@ def gated(
 ) -> Gate:  # fmt: skip
     """Return what a policy says of one file; what cannot be audited is said too and stops no other file."""
     from recon.cli.session import open_release
-    from recon.loading.settled import settled_release
+    from recon.readers.loading.settled import settled_release
     from recon.report.audit import audit
     from recon.report.open_report import open_report, settled_early
     from solvers.foundation.errors import ReconError

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.console.options import Json, ReadingMemory, ReadingSeconds
-from recon.console.output import ended_at_once, print_json, print_lines, working
+from recon.io.console.options import Json, ReadingMemory, ReadingSeconds
+from recon.io.console.output import ended_at_once, print_json, print_lines, working
 from solvers.foundation.escaping import named
 
 if TYPE_CHECKING:
-    from recon.registers.register import Register
+    from recon.release.registers.register import Register
 
 Folder = Annotated[str, typer.Argument(metavar="FOLDER", help="The register: a folder with register.toml in it.")]
 Add = Annotated[str | None, typer.Option("--add", help="A file that was decided about: copied in and registered.")]
@@ -36,7 +36,7 @@ def register(
     memory: ReadingMemory = "1G", json: Json = False,
 ) -> None:  # fmt: skip
     """List the earlier releases about the same rows, check that they are unchanged, or register another one."""
-    from recon.registers.register import Register
+    from recon.release.registers.register import Register
 
     given = {"--decision": decision, "--date": date, "--note": note, "--policy": policy, "--domain": domain}
     if add is None and (idle := [name for name, value in given.items() if value is not None]):
@@ -60,7 +60,7 @@ def register(
 
 def checked_decision(decision: str | None) -> str:
     """Return the decision; wrong usage where it is left out or no decision."""
-    from recon.registers.index import DECISIONS
+    from recon.release.registers.index import DECISIONS
 
     if decision not in DECISIONS:
         said = "is missing" if decision is None else f"is not {named(decision)}"
@@ -70,7 +70,7 @@ def checked_decision(decision: str | None) -> str:
 
 def checked_date(date: str | None) -> str:
     """Return the day of a decision, today where it is left out; wrong usage for what is no day."""
-    from recon.registers.index import date_of
+    from recon.release.registers.index import date_of
     from solvers.foundation.errors import ReleaseError
 
     try:
@@ -81,7 +81,7 @@ def checked_date(date: str | None) -> str:
 
 def listed(found: Register, states: list[str]) -> list[str]:
     """Return the register as lines for people: a table, what is known, and what nobody registered."""
-    from recon.registers.register import AS_REGISTERED
+    from recon.release.registers.register import AS_REGISTERED
 
     head = ("", "file", "date", "decision", "SHA-256", "state", "note")
     table = [head]

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.session import open_release
-from recon.console.exit_codes import INCONCLUSIVE, VIOLATED
-from recon.console.options import BUDGET, DomainFile, Json, LogJson, MaxCells, Memory, Quiet, Seconds, Seed, suffix
-from recon.console.output import print_json, print_lines, working
+from recon.io.console.exit_codes import INCONCLUSIVE, VIOLATED
+from recon.io.console.options import BUDGET, DomainFile, Json, LogJson, MaxCells, Memory, Quiet, Seconds, Seed, suffix
+from recon.io.console.output import print_json, print_lines, working
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from encoders.encode.encoder import EncodedRelease
     from encoders.models.models import AnyModel
-    from recon.policies.assessing import PolicyAssessment
-    from recon.policies.policy import Policy
-    from recon.remediation.pruning import Merging
+    from recon.release.policies.assessing import PolicyAssessment
+    from recon.release.policies.policy import Policy
+    from recon.release.remediation.pruning import Merging
     from solvers.foundation.limits import Limits
 
 RELEASES, COPIES = (".json",), (".joblib", ".pkl", ".pickle")
@@ -54,9 +54,9 @@ def remedy(
     max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Merge as few leaves as a policy needs, audit the result, and write it where it meets the policy."""
-    from recon.files.writing import writing
-    from recon.policies.policy import read_policy
-    from recon.remediation.pruning import NoMerging
+    from recon.io.files.writing import writing
+    from recon.release.policies.policy import read_policy
+    from recon.release.remediation.pruning import NoMerging
     from recon.report.document.making import limits_json, limits_line
     from solvers.foundation.errors import PolicyError
 
@@ -118,8 +118,8 @@ def remedied(
 
     `declared`: the domain of a model file was given; else the result must meet the policy over the one it lets guess.
     """
-    from recon.frames.selections import numbers_of, read_table
-    from recon.remediation.merging import merged
+    from recon.readers.frames.selections import numbers_of, read_table
+    from recon.release.remediation.merging import merged
 
     rows = None if data is None else numbers_of(read_table(data, limits))
     limits.report("merges are searched")
@@ -133,10 +133,10 @@ def written_content(
     release: EncodedRelease, found: Merging, out: str, strip: bool, limits: Limits, seed: int
 ) -> tuple[bytes, tuple[str, ...]]:
     """Return what the file will hold, and what was proved of it."""
-    from recon.formats.release.writing import dump, release_json
-    from recon.inspection.inspecting import read_file
-    from recon.inspection.stripping import stripped_bytes
-    from recon.remediation.copies import merged_copy
+    from recon.readers.formats.release.writing import dump, release_json
+    from recon.readers.inspection.inspecting import read_file
+    from recon.readers.inspection.stripping import stripped_bytes
+    from recon.release.remediation.copies import merged_copy
 
     if suffix(out) in RELEASES:
         after = found.release
@@ -164,10 +164,10 @@ def audited(
 
     Raises `EngineError` where what is read back is not the merged release.
     """
-    from recon.auditing.facts import facts_of
-    from recon.auditing.gathering import AuditInputs, gathered
-    from recon.loading.loading import load
-    from recon.policies.assessing import assess
+    from recon.readers.loading.loading import load
+    from recon.release.auditing.facts import facts_of
+    from recon.release.auditing.gathering import AuditInputs, gathered
+    from recon.release.policies.assessing import assess
     from solvers.foundation.errors import EngineError
 
     with tempfile.TemporaryDirectory() as folder:
@@ -200,7 +200,7 @@ def accuracies(
     release: EncodedRelease, found: Merging, rows: pd.DataFrame | None, label: str | None
 ) -> tuple[float | None, float | None, int | None, str]:
     """Return the accuracy before and after on the data, how many rows were judged, and why it is not known."""
-    from recon.remediation.helping import accuracy
+    from recon.release.remediation.helping import accuracy
     from solvers.foundation.errors import ReleaseError, Unsupported
 
     if rows is None:
@@ -214,8 +214,8 @@ def accuracies(
 
 def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
     """Return what was done as a JSON object."""
-    from recon.remediation.demands import shown_facts
-    from recon.remediation.pruning import leaves_of
+    from recon.release.remediation.demands import shown_facts
+    from recon.release.remediation.pruning import leaves_of
 
     found, (before, after, judged, why) = result.found, result.accuracy
     left = leaves_of(found.release.models[0])
@@ -230,9 +230,9 @@ def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
 
 def lines_of(file: str, written: str | None, result: Result) -> list[str]:
     """Return the same for people."""
-    from recon.policies.rules import RULES
-    from recon.remediation.demands import shown_facts
-    from recon.remediation.pruning import leaves_of
+    from recon.release.policies.rules import RULES
+    from recon.release.remediation.demands import shown_facts
+    from recon.release.remediation.pruning import leaves_of
     from solvers.foundation.escaping import named
 
     found, (before, after, judged, why) = result.found, result.accuracy

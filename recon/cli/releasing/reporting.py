@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from recon.cli.releasing.ending import ending
-from recon.console.exit_codes import of_verdict
-from recon.console.options import suffix
-from recon.console.output import write_text
+from recon.io.console.exit_codes import of_verdict
+from recon.io.console.options import suffix
+from recon.io.console.output import write_text
 
 SUFFIXES = {".html": "html", ".md": "md", ".txt": "txt", ".json": "json", ".sarif": "sarif", ".xml": "junit"}
 FORMATS = tuple(SUFFIXES.values())
@@ -45,7 +45,7 @@ def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo
     form = chosen(to, out)
     demanded = None
     if policy is not None:
-        from recon.policies.policy import read_policy
+        from recon.release.policies.policy import read_policy
 
         demanded = read_policy(policy)
     document = read_document(result)

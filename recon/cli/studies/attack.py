@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.session import finish, open_release
-from recon.console.guarding import GuardedTyper
-from recon.console.options import (
+from recon.io.console.guarding import GuardedTyper
+from recon.io.console.options import (
     DomainFile,
     Files,
     Independent,
@@ -26,7 +26,7 @@ from recon.console.options import (
     known_epsilons,
     suffix,
 )
-from recon.console.output import print_lines, working, write_text
+from recon.io.console.output import print_lines, working, write_text
 
 if TYPE_CHECKING:
     from solvers.foundation.limits import Limits
@@ -75,7 +75,7 @@ def membership(
     confidence: Level = 0.95, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Guess who was trained on, prove of whom it follows, about the same rows, side by side."""
-    from recon.attacking.membership import KINDS, NAMES, attack_membership
+    from recon.attacks.attacking.membership import KINDS, NAMES, attack_membership
     from recon.report.attacks.membership_report import MembershipReport
 
     asked, kinds = chosen(attacks, NAMES, "--attack"), chosen(shadow, KINDS, "--shadow")
@@ -98,8 +98,8 @@ def correlation(
     log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Bound the correlations of columns by what attackers know: labels, tables, released counts, noisy ones."""
-    from recon.attacking.linear import attack_correlation, read_linear
-    from recon.console.output import ended_at_once
+    from recon.attacks.attacking.linear import attack_correlation, read_linear
+    from recon.io.console.output import ended_at_once
     from recon.report.attacks.correlation_report import CorrelationReport
 
     asked, levels = pairs_of(pairs), known_epsilons(epsilon) if epsilon.strip() else []
@@ -129,7 +129,7 @@ def pairs_of(texts: list[str] | None) -> list[tuple[str, str]] | None:
 
 def table(path: str | None, limits: Limits) -> Any:
     """Return a table of rows, None without a path."""
-    from recon.frames.selections import read_table
+    from recon.readers.frames.selections import read_table
 
     return None if path is None else read_table(path, limits)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from recon.console.guarding import GuardedTyper
-from recon.console.options import DomainFile, Independent
-from recon.console.options import ReleaseOut as Out
-from recon.console.output import print_lines, write_text
+from recon.io.console.guarding import GuardedTyper
+from recon.io.console.options import DomainFile, Independent
+from recon.io.console.options import ReleaseOut as Out
+from recon.io.console.output import print_lines, write_text
 from recon.learners.training.options import (
     Alpha,
     BeforeDefault,
@@ -205,7 +205,7 @@ def read_rules(path: str | None) -> list[tuple[tuple[str, int], ...]] | None:
     """Return public rules from a file, None without one; `ReleaseError` where it holds something else."""
     if path is None:
         return None
-    from recon.formats.release.reading import read_bytes, strict_json
+    from recon.readers.formats.release.reading import read_bytes, strict_json
     from solvers.foundation.errors import ReleaseError
 
     try:

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Listed
 from encoders.encode.encoder import EncodedRelease
-from recon.auditing.persons.row_groups import row_groups
 from recon.experiments.beyond.sizes import COUNTED, domain_of, models, released
 from recon.experiments.experiment import Point, Row
 from recon.experiments.splits import TrainTestSplit
-from recon.frames.selections import raw_indices
-from recon.frames.true_rows import TrueRows
-from recon.measures.measures import measure
+from recon.queries.measures.measures import measure
+from recon.readers.frames.selections import raw_indices
+from recon.readers.frames.true_rows import TrueRows
+from recon.release.auditing.persons.row_groups import row_groups
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 

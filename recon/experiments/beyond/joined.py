@@ -10,14 +10,14 @@ from typing import Any
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import AnyModel
-from recon.answers.counting import count
 from recon.experiments.beyond.sizes import domain_of
 from recon.experiments.experiment import Point, Row
 from recon.experiments.splits import TrainTestSplit
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_depth import optimal_trees
-from recon.loading.loading import models_of
-from solvers.figures.bits import bits_before
+from recon.queries.answers.counting import count
+from recon.readers.loading.loading import models_of
+from solvers.engines.figures.bits import bits_before
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Convention
 from solvers.statements.release import RowCount

@@ -10,17 +10,17 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Noise
-from recon.answers.counting import count
 from recon.experiments.beyond.sizes import domain_of, models, released
 from recon.experiments.experiment import Point, Row
 from recon.experiments.splits import TrainTestSplit
-from recon.measures.sweeping import accuracy, exact_counts, removed_per_row, taken_by_the_prior, with_noise
-from recon.noisy.posterior import posterior
+from recon.queries.answers.counting import count
+from recon.queries.measures.sweeping import accuracy, exact_counts, removed_per_row, taken_by_the_prior, with_noise
+from recon.queries.noisy.posterior import posterior
 from solvers.foundation.errors import EmptyConfidenceSet
 from solvers.foundation.limits import Limits
-from solvers.noise.laws import NoiseLaw
-from solvers.noise.sampling import Randomness
-from solvers.posteriors.posterior import Prior
+from solvers.laws.noise.laws import NoiseLaw
+from solvers.laws.noise.sampling import Randomness
+from solvers.noisy.posteriors.posterior import Prior
 
 PRIORS: tuple[Prior, ...] = ("counts", "worlds")
 

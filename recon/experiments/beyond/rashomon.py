@@ -14,7 +14,7 @@ from recon.experiments.ferry2024.fits import least_rows
 from recon.experiments.splits import TrainTestSplit
 from recon.learners.optimal.trees.nodes import TreeNode, leaves
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
-from recon.measures.measures import measure
+from recon.queries.measures.measures import measure
 from solvers.foundation.limits import Limits
 
 

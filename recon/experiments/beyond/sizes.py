@@ -16,8 +16,8 @@ from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassi
 from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.learners.optimal.trees.by_leaves import trees_by_leaves
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.loading.loading import encode
-from recon.measures.measures import measure
+from recon.queries.measures.measures import measure
+from recon.readers.loading.loading import encode
 from solvers.foundation.limits import Limits
 
 COUNTED = ("bits", "attributes")  # every column an independent bit (the paper's), or the attributes behind the columns

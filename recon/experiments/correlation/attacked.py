@@ -25,8 +25,8 @@ from recon.attacks.correlation.shadow_models import (
     shadows,
 )
 from recon.attacks.correlation.trainers import TARGET
-from recon.attacks.records import Floats, Ints
 from recon.experiments.experiment import Point, Row
+from recon.queries.prediction.records import Floats, Ints
 from solvers.foundation.limits import Limits
 
 CELLS, TARGETS, SHADOW = 1, 2, 3  # what a generator is for

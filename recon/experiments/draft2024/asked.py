@@ -8,11 +8,11 @@ import re
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
-from recon.answers.counting import count
 from recon.experiments.draft2024.rows import Bits, TrainingSample, error, right
 from recon.experiments.experiment import Row
-from recon.frames.world import World
-from recon.questions.questions import certify, reconstruct
+from recon.queries.answers.counting import count
+from recon.queries.questions.questions import certify, reconstruct
+from recon.readers.frames.world import World
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
 

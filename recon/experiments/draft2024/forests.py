@@ -11,7 +11,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.experiments.draft2024.asked import certain, guessed, numbered, timed
 from recon.experiments.draft2024.rows import Bits, TrainingSample, baselines, drawn, error, right
 from recon.experiments.experiment import Point, Row
-from recon.loading.loading import encode
+from recon.readers.loading.loading import encode
 from solvers.foundation.limits import Limits
 
 NONE, KNOWN, UNKNOWN = "none", "known", "unknown"  # no bootstrap; bags of seeds that the file holds; seeds taken out

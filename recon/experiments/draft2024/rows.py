@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from recon.auditing.matching import compare
+from recon.release.auditing.matching import compare
 
 Bits = NDArray[np.int64]  # rows x binary columns, without the label
 # Columns of which exactly one is 1, by their places: what the authors' code tells the attack (its `datasets_infos`).

@@ -20,12 +20,12 @@ from encoders.models.nodes import ModelNode, Support
 from recon.experiments.draft2024.asked import guess_of, short, timed
 from recon.experiments.draft2024.rows import Bits, TrainingSample, baselines, divided, error, right
 from recon.experiments.experiment import Point, Row
-from recon.noisy.likely_worlds import sampled
-from recon.questions.questions import reconstruct
+from recon.queries.noisy.likely_worlds import sampled
+from recon.queries.questions.questions import reconstruct
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
-from solvers.noise.laws import NoiseLaw
-from solvers.noise.sampling import Randomness
+from solvers.laws.noise.laws import NoiseLaw
+from solvers.laws.noise.sampling import Randomness
 from solvers.statements.release import RowCount
 
 SHOWN = 12  # worlds of a sample that are set beside the truth and beside each other

@@ -18,8 +18,8 @@ from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassi
 from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.learners.optimal.trees.optimal_tree import MEMORY, OptimalTreeClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.loading.loading import encode
-from recon.measures.measures import measure
+from recon.queries.measures.measures import measure
+from recon.readers.loading.loading import encode
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 

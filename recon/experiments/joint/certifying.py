@@ -9,17 +9,17 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.attacking.membership import Judged, guesses, judged
-from recon.attacking.records import Population, RecordSplit, population, splits
+from recon.attacks.attacking.membership import Judged, guesses, judged
+from recon.attacks.attacking.records import Population, RecordSplit, population, splits
 from recon.attacks.evaluation.duplicates import both_sides, duplicates, once
 from recon.attacks.evaluation.figures import Evaluation, evaluated
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
-from recon.attacks.records import Bits, Ints, predicted
 from recon.experiments.experiment import Point, Row
 from recon.experiments.joint.releases import COUNTED, domain_of, leaves, published, shuffled_rows
 from recon.learners.rule_lists.vulnerability import vulnerability_of
-from recon.questions.questions import certify
+from recon.queries.prediction.records import Bits, Ints, predicted
+from recon.queries.questions.questions import certify
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 

@@ -1,4 +1,4 @@
-"""Correlations of columns that a released model tests: intervals of the attackers of `recon.attacking.correlations`."""
+"""Correlations of columns that a released model tests: intervals by `recon.attacks.attacking.correlations`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease
-from recon.attacking.correlations import correlations, noisy_releases
+from recon.attacks.attacking.correlations import correlations, noisy_releases
 from recon.attacks.correlation.model_less import bin_of, decided, in_one_bin
 from recon.experiments.experiment import Point, Row
 from recon.experiments.joint.releases import domain_of, published
 from recon.experiments.splits import split
-from recon.measures.sweeping import exact_counts
+from recon.queries.measures.sweeping import exact_counts
 from solvers.foundation.limits import Limits
 
 FOUR = ("Juvenile-Crimes=0", "Prior-Crimes=0", "Prior-Crimes>3", "Prior-Crimes>5")  # of COMPAS, in the sketch

@@ -13,7 +13,6 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Rule, RuleSet, Support, Tree
-from recon.answers.counting import count
 from recon.attacks.evaluation.figures import Evaluation, evaluated
 from recon.attacks.explainers.chosen import chosen
 from recon.attacks.explainers.lore import Explanation, lores
@@ -22,7 +21,6 @@ from recon.attacks.membership.attack import Knowledge, MembershipGuess
 from recon.attacks.membership.attacks import CHEAP, attack, attacked
 from recon.attacks.membership.ensemble import ensemble
 from recon.attacks.membership.shadow_data import knowledge
-from recon.attacks.records import Bits, Records, Target
 from recon.experiments.experiment import Point, Row
 from recon.experiments.joint.releases import (
     MINIMUM,
@@ -33,8 +31,10 @@ from recon.experiments.joint.releases import (
     forest_of,
     shuffled_rows,
 )
-from recon.frames.true_rows import violations
-from solvers.figures.bits import bits_before
+from recon.queries.answers.counting import count
+from recon.queries.prediction.records import Bits, Records, Target
+from recon.readers.frames.true_rows import violations
+from solvers.engines.figures.bits import bits_before
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount

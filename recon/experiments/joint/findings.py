@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recon.attacking.correlations import DEFINITE, DISCRETE, WORLDS
+from recon.attacks.attacking.correlations import DEFINITE, DISCRETE, WORLDS
 from recon.attacks.correlation.model_less import bin_of, exact_accuracy
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
 from recon.experiments.experiment import ExperimentFindings, ResultTable

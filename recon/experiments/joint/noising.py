@@ -9,21 +9,21 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Noise
-from recon.answers.counting import count
-from recon.attacking.membership import guessed
-from recon.attacking.records import Population, population, splits
+from recon.attacks.attacking.membership import guessed
+from recon.attacks.attacking.records import Population, population, splits
 from recon.attacks.evaluation.figures import evaluated
 from recon.attacks.membership.shadow_data import knowledge
-from recon.attacks.records import predicted
 from recon.experiments.experiment import Point, Row
 from recon.experiments.joint.certifying import verdicts
 from recon.experiments.joint.releases import domain_of, published, shuffled_rows
-from recon.measures.sweeping import exact_counts, removed_per_row, with_noise
-from recon.noisy.posterior import posterior
+from recon.queries.answers.counting import count
+from recon.queries.measures.sweeping import exact_counts, removed_per_row, with_noise
+from recon.queries.noisy.posterior import posterior
+from recon.queries.prediction.records import predicted
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noise.laws import NoiseLaw
-from solvers.noise.sampling import Randomness
+from solvers.laws.noise.laws import NoiseLaw
+from solvers.laws.noise.sampling import Randomness
 
 ATTACKS = ("mia", "label-only")
 

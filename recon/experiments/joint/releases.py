@@ -18,12 +18,12 @@ from recon.attacks.explainers.chosen import chosen
 from recon.attacks.explainers.lore import lore
 from recon.attacks.explainers.surrogate import Surrogate
 from recon.attacks.explainers.trepan import trepan
-from recon.attacks.records import RecordColumns, Records, Target
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.learners.rule_lists.estimator import RuleListClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.loading.loading import encode
+from recon.queries.prediction.records import RecordColumns, Records, Target
+from recon.readers.loading.loading import encode
 from solvers.foundation.limits import Limits
 
 COUNTED = ("bits", "attributes")  # every column an independent bit, or the true attributes behind the columns

@@ -20,7 +20,7 @@ from recon.learner_rule.figures import Bits, LearnerRule
 from recon.learner_rule.settings import learner_of
 from recon.learner_rule.verdicts import attribute, certify
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.loading.loading import encode
+from recon.readers.loading.loading import encode
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from recon.attacks.evaluation.folds import folded
-from recon.attacks.records import Bits, Floats, Ints, RecordColumns, Records, Target
+from recon.queries.prediction.records import Bits, Floats, Ints, RecordColumns, Records, Target
 from solvers.foundation.errors import Unsupported, installing
 
 SHADOW = 0.3  # of the rows go to the attacker, unlabelled for him until he asks the target

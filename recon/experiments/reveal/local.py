@@ -14,10 +14,10 @@ from recon.attacks.explainers.merging import merged
 from recon.attacks.membership.attack import Attack, MembershipGuess
 from recon.attacks.membership.attacks import CHEAP, attack
 from recon.attacks.membership.ensemble import Rule, ensemble
-from recon.attacks.records import Target, predicted
 from recon.experiments.experiment import Point, Row
 from recon.experiments.reveal.cases import MembershipFold, case
 from recon.experiments.reveal.measuring import Judge, asked, built, known, performance
+from recon.queries.prediction.records import Target, predicted
 from solvers.foundation.limits import Limits
 
 COUNTS = (40, 80, 120)  # records that are explained

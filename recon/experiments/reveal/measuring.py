@@ -18,9 +18,9 @@ from recon.attacks.membership.attack import Attack, Kind, Knowledge
 from recon.attacks.membership.attacks import attack, reservation
 from recon.attacks.membership.likelihood_ratio import LikelihoodRatio, population
 from recon.attacks.membership.shadow_data import knowledge
-from recon.attacks.records import Bits, Floats, Ints, Records, Target, predicted
 from recon.experiments.experiment import Point, Row
 from recon.experiments.reveal.cases import SENSITIVE, MembershipFold, black_box, case, random_forest
+from recon.queries.prediction.records import Bits, Floats, Ints, Records, Target, predicted
 from solvers.foundation.limits import Limits
 
 PAPER, BALANCED, SINGLE = "as in the paper", "balanced", "rows that occur once"

@@ -16,12 +16,12 @@ import numpy as np
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.learner import Learner
 from encoders.models.models import AnyModel
-from recon.answers.counting import count
 from recon.learner_rule.chosen import greedy_rule
 from recon.learner_rule.estimating.estimates import assumed, learner_of_tree
 from recon.learner_rule.estimating.figures import WorldsUpperBound
 from recon.learner_rule.estimating.grown import FittedTree, grown_of
-from recon.loading.settled import settled_release
+from recon.queries.answers.counting import count
+from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.gains import check_choice

@@ -13,7 +13,6 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner import Learner
 from encoders.models.models import AnyModel, RuleList, Tree
 from recon.attacks.evaluation.figures import clopper_pearson
-from recon.frames.world import World
 from recon.learner_rule.chosen import greedy_rule
 from recon.learner_rule.estimating.figures import EstimatedShare
 from recon.learner_rule.estimating.grown import FittedTree, grown_of
@@ -21,7 +20,8 @@ from recon.learner_rule.estimating.passing import Passed, closing, passed
 from recon.learner_rule.estimating.refitting import list_again
 from recon.learner_rule.estimating.standing import stands
 from recon.learner_rule.wording import rule_assumptions
-from recon.questions.questions import drawn
+from recon.queries.questions.questions import drawn
+from recon.readers.frames.world import World
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.greedy.tree_counts import tree_share

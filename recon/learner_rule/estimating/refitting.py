@@ -7,9 +7,9 @@ import numpy as np
 from encoders.domain.domain import Domain
 from encoders.models.learner import Learner
 from encoders.models.models import RuleList
-from recon.frames.world import World
 from recon.learner_rule.estimating.columns import seen_of
 from recon.learner_rule.settings import exact_refusals
+from recon.readers.frames.world import World
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.escaping import named
 

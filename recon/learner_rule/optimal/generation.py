@@ -19,16 +19,16 @@ from dataclasses import dataclass, replace
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner import Learner
-from recon.frames.world import World
 from recon.learner_rule.optimal.alternatives import Alternative, AssumedCount, under
 from recon.learner_rule.optimal.classes import ModelClass, class_of
 from recon.learner_rule.optimal.every_model import every_model
 from recon.learner_rule.optimal.replaced import Replaced, replaced
 from recon.learner_rule.optimal.searching import Solver, best_on, training_table
 from recon.learner_rule.optimal.shares import FLOATS, Bits, ShareUpperBound, joint_share, ordered_bits, product_share
-from recon.loading.asking import Released, release_of
-from recon.loading.settled import settled_release
-from recon.questions.questions import drawn, reconstruct, refuse_continuous
+from recon.queries.questions.questions import drawn, reconstruct, refuse_continuous
+from recon.readers.frames.world import World
+from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 

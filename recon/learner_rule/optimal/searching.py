@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.frames.world import World
 from recon.learner_rule.optimal.alternatives import Alternative, of_list, of_tree
 from recon.learner_rule.optimal.classes import ModelClass
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_leaves import trees_by_leaves
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
+from recon.readers.frames.world import World
 from solvers.foundation.limits import Limits
 
 Solver = Literal["own", "streed"]

@@ -16,7 +16,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.learner_rule.optimal.alternatives import Alternative, under
 from recon.learner_rule.optimal.classes import ModelClass
 from recon.learner_rule.optimal.replaced import Replaced
-from solvers.chain import ask
+from solvers.engines.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import CountAnswer

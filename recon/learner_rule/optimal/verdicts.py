@@ -15,17 +15,17 @@ import pandas as pd
 from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner import Learner
-from recon.answers.exact import Profiles, as_frame, certify_exact
-from recon.frames.outside import answered
-from recon.frames.selections import missing, one_of
-from recon.frames.world import World
 from recon.learner_rule.optimal.alternatives import Alternative, AssumedCount, under
 from recon.learner_rule.optimal.classes import ModelClass, class_of
 from recon.learner_rule.optimal.generation import ConstraintGeneration, Generated, assumption_of, impossible_model
 from recon.learner_rule.optimal.searching import Solver
-from recon.loading.asking import Released, release_of
-from recon.loading.settled import settled_release
-from recon.questions.questions import refuse_continuous
+from recon.queries.answers.exact import Profiles, as_frame, certify_exact
+from recon.queries.questions.questions import refuse_continuous
+from recon.readers.frames.outside import answered
+from recon.readers.frames.selections import missing, one_of
+from recon.readers.frames.world import World
+from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.settled import settled_release
 from solvers.foundation.limits import Limits
 
 DRAWS = 8  # uniform worlds with (without) a profile before inequalities are used

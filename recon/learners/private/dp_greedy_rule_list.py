@@ -30,8 +30,8 @@ from recon.learners.rule_lists.estimator import (
 )
 from recon.learners.rule_lists.mining import checked_rules, conjunctions, mine, rule_masks
 from solvers.foundation.errors import ReleaseError
-from solvers.noise.laws import Neighbours, NoiseLaw, scale_of
-from solvers.noise.sampling import Randomness
+from solvers.laws.noise.laws import Neighbours, NoiseLaw, scale_of
+from solvers.laws.noise.sampling import Randomness
 
 Mechanism = Literal[
     "smooth_laplace", "smooth_cauchy", "global_laplace", "global_gaussian", "exponential", "noisy_counts", "pure"

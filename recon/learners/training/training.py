@@ -15,10 +15,10 @@ import pandas as pd
 from encoders.domain.domain import DECLARED, Domain
 from encoders.encode.encoder import encode
 from encoders.models.ledger import PrivacyLedger
-from recon.formats.release.writing import dump, release_json
-from recon.frames.selections import numbers_of, read_table
 from recon.learners.rule_lists.estimator import BinaryClassifier
-from recon.loading.loading import read_domain
+from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.frames.selections import numbers_of, read_table
+from recon.readers.loading.loading import read_domain
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 

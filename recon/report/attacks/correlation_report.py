@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.attacking.correlations import Correlations
-from recon.attacking.linear import MODEL, LinearModel
+from recon.attacks.attacking.correlations import Correlations
+from recon.attacks.attacking.linear import MODEL, LinearModel
 from recon.report.rendering import DIGITS, Rendered, Sections
 from recon.report.wording.headline import finite
 from recon.report.wording.provenance import assumption_lines, provenance_json, provenance_lines

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
-from recon.attacking.membership import ALWAYS, Certified, Judged, MembershipAttack
+from recon.attacks.attacking.membership import ALWAYS, Certified, Judged, MembershipAttack
 from recon.attacks.evaluation.figures import Evaluation, verdict
 from recon.report.rendering import DIGITS, Rendered, Sections
 from recon.report.wording.headline import finite

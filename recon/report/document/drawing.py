@@ -11,11 +11,11 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Boosting, Forest, RuleList, Tree
-from recon.frames.describe import condition_text
+from recon.readers.frames.describe import condition_text
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
 
 if TYPE_CHECKING:
-    from recon.measures.figures import Measures
+    from recon.queries.measures.figures import Measures
 
 MOST_NODES = 4_000
 ALONE = "colours: the bits that this model leaves by itself"

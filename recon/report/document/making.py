@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import kinds_of
-from recon.auditing.findings import AuditFindings
-from recon.console.suggesting import suggestion
-from recon.console.version import VERSION as PROGRAM
-from recon.inspection.inspecting import Inspection
-from recon.measures.revealed.together import proofs
+from recon.io.console.suggesting import suggestion
+from recon.io.console.version import VERSION as PROGRAM
+from recon.readers.inspection.inspecting import Inspection
+from recon.release.auditing.findings import AuditFindings
+from recon.release.auditing.together import proofs
 from solvers.foundation.limits import CUT, Limits
 
 if TYPE_CHECKING:
-    from recon.policies.assessing import PolicyAssessment
+    from recon.release.policies.assessing import PolicyAssessment
 
 VERSION = 2  # of the document: what it holds is docs/commands.md, "The audit's JSON"
 CONVENTIONS = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, defstruct
 
-from recon.policies.facts import FIGURES, End, FigureShape, Help
+from recon.release.policies.facts import FIGURES, End, FigureShape, Help
 
 MOST, LARGEST = 2**63 - 1, 1e300  # of whole numbers and of others: what is larger is an error, or no number
 Whole = Annotated[int, Meta(ge=0, le=MOST)]
@@ -125,7 +125,7 @@ _FIGURES = [(key, _form(shape), None) for key, shape in FIGURES.items()]
 if TYPE_CHECKING:
 
     class Figures(Part):
-        """The figures, as `recon.policies.facts.FIGURES` lists them."""
+        """The figures, as `recon.release.policies.facts.FIGURES` lists them."""
 
 else:
     Figures = defstruct("Figures", _FIGURES, bases=(Part,), kw_only=True)

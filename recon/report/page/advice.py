@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from recon.console.suggesting import Options, options_of, stripped_name, suggestion
-from recon.policies.assessing import least_loss
-from recon.policies.rules import RULES
+from recon.io.console.suggesting import Options, options_of, stripped_name, suggestion
+from recon.release.policies.assessing import least_loss
+from recon.release.policies.rules import RULES
 from recon.report.page.blocks import (
     NOT_KNOWN,
     Document,

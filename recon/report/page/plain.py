@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from recon.auditing.persons.wording import who_lines
+from recon.release.auditing.persons.wording import who_lines
 from recon.report.page.advice import AdviceStep
 from recon.report.page.blocks import (
     NOT_KNOWN,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from recon.console.suggesting import suggestion
+from recon.io.console.suggesting import suggestion
 from recon.report.page.advice import AdviceStep, steps
 from recon.report.page.blocks import (
     NOT_KNOWN,

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from recon.policies.intervals import counted, ends, interval_text
-from recon.policies.rules import RULES
+from recon.release.policies.intervals import counted, ends, interval_text
+from recon.release.policies.rules import RULES
 from solvers.foundation.escaping import json_shown, named
 
 Document = Mapping[str, Any]

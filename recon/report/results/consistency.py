@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from recon.policies.assessing import checked
-from recon.policies.facts import FIGURES, FactTable
-from recon.policies.intervals import all_of
-from recon.policies.policy import Policy, Threshold
-from recon.policies.rules import RULES
+from recon.release.policies.assessing import checked
+from recon.release.policies.facts import FIGURES, FactTable
+from recon.release.policies.intervals import all_of
+from recon.release.policies.policy import Policy, Threshold
+from recon.release.policies.rules import RULES
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import named
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from recon.console.suggesting import suggestion
-from recon.files.opening import read_whole
-from recon.formats.release.reading import strict_json
+from recon.io.console.suggesting import suggestion
+from recon.io.files.opening import read_whole
+from recon.readers.formats.release.reading import strict_json
 from recon.report.document.schema import VERSION, Document
 from recon.report.results.consistency import refuse_contradictions
 from solvers.foundation.errors import ReleaseError, Unsupported

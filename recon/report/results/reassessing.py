@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from recon.policies.assessing import AS_PUBLISHED, assess
-from recon.policies.rules import RULES
+from recon.release.policies.assessing import AS_PUBLISHED, assess
+from recon.release.policies.rules import RULES
 
 if TYPE_CHECKING:
-    from recon.policies.policy import Policy
+    from recon.release.policies.policy import Policy
 
 SAME_COUNTS = ("merge", "depth")  # remedies after which counts are of the kinds that they were
 NOT_KEPT = "the result of the audit does not hold this figure of a remedy: audit again with --policy and --remedies"

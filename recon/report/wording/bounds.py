@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from recon.answers.reasons import plain_reasons
-from recon.bounds.bound_answer import BoundAnswer
+from recon.queries.answers.reasons import plain_reasons
+from recon.queries.bounds.bound_answer import BoundAnswer
 from recon.report.rendering import number
 from recon.report.wording.group_report import rows_text
 from solvers.foundation.escaping import shown

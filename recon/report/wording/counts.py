@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.answers.reasons import plain_reasons
-from recon.formats.drafts.suggesting import not_assessed_json
-from recon.measures.figures import Measures
+from recon.queries.answers.reasons import plain_reasons
+from recon.queries.measures.figures import Measures
+from recon.readers.formats.drafts.suggesting import not_assessed_json
 from recon.report.rendering import DIGITS
 from recon.report.wording.headline import finite, order_json, worlds_text
 from recon.report.wording.noise_report import noise_json

@@ -10,12 +10,12 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Boosting, Forest, Table, Tree
-from recon.auditing.findings import AuditFindings, GroupDisclosure
-from recon.bounds.disclosure import ValueDisclosure
-from recon.bounds.intervals import IntervalCells
-from recon.measures.exposed import worst_first
-from recon.measures.figures import Measures
-from recon.measures.system import groups_left_out, published_cells
+from recon.queries.bounds.disclosure import ValueDisclosure
+from recon.queries.bounds.intervals import IntervalCells
+from recon.queries.measures.exposed import worst_first
+from recon.queries.measures.figures import Measures
+from recon.queries.measures.system import groups_left_out, published_cells
+from recon.release.auditing.findings import AuditFindings, GroupDisclosure
 from recon.report.rendering import number
 
 SHOWN = 8

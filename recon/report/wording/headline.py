@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from recon.answers.reasons import plain_reasons
-from recon.measures.figures import Measures
-from recon.measures.unordered import bits_left, dist_g, removed_per_row, row_order
+from recon.queries.answers.reasons import plain_reasons
+from recon.queries.measures.figures import Measures
+from recon.queries.measures.unordered import bits_left, dist_g, removed_per_row, row_order
 from recon.report.rendering import DIGITS, number
 from solvers.foundation.exact import decimal
 from solvers.questions.answers import CountAnswer

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.auditing.findings import Bought, BoughtWorlds, Emptiness
 from recon.certificates.certificate_format import certified_lines
-from recon.measures.figures import Measures
-from recon.noisy.posterior import Posterior, why_none
+from recon.queries.measures.figures import Measures
+from recon.queries.noisy.posterior import Posterior, why_none
+from recon.release.auditing.findings import Bought, BoughtWorlds, Emptiness
 from recon.report.wording.provenance import assumption_lines
 from solvers.foundation.exact import complement_text, level_text
 

@@ -8,12 +8,12 @@ from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import MEANING, kinds_of
 from encoders.models.models import CountKind, Provenance
-from recon.console.suggesting import suggestion
-from recon.formats.drafts.guessing import WANTING
-from recon.inspection.findings.severity import is_counting
+from recon.io.console.suggesting import suggestion
+from recon.readers.formats.drafts.guessing import WANTING
+from recon.readers.inspection.findings.severity import is_counting
 
 if TYPE_CHECKING:
-    from recon.inspection.inspecting import Inspection
+    from recon.readers.inspection.inspecting import Inspection
 
 MODELS_SHOWN = 5
 NOTES_SHOWN = 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recon.auditing.findings import TruthCheck
+from recon.release.auditing.findings import TruthCheck
 from recon.report.wording.group_report import SHOWN
 from recon.report.wording.headline import finite
 

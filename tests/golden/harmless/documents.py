@@ -1,4 +1,4 @@
-"""Makes recon/inspection/ledger/documents.json from the golden models: the form of JSON documents of each kind.
+"""Makes recon/readers/inspection/ledger/documents.json from the golden models: the form of JSON documents of each kind.
 
     python tests/golden/harmless/documents.py
 
@@ -12,8 +12,8 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
-from recon.inspection.documents.documents import parsed_document
-from recon.inspection.ledger.forms import HERE, OF_CATEGORIES, OPAQUE, below, lengths, letter
+from recon.readers.inspection.documents.documents import parsed_document
+from recon.readers.inspection.ledger.forms import HERE, OF_CATEGORIES, OPAQUE, below, lengths, letter
 
 GOLDEN = Path(__file__).parents[1]
 FORMS = ("*.json", "*.ubj", "*.txt", "*.gz", "*.cbm")

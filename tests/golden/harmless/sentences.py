@@ -1,4 +1,4 @@
-"""Makes recon/inspection/ledger/sentences.json: what the private learners' ledgers say.
+"""Makes recon/readers/inspection/ledger/sentences.json: what the private learners' ledgers say.
 
     python tests/golden/harmless/sentences.py
 

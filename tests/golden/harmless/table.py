@@ -1,4 +1,4 @@
-"""Makes recon/inspection/ledger/attributes.json from the fits of `fits.py`: what attributes hold.
+"""Makes recon/readers/inspection/ledger/attributes.json from the fits of `fits.py`: what attributes hold.
 
     python tests/golden/harmless/table.py FITS [grow]
 
@@ -6,7 +6,7 @@
 
 Per class and attribute: whether both fits of every variant have the same bytes there ("same"), the most bytes it had,
 the shapes it had in terms of rows n, columns d and classes k, the texts that stood there where they were the same, and
-of which kinds the values in it were (`recon.inspection.ledger.sizes.letter_of`).
+of which kinds the values in it were (`recon.readers.inspection.ledger.sizes.letter_of`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
-from recon.inspection.ledger.attributes import class_key
-from recon.inspection.ledger.sizes import parts_of, shape_of_parts
-from recon.inspection.objects.entries import held_attributes
-from recon.inspection.objects.traversal import traverse
-from recon.stored.containers import open_stored
-from recon.stored.objects.raw import Name
-from recon.stored.objects.things import Thing
+from recon.readers.inspection.ledger.attributes import class_key
+from recon.readers.inspection.ledger.sizes import parts_of, shape_of_parts
+from recon.readers.inspection.objects.entries import held_attributes
+from recon.readers.inspection.objects.traversal import traverse
+from recon.readers.stored.containers import open_stored
+from recon.readers.stored.objects.raw import Name
+from recon.readers.stored.objects.things import Thing
 
 ROWS, COLUMNS, CLASSES = 61, 7, 3
 OUT = Path(__file__).parents[3] / "recon" / "inspection" / "ledger" / "attributes.json"

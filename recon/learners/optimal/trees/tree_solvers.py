@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from recon.learners.optimal.trees.nodes import Shape
 from solvers.foundation.errors import Inconclusive, Unsupported, installing
 from solvers.foundation.limits import Limits
-from solvers.native.processes import run
+from solvers.foundation.native.processes import run
 
 HOME = "recon.learners.optimal.trees.tree_solvers"
 SLACK = 2.0  # seconds that a solver may take beyond its own time limit before it is killed
@@ -46,7 +46,8 @@ def solved(
 ) -> Solved:
     """Return what `streed` or `dl85` makes of rows of bits with class codes, within the time of `limits`.
 
-    Raises `Unsupported` where the package is not installed, `TooLarge` and `EngineError` as `solvers.native.processes`.
+    Raises `Unsupported` where the package is not installed, `TooLarge` and `EngineError` as
+    `solvers.foundation.native.processes`.
     """
     package, how = PACKAGES[solver]
     if importlib.util.find_spec(package) is None:

@@ -1,0 +1,1 @@
+"""What commands and readers share of the outside: files opened in one place, options and output of the console."""

@@ -1,0 +1,139 @@
+"""What every command has: no option twice, nothing written over what is read, and --raw where there are tables.
+
+A name of a file that looks like an option is never taken for one: whoever names a file does not choose the policy.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations, takewhile
+from typing import Annotated, Any, TypeVar
+
+import typer
+from typer.core import TyperCommand
+
+from recon.io.files.spreadsheets import RAW
+
+T = TypeVar("T", bound=Callable[..., None])
+OUTPUTS = ("out", "strip", "certificates", "ledger", "sarif", "junit")  # parameters that name what a command writes
+MAP = ".map.json"  # what `export` writes beside its file
+Raw = Annotated[
+    bool, typer.Option("--raw", help="CSV cells as they are: no apostrophe before texts such as =1+2, none taken off.")
+]
+
+
+class GuardedTyper(typer.Typer):
+    """A Typer application whose commands are all guarded."""
+
+    def command(self, *args: Any, **options: Any) -> Callable[[T], T]:
+        """Return the decorator that registers a command, as Typer's does; the function itself stays as it is."""
+        register = super().command(*args, cls=Once, **options)
+
+        def decorate(run: T) -> T:
+            register(guarded_command(run))
+            return run
+
+        return decorate
+
+
+class Once(TyperCommand):
+    """A command whose options are given once, and whose arguments before "--" are no names of files if options."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Return the parser of this command, which refuses as wrong usage what is said twice or in two ways."""
+        parser = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def once(args: list[str]) -> Any:
+            refuse_option_or_file(args)
+            found = parse(args)
+            refuse_repeated(found[2])
+            return found
+
+        parser.__dict__["parse_args"] = once
+        return parser
+
+
+def refuse_repeated(order: Sequence[Any]) -> None:
+    """Refuse, as wrong usage, an option of one value that is given twice: of two policies none is the one meant."""
+    seen = set[str]()
+    for one in order:
+        single = one.param_type_name == "option" and not one.multiple
+        if single and one.name in seen and (not one.is_flag or one.secondary_opts):
+            raise typer.BadParameter(f"{max(one.opts, key=len)} is given more than once: give it once")
+        seen.add(one.name)
+
+
+def refuse_option_or_file(args: Sequence[str]) -> None:
+    """Refuse, as wrong usage, an argument before "--" that is an option, or "-", and also the name of a file."""
+    for arg in takewhile(lambda one: one != "--", args):
+        if arg.startswith("-") and os.path.lexists(arg):
+            reading = "standard input" if arg == "-" else "an option"
+            raise typer.BadParameter(
+                f"'{arg}' is {reading}, and a file here has that name: write ./{arg} for the file, or move it away"
+            )
+
+
+def guarded_command(run: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that refuses to write over what it reads before any work; with --raw if tables pass through."""
+    signature = inspect.signature(run, eval_str=True)
+    tables = any(name in signature.parameters for name in ("domain", "data", "profiles", "truth"))
+
+    @functools.wraps(run)
+    def guarded(**given: Any) -> None:
+        kept = RAW.set(bool(given.pop("raw", False)))
+        try:
+            refuse_overwriting(given)
+            run(**given)
+        finally:
+            RAW.reset(kept)
+
+    found = list(signature.parameters.values())
+    if tables and "raw" not in signature.parameters:
+        found.append(inspect.Parameter("raw", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Raw))
+    guarded.__dict__["__signature__"] = signature.replace(parameters=found)
+    guarded.__annotations__ = {one.name: one.annotation for one in found}
+    return guarded
+
+
+def refuse_overwriting(given: Mapping[str, Any]) -> None:
+    """Refuse, as wrong usage, an output that is an input, by whatever name or link, or another output.
+
+    An input is any other parameter that names a regular file that exists.
+    """
+    written = list(outputs(given))
+    for (name, path), (other, twin) in combinations(written, 2):
+        if os.path.realpath(path) == os.path.realpath(twin):
+            raise typer.BadParameter(f"--{name} and --{other} name the same file: {path}")
+    for name, path in written:
+        for source in inputs(given):
+            if same_file(path, source):
+                message = f"--{name} {path} is read by this command and would be overwritten: choose another name"
+                raise typer.BadParameter(message)
+
+
+def outputs(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the path of everything that a command would write."""
+    for name in OUTPUTS:
+        if isinstance(path := given.get(name), str) and path != "-":
+            yield name, path
+            if name == "out" and "to" in given:
+                yield name, path + MAP
+
+
+def inputs(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every text among the other parameters, which may name a file."""
+    for name, value in given.items():
+        if name not in OUTPUTS:
+            yield from (one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, str))
+
+
+def same_file(path: str, other: str) -> bool:
+    """Return whether two paths lead to one regular file; a terminal or pipe may be read and written."""
+    try:
+        return os.path.isfile(path) and os.path.samefile(path, other)
+    except (OSError, ValueError):  # one of them is no path at all
+        return False

@@ -1,0 +1,258 @@
+"""The options that commands share, with their checks."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recon.io.console.learner_option import asked_of
+from recon.io.console.output import ended_at_once, parse_memory, working
+
+if TYPE_CHECKING:
+    from solvers.foundation.limits import Limits
+
+
+def known_convention(name: str | None) -> str | None:
+    """Return the convention; wrong usage for an unknown one."""
+    if name not in {None, "assigned", "ordered", "multiset"}:
+        raise typer.BadParameter(f"there is no convention '{name}': choose assigned, ordered or multiset")
+    return name
+
+
+def known_confidence(level: float) -> float:
+    """Return the confidence; wrong usage outside (0, 1]."""
+    if not 0 < level <= 1:
+        raise typer.BadParameter(f"the confidence must be above 0 and at most 1, not {level:g}")
+    return level
+
+
+def known_learner(text: str) -> str:
+    """Return what --learner says; wrong usage for an unknown learner or setting."""
+    try:
+        asked_of(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
+
+
+def known_seconds(text: str | float) -> float | None:
+    """Return the seconds of a time limit, None for "none"; wrong usage for what is no number from 0 on."""
+    try:
+        found = math.inf if str(text).strip().lower() == "none" else float(text)
+    except ValueError:
+        found = math.nan
+    if not found >= 0:
+        raise typer.BadParameter(f"--time is a number of seconds, or none, not {text!r}")
+    return None if math.isinf(found) else found
+
+
+def known_size(text: str) -> str:
+    """Return the size; wrong usage when it is none."""
+    try:
+        parse_memory(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; give a size such as 512M or 2G") from None
+    return text
+
+
+def known_epsilons(text: str) -> list[float]:
+    """Return the numbers of a list with commas; wrong usage where one is none."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"--epsilon is a list of numbers such as 0.1,1,10, not {text!r}") from None
+    if not all(math.isfinite(e) and e > 0 for e in found):
+        raise typer.BadParameter(f"every epsilon must be above 0 and finite, not {text!r}")
+    return found
+
+
+def bounded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that only reads and writes with `--time` and `--memory`, which bound all it reads and its time.
+
+    There is nothing to keep of one that does not end: when its time is up it ends with exit code 4.
+    """
+    shape = signature(command, eval_str=True)
+    own = {"seconds": ReadingSeconds, "memory": ReadingMemory}
+    more = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default={"memory": "1G"}.get(name), annotation=kind)
+        for name, kind in own.items()
+        if name not in shape.parameters
+    ]
+
+    @wraps(command)
+    def run(*args: Any, **given: Any) -> None:
+        from recon.io.files.budget import within
+
+        named = {name: given[name] for name in own if name in given}
+        for one in more:
+            given.pop(one.name, None)
+        with (
+            working(named.get("seconds"), named.get("memory", "1G"), 1, quiet=True) as limits,
+            ended_at_once(),
+            within(limits=limits),
+        ):
+            command(*args, **given)
+
+    every = [*shape.parameters.values(), *more]
+    run.__signature__ = shape.replace(parameters=every)  # type: ignore[attr-defined]  # what typer reads
+    run.__annotations__ = {one.name: one.annotation for one in every}
+    return run
+
+
+def within_machine(limits: Limits, workers: int, dask: str | None) -> Limits:
+    """Return the limits with these workers; wrong usage: both local processes and a cluster, or one without address."""
+    if dask is not None and not dask.strip():
+        raise typer.BadParameter("--dask has an empty address: give the scheduler's, e.g. tcp://10.0.0.1:8786")
+    if dask and workers > 1:
+        raise typer.BadParameter("choose --workers (local processes) or --dask (a cluster), not both")
+    return replace(limits, workers=workers, cluster=dask)
+
+
+def suffix(path: str | None) -> str:
+    """Return how a path ends, in small letters: ".json", or "" without a suffix."""
+    return os.path.splitext(path or "")[1].lower()
+
+
+def written_as(*known: str, json: bool = True) -> Callable[[typer.Context, str | None], str | None]:
+    """Return the check of --out, before any work: a suffix that says another format than is written is wrong usage.
+
+    `known`: the suffixes that are; a path without one is taken too. `json`: with --json, JSON is what is written, and
+    only a suffix that says so is taken.
+    """
+
+    def checked(context: typer.Context, path: str | None) -> str | None:
+        end = suffix(path)
+        if not path or not end or (os.path.exists(path) and not os.path.isfile(path)):
+            return path
+        if json and context.params.get("json"):
+            if end not in {".json", ".txt"}:
+                raise typer.BadParameter(f"--json writes JSON: '{path}' must end in .json, or leave --json out")
+        elif end not in known:
+            raise typer.BadParameter(f"'{end}' is not written (of '{path}'): end it in {' or '.join(known)}")
+        return path
+
+    return checked
+
+
+TABLES = (".csv", ".parquet", ".json")
+BUDGET = 60.0  # seconds of audit, positions and remedy, where no --time is given
+Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")]
+KnownRows = Annotated[
+    int | None, typer.Option("--rows", min=0, help="Number of training rows, where the files do not say it.")
+]
+KnownColumns = Annotated[
+    str | None,
+    typer.Option("--known-columns", help="Everybody's features (.csv, .parquet); labels left out or empty."),
+]
+KnownByPosition = Annotated[
+    str | None,
+    typer.Option("--known", help="What is known by position: a table of position, any attributes; empty: not known."),
+]
+# Eager: read before --out, whose check looks at it.
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.", is_eager=True)]
+DomainFile = Annotated[
+    str | None, typer.Option("--domain", help="Release file whose domain counts, or data (.csv) to read one off.")
+]
+Independent = Annotated[
+    bool, typer.Option("--independent-columns", help="Count binary columns as independent bits, as the paper does.")
+]
+ConventionName = Annotated[
+    str | None, typer.Option("--convention", help="assigned, ordered or multiset.", callback=known_convention)
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        "--time", parser=known_seconds, metavar="SECONDS", help="Stop after so many seconds with bounds; none: never."
+    ),
+]
+Memory = Annotated[
+    str, typer.Option("--memory", help="Stop at so much memory with bounds, e.g. 512M, 2G.", callback=known_size)
+]
+ReadingSeconds = Annotated[float | None, typer.Option("--time", min=0, help="Give up after so many seconds.")]
+ReadingMemory = Annotated[
+    str, typer.Option("--memory", help="Read and hold no more than this, e.g. 512M, 2G.", callback=known_size)
+]
+MaxCells = Annotated[
+    int, typer.Option("--max-cells", min=1, help="Stop with what is known at more live cells of coupled models.")
+]
+Confidence = Annotated[
+    float,
+    typer.Option("--confidence", help="Joint, of the intervals around noisy counts.", callback=known_confidence),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on standard error.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything drawn.")]
+Workers = Annotated[
+    int, typer.Option("--workers", min=1, help="Local processes for what is independent; --memory is for all together.")
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--dask", help="Address of a Dask scheduler, e.g. tcp://10.0.0.1:8786, instead of --workers."),
+]
+Out = Annotated[
+    str | None,
+    typer.Option("--out", help="Write to this file (.csv, .parquet, .json).", callback=written_as(*TABLES)),
+]
+WorldOut = Annotated[
+    str | None,
+    typer.Option(
+        "--out", help="Write the world here (.csv, .parquet, .json).", callback=written_as(*TABLES, json=False)
+    ),
+]
+ReportOut = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        help="Write to this file (.html, .md, .json, .txt; .sarif, and .xml for JUnit, for pipelines).",
+        callback=written_as(".html", ".md", ".json", ".txt", ".sarif", ".xml"),
+    ),
+]
+ReleaseOut = Annotated[
+    str | None,
+    typer.Option("--out", help="Write to this file (.json).", callback=written_as(".json", json=False)),
+]
+Counter = Annotated[
+    list[str] | None, typer.Option("--counter", help="Ask a model counter too: d4, ganak, approxmc (may be repeated).")
+]
+Digits = Annotated[int, typer.Option("--digits", min=1, help="Print counts of up to so many decimal digits.")]
+Limit = Annotated[int, typer.Option("--limit", min=0, help="At most so many.")]
+Views = Annotated[bool, typer.Option("--views", help="Binary columns instead of the attributes behind them.")]
+Truth = Annotated[str | None, typer.Option("--truth", help="The true rows (.csv, .parquet), to compare with.")]
+WithoutNoise = Annotated[
+    str | None, typer.Option("--without-noise", help="The same release with exact counts: what did the noise buy?")
+]
+PolicyFile = Annotated[
+    str | None, typer.Option("--policy", help="The policy that decides: a TOML file, or preset:NAME (recon policy).")
+]
+Remedies = Annotated[
+    bool,
+    typer.Option("--remedies", help="What would help: leaves merged, counts rounded or dropped, noise, fewer trees."),
+]
+Population = Annotated[
+    str | None, typer.Option("--population", help="Other rows of the same kind, for the fresh-sample baseline.")
+]
+Certificates = Annotated[
+    str | None,
+    typer.Option("--certificates", help="Folder for certificates; by default they stand in the --json result."),
+]
+LabelName = Annotated[
+    str | None,
+    typer.Option("--label", help="The label's column in these tables, where the domain calls its label otherwise."),
+]
+ProfileFile = Annotated[str, typer.Option("--profiles", help="Profiles, one per line; empty cells are unknown.")]
+LearnerRule = Annotated[
+    str,
+    typer.Option(
+        "--learner",
+        help="What the adversary knows of the learner: none, midpoints, greedy, optimal or auto (what the file says); "
+        "settings after a colon, e.g. greedy:criterion=gini,max_depth=5.",
+        callback=known_learner,
+    ),
+]

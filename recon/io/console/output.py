@@ -1,0 +1,195 @@
+"""What all commands share: limits with progress and Ctrl-C, tables written by extension."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TextIO
+
+from recon.io.files.spreadsheets import write_csv
+from recon.io.files.writing import writing
+from solvers.foundation.errors import ReconError, ReleaseError, installing
+from solvers.foundation.escaping import json_shown, shown_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from solvers.foundation.limits import Limits
+
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def print_error(error: BaseException) -> None:
+    """Print one clear sentence on stderr, and the conflicting statements of a contradiction."""
+    if isinstance(error, KeyboardInterrupt):
+        print_lines("recon: stopped before there was an answer", file=sys.stderr)
+        return
+    if isinstance(error, MemoryError):
+        print_lines("recon: out of memory before there was an answer", file=sys.stderr)
+        return
+    known = isinstance(error, (ReconError, OSError))
+    text = " ".join(str(error).split())
+    print_lines(
+        f"recon: {text}" if known else f"recon: internal error: {type(error).__name__}: {text}", file=sys.stderr
+    )
+    print_lines(*(f"  {source}" for source in getattr(error, "conflict", ())), file=sys.stderr)
+
+
+def print_lines(*lines: object, file: TextIO | None = None) -> None:
+    """Print lines for people (file None: to standard output), each by itself: what others wrote cannot add one.
+
+    This is the one place where text is printed; names, values and paths in it are shown by
+    `solvers.foundation.escaping`.
+    """
+    if lines:
+        print(shown_lines(lines), file=file)
+
+
+def parse_memory(text: str) -> int:
+    """Return bytes of a size such as 512M or 2G; `ValueError` otherwise."""
+    cleaned = text.strip().upper().removesuffix("B")
+    unit = cleaned[-1:] if cleaned[-1:] in UNITS else ""
+    try:
+        size = float(cleaned[: len(cleaned) - len(unit)]) * UNITS[unit]
+    except ValueError:
+        raise ValueError(f"{text!r} is no size: a number, and {', '.join(filter(None, UNITS))} or nothing") from None
+    if not 1 << 20 <= size < 1 << 50:
+        raise ValueError(f"{text!r} is not between 1M and 1,000,000G")
+    return int(size)
+
+
+@contextlib.contextmanager
+def working(
+    seconds: float | None, memory: str, max_cells: int, quiet: bool = False, log_json: bool = False
+) -> Iterator[Limits]:
+    """Yield limits that show progress on a terminal (or as JSON lines) and stop at the first Ctrl-C.
+
+    After the first Ctrl-C the engines return their best bounds; a second one ends the program.
+    """
+    from recon.io.files.budget import drawing
+    from solvers.foundation.limits import Limits
+    from solvers.foundation.native.outer_bounds import outer_bounds
+
+    shown: Callable[[str], None] | None = None
+    with contextlib.ExitStack() as stack:
+        if log_json:
+            shown = partial(json_lines, begun=time.monotonic(), seconds=seconds)
+        elif not quiet and sys.stderr.isatty():
+            from rich.console import Console
+
+            phase = Phase(seconds)
+            stack.enter_context(Console(stderr=True).status(phase))
+            shown = phase.set
+        limits = Limits(seconds=seconds, memory=parse_memory(memory), cells=max_cells, progress=shown)
+
+        def interrupted(number: int, frame: FrameType | None) -> None:
+            if limits.stop.is_set():
+                raise KeyboardInterrupt
+            limits.stop.set()
+
+        before = signal.signal(signal.SIGINT, interrupted)
+        stack.callback(signal.signal, signal.SIGINT, before)
+        stack.enter_context(drawing(limits, rings=True))
+        stack.enter_context(outer_bounds(limits))
+        yield limits
+
+
+class Phase:
+    """What is being done and for how long, as a line that rich draws anew several times a second."""
+
+    def __init__(self, seconds: float | None, text: str = "reading") -> None:
+        self.seconds, self.text, self.begun = seconds, text, time.monotonic()
+
+    def set(self, text: str) -> None:
+        """Name the phase."""
+        self.text = text
+
+    def __rich__(self) -> str:
+        """Return the phase and the seconds used, of those there are: "counting  10 of 15 s"."""
+        from rich.markup import escape
+
+        used, text = f"{time.monotonic() - self.begun:.0f}", escape(shown_lines([self.text]))
+        return f"{text}  {used} s" if self.seconds is None else f"{text}  {used} of {self.seconds:g} s"
+
+
+@contextlib.contextmanager
+def ended_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the program at once while there is nothing to keep: no bounds are known yet."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def json_lines(text: str, begun: float, seconds: float | None) -> None:
+    """Print a line of progress as JSON on stderr: the phase, the seconds used, and of how many (null: no limit)."""
+    used = {"elapsed": round(time.monotonic() - begun, 3), "seconds": seconds}
+    print(json.dumps({"event": "progress", "text": text, "time": time.time(), **used}), file=sys.stderr, flush=True)
+
+
+def free_name(name: str, taken: Iterable[object]) -> str:
+    """Return the name, with underscores behind it until no column has it."""
+    names = {str(t) for t in taken}
+    while name in names:
+        name += "_"
+    return name
+
+
+def print_json(value: Any, out: str | None = None, private: bool = False) -> None:
+    """Print a value as JSON on stdout or to a file (see `write_text`); NaN and Infinity are refused."""
+    write_text(json_text(value), out, private)
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON text in which nothing hidden stands as it is; NaN and Infinity are refused."""
+    return json_shown(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a frame as JSON objects: NaN becomes null, numpy numbers plain, long integers decimal strings."""
+
+    def plain(value: Any) -> Any:
+        value = value.item() if hasattr(value, "item") else value
+        if type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value)):
+            return None
+        return str(value) if isinstance(value, int) and abs(value) > 1 << 53 else value
+
+    return [{str(k): plain(v) for k, v in line.items()} for line in frame.to_dict("records")]
+
+
+def write_table(frame: pd.DataFrame, out: str | None, private: bool = False) -> None:
+    """Write a frame to stdout as CSV, or to a file: Parquet, JSON or CSV by its extension.
+
+    Texts that a spreadsheet would run are quoted in CSV, unless --raw was given (`recon.io.files.spreadsheets`).
+    `private`: it holds people's rows, only the owner may read the file.
+    """
+    if out is None:
+        write_csv(frame, sys.stdout)
+    elif out.lower().endswith(".parquet"):
+        with writing(out, private=private, binary=True) as file:
+            try:
+                frame.to_parquet(file, index=False)
+            except ImportError:
+                raise ReleaseError(f"Parquet needs an extra: {installing('parquet')}", file=out) from None
+    elif out.lower().endswith(".json"):
+        print_json(records(frame), out, private)
+    else:
+        with writing(out, private=private) as file:
+            write_csv(frame, file)
+
+
+def write_text(text: str, out: str | None, private: bool = False) -> None:
+    """Write text to a file, whole or not at all, or to stdout. `private`: it holds people's rows."""
+    if out is None:
+        sys.stdout.write(text)
+        return
+    with writing(out, private=private) as file:
+        file.write(text)

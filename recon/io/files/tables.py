@@ -1,0 +1,165 @@
+"""Tables as files, read within the running budget: text line by line, Parquet wholly in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+from recon.io.files.budget import current
+from recon.io.files.opening import opened, waited
+from solvers.foundation.errors import EngineError, ReleaseError, TooLarge
+from solvers.foundation.limits import Limits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LINE = 72  # bytes of a list
+CELL = 74  # bytes of a cell's text beside its letters, its place in the line and in the column
+SHORT = 24  # of a text of one letter, which Python has once
+BATCH = 10_000  # rows
+OBJECT = 60  # bytes of a text as pandas holds it, beside its letters
+CHILD = "recon.io.files.tables:unpacked"
+
+
+class Metered(io.RawIOBase):
+    """A stream whose bytes are taken from the running budget as they come: a stream may unpack to anything."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.budget = inner, current()
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, into: Any, /) -> int:
+        """Read some bytes; `ReleaseError` where they are more than the budget has."""
+        if self.inner is sys.stdin.buffer:
+            waited(self.inner)
+        part = (self.inner.read1 if hasattr(self.inner, "read1") else self.inner.read)(len(into))
+        self.budget.bytes(len(part), "the table")
+        self.budget.check()
+        into[: len(part)] = part
+        return len(part)
+
+
+@contextlib.contextmanager
+def table_text(path: str) -> Iterator[IO[str]]:
+    """Yield the text of a table ("-": standard input; .gz: unpacked), UTF-8; only regular files are opened."""
+    with contextlib.ExitStack() as stack:
+        if path == "-":
+            raw: Any = sys.stdin.buffer
+        else:
+            raw, size = stack.enter_context(opened(path))
+            if not size:  # empty, or what the kernel shows as a file
+                raw = io.BytesIO()
+            elif path.lower().endswith(".gz"):
+                raw = stack.enter_context(gzip.GzipFile(fileobj=raw))
+        yield io.TextIOWrapper(io.BufferedReader(Metered(raw)), encoding="utf-8-sig", newline="")
+
+
+def metered(lines: Iterable[list[str]]) -> Iterator[list[str]]:
+    """Yield the lines of a table after their cells were taken from the running budget (their letters are already)."""
+    budget = current()
+    for line in lines:
+        short = sum(len(cell) < 2 for cell in line)
+        budget.entries(1, "the table", LINE + CELL * (len(line) - short) + SHORT * short)
+        yield line
+
+
+def read_parquet(path: str) -> pd.DataFrame:
+    """Return a Parquet file as a frame. Raises `ImportError` without pyarrow, `ReleaseError` where it is too large.
+
+    Pages may unpack to anything, and the numbers in the file need not be true: so only a process that may take so much
+    memory and no more (`solvers.foundation.native.processes`) opens it. It reads batch by batch, writes what it read
+    as plain columns (Arrow's stream format), and says what the whole table takes; this process reads these columns
+    alone.
+    """
+    import pyarrow.ipc  # missing, it is named before a process is started
+
+    from solvers.foundation.native.processes import run
+
+    budget = current()
+    with opened(path) as (_, size):
+        budget.bytes(size)
+    left = budget.seconds_left()
+    limits = Limits(None if left == float("inf") else max(0.0, left), budget.left)
+    with tempfile.TemporaryDirectory() as folder:
+        plain = os.path.join(folder, "columns")
+        try:
+            kind, found = run(CHILD, {"path": path, "most": budget.left, "to": plain}, limits)
+        except TooLarge:
+            kind, found = "large", 0
+        except EngineError as error:
+            raise ReleaseError(f"is no table: reading it ended its process ({str(error)[:100]})") from None
+        if kind == "broken":
+            raise ReleaseError(f"is no table: {found}")
+        budget.bytes(budget.left + 1 if kind == "large" else found, "the table")
+        with opened(plain) as (file, _):
+            try:
+                frame: pd.DataFrame = pyarrow.ipc.open_stream(file).read_all().to_pandas()
+            except (
+                pyarrow.ArrowException,
+                LookupError,
+                TypeError,
+                AttributeError,
+            ) as error:  # what says how pandas held it may be anything
+                raise ReleaseError(f"is no table: {_first_line(error)}") from None
+    return frame
+
+
+def unpacked(asked: dict[str, Any]) -> tuple[str, Any]:
+    """Return ("bytes", what a Parquet file takes as a frame), ("large", 0) beyond `most`, or ("broken", why).
+
+    Its columns are written to the file `to`, plainly. Called in a process of its own.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pa.set_memory_pool(pa.system_memory_pool())  # the others reserve more than the process may have
+    total = 0
+    try:
+        file = pq.ParquetFile(asked["path"], thrift_string_size_limit=100 << 20, thrift_container_size_limit=1 << 20)
+        with pa.OSFile(asked["to"], "wb") as sink, pa.ipc.new_stream(sink, file.schema_arrow) as columns:
+            for batch in file.iter_batches(batch_size=BATCH, use_threads=False):
+                total += 2 * batch.nbytes
+                texts = sum(not pa.types.is_primitive(field.type) for field in batch.schema)
+                total += OBJECT * texts * len(batch)
+                batch.validate(full=True)  # texts that are none would fail whoever looks at them
+                if total > asked["most"]:
+                    return "large", 0
+                columns.write_batch(batch)
+    except (MemoryError, pa.ArrowMemoryError):
+        return "large", 0
+    except (pa.ArrowException, OSError, ValueError) as error:
+        return "broken", _first_line(error)
+    return "bytes", total
+
+
+def _first_line(error: Exception) -> str:
+    """Return the beginning of what an error says."""
+    return str(error).partition("\n")[0][:200]
+
+
+__all__ = ["metered", "read_parquet", "table_text", "unpacked"]
+
+
+NUMBERED = {"", "Unnamed: 0", "index", "rownames", "row.names"}  # how row numbers are called where they are
+ROW_NUMBERS = "its first column counts the rows (written by pandas or R): it is left out, no attribute of anybody"
+
+
+def without_row_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame without a first column that only counts the rows, from 0 or 1; `attrs` then have a note."""
+    if len(frame.columns) < 2 or len(frame) < 2 or str(frame.columns[0]) not in NUMBERED:
+        return frame
+    cells = list(map(str, frame.iloc[:, 0].tolist()))
+    if not any(cells == list(map(str, range(first, first + len(cells)))) for first in (0, 1)):
+        return frame
+    out = frame.iloc[:, 1:].copy()
+    out.attrs = {**frame.attrs, "note": ROW_NUMBERS}
+    return out

@@ -1,0 +1,63 @@
+"""How many worlds there are, in the convention asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import overload
+
+from encoders.encode.encoder import EncodedRelease
+from recon.queries.tables.answering import TablesAnswer, counted
+from recon.queries.tables.tables import Tables
+from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.settled import settled_release
+from solvers.engines.chain import ask
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.exact import level_text
+from solvers.foundation.limits import Limits
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import CONVENTIONS, Convention, Count
+
+
+def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
+    """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
+    single = release.statements.single
+    one = single is not None and single.open_counts <= 1
+    one = one and not release.noisy and not release.statements.unstated
+    if convention is None:
+        return "assigned" if one else "ordered"
+    if convention not in CONVENTIONS:
+        raise Unsupported(f"there is no convention '{convention}': choose assigned, ordered or multiset")
+    if convention == "assigned" and not one:
+        raise Unsupported("the convention 'assigned' needs exactly one tree or rule list with exact counts")
+    return convention
+
+
+@overload
+def count(release: Released, convention: str | None = None, limits: Limits | None = None) -> CountAnswer: ...
+@overload
+def count(release: Tables, convention: str | None = None, limits: Limits | None = None) -> TablesAnswer: ...
+def count(
+    release: Released | Tables, convention: str | None = None, limits: Limits | None = None
+) -> CountAnswer | TablesAnswer:
+    """Return how many worlds there are: `.value`, `.factors`, `.log2`, `.bounds` (log2), `.status`.
+
+    Of tables of areas: what is proved of every area, data sets in both conventions (`recon.queries.tables.answering`).
+    Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.count(release).value
+    16
+    """
+    if isinstance(release, Tables):
+        return counted(release, limits)
+    release = settled_release(release_of(release, limits), limits)
+    found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
+    return (
+        found
+        if release.certain or found.status == "unsat"
+        else replace(found, guarantee=f"confidence {level_text(release.confidence)}")
+    )

@@ -1,0 +1,266 @@
+"""What is proved about every position, with the figures that sum it up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.domain.values import Continuous, Value
+from encoders.encode.assumed import NO_LEARNER
+from encoders.encode.encoder import EncodedRelease
+from recon.queries.located.columns import Floats, PositionColumn
+from recon.queries.located.known_ranges import KnownRanges
+from solvers.foundation.array_types import Bits
+from solvers.questions.answers import LocatedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFigures:
+    """What is proved of the rows of one class: those that are proved to have it, of at most `rows_most` that can.
+
+    `share_leaves_known`: of the trees that drew any row which can be in the class, at least. `mean_width`: of the boxes
+    of the proved rows, None without one. `boxes_whole`: of how many the leaf is known in every tree that drew them, so
+    that the file says no more; `rows_known`: how many are known wholly.
+    """
+
+    value: Value
+    labels_known: int
+    rows_most: int
+    share_leaves_known: float
+    mean_width: float | None
+    boxes_whole: int
+    rows_known: int
+
+    @property
+    def share_labels_known(self) -> float:
+        """Return the share of labels that are proved, at least."""
+        return self.labels_known / self.rows_most
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as an object ready for JSON."""
+        return {
+            "class": self.value,
+            "rows": [self.labels_known, self.rows_most],
+            "labels_known": self.labels_known,
+            "share_labels_known": self.share_labels_known,
+            "share_leaves_known": self.share_leaves_known,
+            "mean_width": self.mean_width,
+            "boxes_whole": self.boxes_whole,
+            "rows_known": self.rows_known,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRows:
+    """What is proved about every position: one `PositionColumn` per attribute, the label last; and how it was found.
+
+    `learner`: what was assumed of the learner. `notes`: what else there is to say. `status`: "exact" where every value
+    is known, "bounds" where something is, "unknown" where nothing is but what the domain says.
+    """
+
+    release: EncodedRelease
+    answer: LocatedAnswer
+    columns: tuple[PositionColumn, ...]
+    ranges: KnownRanges
+    learner: str = "none"
+    assumes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    complete: bool = True
+
+    @property
+    def rows(self) -> int:
+        """Return the number of positions."""
+        return len(self.answer.start)
+
+    @property
+    def label(self) -> int | None:
+        """Return the number of the label among the columns."""
+        return None if self.release.domain.label is None else len(self.columns) - 1
+
+    @cached_property
+    def data(self) -> tuple[PositionColumn, ...]:
+        """Return the columns without the label."""
+        return self.columns if self.label is None else self.columns[:-1]
+
+    @cached_property
+    def given(self) -> Bits:
+        """Return (rows, attributes): which values were known beside the release."""
+        beside = self.release.beside
+        return np.zeros((self.rows, len(self.columns)), dtype=bool) if beside is None else beside.given
+
+    @cached_property
+    def wide(self) -> Floats:
+        """Return (rows,) the mean width of what is left of a row's attributes, those given left out; 0 without any."""
+        if not self.data:
+            return np.zeros(self.rows)
+        own = ~self.given[:, : len(self.data)]
+        total = np.sum([c.width * own[:, k] for k, c in enumerate(self.data)], axis=0)
+        return np.asarray(total / np.maximum(own.sum(axis=1), 1))
+
+    @property
+    def labels_known(self) -> int | None:
+        """Return how many labels are proved; None without a label."""
+        return None if self.label is None else int(self.columns[self.label].exact.sum())
+
+    @cached_property
+    def rows_known(self) -> int:
+        """Return how many rows are known wholly: every value, the label among them."""
+        return int(np.logical_and.reduce([c.exact for c in self.columns]).sum())
+
+    @cached_property
+    def labels_left(self) -> Bits:
+        """Return (rows, labels): the labels that are left at every position; (rows, 0) without a label."""
+        if self.label is None:
+            return np.zeros((self.rows, 0), dtype=bool)
+        place = np.arange(len(self.release.cut.cuts[self.label].inner) + 1)
+        start, end = self.answer.start[:, self.label, None], self.answer.end[:, self.label, None]
+        allowed: Bits = (place >= start) & (place < end)
+        return allowed & self.answer.sets[self.label] if self.label in self.answer.sets else allowed
+
+    @cached_property
+    def classes(self) -> tuple[ClassFigures, ...]:
+        """Return the figures of every class that a row can have, the worst-off class first; () without a label.
+
+        Worst off is that of which most leaves are proved; among equals, most labels, then the narrowest boxes.
+        """
+        if self.label is None:
+            return ()
+        left, label = self.labels_left, self.release.domain.all[self.label]
+        known = left.sum(axis=1) == 1
+        wholly = np.logical_and.reduce([c.exact for c in self.columns])
+        drawn, leaves = self.answer.drawn, self.answer.leaves
+        if not len(drawn):
+            drawn = leaves = np.zeros(self.rows, dtype=np.int64)
+        found = []
+        for j in np.flatnonzero(left.any(axis=0)).tolist():
+            able = left[:, j]
+            own, trees = able & known, int(drawn[able].sum())
+            found.append(
+                ClassFigures(
+                    label.value_at(j),
+                    int(own.sum()),
+                    int(able.sum()),
+                    float(leaves[own].sum() / trees) if trees else 0.0,
+                    float(self.wide[own].mean()) if own.any() else None,
+                    int((own & (leaves == drawn) & (drawn > 0)).sum()),
+                    int((own & wholly).sum()),
+                )
+            )
+        return tuple(sorted(found, key=exposure))
+
+    @cached_property
+    def values_known(self) -> float:
+        """Return the share of values that are known, the label left out."""
+        own = ~self.given[:, : len(self.data)]
+        known = sum(int((c.exact & own[:, k]).sum()) for k, c in enumerate(self.data))
+        return known / int(own.sum()) if own.any() else 0.0
+
+    @cached_property
+    def width(self) -> float:
+        """Return the mean width of what is left, of every column its share: 0 is known, 1 says nothing."""
+        own = ~self.given[:, : len(self.data)]
+        total = sum(float(c.width[own[:, k]].sum()) for k, c in enumerate(self.data))
+        return total / int(own.sum()) if own.any() else 0.0 if self.rows else 1.0
+
+    @cached_property
+    def narrowed(self) -> bool:
+        """Return whether anything is proved that the domain, or a range that was given, does not say by itself."""
+        parts = np.array([len(cuts.inner) + 1 for cuts in self.release.cut.cuts])
+        answer = self.answer
+        if bool(((answer.start > 0) | (answer.end < parts)).any()):
+            return True
+        return any(not held.all() for held in answer.sets.values()) or any(c.exact.any() for c in self.data)
+
+    @property
+    def status(self) -> str:
+        """Return "exact", "bounds" or "unknown"."""
+        if self.rows and self.rows_known == self.rows:
+            return "exact"
+        return "bounds" if self.narrowed else "unknown"
+
+    @property
+    def width_of(self) -> str:
+        """Return what widths are shares of: "range", "gaps" (between thresholds), or "range or gaps"."""
+        attributes = self.release.domain.attributes
+        sized = [self.ranges.of(a) is not None for a in attributes if isinstance(a, Continuous)]
+        if all(sized):
+            return "range"
+        return "range or gaps" if any(sized) else "gaps"
+
+    def figures(self) -> dict[str, Any]:
+        """Return the summary as named figures, the same in `attrs`, in `--json` and in an audit."""
+        known, rows = self.labels_known, self.rows
+        return {
+            "status": self.status,
+            "complete": self.complete,
+            "rows": rows,
+            "labels": None if known is None else rows,
+            "labels_known": known,
+            "share_labels_known": None if known is None or not rows else known / rows,
+            "rows_known": self.rows_known,
+            "share_rows_known": self.rows_known / rows if rows else None,
+            "share_values_known": self.values_known,
+            "share_leaves_known": self.answer.leaves_proved,
+            "mean_width": self.width,
+            "mean_width_domain": 1.0,
+            "width_of": self.width_of,
+            "learner": self.learner,
+            "steps": self.answer.steps,
+            "classes": [one.to_dict() for one in self.classes],
+            **({} if self.release.beside is None else {"known": self.release.beside.to_dict()}),
+        }
+
+    def assumed(self, lines: Sequence[str]) -> list[str]:
+        """Return assumptions of the release that the lines make too: whoever follows the learner's rule uses it."""
+        return [line for line in lines if self.learner == "none" or line != NO_LEARNER]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line per position and attribute; see `positions`."""
+        names = [a.name for a in self.release.domain.all]
+        n, width = self.rows, len(names)
+        low, high, exact, values = [], [], [], []
+        for column in self.columns:
+            low.append(column.low)
+            high.append(column.high)
+            exact.append(column.exact)
+            listed = np.empty(len(column.values), dtype=object)
+            for i, one in enumerate(column.values):
+                listed[i] = None if one is None else list(one)
+            values.append(listed[column.values_of])
+        found = {
+            "position": np.repeat(np.arange(n), width),
+            "attribute": np.tile(np.array(names, dtype=object), n),
+            "low": np.stack(low, axis=1).reshape(-1),
+            "high": np.stack(high, axis=1).reshape(-1),
+            "exact": np.stack(exact, axis=1).reshape(-1),
+            "values": np.stack(values, axis=1).reshape(-1),
+        }
+        if self.release.beside is not None:
+            found["given"] = self.given.reshape(-1)
+        if any(a.missing for a in self.release.domain.all):
+            found["missing"] = np.stack([c.missing for c in self.columns], axis=1).reshape(-1)
+        return pd.DataFrame(found)
+
+
+def exposure(one: ClassFigures) -> tuple[float, ...]:
+    """Return a key by which the worst-off class comes first."""
+    width = 1.0 if one.mean_width is None else one.mean_width
+    return -one.share_leaves_known, -one.share_labels_known, width, one.rows_most
+
+
+def attributes(found: PlacedRows) -> dict[str, Any]:
+    """Return what stands beside the lines: the figures, and how they were found."""
+    return {
+        **found.figures(),
+        "assumptions": [*found.assumed(found.release.assumptions), *found.assumes],
+        "notes": list(found.notes),
+        "engine": found.answer.engine,
+        "seconds": found.answer.seconds,
+        "trail": list(found.answer.trail),
+        "certificate": None,
+    }

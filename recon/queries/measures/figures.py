@@ -1,0 +1,210 @@
+"""The figures of a release as frozen values, and what they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from encoders.encode.encoder import EncodedRelease
+from solvers.foundation.display.counts import worlds_words
+from solvers.foundation.display.displayed import Displayed, DisplayFacts, text
+from solvers.foundation.errors import Unsupported
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import Convention
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from recon.queries.noisy.posterior import Posterior
+    from solvers.foundation.display.plots import Axes
+
+EXPOSURE = (
+    "name",
+    "region",
+    "where",
+    "class",
+    "rows",
+    "rows_most",
+    "worlds_per_row",
+    "bits_left",
+    "bits_removed",
+    "entropy_reduction_ratio",
+)
+
+
+FIGURES = (
+    "convention",
+    "status",
+    "rows",
+    "entropy_bits",
+    "uninformed_bits",
+    "bits_removed_per_row",
+    "dist_g",
+    "dist_g_mentioned",
+    "dist",
+    "bits_due_to_order",
+    "determined_rows",
+    "smallest_region",
+    "smallest_group",
+    "figures",
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Measures(Displayed):
+    """The figures of one release in one convention; None where a figure is undefined or not exact.
+
+    entropy_bits: log2 of the number of worlds (with the number of rows open: of its uniform prior and the worlds
+    given it). uninformed_bits: the same before the release. dist_g: their ratio, 1 for a release that says
+    nothing, smaller = more revealed. bits_removed_per_row: their difference per row. dist_g_mentioned: Dist_G over
+    the attributes that the release names. dist: Def. 2, where rows are products of attributes (`assigned`),
+    or where all rows have the same marginal that is known: every cell has as many rows in all worlds (`ordered`).
+    bits_due_to_order: Σ_j C_j (log2 num(f_j) - log2 Capt(f_j)) of a rule list. determined_rows: rows whose every
+    attribute is known. smallest_region: the fewest raw rows that fit a published row; smallest_group: the fewest
+    published rows in one cell. exposure (made when asked for): one line per leaf or rule; with
+    `of_cells` (more than one partition) one per cell that surely holds rows. datasets: the count of datasets without
+    an order of rows (None: not asked, of continuous attributes), unordered_before the bits before the release without
+    it; see `recon.queries.measures.unordered`. cells_exact: whether the least rows of every cell, on which
+    determined_rows and smallest_region rest, are exact.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> found = recon.measure(release)
+    >>> round(found.entropy_bits, 2), round(found.dist_g, 2)
+    (4.0, 0.5)
+    """
+
+    convention: Convention
+    status: str
+    rows: int | None
+    entropy_bits: float | None
+    uninformed_bits: float | None
+    bits_removed_per_row: float | None
+    dist_g: float | None
+    dist_g_mentioned: float | None
+    dist: float | None
+    bits_due_to_order: float | None
+    determined_rows: int | None
+    smallest_region: int | None
+    smallest_group: int | None
+    exposures: Callable[[], pd.DataFrame]
+    counted: CountAnswer
+    assumptions: tuple[str, ...] = field(default=())
+    of_cells: bool = False
+    datasets: CountAnswer | None = None
+    posterior: Posterior | None = None
+    cells_exact: bool = True
+    unordered_before: float | None = None
+
+    @cached_property
+    def exposure(self) -> pd.DataFrame:
+        """Return the lines on leaves, rules or cells, most of them with figures of their own."""
+        return self.exposures()
+
+    def _facts(self) -> DisplayFacts:
+        share, bounds = self.dist_g, self.dist_g_bounds
+        known = "not defined" if share is None else text(round(share, 4))
+        if bounds is not None:
+            known = f"{text(round(bounds[0], 4))} to {text(round(bounds[1], 4))}"
+        rows = "" if self.rows is None else f", {self.rows:,} rows"
+        line = f"Dist_G {known}, {worlds_words(self.counted)}, {self.status} ({self.convention}){rows}"
+        pairs = [(name, getattr(self, name)) for name in FIGURES]
+        more = "exposure: a line per leaf, rule or cell; to_frame(), plot()"
+        return DisplayFacts(line, pairs, notes=self.assumptions, more=more)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures as one line, so that those of several releases can be put below each other.
+
+        Columns: the fields of that name, and log2_worlds, None where not exact.
+        """
+        import pandas as pd
+
+        line = {name: getattr(self, name) for name in FIGURES} | {"log2_worlds": self.counted.log2}
+        return pd.DataFrame([line], dtype=object)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the share of rows (0 to 1) that keep at most a given share of their bits (0: fully known).
+
+        Works the exposure out where nobody asked for it yet. Raises `Unsupported` without matplotlib, and where no row
+        has such a figure (no world, a continuous attribute).
+        """
+        from solvers.foundation.display.plots import curve
+
+        lines = self.exposure
+        ratio = lines["entropy_reduction_ratio"].to_numpy(dtype=np.float64) if len(lines) else np.zeros(0)
+        known = np.isfinite(ratio)
+        if not known.any():
+            raise Unsupported("there is nothing to draw: no row has a share of bits left")
+        order = np.argsort(ratio[known], kind="stable")
+        share = lines["share_of_rows_at_most"].to_numpy(dtype=np.float64)[known][order]
+        title = f"Rows by what is left of their bits ({self.convention})"
+        return curve(ratio[known][order], share, title, "share of bits left", "share of rows at most", ax)
+
+    @property
+    def figures(self) -> Literal["exact", "bounds"]:
+        """Return whether determined_rows (at least) and smallest_region (at most) are figures or bounds on them."""
+        return "bounds" if self.status == "bounds" or not self.cells_exact else "exact"
+
+    @property
+    def entropy_bounds(self) -> tuple[float, float] | None:
+        """Return the least and most bits left where worlds are only bounded (least 0: a world may be all there is).
+
+        None where the number is exact, not defined, or of an open number of rows.
+        """
+        if self.status != "bounds" or self.counted.relative or self.rows is None or self.uninformed_bits is None:
+            return None
+        lower, upper = self.counted.bounds
+        return max(0.0, lower), min(upper, self.uninformed_bits)
+
+    @property
+    def removed_bounds(self) -> tuple[float, float] | None:
+        """Return the least and most bits removed per row that bounds on the bits left imply; None where none are."""
+        left, before = self.entropy_bounds, self.uninformed_bits
+        if left is None or before is None or not self.rows:
+            return None
+        return (before - left[1]) / self.rows, (before - left[0]) / self.rows
+
+    @property
+    def dist_g_bounds(self) -> tuple[float, float] | None:
+        """Return the least and greatest Dist_G that bounds on the bits left imply; None where there are none."""
+        left, before = self.entropy_bounds, self.uninformed_bits
+        return None if left is None or not before else (left[0] / before, left[1] / before)
+
+
+def empty(release: EncodedRelease, convention: Convention, answer: CountAnswer) -> Measures:
+    """Return the measures of a release without a world: none."""
+    rows = release.rows.low if release.rows.exact else None
+    nothing = (None,) * 10
+    return Measures(convention, answer.status, rows, *nothing, nowhere, answer, release.assumptions)
+
+
+def nowhere() -> pd.DataFrame:
+    """Return no lines at all, of a release without a world."""
+    import pandas as pd
+
+    return pd.DataFrame()
+
+
+def exposure_frame(lines: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the lines as a frame, with the share of rows that are as exposed or more."""
+    import pandas as pd
+
+    # As objects: pandas would turn None into NaN, and overflow on long integers.
+    frame = pd.DataFrame(lines, columns=EXPOSURE, dtype=object)
+    numeric = ("bits_left", "bits_removed", "entropy_reduction_ratio")
+    frame = frame.astype(dict.fromkeys(("region", "rows", "rows_most"), np.int64) | dict.fromkeys(numeric, np.float64))
+    rows, ratio = frame["rows"].to_numpy(), frame["entropy_reduction_ratio"].to_numpy()
+    order = np.argsort(ratio, kind="stable")  # where no ratio is known (NaN), no row is known to be as exposed
+    below = np.concatenate(([0], np.cumsum(rows[order])))
+    upto = np.where(np.isnan(ratio), 0, np.searchsorted(ratio[order], ratio, side="right"))
+    total = int(rows.sum())
+    frame["share_of_rows_at_most"] = [n / total if total else math.nan for n in below[upto].tolist()]
+    return frame

@@ -1,0 +1,176 @@
+"""How much uncertainty a release leaves: joint entropy, Dist, Dist_G, bits removed, exposure per leaf or rule.
+
+Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024, Def. 2
+(eq. 1), Def. 4 (eq. 2-3), eq. 9, 11, 16. The worlds of a convention are taken as equally likely, so the joint
+entropy is log2 of their number.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from encoders.encode.encoder import EncodedRelease
+from encoders.parts.cut_domain import CutDomain
+from recon.queries.answers.counting import convention_of, count
+from recon.queries.measures.exposed import without_bits_left, without_shares
+from recon.queries.measures.figures import Measures, empty, exposure_frame
+from recon.readers.frames.describe import condition_text
+from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.settled import settled_release
+from solvers.engines.figures.bits import log2_alone, log2_before, mean, ratio
+from solvers.engines.figures.partition import PartitionFigures
+from solvers.foundation.limits import Limits
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import Convention
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def measure(
+    release: Released,
+    convention: str | None = None,
+    limits: Limits | None = None,
+    counted: CountAnswer | None = None,
+) -> Measures:
+    """Return the measures of a release; a count already at hand may be given.
+
+    Cost: that of `count`, and linear in leaves, rules or cells. Raises what `count` raises.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> recon.measure(release)
+    <Measures: Dist_G 0.25, 4 worlds, exact (assigned), 4 rows>
+    """
+    release = settled_release(release_of(release, limits), limits)
+    chosen = convention_of(release, convention)
+    limits = limits or Limits()
+    answer = capped(release, counted or count(release, chosen, limits), limits)
+    if answer.status == "unsat":
+        return empty(release, chosen, answer)
+    found = measured(release, chosen, answer, limits)
+    if release.domain.continuous:
+        found = without_shares(found) if release.cut.unsized else without_bits_left(found)
+    if found.datasets is not None:  # datasets are no more than their orders
+        datasets = capped(release, found.datasets, limits, answer.bounds[1])
+        if datasets.status == "unsat":
+            return empty(release, chosen, replace(datasets, convention=chosen))
+        answer, datasets = tied(answer, datasets, release.rows.high)
+        found = replace(found, counted=answer, datasets=datasets)
+    if not release.noisy:
+        return found
+    from recon.queries.noisy.verdicts import known_posterior
+
+    return replace(found, posterior=known_posterior(release, limits))
+
+
+def capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: float = math.inf) -> CountAnswer:
+    """Return a count whose upper bound exceeds neither `above` (log2), one tree alone, nor what there was before.
+
+    Fewer worlds than one, proved, are none: the answer then is "unsat", with the statements that clash; at a confidence
+    below 1 it is `EmptyConfidenceSet`.
+    """
+    statements = release.statements
+    lower, upper = answer.bounds
+    if answer.status == "bounds" and not answer.relative:
+        upper = min(upper, log2_alone(statements, answer.convention, limits))
+    if answer.status == "unsat" or (answer.status == "bounds" and upper == -math.inf):
+        from solvers.noisy.likelihood.explain import clash_of, known_conflict
+
+        conflict = clash_of(statements, answer.conflict or known_conflict(statements, limits), limits)
+        return replace(answer, status="unsat", bounds=(-math.inf, -math.inf), conflict=conflict)
+    if answer.status != "bounds" or answer.relative:
+        return answer
+    upper = min(upper, above, log2_before(statements, answer.convention, limits))
+    return replace(answer, bounds=(lower, max(lower, upper)))
+
+
+def tied(ordered: CountAnswer, datasets: CountAnswer, rows: int | None) -> tuple[CountAnswer, CountAnswer]:
+    """Return bounds on the worlds with an order of at most `rows` rows, and on those without one, each by the other.
+
+    A dataset has at least one order and at most n!; where either is known to exist, neither is fewer than one.
+    """
+    if rows is None or ordered.convention != "ordered" or ordered.relative:
+        return ordered, datasets
+    orders = math.lgamma(rows + 1) / math.log(2) * (1.0 + 2.0**-50)
+    (low, high), (minimum, maximum) = ordered.bounds, datasets.bounds
+    if math.isfinite(max(low, minimum)):
+        low, minimum = max(low, minimum, 0.0), max(minimum, low - orders, 0.0)
+    high = min(high, maximum + orders)
+    if ordered.status == "bounds":
+        ordered = replace(ordered, bounds=(low, max(low, high)))
+    if datasets.status == "bounds":
+        datasets = replace(datasets, bounds=(minimum, max(minimum, maximum)))
+    return ordered, datasets
+
+
+def measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, limits: Limits) -> Measures:
+    """Return the measures from the count; see `measure`."""
+    if PartitionFigures.refusal(release.statements) is not None or release.statements.unstated:
+        from recon.queries.measures.system import measure_coupled
+
+        return measure_coupled(release, chosen, answer, limits)
+    cells = PartitionFigures.of(release.statements, limits)
+    vectors = cells.vectors
+    after = list(answer.log2_per_rows.values())
+    exact, relative = answer.status == "exact", answer.relative
+    spread = math.log2(len(vectors))
+    entropy, prior = spread + mean(after), spread + cells.uninformed(chosen)
+    n = mean([float(v.sum()) for v in vectors])
+    removed = (prior - entropy) / n if n and exact and not (relative and chosen == "multiset") else None
+    known = exact and not relative
+    return Measures(
+        convention=chosen,
+        status=answer.status,
+        rows=int(vectors[0].sum()) if len(vectors) == 1 else None,
+        entropy_bits=entropy if known else None,
+        uninformed_bits=None if relative else prior,
+        bits_removed_per_row=removed,
+        dist_g=ratio(entropy, prior) if known else None,
+        dist_g_mentioned=cells.mentioned(chosen, spread) if known else None,
+        dist=cells.dist(chosen) if known and len(vectors) == 1 else None,
+        bits_due_to_order=cells.order_bits() if exact and len(vectors) == 1 else None,
+        determined_rows=cells.determined() if known else None,
+        smallest_region=cells.smallest_region() if known else None,
+        smallest_group=cells.smallest_group(),
+        exposures=partial(exposure, release.cut, cells),
+        counted=answer,
+        assumptions=release.assumptions,
+        datasets=None if relative else answer if chosen == "multiset" else cells.datasets(),
+        unordered_before=None if relative else cells.unordered(),
+    )
+
+
+def exposure(cut: CutDomain, cells: PartitionFigures) -> pd.DataFrame:
+    """Return one line per leaf or rule and class, in file order, with what its rows give away.
+
+    Columns: name; region (index); where (its own conditions in words); class (None: any); rows; worlds_per_row
+    (raw rows that fit, Python integers; None where not exact); bits_left and bits_removed per row;
+    entropy_reduction_ratio (bits left over bits before, per row: 0 = determined, 1 = nothing learnt);
+    share_of_rows_at_most (of all published rows, the share whose ratio is at most this one). With the number of
+    rows open, `rows` is the least count; `rows_most` is the greatest.
+    """
+    lines = []
+    for cell in map(cells.cell, range(len(cells.sizes))):
+        left, before = cell.bits_left, cell.bits_before
+        lines.append(
+            {
+                "name": cell.name,
+                "region": cell.region,
+                "where": condition_text(cut, cell.box),
+                "class": cells.label_text(cell.label),
+                "rows": cell.minimum,
+                "rows_most": cell.maximum,
+                "worlds_per_row": cell.size,
+                "bits_left": left,
+                "bits_removed": None if left is None else before - left,
+                "entropy_reduction_ratio": None if left is None else (left / before if before else 1.0),
+            }
+        )
+    return exposure_frame(lines)

@@ -1,0 +1,277 @@
+"""How much a release reveals of every attribute, in bits per person; and which groups its people are surely in.
+
+A person is known to be in a group (a leaf or rule, and a class where classes are counted), and is any raw row that fits
+it, all alike: what is revealed of an attribute is its entropy before, less its entropy among these rows. Of the label
+nobody's class is told by a group, only the counts of classes in it. Less than nothing is nothing: beside impossible
+combinations the rows of a group can be more mixed than those of the domain.
+
+Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024, Def. 2 (entropy of
+single cells); Shannon, "A Mathematical Theory of Communication", 1948.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from encoders.domain.values import Continuous, cell_text
+from encoders.encode.encoder import EncodedRelease
+from recon.readers.loading.settled import settled_release
+from solvers.engines.figures.partition import PartitionFigures
+from solvers.engines.figures.values import RemainingValues, Values, partition_values, system_values, values_before
+from solvers.foundation.limits import Limits
+from solvers.statements.release import ANY_LABEL, Partition
+
+if TYPE_CHECKING:
+    from recon.queries.measures.figures import Measures
+
+NO_RESOLUTION = "any number: without a resolution its values have no number of bits"
+NO_CLASSES = "no model counts the classes of its groups exactly"
+OPEN = "the number of people is open: of those who are surely in a group"
+
+Counted = list[tuple[str, dict[int, int]]]  # groups, each with its name and rows by class
+
+
+@dataclass(frozen=True)
+class CertainGroup:
+    """People who are surely in one group, in every world: how many, and what it leaves of the attributes.
+
+    `region`: the leaf or rule (of more than one partition: the cell); `label`: the class that they share (ANY_LABEL:
+    any). `rows`: at least so many, `most`: at most.
+    """
+
+    name: str
+    region: int
+    label: int
+    rows: int
+    most: int
+    values: Values
+
+
+def groups(release: EncodedRelease, measures: Measures, limits: Limits) -> list[CertainGroup]:
+    """Return the groups that can hold rows, in the order of the release; of more than one partition the cells that do.
+
+    Raises `Inconclusive` out of time. Cost: see `solvers.engines.figures.values`.
+    """
+    sized = not release.cut.unsized
+    if measures.of_cells:
+        lines = measures.exposure
+        chosen, found = lines["region"].tolist(), []
+        listed = zip(lines["name"], chosen, lines["rows"].tolist(), lines["rows_most"].tolist(), strict=True)
+        values = system_values(release.statements, chosen, limits, sized) if chosen else iter(())
+        for (name, c, rows, most), left in zip(listed, values, strict=True):
+            found.append(CertainGroup(str(name), c, ANY_LABEL, rows, most, left))
+        return found
+    cells = PartitionFigures.of(release.statements, limits)
+    values_of = partition_values(release.statements, limits, sized)
+    each = (cells.cell(s) for s in range(len(values_of)))
+    return [
+        CertainGroup(c.name, c.region, c.label, c.minimum, c.maximum, left)
+        for c, left in zip(each, values_of, strict=True)
+        if c.maximum
+    ]
+
+
+def attribute_bits(release: EncodedRelease, measures: Measures, limits: Limits) -> list[dict[str, Any]]:
+    """Return what a release reveals of every attribute, the most revealed first.
+
+    Each: `name`; `bits_before` the release (of a value, among the rows that the domain allows); `bits_revealed` of it
+    per person, on average; `share` of the one in the other (0 where nothing was unknown); `forced_rows`: people whose
+    value is certain and was not before; `is`: "exact", "at least" (more than one partition, or groups whose size is not
+    known), or "not known" with a reason in `why` (numbers without a resolution): then all figures of bits are None.
+    `measures` are those of the same release. Raises what `groups` raises.
+    """
+    if measures.status == "unsat":
+        return []
+    release = settled_release(release, limits)
+    held = groups(release, measures, limits)
+    before = values_before(release.statements, limits)
+    people, why = number_of_people(release, measures, held)
+    counted = countings(release, held, measures)
+    forced = forced_rows(release, held, before, counted)
+    out = []
+    for k, attribute in enumerate(release.domain.all):
+        limits.check("bits of attributes were added up")
+        if attribute is release.domain.label:
+            found = label_bits(counted, before[k], measures.of_cells)
+        elif isinstance(attribute, Continuous):
+            found = None
+        else:
+            found = mean_bits(release, k, held, before[k], measures.of_cells, people)
+        reason = "" if found else NO_RESOLUTION if isinstance(attribute, Continuous) else NO_CLASSES
+        out.append(line(attribute.name, before[k].bits, found, forced[k], reason or why))
+    return sorted(out, key=lambda one: -(-1.0 if one["bits_revealed"] is None else one["bits_revealed"]))
+
+
+def line(name: str, before: float, found: tuple[float, bool] | None, forced: int, why: str) -> dict[str, Any]:
+    """Return the line on one attribute; see `attribute_bits`."""
+    if found is None:
+        empty = dict.fromkeys(("bits_before", "bits_revealed", "share"))
+        return {"name": name, **empty, "forced_rows": forced, "is": "not known", "why": why}
+    revealed, exact = max(0.0, found[0]), found[1]
+    return {
+        "name": name,
+        "bits_before": before,
+        "bits_revealed": revealed,
+        "share": revealed / before if before else 0.0,
+        "forced_rows": forced,
+        "is": "exact" if exact else "at least",
+        "why": why or None,
+    }
+
+
+def number_of_people(release: EncodedRelease, measures: Measures, held: Sequence[CertainGroup]) -> tuple[int, str]:
+    """Return over how many people cells are averaged, and a note where it is not known how many there are."""
+    known = sum(group.rows for group in held)
+    if not measures.of_cells or release.rows.high is not None:
+        return release.rows.high or known, ""
+    return known, OPEN
+
+
+def mean_bits(
+    release: EncodedRelease, k: int, held: Sequence[CertainGroup], before: RemainingValues, of_cells: bool, people: int
+) -> tuple[float, bool]:
+    """Return the bits revealed of attribute k per person, and whether they are exact; else at least so many.
+
+    Of cells: people who are in none for sure may be of any possible value; an open number of rows: the end with less.
+    """
+    attribute = release.statements.domain.attributes[k]
+    anything = RemainingValues(attribute.full, math.log2(attribute.total), True)
+    left = [group.values.get(k, anything) for group in held]
+    exact = all(one.exact for one in left)
+    revealed = [before.bits - one.bits for one in left]
+    if not of_cells:
+        ends = [mean_of(revealed, [count(group) for group in held]) for count in (least, most)]
+        found = [end for end in ends if end is not None] or [0.0]
+        return min(found), exact and len(set(found)) == 1
+    known = sum(group.rows for group in held)
+    total = math.fsum(bits * group.rows for bits, group in zip(revealed, held, strict=True))
+    anywhere = before.bits - math.log2(
+        release.statements.domain.attributes[k].weight(before.mask)
+    )  # 0 but for impossible boxes: then less
+    total += (people - known) * min(0.0, anywhere)
+    return (total / people if people else 0.0), exact and known == people
+
+
+def least(group: CertainGroup) -> int:
+    """Return the fewest rows of a group."""
+    return group.rows
+
+
+def most(group: CertainGroup) -> int:
+    """Return the most rows of a group."""
+    return group.most
+
+
+def mean_of(figures: Sequence[float], rows: Sequence[int]) -> float | None:
+    """Return the mean of a figure over rows, None without rows."""
+    total = sum(rows)
+    return math.fsum(x * n for x, n in zip(figures, rows, strict=True)) / total if total else None
+
+
+def label_bits(counted: Sequence[Counted], before: RemainingValues, of_cells: bool) -> tuple[float, bool] | None:
+    """Return the bits revealed of the label per person by counts of classes, and whether they are exact.
+
+    Of several countings what the most telling one says by itself. None where no classes are counted exactly.
+    """
+    found = [class_bits(groups, before.bits) for groups in counted]
+    return (max(found), not of_cells) if found else None
+
+
+def class_bits(counted: Counted, before: float) -> float:
+    """Return the bits revealed of the label by one counting: those before, less its entropy within every group."""
+    rows = [sum(classes.values()) for _, classes in counted]
+    left = mean_of([class_entropy(classes) for _, classes in counted], rows)
+    return 0.0 if left is None else before - left
+
+
+def class_entropy(classes: Mapping[int, int]) -> float:
+    """Return the bits of the class of somebody in a group with so many rows of each class."""
+    rows = sum(classes.values())
+    return -math.fsum(n / rows * math.log2(n / rows) for n in classes.values() if n)
+
+
+def countings(release: EncodedRelease, held: Sequence[CertainGroup], measures: Measures) -> list[Counted]:
+    """Return the countings of classes: every partition with exact counts, and the cells where these hold everybody.
+
+    A counting is a list of groups, each with its name and the rows of every class; together they are all the people.
+    """
+    label = release.domain.label
+    if release.noisy or label is None:
+        return []
+    blocks = release.statements.partitions.values()
+    found = [of_partition(block, len(release.statements.blocks) > 1) for block in blocks if tells_classes(block)]
+    if measures.of_cells and sum(group.rows for group in held) == release.rows.high:
+        found += of_cells(held, len(release.domain.attributes))
+    return found
+
+
+def tells_classes(block: Partition) -> bool:
+    """Return whether a partition counts the training rows themselves exactly, class by class."""
+    return bool((block.label != ANY_LABEL).all()) and not block.open_counts and block.draws is None
+
+
+def of_partition(block: Partition, several: bool) -> Counted:
+    """Return the regions of a partition and the rows of every class in them."""
+    out = []
+    for region, statements in block.by_region.items():
+        name = f"{block.kind}, {block.names[region]}" if several else block.names[region]
+        out.append((name, {int(block.label[s]): int(block.low[s]) for s in statements}))
+    return out
+
+
+def of_cells(held: Sequence[CertainGroup], label: int) -> list[Counted]:
+    """Return cells that hold everybody as groups that differ in more than the class; none where a class is open."""
+    found: dict[tuple[tuple[int, int], ...], tuple[str, dict[int, int]]] = {}
+    for group in held:
+        mask = group.values[label].mask if label in group.values else 0
+        if not mask or mask & (mask - 1):
+            return []
+        key = tuple(sorted((k, left.mask) for k, left in group.values.items() if k != label))
+        classes = found.setdefault(key, (group.name, {}))[1]
+        of = mask.bit_length() - 1
+        classes[of] = classes.get(of, 0) + group.rows
+    return [list(found.values())]
+
+
+def forced_rows(
+    release: EncodedRelease, held: Sequence[CertainGroup], before: Sequence[RemainingValues], counted: Sequence[Counted]
+) -> list[int]:
+    """Return, per attribute, how many people's value is certain now and was not before, in every world."""
+    label = len(before) - 1 if release.domain.label is not None else -1
+    found = [
+        0 if k == label else sum(g.rows for g in held if k in g.values and certain(release, k, g.values[k], left))
+        for k, left in enumerate(before)
+    ]
+    if label >= 0 and value_of(release, label, before[label].mask) is None:
+        found[label] = max((sum(rows for _, _, rows in pure(groups)) for groups in counted), default=0)
+    return found
+
+
+def pure(counted: Counted) -> list[tuple[str, int, int]]:
+    """Return the groups of a counting all of whose rows are of one class: (name, class, rows)."""
+    out = []
+    for name, classes in counted:
+        filled = [(c, n) for c, n in classes.items() if n]
+        if len(filled) == 1:
+            out.append((name, *filled[0]))
+    return out
+
+
+def certain(release: EncodedRelease, k: int, left: RemainingValues, before: RemainingValues) -> bool:
+    """Return whether one value of attribute k is left, of several before."""
+    return value_of(release, k, left.mask) is not None and value_of(release, k, before.mask) is None
+
+
+def value_of(release: EncodedRelease, k: int, mask: int) -> str | None:
+    """Return the one value that some parts of attribute k have, in words; None where they have several or none."""
+    cuts = release.cut.cuts[k]
+    if not mask or mask & (mask - 1):
+        return None
+    start, end = cuts.bounds(mask.bit_length() - 1)
+    attribute = cuts.attribute
+    if isinstance(attribute, Continuous):
+        return cell_text(None) if attribute.missing and start >= attribute.known[1] else None
+    return cell_text(attribute.value(start)) if end - start == 1 else None

@@ -1,0 +1,353 @@
+"""The released model as recon read it, as a black box: shares of classes per row; nothing of a file is ever run.
+
+A tree or a rule list answers with the shares of the rows that its leaf or rule counts, a forest with the mean over its
+trees: what scikit-learn's `predict_proba` gives, to the bit, where counts are exact. A boosted model whose leaf values
+were read adds them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from encoders.domain.domain import Condition, Domain
+from encoders.domain.values import Test
+from encoders.encode.encoder import EncodedRelease
+from encoders.models.count_kinds import MEANING, kinds_of
+from encoders.models.models import AnyModel, Boosting, Forest, RuleList, RuleSet, Table, Tree
+from encoders.models.nodes import Nodes
+from recon.queries.prediction.inputs import InputColumn, InputLayout, NameLine, columns_of, line, numbers
+from recon.queries.prediction.records import Floats, Ints
+from recon.queries.prediction.shares import clipped, leaf_shares, leaf_steps, linked, rule_shares, tables_of
+from solvers.foundation.errors import ReleaseError, Unsupported
+
+CHUNK = 1 << 20  # entries of a table of rows at a time
+ABOVE = np.iinfo(np.int32).max  # a missing value above all parts
+Predicting = Tree | Forest | RuleList | Boosting
+ADDED_UP = ("AdaBoost", "Boosting", "LightGBM", "XGBoost", "CatBoost")  # whose trees are no votes, by their format
+
+
+def predicting(release: EncodedRelease) -> Predicting:
+    """Return the one model of a release that predicts classes; `Unsupported` says by name why there is none."""
+    label = release.domain.label
+    models = release.models
+    if label is None:
+        raise Unsupported(
+            f"{named(models[0])} cannot be attacked as a black box: it has no label, and predicts nothing"
+        )
+    able: list[Predicting] = [m for m in models if isinstance(m, Tree | Forest | RuleList | Boosting)]
+    if len(able) == 1:
+        refuse_unreadable(able[0])
+        return able[0]
+    if able:
+        names = ", ".join(named(m) for m in able[:3]) + (", ..." if len(able) > 3 else "")
+        raise Unsupported(f"a release of {len(able)} models ({names}) has no one prediction: attack one file at a time")
+    raise Unsupported(why_not(models[0]))
+
+
+def named(model: AnyModel) -> str:
+    """Return a model's kind and name in words."""
+    kind = model.kind.replace("_", " ")
+    return f"the {kind}" if model.name == kind else f"the {kind} '{model.name}'"
+
+
+def why_not(model: AnyModel) -> str:
+    """Return why a model that is no tree, forest or rule list predicts nothing that could be asked for."""
+    if isinstance(model, Table):
+        why = "it publishes figures about groups of rows and predicts nothing"
+    elif isinstance(model, RuleSet):
+        why = "its rules overlap and do not say which of them decides"
+    else:
+        why = "it predicts nothing"
+    return f"{named(model)} cannot be attacked as a black box: {why}"
+
+
+def refuse_unreadable(model: Predicting) -> None:
+    """Refuse a model whose predictions do not follow from what was read of it: classes, or all leaf values."""
+    if isinstance(model, Boosting):
+        if not model.labels or model.gradients.loss == "squared_error":
+            raise Unsupported(f"{named(model)} cannot be attacked as a black box: it predicts a number, no class")
+        if len(model.sums) == len(model.trees):
+            return
+        raise Unsupported(f"{named(model)} cannot be attacked as a black box: not all of its leaf values were read")
+    form = "" if model.origin is None else model.origin.format
+    if any(word in form for word in ADDED_UP):
+        why = "its trees add up to scores, and their leaf values were not read"
+        raise Unsupported(f"{named(model)} ({form}) cannot be attacked as a black box: {why}")
+    if all(table.by_class.all() for table in tables_of(model)):
+        return
+    what = "rule" if isinstance(model, RuleList) else "leaf"
+    kinds = "; ".join(MEANING[kind] for kind in kinds_of(model))
+    raise Unsupported(f"{named(model)} has no predictions to ask for: not every {what} says its classes ({kinds})")
+
+
+Literal = tuple[int, list[tuple[int, int]], bool]  # a line, the runs of its parts that pass, whether missing passes
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """Tests turned into comparisons: condition c holds where column `of[c]` is below `cut[c]`, or is not (`flipped`).
+
+    The columns are the parts of line k (slots (k, False)), the same with missing values above all parts instead of
+    below ((k, True)), and behind them a column per condition that is no single comparison: 0 where it holds.
+    """
+
+    lines: tuple[NameLine, ...]
+    slots: tuple[tuple[int, bool], ...]
+    of: NDArray[np.int32]
+    cut: NDArray[np.int32]
+    flipped: NDArray[np.bool_]
+    derived: tuple[tuple[Literal, ...], ...]
+
+    @classmethod
+    def of_model(cls, conditions: Sequence[Condition], domain: Domain) -> Comparisons:
+        """Return the comparisons of conditions; cost: linear in tests, and sorting them."""
+        tests: dict[str, dict[Test, None]] = {}
+        for condition in conditions:
+            for name, test in condition:
+                tests.setdefault(name, {})[test] = None
+        lines = tuple(line(name, domain, asked) for name, asked in tests.items())
+        place = {one.name: k for k, one in enumerate(lines)}
+        known: dict[tuple[str, Test], Literal] = {}
+        for name, asked in tests.items():
+            known |= {(name, test): (place[name], *lines[place[name]].runs(test)) for test in asked}
+        slots: dict[tuple[int, bool], int] = {}
+        derived: list[tuple[Literal, ...]] = []
+        rows: list[tuple[int, int, bool]] = []  # of derived ones: a number below 0
+        for condition in conditions:
+            literals = tuple(known[pair] for pair in condition)
+            one = compared(literals[0], lines) if len(literals) == 1 else None
+            if one is None:
+                derived.append(literals)
+                rows.append((-len(derived), 1, False))
+            else:
+                rows.append((slots.setdefault(one[0], len(slots)), *one[1:]))
+        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        of = np.where(table[:, 0] < 0, len(slots) - 1 - table[:, 0], table[:, 0])
+        return cls(lines, tuple(slots), of.astype(np.int32), table[:, 1].astype(np.int32), table[:, 2].astype(bool),
+                   tuple(derived))  # fmt: skip
+
+    def columns(self, parts: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return (rows, columns) what conditions compare, for rows of parts by line."""
+        wide = np.empty((len(parts), len(self.slots) + len(self.derived)), dtype=np.int32)
+        for j, (k, high) in enumerate(self.slots):
+            own = parts[:, k]
+            wide[:, j] = np.where(own < 0, ABOVE, own) if high else own
+        for j, literals in enumerate(self.derived, start=len(self.slots)):
+            wide[:, j] = ~holding(parts, literals)
+        return wide
+
+
+def compared(literal: Literal, lines: Sequence[NameLine]) -> tuple[tuple[int, bool], int, bool] | None:
+    """Return one literal as slot, cut and whether it holds at or above it; None where that takes two comparisons."""
+    k, runs, gap = literal
+    if len(runs) != 1:
+        return None
+    ((start, end),) = runs
+    if start == 0:
+        return (k, not gap), end, False
+    return ((k, gap), start, True) if end == len(lines[k].cuts) + 1 else None
+
+
+def holding(parts: NDArray[np.int32], literals: Sequence[Literal]) -> NDArray[np.bool_]:
+    """Return which rows of parts meet all literals."""
+    hit = np.ones(len(parts), dtype=bool)
+    for k, runs, gap in literals:
+        own = parts[:, k]
+        met = (own < 0) & gap
+        for start, end in runs:
+            met |= (own >= start) & (own < end)
+        hit &= met
+    return hit
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedModel:
+    """A released tree, rule list, forest or boosted model as a black box over rows of numbers by column, or tables.
+
+    `columns`: what the columns of arrays are called (attributes and 0/1 columns of the domain, no label), by default
+    the domain's own order; a listed attribute of texts has a column per value (`columns_of`). Nothing of the file is
+    run: answers come from the counts that were read. Class weights of a learner are taken out of them: shares are of
+    rows. Raises `Unsupported` naming the model for what has no predictions, `ReleaseError` for lacking columns.
+    """
+
+    release: EncodedRelease
+    columns: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        predicting(self.release)
+        self.layout.demand(line.name for line in self._conditions.lines)
+
+    @cached_property
+    def classes_(self) -> Ints:
+        """Return the class numbers: places among the label's values in the domain."""
+        label = self.release.domain.label
+        return np.arange(0 if label is None else label.known[1], dtype=np.int64)
+
+    @cached_property
+    def model(self) -> Predicting:
+        """Return the model that predicts."""
+        return predicting(self.release)
+
+    @cached_property
+    def layout(self) -> InputLayout:
+        """Return what the columns of arrays are."""
+        return InputLayout(self.release.domain, columns_of(self.release.domain, self.columns))
+
+    @property
+    def inputs(self) -> tuple[InputColumn, ...]:
+        """Return the columns of arrays in order."""
+        return self.layout.columns
+
+    @property
+    def lines(self) -> tuple[NameLine, ...]:
+        """Return the lines of the tested names, cut where they are tested."""
+        return self._conditions.lines
+
+    @property
+    def tested(self) -> tuple[str, ...]:
+        """Return the names that the model tests: attributes and 0/1 columns of the domain."""
+        return tuple(one.name for one in self._conditions.lines)
+
+    @cached_property
+    def _trees(self) -> tuple[Tree, ...]:
+        if isinstance(self.model, RuleList):
+            return ()
+        return (self.model,) if isinstance(self.model, Tree) else self.model.trees
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        """Return, per table of conditions that trees share, where its conditions begin among all."""
+        out: dict[int, int] = {}
+        total = 0
+        for tree in self._trees:
+            if id(tree.nodes.conditions) not in out:
+                out[id(tree.nodes.conditions)] = total
+                total += len(tree.nodes.conditions)
+        return out
+
+    @cached_property
+    def _conditions(self) -> Comparisons:
+        if isinstance(self.model, RuleList):
+            return Comparisons.of_model([rule.condition for rule in self.model.rules], self.release.domain)
+        found: dict[int, tuple[Condition, ...]] = {id(t.nodes.conditions): t.nodes.conditions for t in self._trees}
+        return Comparisons.of_model([c for table in found.values() for c in table], self.release.domain)
+
+    @cached_property
+    def _shares(self) -> list[Floats]:
+        classes = len(self.classes_)
+        if isinstance(self.model, RuleList):
+            return [rule_shares(clipped(tables_of(self.model)[0], classes))]
+        if isinstance(self.model, Boosting):
+            return [
+                leaf_steps(t.nodes, s, len(self.model.base)) for t, s in zip(self._trees, self.model.sums, strict=True)
+            ]
+        return [leaf_shares(tree.nodes, classes) for tree in self._trees]
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - scikit-learn's name
+        """Return (rows, classes) shares of the rows that each row's leaf or rule counts; of a forest the mean.
+
+        `X`: an array of numbers by `columns`, or a table with names. Cost: distinct rows x depth x trees, in arrays.
+        """
+        parts, back = distinct(self.parts(X))
+        found = np.concatenate([self._answers(one) for one in chunks(parts, len(self._conditions.derived))])
+        answers: Floats = found[back]
+        return answers
+
+    def parts(self, X: Any) -> NDArray[np.int32]:  # noqa: N803
+        """Return (rows, tested names) the part of each name's line that each row lies in."""
+        layout = self.layout
+        if isinstance(X, pd.DataFrame):
+            names = [str(c) for c in X.columns]
+            layout = InputLayout(self.release.domain, columns_of(self.release.domain, names))
+            layout.demand(self.tested)
+            layout.settled(X, self.release, self.lines)
+            x = numbers(X, layout.columns, self.release)
+        else:
+            x = np.asarray(X, dtype=np.float64)
+            if x.ndim != 2 or x.shape[1] != len(layout.columns):
+                raise ReleaseError(f"rows of {len(layout.columns)} columns are needed, not an array {x.shape}")
+        out = np.empty((len(x), len(self._conditions.lines)), dtype=np.int32)
+        for k, one in enumerate(self._conditions.lines):
+            out[:, k] = one.parts(layout.places(one.name, x))
+        return out
+
+    def _answers(self, parts: NDArray[np.int32]) -> Floats:
+        wide = self._conditions.columns(parts)
+        if isinstance(self.model, RuleList):
+            return self._shares[0][self._captured(wide)]
+        start = self.model.base if isinstance(self.model, Boosting) else (0.0,) * len(self.classes_)
+        total = np.tile(np.array(start, dtype=np.float64), (len(parts), 1))
+        for tree, shares in zip(self._trees, self._shares, strict=True):
+            total += shares[self._leaves(tree.nodes, wide)]
+        if isinstance(self.model, Boosting):
+            return linked(self.model, total, len(self.classes_))
+        return total / len(self._trees) if isinstance(self.model, Forest) else total
+
+    def _captured(self, wide: NDArray[np.int32]) -> Ints:
+        """Return the first rule that each row meets; `ReleaseError` where a list without a default has none."""
+        found, left = np.full(len(wide), -1, dtype=np.int64), np.arange(len(wide))
+        conditions = self._conditions
+        for j, (of, cut, flipped) in enumerate(zip(conditions.of, conditions.cut, conditions.flipped, strict=True)):
+            hit = (wide[left, of] < cut) != flipped
+            found[left[hit]] = j
+            left = left[~hit]
+        if len(left):
+            raise ReleaseError(
+                "the rule list has no default rule, and some row meets no rule: it predicts nothing there"
+            )
+        return found
+
+    def _leaves(self, nodes: Nodes, wide: NDArray[np.int32]) -> Ints:
+        """Return the leaf that each row reaches: all rows go down one level at a time."""
+        of, cut, children = self._compared(nodes)
+        at = np.zeros(len(wide), dtype=np.int64)
+        moving = np.arange(len(wide)) if nodes.inner[0] else np.zeros(0, dtype=np.int64)
+        flat, start = wide.ravel(), moving * wide.shape[1]
+        here = at[moving]
+        while len(moving):
+            here = children.take(2 * here + (flat.take(start + of.take(here)) >= cut.take(here)))
+            done = of.take(here) < 0
+            if done.any():
+                at[moving[done]] = here[done]
+                left = ~done
+                moving, start, here = moving[left], start[left], here[left]
+        return at
+
+    def _compared(self, nodes: Nodes) -> tuple[Ints, NDArray[np.int32], Ints]:
+        """Return per node its column (-1: a leaf) and cut, and the children below the cut and at or above it."""
+        conditions = self._conditions
+        code = np.where(nodes.inner, nodes.condition + self._numbers[id(nodes.conditions)], 0)
+        if not len(conditions.of):
+            nothing = np.full(len(nodes), -1, dtype=np.int32)
+            return nothing.astype(np.int64), nothing, np.zeros(2 * len(nodes), dtype=np.int64)
+        children = np.where(nodes.inner[:, None], nodes.children, 0).astype(np.int64)
+        children = np.where(conditions.flipped[code][:, None], children[:, ::-1], children)
+        return (
+            np.where(nodes.inner, conditions.of[code], -1).astype(np.int64),
+            conditions.cut[code],
+            np.ascontiguousarray(children).ravel(),
+        )
+
+
+def distinct(parts: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
+    """Return the distinct rows of a table of parts, and which of them every row is; column by column, no sorting."""
+    code = np.zeros(len(parts), dtype=np.int64)
+    for own in parts.T:
+        code = pd.factorize(code * (int(own.max(initial=0)) + 2) + own + 1)[0].astype(np.int64)
+    first = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
+    first[code[::-1]] = np.arange(len(parts))[::-1]
+    return parts[first], code
+
+
+def chunks(parts: NDArray[np.int32], more: int) -> Iterator[NDArray[np.int32]]:
+    """Yield the rows in pieces whose tables, with so many more columns, stay small; one piece where there are none."""
+    step = max(1, CHUNK // max(1, parts.shape[1] + more))
+    for start in range(0, max(1, len(parts)), step):
+        yield parts[start : start + step]

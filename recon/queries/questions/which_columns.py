@@ -1,0 +1,94 @@
+"""Which few columns, if an attacker knows them of everybody, open the labels of a forest whose bags are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.encode.encoder import EncodedRelease
+from recon.queries.located.positions import placed
+from recon.readers.loading.known_positions import POSITION, with_known_positions
+from solvers.foundation.errors import Inconclusive
+from solvers.foundation.limits import Limits
+
+MOST = 4  # columns that are added
+TRIED = 12  # candidates per round, those that trees test most
+SHARE = 0.1  # of the time left, for one try
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What follows where the columns `names` are known of everybody: labels proved of so many, the share of leaves."""
+
+    names: tuple[str, ...]
+    labels: int
+    rows: int
+    leaves: float
+    complete: bool
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        known = f"knowing {' and '.join(self.names)} of everybody" if self.names else "knowing nothing beside the file"
+        labels = f"all {self.rows:,}" if self.labels == self.rows else f"{self.labels:,} of {self.rows:,}"
+        late = "" if self.complete else ", so far"
+        return f"{known} gives {labels} labels by position, and {100 * self.leaves:.1f} % of leaves{late}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as an object ready for JSON."""
+        return {
+            "columns": list(self.names),
+            "labels_known": self.labels,
+            "rows": self.rows,
+            "share_leaves_known": self.leaves,
+            "complete": self.complete,
+        }
+
+
+def which_columns(release: EncodedRelease, rows: pd.DataFrame, limits: Limits | None = None) -> list[Opened]:
+    """Return what opens with no column, one, two and more known, each time the one that proves most labels added.
+
+    Greedy, so that fewer columns may do. `rows`: the training rows in the order in which `fit` got them. Ends where all
+    labels are proved, after `MOST` columns, or with the time. Cost: at most MOST x TRIED runs of `recon.positions`.
+    """
+    limits = limits or Limits(seconds=120.0)
+    frame = rows.reset_index(drop=True).assign(**{POSITION: np.arange(len(rows))})
+    frame.attrs.update(rows.attrs)
+    best = opened(release, frame, (), limits)
+    out = [] if best is None else [best]
+    candidates = most_tested(release, frame)
+    while out and out[-1].labels < out[-1].rows and len(out) <= MOST and not limits.expired():
+        tried = [
+            opened(release, frame, (*out[-1].names, name), limits) for name in candidates if name not in out[-1].names
+        ]
+        found = [one for one in tried if one is not None]
+        if not found:
+            break
+        out.append(max(found, key=lambda one: (one.labels, one.leaves)))
+    return out
+
+
+def opened(release: EncodedRelease, frame: pd.DataFrame, names: Sequence[str], limits: Limits) -> Opened | None:
+    """Return what follows where some columns are known; None where nothing was found in a part of the time."""
+    if limits.expired():
+        return None
+    limits.report(f"known: {', '.join(names) or 'nothing'}")
+    known = frame[[POSITION, *names]]
+    known.attrs.update(frame.attrs)
+    some = limits if limits.seconds is None else limits.lasting(max(1.0, SHARE * limits.left()))
+    try:
+        found = placed(with_known_positions(release, known) if names else release, limits=some)
+    except Inconclusive:
+        return None
+    leaves = found.answer.leaves_proved
+    return Opened(tuple(names), found.labels_known or 0, found.rows, leaves, found.complete)
+
+
+def most_tested(release: EncodedRelease, frame: pd.DataFrame) -> list[str]:
+    """Return the attributes that are columns of a table, those with most thresholds first, at most `TRIED`."""
+    cuts = zip(release.domain.attributes, release.cut.cuts, strict=False)
+    found = [(len(each.inner), a.name) for a, each in cuts if a.name in frame.columns and len(each.inner)]
+    return [name for _, name in sorted(found, key=lambda one: -one[0])[:TRIED]]

@@ -1,0 +1,270 @@
+"""Questions to published tables, answered one top area after the other; what is proved of each is a small record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recon.queries.tables.tables import Tables
+from solvers.foundation.errors import Inconclusive, ReleaseError
+from solvers.foundation.exact import tree_product
+from solvers.foundation.limits import Limits
+from solvers.tables import two_way
+from solvers.tables.solving import Designs, Range, Solved, solved
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIZES = (1, 10, 50, 100, 250, 500, 1000)  # of areas: 1-9 people, 10-49, ...
+
+
+@dataclass(frozen=True)
+class AreaFigures:
+    """What is proved of one top area.
+
+    `unique`: one data set fits over the cells that lower areas see (None: not decided); `multiset`, `ordered`: how many
+    data sets there are over all that the tables tell apart, two equal numbers where exact; `certain`: people who are
+    the same in all of them. `leaves`: per smallest area its people, and whether its own tables settle it, and all.
+    """
+
+    name: str
+    people: Range
+    unique: bool | None
+    solutions: Range
+    multiset: Range
+    ordered: Range
+    certain: int
+    leaves: tuple[tuple[str, int, bool, bool], ...]
+
+    @property
+    def exact(self) -> bool:
+        """Return whether every figure is exact."""
+        return self.unique is True and self.multiset[0] == self.multiset[1]
+
+
+@dataclass(frozen=True)
+class TablesAnswer:
+    """What is proved of all areas: see `AreaFigures`; numbers of data sets are products over the top areas."""
+
+    areas: tuple[AreaFigures, ...]
+    assumptions: tuple[str, ...]
+    not_solved: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def people(self) -> Range:
+        """Return the number of people."""
+        return sum(a.people[0] for a in self.areas), sum(a.people[1] for a in self.areas)
+
+    @cached_property
+    def certain(self) -> int:
+        """Return how many people are given back for certain."""
+        return sum(a.certain for a in self.areas)
+
+    @cached_property
+    def multiset(self) -> Range:
+        """Return the number of unordered data sets, or what it lies between."""
+        return _product([a.multiset[0] for a in self.areas]), _product([a.multiset[1] for a in self.areas])
+
+    @cached_property
+    def ordered(self) -> Range:
+        """Return the number of sequences of people, or what it lies between: rows of different areas may mix."""
+        from math import factorial
+
+        out = []
+        for end in (0, 1):
+            mixed = factorial(self.people[end])
+            for a in self.areas:
+                mixed //= factorial(a.people[end])
+            out.append(mixed * _product([a.ordered[end] for a in self.areas]))
+        return out[0], out[1]
+
+    @property
+    def status(self) -> str:
+        """Return "exact" where everything is, "unknown" where an area was not solved, else "bounds"."""
+        if self.not_solved:
+            return "unknown"
+        return "exact" if all(a.exact for a in self.areas) else "bounds"
+
+
+def _product(numbers: list[int]) -> int:
+    return int(tree_product(numbers)) if numbers else 1
+
+
+def log2(n: int) -> float | None:
+    """Return log2 of a whole number, None of 0."""
+    return math.log2(n) if n > 0 else None
+
+
+def solutions(tables: Tables, limits: Limits) -> Iterator[Solved]:
+    """Yield every top area solved; `Inconclusive` where the time is up."""
+    designs = Designs(tables.system)
+    for k, name in enumerate(tables.top_names):
+        if limits.expired():
+            raise Inconclusive(f"the time was up after {k:,} of {len(tables.top_names):,} areas")
+        limits.report(f"area {name}: {k:,} of {len(tables.top_names):,}")
+        yield solved(designs, tables.top(k))
+
+
+def figures(one: Solved) -> AreaFigures:
+    """Return the figures of a solved top area."""
+    names, leaves = one.live.top.names, one.live.top.leaves
+    alone, all_tables = (set(x.tolist()) for x in one.settled_leaves)
+    people = np.bincount(one.live.leaf, one.low, len(names)).astype(np.int64)
+    told = tuple((names[i], int(people[i]), i in alone, i in all_tables) for i in leaves.tolist())
+    return AreaFigures(names[0], one.people, one.unique, one.solutions, one.multiset, one.ordered, one.certain, told)
+
+
+def counted(
+    tables: Tables, limits: Limits | None = None, each: Callable[[Solved], None] = lambda one: None
+) -> TablesAnswer:
+    """Return what is proved of every top area: data sets, people certain. Areas that time left out are named.
+
+    `each` sees every top area once it is solved. Raises `ContradictionError` naming area, cells and counts where
+    none fit.
+    """
+    limits = limits or Limits()
+    found, left = list[AreaFigures](), tuple[str, ...]()
+    try:
+        for one in solutions(tables, limits):
+            found.append(figures(one))
+            each(one)
+    except Inconclusive:
+        if not limits.expired():
+            raise
+        left = tables.top_names[len(found) :]
+    return TablesAnswer(tuple(found), tables.assumptions, left)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Profiles over the parts of the attributes: `tuples[i]` those that profile i allows, `area[i]` where it lives."""
+
+    area: tuple[str | None, ...]
+    tuples: tuple[NDArray[np.bool_], ...]
+
+
+def asked(tables: Tables, profiles: pd.DataFrame) -> Asked:
+    """Return the profiles of a frame; the area may be left open, as any attribute.
+
+    Raises `ReleaseError` for names and values that the domain does not have, an area that is none, and a value that
+    stands inside of what no cell tells apart is taken for all of it.
+    """
+    from recon.readers.frames.selections import frame_ranges, missing
+
+    known = set(tables.areas.names)
+    areas: list[str | None] = [None] * len(profiles)
+    if tables.area in profiles.columns:
+        areas = [None if missing(a) or a == "" else str(a) for a in profiles[tables.area]]
+    for i, a in enumerate(areas):
+        if a is not None and a not in known:
+            raise ReleaseError(f"'{a}' is no area of the tables", place=f"row {i + 1}, column '{tables.area}'")
+    rest = profiles.drop(columns=[tables.area], errors="ignore")
+    rest.attrs = profiles.attrs
+    shape, cells = tables.system.shape, tables.system.tuples
+    parts = np.unravel_index(cells, shape)
+    allowed = [np.ones(len(cells), bool) for _ in range(len(profiles))]
+    for k, (codes, ranges) in frame_ranges(rest, tables.domain).items():
+        masks = []
+        for one in ranges:
+            bits = tables.cuts[k].mask(one)
+            masks.append(np.array([bits >> p & 1 for p in range(shape[k])], bool)[parts[k]])
+        for i, code in enumerate(codes.tolist()):
+            allowed[i] &= masks[code]
+    return Asked(tuple(areas), tuple(allowed))
+
+
+def narrower(tables: Tables, profiles: pd.DataFrame) -> list[bool]:
+    """Return for every profile whether it names values inside of a part that no cell tells apart."""
+    from recon.readers.frames.selections import frame_ranges
+
+    rest = profiles.drop(columns=[tables.area], errors="ignore")
+    rest.attrs = profiles.attrs
+    out = [False] * len(profiles)
+    for k, (codes, ranges) in frame_ranges(rest, tables.domain).items():
+        inside = []
+        for one in ranges:
+            bits, sizes = tables.cuts[k].mask(one), tables.cuts[k].sizes
+            inside.append(sum(b - a for a, b in one) < sum(s for p, s in enumerate(sizes) if bits >> p & 1))
+        out = [was or inside[code] for was, code in zip(out, codes.tolist(), strict=True)]
+    return out
+
+
+def bounds(one: Solved, area: str | None, tuples: NDArray[np.bool_]) -> tuple[int, int, bool]:
+    """Return the least and greatest number of people in an area (None: the whole) with one of the tuples.
+
+    And whether both are attained: the counts are the only ones, and of every two-way table a rectangle is asked about.
+    """
+    live, design = one.live, one.live.design
+    leaf = np.ones(len(live.leaf), bool) if area is None else np.isin(live.leaf, _below(one, area))
+    asked_pairs = np.bincount(design.pair, tuples, len(design.size)).astype(np.int64)
+    low = high = 0
+    exact = not len(one.open)
+    pair = live.atom_pair[live.atom]
+    outside = np.flatnonzero((pair >= 0) & leaf & (one.high > 0))
+    some, size = asked_pairs[pair[outside]], design.size[pair[outside]]
+    low += int(one.low[outside][some == size].sum())
+    high += int(one.high[outside][some > 0].sum())
+    chosen = np.flatnonzero(asked_pairs)
+    wanted = set(zip(design.pair_b[chosen].tolist(), design.pair_v[chosen].tolist(), strict=True))
+    groups = set(design.group[chosen].tolist())
+    for table in one.two_ways():
+        if not len(table.rows) or int(live.atom_group[live.atom[table.rows[0]]]) not in groups:
+            continue
+        b = live.atom_b[live.atom[table.rows]]
+        hit = np.array([[(int(x), int(v)) in wanted for v in table.columns] for x in b], bool)
+        hit = np.logical_and(hit, leaf[table.rows][:, None])
+        rows, columns = hit.any(axis=1), hit.any(axis=0)
+        total, column = int(table.sums.sum()), int(table.sums[columns].sum())
+        least, most = int(one.low[table.rows][rows].sum()), int(one.high[table.rows][rows].sum())
+        if np.array_equal(hit, rows[:, None] & columns[None, :]):
+            low, high = low + max(0, least + column - total), high + min(most, column)
+            continue
+        entries = two_way.least(one.low[table.rows], table.sums)
+        caps = np.minimum(one.high[table.rows][:, None], table.sums[None, :])
+        low, high = low + int(entries[hit].sum()), high + min(int(caps[hit].sum()), most, column)
+        exact = False
+    return low, high, exact or low == high
+
+
+def _below(one: Solved, area: str) -> NDArray[np.int64]:
+    names, parent = one.live.top.names, one.live.top.parent
+    inside = np.array([name == area for name in names])
+    for i in range(len(names)):  # parents come first
+        inside[i] |= parent[i] >= 0 and inside[parent[i]]
+    return np.flatnonzero(inside)
+
+
+def certified(tables: Tables, profiles: pd.DataFrame, limits: Limits | None = None) -> pd.DataFrame:
+    """Return per profile a verdict (certain, possible, impossible, unknown), and the least and greatest count of it.
+
+    A profile narrower than what the cells tell apart is certain never. Cost: every top area solved once.
+    """
+    import pandas as pd
+
+    limits = limits or Limits()
+    wanted, narrow = asked(tables, profiles), narrower(tables, profiles)
+    low, high = np.zeros(len(profiles), np.int64), np.zeros(len(profiles), np.int64)
+    exact = np.ones(len(profiles), bool)
+    for one in solutions(tables, limits):
+        inside = set(one.live.top.names)
+        for i, (area, tuples) in enumerate(zip(wanted.area, wanted.tuples, strict=True)):
+            if area is None or area in inside:
+                least, most, attained = bounds(one, area, tuples)
+                low[i], high[i] = low[i] + least, high[i] + most
+                exact[i] &= attained
+    verdicts = []
+    for a, b, attained, inner in zip(low.tolist(), high.tolist(), exact.tolist(), narrow, strict=True):
+        if b == 0:
+            verdicts.append("impossible")
+        elif inner:
+            verdicts.append("possible" if attained else "unknown")
+        else:
+            verdicts.append("certain" if a > 0 else "possible" if attained else "unknown")
+    lows = [0 if inner else a for a, inner in zip(low.tolist(), narrow, strict=True)]
+    return pd.DataFrame({"verdict": verdicts, "min_count": lows, "max_count": high.tolist()})

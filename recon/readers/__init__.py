@@ -1,0 +1,1 @@
+"""From the files that people have to one encoded release: formats read, stored objects, tables, findings."""

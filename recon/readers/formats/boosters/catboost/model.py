@@ -1,0 +1,359 @@
+"""CatBoost models as published trees: `.cbm`, the JSON of save_model, and the .cbm that a pickle holds.
+
+A leaf's weight is the sum of the weights of all training rows in it, whatever was drawn to choose the splits
+(bootstrap_type, Ordered boosting): without weights a number of rows, of every tree (catboost 1.2.10, compared with the
+training data of 150 random models, docs/readers.md, and tests/golden/models). Splits on categories depend on tables
+that training computed row by row: leaves that differ only there are taken together, which leaves exact sums. With log
+loss the first tree's values are one Newton (or gradient) step from one score, so that its leaves give the rows of each
+class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from encoders.domain.values import Test, Value
+from encoders.models.models import AnyModel, Boosting, CountKind, Forest, Provenance, Table, Tree, UnusedPublication
+from encoders.models.nodes import Support
+from recon.readers.formats.boosters.catboost.file import (
+    MEMORY,
+    Branching,
+    CatBoostFile,
+    Symmetric,
+    cbm_booster,
+    json_booster,
+)
+from recon.readers.formats.boosters.catboost.sums import (
+    NEEDED,
+    Placed,
+    gradients,
+    group,
+    inner_splits,
+    tree_sums,
+    unusable,
+)
+from recon.readers.formats.boosters.shared import VALUES, BoosterSplit, BoosterTree, label_name, sums
+from recon.readers.formats.drafts.copies import CHANCE, copies_note, divided
+from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.facts import Feature
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import RowCount
+
+LARGEST = 3.4e38  # borders beyond it tell missing values from all others
+NEAR = 1e-6  # relative: values are doubles, computed in doubles (largest error seen 6e-12)
+OBJECTIVES = frozenset(["Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll", "RMSE", "MAE", "Quantile",
+                        "Poisson"])  # fmt: skip
+NOT_WEIGHTED = (
+    "no training row was weighted (the CatBoost file does not say; rows of weight 0 do not count): every leaf weight "
+    "is a number of rows"
+)
+SAME_ROWS = "all trees were fitted on the same rows (no continued training, no sum of models)"
+HELD_OUT = "rows held out in a table of their own (eval_set) are not among the training rows counted here"
+LEAST = "a part of the rows was held out (eval_fraction): a leaf's weight is a least number of training rows"
+WEIGHTS = "its leaf weights"
+TOGETHER = "splits on categories or texts are left out: leaves that differ only there are taken together"
+SIZES = "counts per class are not proved by the leaf values: only sizes are stated"
+LATER = "of the first tree classes are known, of later ones only how many rows are in each leaf"
+
+
+def read_cbm(data: bytes, classes: Sequence[Value] | None = None, memory: int = MEMORY) -> Draft:
+    """Return what a .cbm file says; `classes` are the label's values in the order of the codes, if known.
+
+    Raises `ReleaseError` where it is broken, `Unsupported` where leaf weights are no numbers of rows. Linear in leaves.
+    """
+    return to_draft(cbm_booster(data, memory), classes)
+
+
+def read_catboost(found: Any, classes: Sequence[Value] | None = None) -> Draft:
+    """Return what the JSON of `save_model(format="json")` says; see `read_cbm`."""
+    return to_draft(json_booster(found), classes)
+
+
+def to_draft(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
+    """Return the statements of a booster in its own terms."""
+    refuse_weights(booster)
+    every = [grow(tree, booster, t) for t, tree in enumerate(booster.trees)]
+    if not every:
+        raise Unsupported("the CatBoost model has no trees: it says nothing about its rows")
+    totals = {counts[0] for _, counts in every}
+    if len(totals) != 1:
+        raise Unsupported(f"the CatBoost trees count {min(totals):,} to {max(totals):,} rows: not of the same rows")
+    rows = totals.pop()
+    kept = [(t, grown, counts) for t, (grown, counts) in enumerate(every) if len(grown.splits) > 1]
+    if not kept:
+        raise Unsupported("no tree of the CatBoost model has a split on a number: it says only how many rows there are")
+    values = tuple(classes) if classes is not None else class_values(booster)
+    ones = first_classes(booster, values) if kept[0][0] == 0 else None
+    trees = [
+        grown.tree([Support(count=n) if ones is None or t else Support((n - k, k))
+                    for n, k in zip(counts, counts if ones is None or t else ones, strict=True)], f"tree {t}")
+        for t, grown, counts in kept
+    ]  # fmt: skip
+    told = [[counts[i]] for _, grown, counts in kept for i in grown.leaves]
+    if ones is not None and kept[0][0] == 0:
+        told = [[kept[0][2][i] - ones[i], ones[i]] for i in kept[0][1].leaves]
+    divisors, _ = divided(told, CHANCE)
+    note = copies_note(divisors, values if len(divisors) == 2 else ()) if max(divisors) > 1 else NOT_WEIGHTED
+    if max(divisors) > 1 or eval_fraction(booster):
+        return of_bounds(booster, kept, max(divisors), note)
+    kinds: tuple[CountKind, ...] = ("size",) if ones is None else ("exact",) if len(trees) == 1 else ("exact", "size")
+    models: tuple[AnyModel, ...] = (Tree(trees[0].nodes, "tree"),) if len(trees) == 1 else (Forest(tuple(trees)),)
+    why = unusable(booster)
+    if ones is not None and not why:
+        models = (boosting(booster, every, trees[0]),)
+    split_else = any(s is None for tree in booster.trees for s in inner_splits(tree))
+    notes = [TOGETHER] if split_else else []
+    notes += [SIZES] if ones is None else [LATER] if why and len(trees) > 1 else []
+    notes += [f"leaf values are not used: {why}"] if why else []
+    unused = [UnusedPublication(WEIGHTS, TOGETHER)] if split_else else []
+    if not isinstance(models[0], Boosting) and (len(trees) > 1 or ones is None):
+        unused.append(UnusedPublication(VALUES, why or SIZES, labels=len(booster.trees) == 1))
+    return Draft(
+        Provenance(
+            booster.form,
+            kinds,
+            (
+                NOT_WEIGHTED,
+                HELD_OUT,
+                *([SAME_ROWS] if len(every) > 1 else []),
+                *([] if why or ones is None else [NEEDED]),
+            ),
+            unused=tuple(unused),
+        ),
+        tuple(Feature(name, name) for name in booster.names),
+        models,
+        values if ones is not None else None,
+        label_name(booster.names),
+        rows=RowCount(rows, rows),
+        named=booster.named,
+        single=True,
+        reader_notes=tuple(notes),
+        gaps=frozenset(column.name for column in booster.columns if column.gaps),
+    )
+
+
+def eval_fraction(booster: CatBoostFile) -> bool:
+    """Return whether the file says that a part of the rows was held out."""
+    return bool(group(booster.params, "data_processing_options").get("eval_fraction"))
+
+
+def of_bounds(
+    booster: CatBoostFile, kept: Sequence[tuple[int, BoosterTree, list[int]]], divisor: int, note: str
+) -> Draft:
+    """Return bounds on the rows per leaf, where leaf weights have a divisor (weights, copies) or count not all rows."""
+    out = eval_fraction(booster)
+    figures = [
+        figure
+        for t, grown, counts in kept
+        for figure in grown.at_least([-(-n // divisor) for n in counts], f"tree {t}", None if out else counts)
+    ]
+    rows = kept[0][2][0]
+    return Draft(
+        Provenance(
+            booster.form,
+            ("size",),
+            (note, LEAST if out else HELD_OUT, SAME_ROWS),
+            unused=(UnusedPublication(VALUES, SIZES),),
+        ),
+        tuple(Feature(name, name) for name in booster.names),
+        (Table(tuple(figures), "leaves"),),
+        label=label_name(booster.names),
+        rows=RowCount(-(-rows // divisor), None if out else rows),
+        named=booster.named,
+        single=True,
+        reader_notes=(SIZES,),
+        gaps=frozenset(column.name for column in booster.columns if column.gaps),
+    )
+
+
+def boosting(booster: CatBoostFile, every: Sequence[tuple[BoosterTree, list[int]]], first: Tree) -> Boosting:
+    """Return all trees with what their values say; `first`: the first one with the classes of its leaves."""
+    trees, said = [], []
+    for t, (tree, (grown, counts)) in enumerate(zip(booster.trees, every, strict=True)):
+        number = paths(tree.splits, booster)[1] if isinstance(tree, Symmetric) else nested_order(tree)
+        placed = Placed(grown, tuple(number[i] for i in grown.leaves), tuple(counts[i] for i in grown.leaves))
+        trees.append(grown.tree([Support(count=n) for n in counts], f"tree {t}") if t else first)
+        said.append(tree_sums(booster, tree, placed, t))
+    start = (float(booster.bias or 0.0),)
+    return Boosting(tuple(trees), tuple(said), gradients(booster), start, start, (0, 1))
+
+
+def refuse_weights(booster: CatBoostFile) -> None:
+    """Raise `Unsupported` for models whose leaf weights are known to be something else than numbers of rows."""
+    data = group(booster.params, "data_processing_options")
+    if data.get("class_weights") or data.get("auto_class_weights", "None") not in ("None", None):
+        raise Unsupported("the CatBoost model weighs its classes: its leaf weights are no numbers of rows")
+    if booster.params.get("task_type", "CPU") != "CPU":
+        raise Unsupported("the CatBoost model was fitted on a GPU, where leaf weights were never compared with rows")
+    objective = group(booster.params, "loss_function").get("type")
+    if objective is not None and objective not in OBJECTIVES:
+        raise Unsupported(f"leaf weights of CatBoost's objective {str(objective)[:40]!r} were never compared with rows")
+
+
+def whole(weight: float, t: int) -> int:
+    """Return a leaf weight as a number of rows; `Unsupported` where it is none."""
+    if weight != int(weight) or weight > 1 << 53:
+        raise Unsupported(f"tree {t} has a leaf of weight {weight:g}: rows were weighted, no numbers of rows are known")
+    return int(weight)
+
+
+def grow(tree: Symmetric | Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree, list[int]]:
+    """Return a tree with its conditions, and the rows of every node."""
+    if isinstance(tree, Branching):
+        return nested(tree, booster, t)
+    kept = [i for i, s in enumerate(tree.splits) if s is not None]
+    found = merged([whole(w, t) for w in tree.weight], kept)
+    return level_by_level([tree.splits[i] for i in kept], found, booster, t)
+
+
+def merged(figures: Sequence[int], kept: Sequence[int]) -> list[int]:
+    """Return the sums of the leaves' figures over all splits but the kept ones (bits of a leaf's number)."""
+    out = [0] * (1 << len(kept))
+    for leaf, figure in enumerate(figures):
+        out[sum((leaf >> i & 1) << k for k, i in enumerate(kept))] += figure
+    return out
+
+
+def level_by_level(
+    splits: Sequence[tuple[int, float] | None], figures: Sequence[int], booster: CatBoostFile, t: int
+) -> tuple[BoosterTree, list[int]]:
+    """Return a symmetric tree with the figures of its nodes; where a path settles a split, that node is left out."""
+    out, number = paths(splits, booster)
+    of_leaves = {here: figures[k] for here, k in number.items()}
+    if sum(of_leaves.values()) != sum(figures):
+        raise ReleaseError("has rows in a leaf that no row can reach", place=f"tree {t}")
+    return out, sums(out, of_leaves)
+
+
+def paths(splits: Sequence[tuple[int, float] | None], booster: CatBoostFile) -> tuple[BoosterTree, dict[int, int]]:
+    """Return a symmetric tree, and the number in the file of every leaf that some row can reach."""
+    out, number_of = BoosterTree(), {}
+    # node above, side, level, number of the leaf so far, bounds of each column on the way
+    todo: list[tuple[int, int, int, int, dict[int, tuple[float, float]]]] = [(-1, 0, 0, 0, {})]
+    while todo:
+        above, side, level, number, bounds = todo.pop()
+        while level < len(splits):
+            split = splits[level]
+            assert split is not None
+            low, high = bounds.get(split[0], (-math.inf, math.inf))
+            if low < split[1] < high:
+                break
+            number |= (split[1] <= low) << level
+            level += 1
+        here = len(out.splits)
+        if above >= 0:
+            a, b = out.children[above]
+            out.children[above] = (here, b) if side == 0 else (a, here)
+        out.children.append((-1, -1))
+        if level == len(splits):
+            out.splits.append(None)
+            number_of[here] = number
+            continue
+        column, border = splits[level] or (0, 0.0)
+        out.splits.append(split_at(booster, column, border))
+        low, high = bounds.get(column, (-math.inf, math.inf))
+        todo.append((here, 1, level + 1, number | 1 << level, {**bounds, column: (border, high)}))
+        todo.append((here, 0, level + 1, number, {**bounds, column: (low, border)}))
+    return out, number_of
+
+
+def nested(tree: Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree, list[int]]:
+    """Return any other tree; what stands below a split on categories is one leaf."""
+    rows = [whole(w, t) if left < 0 else 0 for w, (left, _) in zip(tree.weight, tree.children, strict=True)]
+    order: list[int] = []
+    stack = [0]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        if len(order) > len(tree.children):
+            raise ReleaseError("the links make no tree", place=f"tree {t}")
+        stack += [c for c in tree.children[node] if c >= 0]
+    for node in reversed(order):
+        rows[node] += sum(rows[c] for c in tree.children[node] if c >= 0)
+    out, of_leaves = BoosterTree(), {}
+    todo = [(0, -1, 0)]
+    while todo:
+        node, above, side = todo.pop()
+        here, split = len(out.splits), tree.splits[node]
+        if above >= 0:
+            a, b = out.children[above]
+            out.children[above] = (here, b) if side == 0 else (a, here)
+        out.children.append((-1, -1))
+        left, right = tree.children[node]
+        if left < 0 or split is None:
+            out.splits.append(None)
+            of_leaves[here] = rows[node]
+            continue
+        out.splits.append(split_at(booster, *split))
+        todo += [(right, here, 1), (left, here, 0)]
+    return out, sums(out, of_leaves)
+
+
+def nested_order(tree: Branching) -> dict[int, int]:
+    """Return of every leaf of `nested`, without splits on categories, its node in the file."""
+    found, todo = {}, [0]
+    for here in range(len(tree.splits)):
+        node = todo.pop()
+        left, right = tree.children[node]
+        if left < 0:
+            found[here] = node
+        else:
+            todo += [right, left]
+    return found
+
+
+def split_at(booster: CatBoostFile, column: int, border: float) -> BoosterSplit:
+    """Return the split "at most the border" (left) of a column; the outermost borders tell missing values alone."""
+    one = booster.columns[column]
+    if border < -LARGEST:
+        return BoosterSplit(one.name, Test(missing=True), Test())
+    if border > LARGEST:
+        return BoosterSplit(one.name, Test(), Test(missing=True))
+    left = Test(high=border, missing=not one.missing_right)
+    return BoosterSplit(one.name, left, Test(low=border, low_open=True, missing=one.missing_right))
+
+
+def class_values(booster: CatBoostFile) -> tuple[Value, ...]:
+    """Return the values of the label in the order of their codes, 0 and 1 where the file does not name two."""
+    names = booster.classes.get("class_names")
+    if isinstance(names, list) and len(names) == 2 and all(isinstance(n, (str, int, float)) for n in names):
+        return tuple(int(n) if isinstance(n, float) and n.is_integer() else n for n in names)
+    return (0, 1)
+
+
+def first_classes(booster: CatBoostFile, classes: Sequence[Value]) -> list[int] | None:
+    """Return the rows of the second class per node of the first tree, None where its values do not prove them.
+
+    A leaf of n rows, k of the class, all at share p: value = rate (k - n p) / (n h + l2), h = p (1 - p) for Newton's
+    step and 1 for the gradient's. Every k must be whole: shrunk, noised and weighted values are not.
+    """
+    tree, settings = booster.trees[0], group(booster.params, "tree_learner_options")
+    boosting = group(booster.params, "boosting_options")
+    rate, ridge = boosting.get("learning_rate"), settings.get("l2_leaf_reg")
+    how, steps = settings.get("leaf_estimation_method"), settings.get("leaf_estimation_iterations")
+    objective = group(booster.params, "loss_function").get("type")
+    if len(tree.value) != len(tree.weight) or booster.bias is None:
+        return None
+    if isinstance(tree, Branching) and None in inner_splits(tree):
+        return None
+    if objective != "Logloss" or len(classes) != 2 or steps != 1 or how not in {"Newton", "Gradient"}:
+        return None
+    if settings.get("monotone_constraints") or not all(
+        isinstance(v, (int, float)) and 0 < v < 1e9 for v in (rate, ridge)
+    ):
+        return None
+    share = 1 / (1 + math.exp(-max(-700.0, min(700.0, booster.bias))))
+    each = share * (1 - share) if how == "Newton" else 1.0
+    found = []
+    for weight, value in zip(tree.weight, tree.value, strict=True):
+        k = weight * share + value / float(rate or 1) * (weight * each + float(ridge or 0))
+        if abs(k - round(k)) > NEAR * max(1.0, weight) or not 0 <= round(k) <= weight or NEAR * weight > 0.1:
+            return None
+        found.append(round(k))
+    if isinstance(tree, Branching):
+        grown, _ = nested(tree, booster, 0)
+        return sums(grown, {here: found[node] for here, node in nested_order(tree).items()})
+    kept = [i for i, s in enumerate(tree.splits) if s is not None]
+    return level_by_level([tree.splits[i] for i in kept], merged(found, kept), booster, 0)[1]

@@ -1,0 +1,240 @@
+"""Learning rate and lambda of a LightGBM model as intervals: printed with six digits, or solved from the first round.
+
+Where the rows of each class in the leaves of the first round are proved, G is known for each of them, and every leaf's
+value says rate / (H + lambda). Source: LightGBM 4.7.0, src/treelearner/feature_histogram.hpp
+(CalculateSplittedLeafOutput), include/LightGBM/tree.h (Shrinkage, AddBias), src/io/config_auto.cpp (six digits).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from encoders.models.models import Tree
+from recon.readers.formats.boosters.lightgbm.counts import number
+from recon.readers.formats.boosters.lightgbm.file import LightGBMFile, StoredLightGBMTree
+from recon.readers.formats.boosters.lightgbm.summing import EPSILON, UNIT
+from recon.readers.formats.boosters.shared import BoosterTree, sums
+from solvers.foundation.errors import Unsupported
+from solvers.laws.gradients.boosted import Gradients
+from solvers.laws.gradients.floating import rows_at
+
+OFF = 2.0**-49  # relative: eight roundings of quotients, sums and products of doubles, and as much again
+READ = 2.0**-47  # relative: parameters read by LightGBM's own parser
+SIX = 5.1e-6  # relative: six digits
+SEVERAL = 3  # trees of one rate
+SHORT = 5  # significant digits up to which a parameter printed with six is taken for the parameter itself
+FINE = 7  # significant digits that only the JSON form of a model has that was never read back from a text
+FULL = 13  # decimals: some value of a model has more, unless somebody rounded them
+
+
+@dataclass(frozen=True)
+class NumberSpan:
+    """A number in [low, high]."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def near(cls, value: float, relative: float) -> NumberSpan:
+        """Return the numbers near a positive value."""
+        return cls(value * (1 - relative), value * (1 + relative))
+
+    def both(self, other: NumberSpan) -> NumberSpan:
+        """Return the numbers in both, low > high where there are none."""
+        return NumberSpan(max(self.low, other.low), min(self.high, other.high))
+
+
+@dataclass(frozen=True)
+class Grove:
+    """One tree that counts all the rows: its number in the file, as stored, as grown, as published."""
+
+    number: int
+    stored: StoredLightGBMTree
+    grown: BoosterTree
+    tree: Tree
+
+    @property
+    def order(self) -> list[int]:
+        """Return the number in the file of every leaf, in the order of the nodes."""
+        return [self.grown.children[i][0] for i in self.grown.leaves]
+
+    def rows(self) -> list[int]:
+        """Return the rows in every node."""
+        at = zip(self.grown.leaves, self.order, strict=True)
+        return sums(self.grown, {i: self.stored.count[j] for i, j in at})
+
+
+@dataclass(frozen=True, eq=False)
+class BoostingSetting:
+    """What the trees of a model share: the law of gradients, starting scores, what was rounded in print.
+
+    `ridge`: lambda, `listed`: lambda at leaves of splits by lists of categories, `onehot`: features up to so many
+    categories are split by one of them, with `ridge`. `value`, `weight`: half a unit of the last printed place.
+    """
+
+    law: Gradients
+    start: tuple[float, ...]
+    ridge: NumberSpan
+    listed: NumberSpan
+    onehot: int
+    value: float
+    weight: float
+    rows: int
+
+
+def digits(lists: Sequence[Sequence[float]]) -> float:
+    """Return half a unit of the last decimal place that any of the numbers has, 0 where they were not rounded."""
+    places, many = 0, 0
+    for numbers in lists:
+        for x in numbers:
+            mantissa, _, exponent = repr(x).partition("e")
+            decimals = mantissa.partition(".")[2].rstrip("0")
+            places, many = max(places, len(decimals) - int(exponent or 0)), many + 1
+            if places >= FULL:
+                return 0.0
+    return 0.5 * 10.0**-places * (1 + OFF) if many > 1 else 0.0
+
+
+def significant(x: float) -> int:
+    """Return how many significant digits the shortest decimal form of a number has."""
+    return len(repr(x).partition("e")[0].replace(".", "").replace("-", "").strip("0"))
+
+
+def span(text: str | None, otherwise: float) -> NumberSpan:
+    """Return the numbers that a parameter printed with six digits may stand for."""
+    value = otherwise if text is None else number({"x": text}, "x", otherwise)
+    return NumberSpan.near(value, READ if significant(value) <= SHORT else SIX)
+
+
+def solved(
+    booster: LightGBMFile, first: Sequence[Grove], proved: Mapping[int, Sequence[int]], setting: BoostingSetting
+) -> tuple[NumberSpan, BoostingSetting]:
+    """Return the learning rate of the first round, and the setting with lambda where the file does not say it.
+
+    The rows of a class in the leaves give G, hence rate = -(value - start)(H + lambda) / G of every leaf.
+    """
+    leaves = [leaf for g in first for leaf in measured(booster, g, proved[g.number], setting)]
+    rate, ridge = common(leaves, setting.ridge, setting.listed), setting.ridge
+    vague = ridge.high - ridge.low > SIX * ridge.high
+    fit = by_pairs([leaf for leaf in leaves if not leaf.listed]) if rate is None or vague else None
+    if fit is not None:  # printed with too few digits, or not at all
+        shift = NumberSpan(setting.listed.low - ridge.low, setting.listed.high - ridge.high)
+        found = fit if booster.params is None else fit.both(NumberSpan.near((ridge.low + ridge.high) / 2, SIX))
+        if found.low <= found.high:
+            again = replace(setting, ridge=found, listed=NumberSpan(found.low + shift.low, found.high + shift.high))
+            better = common(leaves, again.ridge, again.listed)
+            rate, setting = (rate, setting) if better is None else (better, again)
+    if rate is None:
+        raise Unsupported("one learning rate does not explain the first round's values")
+    return rate, setting
+
+
+@dataclass(frozen=True)
+class FirstLeaf:
+    """A leaf of the first round: what its value is above the start, over -G (in a span), and its weight."""
+
+    ratio: NumberSpan
+    weight: NumberSpan
+    listed: bool
+
+    def rate(self, ridge: NumberSpan) -> NumberSpan:
+        """Return the learning rates that explain its value."""
+        low, high = self.weight.low + ridge.low, self.weight.high + ridge.high
+        return NumberSpan(self.ratio.low * low * (1 - OFF), self.ratio.high * high * (1 + OFF))
+
+
+def measured(booster: LightGBMFile, g: Grove, counts: Sequence[int], setting: BoostingSetting) -> list[FirstLeaf]:
+    """Return the leaves of a tree of the first round whose gradients do not cancel."""
+    of, classes = g.number, max(2, booster.per_round)
+    mine = 1 if setting.law.loss == "log_loss" else of
+    found = rows_at(setting.law, np.array([setting.start]), of, classes, first=True).gradient
+    other = 1 if mine == 0 else 0
+    a, b = ((float(found.low[0, k]), float(found.high[0, k])) for k in (other, mine))
+    out = []
+    listed = by_list(booster, g, setting.onehot)
+    for j, k in enumerate(counts):
+        n, v, w = g.stored.count[j], g.stored.value[j], g.stored.weight[j]
+        low, high = -((n - k) * a[1] + k * b[1]), -((n - k) * a[0] + k * b[0])
+        low, high = low - abs(low) * OFF, high + abs(high) * OFF
+        above, off = value_above(v, setting, of, 0)
+        if low <= 0 <= high or abs(above) <= off or listed[j] is None:
+            continue
+        ends = [x / y for x in (above - off, above + off) for y in (low, high)]
+        if min(ends) > 0:
+            more = 2 * EPSILON + 4 * UNIT * w + setting.weight
+            out.append(
+                FirstLeaf(
+                    NumberSpan(min(ends) * (1 - OFF), max(ends) * (1 + OFF)),
+                    NumberSpan(w - more, w + more),
+                    bool(listed[j]),
+                )
+            )
+    return out
+
+
+def common(leaves: Sequence[FirstLeaf], ridge: NumberSpan, listed: NumberSpan) -> NumberSpan | None:
+    """Return the learning rates that explain all the leaves, None where there are none."""
+    found = NumberSpan(0.0, math.inf)
+    for leaf in leaves:
+        found = found.both(leaf.rate(listed if leaf.listed else ridge))
+    return found if 0 < found.low <= found.high < math.inf else None
+
+
+def by_pairs(leaves: Sequence[FirstLeaf]) -> NumberSpan | None:
+    """Return the lambdas with which the leaves of least and greatest weight have one learning rate."""
+    if len(leaves) < 2:
+        return None
+    a, b = min(leaves, key=lambda x: x.weight.low), max(leaves, key=lambda x: x.weight.low)
+    # x_a (w_a + l) = x_b (w_b + l): l = (x_b w_b - x_a w_a) / (x_a - x_b)
+    below, above = a.ratio.low - b.ratio.high, a.ratio.high - b.ratio.low
+    if below <= 0 <= above:
+        return None
+    top = (b.ratio.low * b.weight.low - a.ratio.high * a.weight.high) * (1 - OFF)
+    end = (b.ratio.high * b.weight.high - a.ratio.low * a.weight.low) * (1 + OFF)
+    ends = [x / y for x in (top, end) for y in (below, above)]
+    low, high = min(ends) - abs(min(ends)) * OFF, max(ends) + abs(max(ends)) * OFF
+    return NumberSpan(max(0.0, low), high) if high >= 0 else None
+
+
+def rate_of(booster: LightGBMFile, tree: StoredLightGBMTree, first: NumberSpan, rounded: float) -> NumberSpan:
+    """Return the learning rate of a later tree: that of the first round if it is printed alike, or as it is printed.
+
+    Six digits are kept; fewer of them are taken for the rate itself where several trees have them (rates may be
+    scheduled). `first` is solved from the first round's values, unless they were `rounded` in print.
+    """
+    if not rounded and float(f"{first.low:.6g}") <= tree.rate <= float(f"{first.high:.6g}"):
+        return first
+    places, several = significant(tree.rate), sum(t.rate == tree.rate for t in booster.trees) >= SEVERAL
+    return NumberSpan.near(tree.rate, READ if places > FINE or (several and places <= SHORT) else SIX)
+
+
+def by_list(booster: LightGBMFile, g: Grove, onehot: int) -> list[bool | None]:
+    """Return for every leaf of the file whether it hangs on a split by listed categories (with cat_l2); None: unknown.
+
+    Features of few categories are split by one of them, without cat_l2; feature_infos lists all bins, -1 among them.
+    """
+    out: list[bool | None] = [False] * len(g.stored.value)
+    for split, links in zip(g.grown.splits, g.grown.children, strict=True):
+        if split is None or split.test.values is None:
+            continue
+        bins = booster.infos.get(split.feature)
+        many = None if bins is None else len(bins) > onehot
+        for child in links:
+            if g.grown.splits[child] is None:
+                out[g.grown.children[child][0]] = many
+    return out
+
+
+def value_above(value: float, setting: BoostingSetting, of: int, turn: int) -> tuple[float, float]:
+    """Return what a leaf adds to the score, and how far that is from rate times its own value at most.
+
+    First round: start and value were added up, rounded once; the start is a logarithm within 2 ulp.
+    """
+    if turn:
+        return value, setting.value + 1e-300
+    start = setting.start[of]
+    return value - start, setting.value + 2 * UNIT * abs(value) + 2.0**-50 * abs(start) + 1e-300

@@ -1,0 +1,333 @@
+"""The two JSON forms of XGBoost models taken apart: `save_model` and `dump_model(with_stats=True)`.
+
+Format: XGBoost, doc/model.schema and src/tree/tree_model.cc, versions 1.0 to 3.2 (categories' names: 3.1 and later).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from encoders.domain.values import AnyAttribute, Listed, Test, Value, is_number
+from recon.readers.formats.boosters.shared import MAX_NODES, BoosterSplit, BoosterTree, refuse, split_of
+from solvers.foundation.errors import ReleaseError, Unsupported
+
+WHOLES = 2.0**24  # whole numbers up to it are float32 numbers
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass
+class StoredXGBoostTree:
+    """One tree: its nodes, and per node cover and weight (at leaves times the learning rate; NaN: not said)."""
+
+    place: str
+    group: int
+    grown: BoosterTree = field(default_factory=BoosterTree)
+    cover: list[float] = field(default_factory=list)
+    weight: list[float] = field(default_factory=list)
+
+
+@dataclass
+class XGBoostFile:
+    """A model file; `base` are the starting scores as written, None where the form does not say them."""
+
+    form: str
+    names: list[str]
+    named: bool
+    objective: str
+    classes: int
+    base: tuple[float, ...] | None
+    parallel: int
+    trees: list[StoredXGBoostTree]
+    averaged: bool = False  # the starting scores are what the training rows average to (XGBoost 3.1 and later)
+    hints: dict[str, AnyAttribute] = field(default_factory=dict)
+    dart: bool = False
+    max_delta_step: float = 0.0
+
+    @property
+    def dump(self) -> bool:
+        """Return whether the form is a dump."""
+        return self.base is None
+
+
+def part(found: Any, *keys: str) -> Mapping[str, Any]:
+    """Return a nested object; `ReleaseError` naming what is missing."""
+    place = "learner"
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+        place = f"{place}.{key}"
+    if not isinstance(found, dict):
+        raise refuse("is missing or no object", place)
+    return found
+
+
+def real(found: Any, place: str) -> float:
+    """Return a finite number, written as such or as text; `ReleaseError` naming the place."""
+    try:
+        value = float(found) if isinstance(found, (str, int, float)) and not isinstance(found, bool) else math.nan
+    except (ValueError, OverflowError):
+        value = math.nan
+    if not abs(value) <= LARGEST:
+        raise refuse(f"{str(found)[:40]!r} is no finite float32 number", place)
+    return value
+
+
+def single(found: Any, place: str) -> float:
+    """Return the float32 number that was written in its shortest form; `ReleaseError` naming the place."""
+    return float(np.float32(real(found, place)))
+
+
+def integer(found: Any, place: str) -> int:
+    """Return a whole number, written as such or as text; `ReleaseError` naming the place."""
+    value = real(found, place)
+    if value != int(value) or abs(value) > 1 << 53:
+        raise refuse(f"{str(found)[:40]!r} is no whole number", place)
+    return int(value)
+
+
+def listed(found: Mapping[str, Any], key: str, place: str, size: int | None = None) -> list[Any]:
+    """Return a list of a known length; `ReleaseError` naming the place."""
+    value = found.get(key)
+    if not isinstance(value, list) or (size is not None and len(value) != size):
+        raise refuse(f"a list{'' if size is None else f' of {size}'} is expected", f"{place}.{key}")
+    return value
+
+
+def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> XGBoostFile:
+    """Return the parts of a saved model; `form` is what it was read from."""
+    if not isinstance(found, dict) or not isinstance(found.get("learner"), dict):
+        raise ReleaseError("is no JSON of XGBoost's save_model(): 'learner' is missing")
+    learner = found["learner"]
+    booster = part(learner, "gradient_booster")
+    dart = booster.get("name") == "dart"
+    if dart:
+        booster = part(learner, "gradient_booster", "gbtree")
+    elif booster.get("name") != "gbtree":
+        raise Unsupported(f"XGBoost's booster {str(booster.get('name'))[:40]!r} has no trees")
+    model, params = part(booster, "model"), part(learner, "learner_model_param")
+    size = integer(params.get("num_feature", 0), "learner.learner_model_param.num_feature")
+    if not 0 < size <= MAX_NODES or integer(params.get("num_target", 1), "num_target") != 1:
+        raise Unsupported("XGBoost models without features or of several targets are not read")
+    names = learner.get("feature_names") or []
+    if not isinstance(names, list) or not all(isinstance(n, str) for n in names) or len(names) not in (0, size):
+        raise refuse(f"{size} names are expected", "learner.feature_names")
+    if len(set(names)) != len(names):
+        raise refuse("a name stands twice", "learner.feature_names")
+    called = names or [f"f{i}" for i in range(size)]
+    categories = category_names(model.get("cats"), called)
+    types = learner.get("feature_types")
+    typed = zip(called, types, strict=False) if isinstance(types, list) else ()
+    whole = {name for name, kind in typed if kind in ("int", "i")}
+    groups = listed(model, "tree_info", "model")
+    trees = listed(model, "trees", "model", len(groups))
+    parallel = part(model, "gbtree_model_param").get("num_parallel_tree", 1)
+    objective = part(learner, "objective")
+    weigh = objective.get("reg_loss_param")
+    if isinstance(weigh, dict) and real(weigh.get("scale_pos_weight", 1), "reg_loss_param.scale_pos_weight") != 1:
+        raise Unsupported("the XGBoost model weighs its classes (scale_pos_weight): its covers are no numbers of rows")
+    poisson = objective.get("poisson_regression_param")
+    step = real(poisson.get("max_delta_step", 0.7), "max_delta_step") if isinstance(poisson, dict) else 0.0
+    hints: dict[str, AnyAttribute] = {}
+    for n, values in categories.items():
+        if values and len(set(values)) == len(values):
+            ascending = values if isinstance(values[0], str) else sorted(values)
+            hints[n] = Listed(n, tuple(ascending))
+    return XGBoostFile(
+        form,
+        called,
+        bool(names),
+        str(objective.get("name", "")),
+        integer(params.get("num_class", 0), "learner.learner_model_param.num_class"),
+        base_scores(params.get("base_score", "5E-1")),
+        max(1, integer(parallel, "model.gbtree_model_param.num_parallel_tree")),
+        [
+            json_tree(tree, f"trees[{t}]", integer(group, "model.tree_info"), called, categories, whole)
+            for t, (tree, group) in enumerate(zip(trees, groups, strict=True))
+        ],
+        str(params.get("boost_from_average")) == "1" and version_of(found) >= [3, 1],
+        hints,
+        dart,
+        step,
+    )
+
+
+def version_of(found: Mapping[str, Any]) -> list[int]:
+    """Return the version that wrote the file, [0] where it does not say."""
+    version = found.get("version")
+    return version if isinstance(version, list) and version and all(type(v) is int for v in version) else [0]
+
+
+def base_scores(found: Any) -> tuple[float, ...]:
+    """Return the starting scores: "5E-1", or a vector "[4.2E-1,...]" since XGBoost 3.1."""
+    place = "learner.learner_model_param.base_score"
+    text = str(found).strip()
+    parts = text[1:-1].split(",") if text.startswith("[") and text.endswith("]") else [text]
+    return tuple(real(x.strip(), place) for x in parts)
+
+
+def category_names(found: Any, names: Sequence[str]) -> dict[str, list[Value]]:
+    """Return the values behind categories' codes, where the file has them."""
+    out: dict[str, list[Value]] = {}
+    encoded = found.get("enc") if isinstance(found, dict) else None
+    if not isinstance(encoded, list) or len(encoded) != len(names):
+        return out
+    for name, one in zip(names, encoded, strict=True):
+        values, offsets = (one.get("values"), one.get("offsets")) if isinstance(one, dict) else (None, None)
+        if not isinstance(values, list) or not values or not all(is_number(v) for v in values):
+            continue
+        if offsets is None:
+            out[name] = list(values)
+            continue
+        try:
+            raw = bytes(v & 255 for v in values)
+            out[name] = [raw[a:b].decode() for a, b in pairwise(offsets)]
+        except (TypeError, ValueError, UnicodeDecodeError):
+            raise refuse(f"the categories of '{name}' are no texts", "cats.enc") from None
+    return out
+
+
+def json_tree(
+    found: Any,
+    place: str,
+    group: int,
+    names: Sequence[str],
+    categories: Mapping[str, list[Value]],
+    whole: Set[str] = frozenset(),
+) -> StoredXGBoostTree:
+    """Return one tree from its arrays; `whole` are the features that are whole numbers."""
+    if not isinstance(found, dict):
+        raise refuse("no object", place)
+    out, left = StoredXGBoostTree(place, group), listed(found, "left_children", place)
+    size = len(left)
+    if not 0 < size <= MAX_NODES or group < 0:
+        raise refuse(f"{size} nodes", place)
+    keys = ("right_children", "split_indices", "split_conditions", "base_weights", "sum_hessian", "default_left")
+    right, feature, condition, weight, cover, default = (listed(found, key, place, size) for key in keys)
+    kinds = found.get("split_type") or [0] * size
+    if not isinstance(kinds, list) or len(kinds) != size:
+        raise refuse(f"a list of {size} is expected", f"{place}.split_type")
+    sets = category_sets(found, place) if any(kinds) else {}
+    todo, seen = [(0, -1, 0)], 0
+    while todo:
+        node, parent, side = todo.pop()
+        seen += 1
+        if not isinstance(node, int) or not 0 <= node < size or seen > size:
+            raise refuse(f"the link to node {str(node)[:20]} makes no tree", place)
+        here = len(out.grown.splits)
+        if parent >= 0:
+            a, b = out.grown.children[parent]
+            out.grown.children[parent] = (here, b) if side == 0 else (a, here)
+        out.grown.children.append((-1, -1))
+        out.cover.append(single(cover[node], f"{place}.sum_hessian[{node}]"))
+        if left[node] == -1:
+            out.grown.splits.append(None)
+            out.weight.append(single(condition[node], f"{place}.split_conditions[{node}]"))
+            continue
+        out.weight.append(single(weight[node], f"{place}.base_weights[{node}]"))
+        k = integer(feature[node], f"{place}.split_indices[{node}]")
+        if not 0 <= k < len(names):
+            raise refuse(f"feature {k} is none of {len(names)}", f"{place}.split_indices[{node}]")
+        missing_left = bool(default[node])
+        if kinds[node]:  # the listed categories go right
+            values = values_of(sets.get(node, ()), names[k], categories, place)
+            out.grown.splits.append(BoosterSplit(names[k], Test(values=values, missing=not missing_left), None))
+            todo += [(left[node], here, 1), (right[node], here, 0)]
+            continue
+        end, is_open = below_single(single(condition[node], f"{place}.split_conditions[{node}]"), names[k] in whole)
+        out.grown.splits.append(split_of(names[k], Test(high=end, high_open=is_open, missing=missing_left), True))
+        todo += [(right[node], here, 1), (left[node], here, 0)]
+    return out
+
+
+def below_single(threshold: float, whole: bool) -> tuple[float, bool]:
+    """Return the end, and whether it is open, of the numbers that are below a threshold once rounded to float32.
+
+    XGBoost rounds every value first, and its thresholds are often values of the training rows: 13.05 itself is below
+    the float32 nearest to it, 13.0500002, yet goes right. The end lies midway to the float32 before; a tie goes to the
+    even one. `whole`: values are whole numbers, of which small ones are not rounded.
+    """
+    if threshold == 0 or (whole and abs(threshold) <= WHOLES):
+        return threshold, True
+    single = np.float32(threshold)
+    before = np.nextafter(single, np.float32(-np.inf))
+    return (float(before) + threshold) / 2, int(single.view(np.uint32)) & 1 == 0
+
+
+def category_sets(found: Mapping[str, Any], place: str) -> dict[int, tuple[int, ...]]:
+    """Return the categories that go right, per node."""
+    every = [integer(v, f"{place}.categories") for v in listed(found, "categories", place)]
+    nodes = listed(found, "categories_nodes", place)
+    starts, lengths = (listed(found, f"categories_{k}", place, len(nodes)) for k in ("segments", "sizes"))
+    out = {}
+    for node, start, length in zip(nodes, starts, lengths, strict=True):
+        a, n = integer(start, f"{place}.categories_segments"), integer(length, f"{place}.categories_sizes")
+        if a < 0 or n < 1 or a + n > len(every):
+            raise refuse(f"the categories {a}..{a + n} are not there", f"{place}.categories_segments")
+        out[integer(node, f"{place}.categories_nodes")] = tuple(every[a : a + n])
+    return out
+
+
+def values_of(codes: Sequence[int], name: str, categories: Mapping[str, list[Value]], place: str) -> tuple[Value, ...]:
+    """Return the values behind categories' codes."""
+    known = categories.get(name)
+    if not codes or min(codes) < 0 or (known is not None and max(codes) >= len(known)):
+        raise refuse(f"the categories {list(codes[:6])} of '{name}' are not all known", place)
+    return tuple(codes) if known is None else tuple(known[c] for c in codes)
+
+
+def dump_booster(found: Any) -> XGBoostFile:
+    """Return the parts of a dump with statistics."""
+    if not isinstance(found, list) or not found:
+        raise ReleaseError("is no JSON of XGBoost's dump_model(dump_format='json'): a list of trees is expected")
+    names: dict[str, None] = {}
+    trees = [dump_tree(tree, f"trees[{t}]", names) for t, tree in enumerate(found[:2])]
+    every = list(names)
+    named = not all(n[:1] == "f" and n[1:].isdigit() for n in every)
+    return XGBoostFile("XGBoost, dump_model JSON", every, named, "", 0, None, 1, trees)
+
+
+def dump_tree(root: Any, place: str, names: dict[str, None]) -> StoredXGBoostTree:
+    """Return one nested tree, its nodes numbered depth first; new feature names are added to `names`."""
+    out = StoredXGBoostTree(place, 0)
+    todo: list[tuple[Any, int, int]] = [(root, -1, 0)]
+    while todo:
+        node, parent, side = todo.pop()
+        if not isinstance(node, dict):
+            raise refuse("a node is no object", place)
+        here, at = len(out.grown.splits), f"{place}, node {str(node.get('nodeid'))[:20]}"
+        if "cover" not in node:
+            raise Unsupported("the XGBoost dump has no covers: dump it again with with_stats=True")
+        if parent >= 0:
+            a, b = out.grown.children[parent]
+            out.grown.children[parent] = (here, b) if side == 0 else (a, here)
+        out.grown.children.append((-1, -1))
+        out.cover.append(real(node["cover"], f"{at}.cover"))
+        if "leaf" in node:
+            out.grown.splits.append(None)
+            out.weight.append(real(node["leaf"], f"{at}.leaf"))
+            continue
+        out.weight.append(math.nan)
+        name, condition, below = node.get("split"), node.get("split_condition"), node.get("children")
+        if not isinstance(name, str) or not isinstance(below, list) or len(below) != 2:
+            raise refuse("a split needs a feature and two children", at)
+        names.setdefault(name)
+        by_id = {str(c.get("nodeid")): c for c in below if isinstance(c, dict)}
+        yes, no, gone = (str(node.get(key)) for key in ("yes", "no", "missing"))
+        if {yes, no} != set(by_id) or gone not in by_id:
+            raise refuse("'yes', 'no' and 'missing' do not name its two children", at)
+        if isinstance(condition, list):
+            codes = tuple(integer(c, f"{at}.split_condition") for c in condition)
+            split = BoosterSplit(name, Test(values=values_of(codes, name, {}, at), missing=gone == yes), None)
+        elif condition is None:
+            raise Unsupported(f"{at}: the split of indicator '{name}' has no condition: use save_model('model.json')")
+        else:
+            test = Test(high=single(condition, f"{at}.split_condition"), high_open=True, missing=gone == yes)
+            split = split_of(name, test, True)
+        out.grown.splits.append(split)
+        todo += [(by_id[no], here, 1), (by_id[yes], here, 0)]
+    return out

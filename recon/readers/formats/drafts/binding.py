@@ -1,0 +1,450 @@
+"""A draft's conditions in the terms of a domain: thresholds become tests on the attributes' own values.
+
+scikit-learn compares float32(x) with its thresholds; printed thresholds are rounded; pipelines scale, bin and encode
+first. In all these cases a numeric attribute is searched for the place where the comparison changes (what is compared
+is monotone in the value), so that the condition holds for exactly the values that the model sends there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.domain import Condition, Domain
+from encoders.domain.values import (
+    AnyAttribute,
+    Continuous,
+    Grid,
+    Listed,
+    Ranges,
+    Test,
+    Value,
+    exact,
+    intersection,
+    is_number,
+    plain,
+)
+from encoders.models.models import Published
+from recon.readers.formats.drafts.facts import DraftFacts, Feature
+from solvers.foundation.errors import ReleaseError
+
+MAX_LISTED = 10_000  # values of one test in a release file
+FAR = 3e38  # numbers below it are no infinity in single precision
+
+
+@dataclass
+class Binder:
+    """Translates the conditions and counts of one draft; equal conditions become one object."""
+
+    draft: DraftFacts
+    domain: Domain
+    known: dict[tuple[str, Test], Condition] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.features = {f.name: f for f in named_features(self.draft, self.domain)}
+        self.order = None if self.draft.classes is None else class_order(self.draft.classes, self.domain)
+        for name in self.draft.missing():
+            if (feature := self.features.get(name)) is not None:
+                self.demand_gap(feature)
+
+    def demand_gap(self, feature: Feature) -> None:
+        """Raise `ReleaseError` for a domain in which a feature has a value in every row, where the file shows gaps."""
+        k = self.domain.place.get(feature.attribute)
+        attribute = None if k is None else self.domain.all[k]
+        if attribute is None or attribute.missing:
+            return
+        if feature.make is not None and isinstance(attribute, Listed):
+            compare = comparison(self.draft, feature)
+            if any(isinstance(x, float) and math.isnan(x) for x in map(compare, attribute.values)):
+                return
+        message = (
+            f"the file shows that '{attribute.name}' was missing in some training rows, but the domain has no missing "
+            'value of it: declare it with "missing": true'
+        )
+        raise ReleaseError(message)
+
+    def translate(self, condition: Condition) -> Condition:
+        """Return a condition of the draft in the domain's terms."""
+        if len(condition) == 1:
+            return merged(self.condition(*condition[0]), self.domain)
+        return merged(tuple(pair for name, test in condition for pair in self.condition(name, test)), self.domain)
+
+    def condition(self, name: str, test: Test) -> Condition:
+        """Return the condition that holds for the rows whose feature passes the test."""
+        found = self.known.get((name, test))
+        if found is None:
+            found = self.resolved(name, test)
+            self.known[name, test] = found
+        return found
+
+    def resolved(self, name: str, test: Test) -> Condition:
+        """Return the condition of a feature's test, not looked up."""
+        feature = self.features.get(name)
+        if feature is None:
+            if self.domain.label is not None and name == self.draft.label:
+                return ((self.domain.label.name, matched(self.domain.label, test)),)
+            raise ReleaseError(f"the model tests '{name}', which is none of its features")
+        compare = comparison(self.draft, feature)
+        k = self.domain.place.get(feature.attribute)
+        if k is None:
+            if feature.attribute not in self.domain.columns:
+                message = (
+                    f"the model's feature '{feature.attribute}' is neither an attribute nor a column of the domain"
+                )
+                raise ReleaseError(message)
+            passed = tuple(v for v in (0, 1) if passes(test, compare(v)))
+            if len(passed) != 1:
+                raise ReleaseError(f"the model's test '{feature.attribute}' {test} does not tell 0 from 1")
+            return ((feature.attribute, Test(values=passed)),)
+        return ((feature.attribute, self.test(self.domain.all[k], feature, test, compare)),)
+
+    def test(
+        self, attribute: AnyAttribute, feature: Feature, test: Test, compare: Callable[[Value | None], Value]
+    ) -> Test:
+        """Return the test on the attribute's own values; what it does with missing ones only where there are any."""
+        if not attribute.missing and test.missing:
+            if test.bare:
+                message = (
+                    f"the model tests whether '{attribute.name}' is missing, but the domain has no missing value of it"
+                )
+                raise ReleaseError(f'{message}: declare it with "missing": true')
+            test = replace(test, missing=False)
+        if feature.make is None and (test.values is not None or test.bare):
+            return matched(attribute, test)
+        if isinstance(attribute, Continuous):
+            return continuous_test(attribute, feature, test, self.draft.single and feature.make is None)
+        missing = test.missing
+        if attribute.missing and feature.make is not None:
+            missing = passes(test, compare(None))
+        if isinstance(attribute, Listed) and (feature.make is not None or not attribute.numeric):
+            return listed_test(attribute, feature, test, compare, missing)
+        return grid_test(attribute, test, compare, self.draft.slack, missing)
+
+    def unchanged(self, name: str) -> Continuous | None:
+        """Return the attribute of a feature whose thresholds stand as they are: continuous, not preprocessed."""
+        feature = self.features.get(name)
+        k = None if feature is None or feature.make is not None else self.domain.place.get(feature.attribute)
+        attribute = None if k is None else self.domain.all[k]
+        return attribute if isinstance(attribute, Continuous) else None
+
+    def counts(self, counts: Sequence[Published]) -> tuple[Published, ...]:
+        """Return counts per class of the draft in the order of the label's values (0 for what it never saw)."""
+        if self.order is None:
+            raise ReleaseError("the file has counts per class but does not say of which classes")
+        return tuple(counts[c] if c is not None else 0 for c in self.order)
+
+    def label_numbers(self, classes: Sequence[int]) -> tuple[int, ...]:
+        """Return the place among the label's values of every class of the draft, given by number."""
+        if self.order is None:
+            raise ReleaseError("the file has classes but does not say which")
+        return tuple(self.order.index(c) for c in classes)
+
+    def class_table(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a table of counts (nodes, classes) in the order of the label's values, as `counts`."""
+        if self.order is None:
+            raise ReleaseError("the file has counts per class but does not say of which classes")
+        padded = np.concatenate([classes, np.zeros((len(classes), 1), dtype=np.int64)], axis=1)
+        return padded[:, [-1 if c is None else c for c in self.order]]
+
+
+def merged(condition: Condition, domain: Domain) -> Condition:
+    """Return a condition that names every attribute once: a release file cannot say two tests of one."""
+    names = dict.fromkeys(name for name, _ in condition)
+    if len(names) == len(condition):
+        return condition
+    out = []
+    for name in names:
+        tests = [test for other, test in condition if other == name]
+        k = domain.place.get(name)
+        attribute = Listed(name, (0, 1)) if k is None else domain.all[k]
+        ranges = attribute.ranges(tests[0])
+        for test in tests[1:]:
+            ranges = intersection(ranges, attribute.ranges(test))
+        if len(tests) > 1 and ranges == (attribute.span,):
+            continue  # nothing is asked of it
+        out.append((name, tests[0] if len(tests) == 1 else as_test(attribute, ranges)))
+    return tuple(out)
+
+
+def as_test(attribute: AnyAttribute, ranges: Ranges) -> Test:
+    """Return the test that passes at these positions: one range, or listed values."""
+    gap = attribute.known[1]
+    missing = any(end > gap for _, end in ranges)
+    spans = [(start, min(end, gap)) for start, end in ranges if start < gap]
+    if not spans:
+        return none_of(attribute, missing)
+    if isinstance(attribute, Continuous):
+        if len(spans) > 1:
+            raise ReleaseError(f"'{attribute.name}' is tested for several ranges at once: give it a 'resolution'")
+        (low, above), (high, to) = spans[0]
+        minimum, maximum = finite(low), finite(high)
+        above, under = minimum is not None and bool(above), maximum is not None and not to
+        return Test(None, minimum, maximum, low_open=above, high_open=under, missing=missing)
+    if isinstance(attribute, Grid) and len(spans) == 1:
+        return Test(None, attribute.value_at(spans[0][0]), attribute.value_at(spans[0][1] - 1), missing=missing)
+    if sum(end - start for start, end in spans) > MAX_LISTED:
+        raise ReleaseError(f"'{attribute.name}' is tested for more than {MAX_LISTED:,} single values at once")
+    return Test(tuple(attribute.value_at(i) for start, end in spans for i in range(start, end)), missing=missing)
+
+
+def finite(end: Fraction | float) -> int | float | None:
+    """Return the number at an end of a range, None at an open one."""
+    return None if isinstance(end, float) else plain(end)
+
+
+def none_of(attribute: AnyAttribute, missing: bool) -> Test:
+    """Return the test that no value passes, at most a missing one."""
+    if missing:
+        return Test(values=(), missing=True)
+    last: Value
+    if isinstance(attribute, Continuous):
+        last = finite(attribute.known[1][0]) or finite(attribute.known[0][0]) or 0
+    else:
+        last = attribute.value_at(attribute.known[1] - 1)
+    return Test(low=last, high=last, high_open=True)
+
+
+def named_features(draft: DraftFacts, domain: Domain) -> list[Feature]:
+    """Return the features, unnamed ones called like the domain's attributes in order."""
+    if draft.named or any(f.make is not None for f in draft.features):
+        return list(draft.features)
+    if [a.name for a in domain.attributes] == [f.attribute for f in draft.features]:
+        return list(draft.features)
+    names = domain.in_order
+    if names is None or not (len(names) == len(draft.features) or (draft.more and len(names) > len(draft.features))):
+        raise ReleaseError(
+            f"the model was fitted on {len(draft.features)} unnamed features: give a domain of as many columns in "
+            f"that order{has(names)}, or fit it on a DataFrame, so that they have names"
+        )
+    return [Feature(f.name, name) for f, name in zip(draft.features, names, strict=not draft.more)]
+
+
+def has(names: Sequence[str] | None) -> str:
+    """Return how many columns a domain has, and what to do about columns without an order."""
+    return " (say it in its 'order')" if names is None else f" (this one has {len(names)}, without the label)"
+
+
+def class_order(classes: Sequence[Value], domain: Domain) -> list[int | None]:
+    """Return, per value of the label, the index of the model's class (None: the model has never seen it)."""
+    if domain.label is None:
+        raise ReleaseError("a classifier needs a domain with a label")
+    values = [domain.label.value_at(i) for i in range(domain.label.known[1])]
+    if not set(classes) <= set(values) and {str(c) for c in classes} <= {str(v) for v in values}:
+        classes, values = [str(c) for c in classes], [str(v) for v in values]
+    else:
+        for value in classes:
+            check_class(value, classes, domain.label)
+    place = {c: i for i, c in enumerate(classes)}
+    return [place.get(v) for v in values]
+
+
+def check_class(value: Value, classes: Sequence[Value], label: AnyAttribute) -> None:
+    """Refuse a class that is no value of the label, with advice where the model numbers its classes."""
+    try:
+        label.point(value)
+    except ReleaseError as error:
+        if list(classes) == list(range(len(classes))) and isinstance(label, Listed) and not label.numeric:
+            message = (
+                f"{error.message}; the model numbers its classes: give a domain whose label has the values 0, 1, ..."
+            )
+            raise ReleaseError(message) from None
+        raise
+
+
+def comparison(draft: DraftFacts, feature: Feature) -> Callable[[Value | None], Value]:
+    """Return what the model compares, for a value of the attribute."""
+    make: Callable[[Value | None], Value] = feature.make or as_it_is
+    return make if not draft.single else lambda value: single(make(value))
+
+
+def as_it_is(value: Value | None) -> Value:
+    """Return the value; a missing one is no number."""
+    return math.nan if value is None else value
+
+
+def single(value: Value) -> Value:
+    """Return a number as float32, anything else as it is."""
+    if not isinstance(value, (bool, int, float)):
+        return value
+    if -FAR < value < FAR:  # the guard below costs more than all the rest
+        return float(np.float32(value))
+    with np.errstate(over="ignore"):  # beyond its largest number lies its infinity
+        return float(np.float32(value))
+
+
+def passes(test: Test, value: Value) -> bool:
+    """Return whether a value passes a test; numbers are compared exactly."""
+    if test.values is not None:
+        return value in test.values
+    if not is_number(value):
+        return test.missing if isinstance(value, float) else False
+    if test.low is not None and (value < test.low or (test.low_open and value == test.low)):  # type: ignore[operator]
+        return False
+    return test.high is None or not (value > test.high or (test.high_open and value == test.high))  # type: ignore[operator]
+
+
+def matched(attribute: AnyAttribute, test: Test) -> Test:
+    """Return a test for values with the values as the attribute writes them ("1" in a text file is its 1)."""
+    if test.values is None or not isinstance(attribute, Listed):
+        if test.values is None or not all(isinstance(v, str) for v in test.values):
+            return test
+        return Test(values=tuple(number_of(str(v), attribute) for v in test.values), missing=test.missing)
+    by_text = {str(v): v for v in attribute.values}
+    found = tuple(v if v in attribute.index else by_text.get(str(v), v) for v in test.values)
+    return Test(values=found, missing=test.missing)
+
+
+def number_of(text: str, attribute: AnyAttribute) -> Value:
+    """Return the number that a text stands for."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise attribute.refuse(text, "is no value of") from None
+    return int(value) if value == int(value) else value
+
+
+FLOAT32_END = 2.0**128 - 2.0**103  # from here on numbers are rounded to an infinite float32
+
+
+def single_limits(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest numbers that are at most the thresholds once they are rounded to float32."""
+    with np.errstate(over="ignore"):
+        near = thresholds.astype(np.float32)
+        near = np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)
+        after = np.nextafter(near, np.float32(np.inf)).astype(np.float64)
+        low = near.astype(np.float64)
+        middle = np.clip((low + after) / 2, -FLOAT32_END, FLOAT32_END)
+        held = middle.astype(np.float32) == near  # a tie is rounded to the even one
+        return np.where(held, middle, np.nextafter(middle, -np.inf))
+
+
+def single_ends(test: Test) -> Test:
+    """Return a range test on a number whose float32 passes the given one (at most, or above, a threshold)."""
+
+    def end(value: Value | None) -> float | None:
+        return None if value is None else float(single_limits(np.array([float(value)]))[0])
+
+    if test.values is not None or test.bare or (test.low is not None and not test.low_open) or test.high_open:
+        return test
+    return replace(test, low=end(test.low), high=end(test.high))
+
+
+def continuous_test(attribute: Continuous, feature: Feature, test: Test, single_precision: bool = False) -> Test:
+    """Return a range test on a continuous attribute, its ends turned back through the preprocessing.
+
+    `single_precision`: the model compares float32 values (preprocessing turns thresholds back itself).
+    """
+    found = test if not single_precision else single_ends(test)
+    if feature.make is not None:
+        if feature.invert is None:
+            raise ReleaseError(f"'{attribute.name}' is preprocessed for '{feature.name}': give it a 'resolution'")
+        found = feature.invert(test)
+        if attribute.missing:
+            found = replace(found, missing=passes(test, feature.make(None)))
+    for end in (found.low, found.high):
+        if end is not None and not attribute.holds(exact(end)):
+            raise attribute.refuse(end, "is a threshold outside the range of")
+    return found
+
+
+def listed_test(
+    attribute: Listed, feature: Feature, test: Test, compare: Callable[[Value | None], Value], missing: bool
+) -> Test:
+    """Return the listed values that pass."""
+    if feature.make is None and test.values is None:
+        number = test.high if test.high is not None else test.low
+        raise ReleaseError(f"the model splits '{attribute.name}' at {number}, but its values are not numbers")
+    passed = tuple(v for v in attribute.values if passes(test, compare(v)))
+    if not passed and missing:
+        return Test(missing=True, values=())
+    if len(passed) in (0, len(attribute.values)) and not attribute.missing:
+        raise ReleaseError(f"the model's test '{feature.name}' {test} does not tell values of '{attribute.name}' apart")
+    return Test(values=passed, missing=missing)
+
+
+def grid_test(
+    attribute: Listed | Grid,
+    test: Test,
+    compare: Callable[[Value | None], Value],
+    slack: Callable[[Value], Fraction] | None,
+    missing: bool,
+) -> Test:
+    """Return the range of values that pass, found by bisection (what is compared is monotone in the value)."""
+    size = attribute.known[1]
+    low = 0 if test.low is None else border(attribute, size, compare, test.low, test.low_open, slack)
+    high = size if test.high is None else border(attribute, size, compare, test.high, not test.high_open, slack)
+    if low >= high or (low == 0 and high == size):  # no value is told from another
+        if not attribute.missing:
+            number, side = (test.high, "above" if high else "below") if test.high is not None else (test.low, "outside")
+            where = f"the threshold {number} lies {side} every value of '{attribute.name}' ({attribute.describe()})"
+            raise ReleaseError(where)
+        return none_of(attribute, missing) if low >= high else Test(low=attribute.value_at(0), missing=missing)
+    return Test(
+        low=None if low == 0 else attribute.value_at(low),
+        high=None if high == size else attribute.value_at(high - 1),
+        missing=missing,
+    )
+
+
+def border(
+    attribute: Listed | Grid,
+    size: int,
+    compare: Callable[[Value | None], Value],
+    threshold: Value,
+    closed: bool,
+    slack: Callable[[Value], Fraction] | None,
+) -> int:
+    """Return how many values lie below the threshold (or at it, when `closed`); bisection over the attribute.
+
+    Raises `ReleaseError` where the printed threshold has too few digits to tell.
+    """
+
+    def below(at: Value | Fraction, with_it: bool) -> int:
+        def here(i: int) -> bool:
+            value = compare(attribute.value_at(i))
+            return bool(value <= at if with_it else value < at)  # type: ignore[operator]
+
+        first, last = enclosed(here, near(attribute, at), size) if isinstance(attribute, Grid) else (0, size)
+        while first < last:
+            middle = (first + last) // 2
+            first, last = (middle + 1, last) if here(middle) else (first, middle)
+        return first
+
+    off = Fraction(0) if slack is None else slack(threshold)
+    if not off:
+        return below(threshold, closed)
+    low, many = below(exact(threshold) - off, False), below(exact(threshold) + off, True)
+    if many != low:
+        raise ReleaseError(
+            f"the threshold {threshold} of '{attribute.name}' was printed with too few digits: it does not say where "
+            f"the value {attribute.value_at(low)} goes (print more digits)"
+        )
+    return low
+
+
+def near(attribute: Grid, number: Value | Fraction) -> int:
+    """Return where a number stands on a grid, roughly: a place to begin a search."""
+    try:
+        steps = (float(number) - float(attribute.minimum)) / float(attribute.step)
+    except ArithmeticError:
+        return 0
+    return math.ceil(steps) if abs(steps) <= attribute.count else 0
+
+
+def enclosed(here: Callable[[int], bool], guess: int, size: int) -> tuple[int, int]:
+    """Return bounds on how many of 0..size-1 pass (the first ones do), found by steps from a guess that double."""
+    first, last, step = min(max(0, guess), size), size, 1
+    while first > 0 and not here(first - 1):
+        first, last, step = max(0, first - step), first - 1, 2 * step
+    step = 1
+    while first < last:
+        probe = min(last, first + step)
+        if not here(probe - 1):
+            return first, probe - 1
+        first, step = probe, 2 * step
+    return first, last

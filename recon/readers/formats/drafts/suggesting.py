@@ -1,0 +1,176 @@
+"""Attributes without values to count that look like bits or integers by their thresholds: offered, never assumed.
+
+A column that is only compared inside (0, 1) may be a bit (extremely randomised trees draw their thresholds between the
+least and the greatest value), one that is only compared at halves may be of whole numbers (a threshold stands half-way
+between two values). Neither is sure: shares lie in (0, 1) too. So an audit says it and how to declare it, and `recon
+domain --suggest` writes the domain for a person to check and edit.
+
+Source: Geurts, Ernst, Wehenkel, "Extremely randomized trees", Machine Learning 63, 2006.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from encoders.domain.domain import GUESSED, Domain
+from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed
+from encoders.encode.encoder import EncodedRelease
+from recon.io.console.suggesting import suggestion
+
+ROUNDING = Fraction(1, 1 << 23)  # of 32-bit numbers, relative
+LARGEST = 1 << 20  # beyond, 32-bit numbers are too far apart to tell halves
+CHECK = "CHECK"  # how notes begin that a person has to look at
+NAMED = 8  # attributes named in a sentence
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Attributes without values to count, by what their thresholds look like; `integers` with their thresholds' span.
+
+    `others`: neither; they need values, or a resolution, from whoever knows.
+    """
+
+    bits: tuple[str, ...] = ()
+    integers: tuple[tuple[str, int, int], ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def recognised(self) -> tuple[str, ...]:
+        """Return the names of the attributes that look like bits or integers."""
+        return (*self.bits, *(name for name, _, _ in self.integers))
+
+
+def suggested(release: EncodedRelease) -> Suggestion:
+    """Return what the continuous attributes of a release look like.
+
+    Cost: linear in the thresholds of those that may be integers, constant of others.
+    """
+    bits, integers, others = [], [], []
+    for cuts in release.cut.cuts:
+        attribute = cuts.attribute
+        if not isinstance(attribute, Continuous):
+            continue
+        start, end = attribute.known
+        seen = cuts.inner[bisect_right(cuts.inner, start) : bisect_left(cuts.inner, end)]  # ascending
+        if seen and seen[0][0] > 0 and seen[-1][0] < 1:
+            bits.append(attribute.name)
+        elif seen and (twice := halves([place[0] for place in seen])):
+            integers.append((attribute.name, math.ceil(twice[0] / 2) - 1, math.floor(twice[-1] / 2) + 1))
+        else:
+            others.append(attribute.name)
+    return Suggestion(tuple(bits), tuple(integers), tuple(others))
+
+
+def halves(thresholds: list[Fraction]) -> list[int]:
+    """Return twice the thresholds where all are whole numbers or halves, some of them halves; else nothing.
+
+    Up to what rounding to 32 bits moves them: scikit-learn compares rounded numbers, thresholds are read like that.
+    """
+    out = []
+    for x in thresholds:
+        out.append(round(2 * x))
+        if abs(2 * x - out[-1]) > 2 * ROUNDING * abs(x) or abs(x) >= LARGEST:
+            return []
+    return out if any(twice % 2 for twice in out) else []
+
+
+def suggested_domain(release: EncodedRelease) -> Domain:
+    """Return the release's domain with what was recognised as values 0 and 1, or as integers over the thresholds' span.
+
+    It is still called a guess (its `source`) until a person has checked it; the notes say what to look at.
+    """
+    found, domain = suggested(release), release.domain
+    spans = {name: (low, high) for name, low, high in found.integers}
+
+    def instead(attribute: AnyAttribute) -> AnyAttribute:
+        if attribute.name in found.bits:
+            return Listed(attribute.name, (0, 1), missing=attribute.missing)
+        if attribute.name in spans:
+            return Grid.between(attribute.name, *spans[attribute.name], missing=attribute.missing)
+        return attribute
+
+    kept = [note for note in domain.notes if not any(f"'{name}' " in note for name in found.recognised)]
+    notes = [*kept, *suggestion_notes(found)]
+    return replace(domain, attributes=tuple(map(instead, domain.attributes)), notes=tuple(notes))
+
+
+def suggestion_notes(found: Suggestion) -> list[str]:
+    """Return what whoever checks a suggested domain must look at, one line per attribute."""
+    bits = [f"{CHECK}: '{name}' is suggested as 0 or 1 (every threshold lies between them)" for name in found.bits]
+    whole = [
+        f"{CHECK}: '{name}' is suggested as a whole number, and min {low} and max {high} are only what the thresholds "
+        "span: set them to what is possible"
+        for name, low, high in found.integers
+    ]
+    rest = [f"{CHECK}: '{name}' has no values to count: give it values, or a resolution" for name in found.others]
+    return [*bits, *whole, *rest]
+
+
+def named(names: tuple[str, ...]) -> str:
+    """Return names in a sentence, the first ones of many."""
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(f"'{name}'" for name in names[:NAMED]) + more
+
+
+def why_not_assessed(release: EncodedRelease) -> str:
+    """Return why worlds of a release cannot be counted over its domain, "" where they can."""
+    names = release.domain.continuous
+    if not names:
+        return ""
+    who = (
+        "nobody declared a domain, and the one guessed from the model file has"
+        if release.domain.source == GUESSED
+        else "the domain has"
+    )
+    return f"{who} no values to count for {named(names)} (continuous, no resolution)"
+
+
+def commands(release: EncodedRelease) -> list[str]:
+    """Return the commands that assess a release which is not, the surest first."""
+    files = release.files or (release.file or "MODEL",)
+    edited = suggestion("audit", files, {"--domain": "domain.json"})
+    if release.domain.source != GUESSED:  # whoever gave it has to say more: the same command would say the same again
+        return [edited]
+    out = [suggestion("audit", files, {"--domain": "DATA.csv"})]
+    if suggested(release).recognised and len(release.files) <= 1:
+        out.append(f"{suggestion('domain', files, {'--suggest': None, '--out': 'domain.json'})}; {edited}")
+    return out
+
+
+def not_assessed_lines(release: EncodedRelease) -> list[str]:
+    """Return what a report says where nothing could be counted: that, why, and what to run; nothing where it could."""
+    why = why_not_assessed(release)
+    if not why:
+        return []
+    found, run = suggested(release), commands(release)
+    lines = [
+        f"not assessed: {why}",
+        "this does not mean that little is given away: with its domain the same file may give back every row",
+    ]
+    if release.domain.source != GUESSED:
+        how = "in the domain's file (recon domain DATA.csv --out domain.json writes one of data) give them values, or a"
+        return [*lines, f"{how} resolution that fits their decimals; then run {run[0]}"]
+    lines.append(f"run {run[0]} (rows of the same kind, or a file with the domain)")
+    if found.bits:
+        text = "these columns look like bits, unless they are shares (every threshold lies between 0 and 1)"
+        lines.append(f"{text}: {named(found.bits)}")
+    if found.integers:
+        text = named(tuple(name for name, _, _ in found.integers))
+        lines.append(f"these columns look like integers (every threshold is a whole number or a half): {text}")
+    if found.recognised and len(run) > 1:
+        lines.append(f"if so, run {run[1]} (check and edit the file in between)")
+    return lines
+
+
+def not_assessed_json(release: EncodedRelease) -> dict[str, object] | None:
+    """Return the same as an object ready for JSON, None where worlds could be counted."""
+    why = why_not_assessed(release)
+    if not why:
+        return None
+    found = suggested(release) if release.domain.source == GUESSED else Suggestion(others=release.domain.continuous)
+    integers = [{"name": name, "min": low, "max": high} for name, low, high in found.integers]
+    looks = {"bits": list(found.bits), "integers": integers, "others": list(found.others)}
+    return {"why": why, "run": commands(release), "looks_like": looks}

@@ -1,0 +1,403 @@
+"""The fields of a PMML file: data dictionary, mining schema, derived fields, and predicates as tests on them.
+
+Source: Data Mining Group, PMML 4.4, "Data Dictionary", "Transformations", "Tree Model" (predicates).
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, Value, exact
+from recon.readers.formats.boosters.shared import both
+from recon.readers.formats.drafts.facts import Feature
+from solvers.foundation.errors import ReleaseError, Unsupported
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+NUMBERS = {"integer", "float", "double"}
+WORDS = {"string", "boolean", *NUMBERS}
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A test on one field; `unknown`: a missing value makes it neither true nor false."""
+
+    name: str
+    test: Test
+    unknown: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """A compound predicate: `how` is and, or, surrogate; a constant has no parts ("and": true, "or": false)."""
+
+    how: str
+    parts: tuple[Predicate, ...] = ()
+
+
+Predicate = Atom | Both
+TRUE, FALSE = Both("and"), Both("or")
+
+
+def tag(element: Element) -> str:
+    """Return an element's name without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def inside(element: Element, *names: str) -> Iterator[Element]:
+    """Yield the children of the given names."""
+    return (child for child in element if tag(child) in names)
+
+
+def first(element: Element, name: str) -> Element | None:
+    """Return the first child of a name."""
+    return next(inside(element, name), None)
+
+
+@dataclass(frozen=True)
+class DataField:
+    """A declared field: its type, valid values in order and range."""
+
+    name: str
+    kind: str
+    values: tuple[Value, ...] = ()
+    span: tuple[Fraction, Fraction] | None = None
+
+    def value(self, text: str | None, place: str) -> Value:
+        """Return a value as the field's type reads it; `ReleaseError` where it cannot."""
+        if text is None:
+            raise ReleaseError("a value is missing", place=place)
+        if self.kind == "boolean" and text.lower() in ("true", "false", "1", "0"):
+            return text.lower() in ("true", "1")
+        if self.kind not in NUMBERS:
+            return text
+        return number(text, place)
+
+    def hint(self) -> AnyAttribute | None:
+        """Return the attribute that the declaration describes, None where it says too little."""
+        if self.values:
+            in_order = self.values
+            if not any(isinstance(v, str) for v in in_order):
+                in_order = tuple(sorted(set(in_order)))
+            return Listed(self.name, tuple(dict.fromkeys(in_order)))
+        if self.span is None or self.span[0] >= self.span[1]:
+            return None
+        low, high = self.span
+        if self.kind != "integer":
+            return Continuous(self.name, low, high)
+        return Grid(self.name, Fraction(math.ceil(low)), Fraction(1), max(1, math.floor(high) - math.ceil(low) + 1))
+
+
+def number(text: str | None, place: str) -> int | float:
+    """Return a finite number; `ReleaseError` naming the place."""
+    try:
+        found = float(text) if text is not None else math.nan
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise ReleaseError(f"{str(text)[:40]!r} is no finite number", place=place)
+    return int(found) if found == int(found) and abs(found) < 1 << 53 else found
+
+
+def data_field(element: Element) -> DataField:
+    """Return a declared field."""
+    name, kind = element.get("name"), element.get("dataType", "string")
+    if not name:
+        raise ReleaseError("a field has no name", place="DataField")
+    found = DataField(name, kind if kind in WORDS else "string")
+    values = [
+        found.value(v.get("value"), f"DataField '{name}'")
+        for v in inside(element, "Value")
+        if v.get("property", "valid") == "valid"
+    ]
+    ends = []
+    for interval in inside(element, "Interval"):
+        margins = interval.get("leftMargin"), interval.get("rightMargin")
+        ends.append(None if None in margins else [exact(number(m, f"DataField '{name}'")) for m in margins])
+    kept = [e for e in ends if e is not None]
+    span = (min(e[0] for e in kept), max(e[1] for e in kept)) if kept and len(kept) == len(ends) else None
+    categorical = element.get("optype") in ("categorical", "ordinal")
+    return replace(found, values=tuple(values) if categorical or span is None else (), span=span)
+
+
+@dataclass
+class Fields:
+    """All fields by name; `derived` become features, `indicators` are 0/1 fields of one value each."""
+
+    data: dict[str, DataField]
+    derived: dict[str, Feature] = field(default_factory=dict)
+    indicators: dict[str, tuple[str, Value]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    replaced: dict[str, Value] = field(default_factory=dict)  # what stands for a missing value
+    rounded: bool = False  # thresholds were written as float32 numbers
+
+    def add(self, element: Element) -> None:
+        """Add a derived field; one that is not understood is refused when a predicate names it."""
+        name, inner = element.get("name") or "", next((c for c in element if tag(c) != "Extension"), None)
+        if inner is not None and tag(inner) == "NormDiscrete" and inner.get("field") in self.data:
+            base = self.data[inner.get("field", "")]
+            self.indicators[name] = (base.name, base.value(inner.get("value"), f"DerivedField '{name}'"))
+            return
+        steps: list[tuple[str, float]] = []
+        base_name = affine(inner, steps, f"DerivedField '{name}'") if inner is not None else None
+        if base_name is None or (base_name not in self.data and base_name not in self.derived):
+            self.refused[name] = "unknown" if inner is None else tag(inner)
+            return
+        if base_name in self.derived:
+            self.refused[name] = "chain of transformations"
+            return
+        if not steps and element.get("dataType") != "float":
+            self.derived[name] = Feature(name, base_name)
+            return
+        is_float = element.get("dataType") == "float"
+        self.derived[name] = Feature(name, base_name, maker(steps, is_float), inverter(steps))
+
+    def resolve(self, name: str | None, place: str) -> str:
+        """Return the feature that a predicate names; `Unsupported` for transformations that are not read."""
+        if name in self.refused:
+            raise Unsupported(f"the PMML field '{name}' is derived by {self.refused[name]}, which is not read")
+        if name is None or (name not in self.data and name not in self.derived and name not in self.indicators):
+            raise ReleaseError(f"the field '{str(name)[:40]}' is not declared", place=place)
+        return name
+
+    def allowed(self, name: str) -> frozenset[Value] | None:
+        """Return the values that a feature can have, None where they are not listed."""
+        if name in self.derived:
+            base = self.derived[name]
+            return self.allowed(base.attribute) if base.make is None else None
+        found = self.data[name].values
+        return frozenset(found) if found else None
+
+    def type_of(self, name: str) -> DataField:
+        """Return the declared field that types the values of a feature."""
+        return self.data[self.derived[name].attribute if name in self.derived else name]
+
+    def is_float(self, name: str) -> bool:
+        """Return whether a declared field holds float32 values."""
+        return self.data[name].kind == "float"
+
+    def features(self, used: set[str], target: str | None, single: bool) -> tuple[Feature, ...]:
+        """Return the inputs: declared fields but the target, and the derived ones that are used."""
+        plain = [Feature(n, n) if single or n not in used else self.plain(n) for n in self.data if n != target]
+        return (*plain, *(f for n, f in self.derived.items() if n in used))
+
+    def plain(self, name: str) -> Feature:
+        """Return a declared field as a feature: float32 values, replacements of missing ones."""
+        instead = self.replaced.get(name)
+        if not self.is_float(name) and instead is None:
+            return Feature(name, name)
+        rounded = maker([], True) if self.is_float(name) else None
+
+        def make(value: Value | None) -> Value:
+            given = instead if value is None and instead is not None else value
+            if given is None:
+                return math.nan
+            return given if rounded is None else rounded(given)
+
+        return Feature(name, name, make, inverter([]))
+
+    def gaps(self, name: str) -> bool:
+        """Return whether a feature may be missing where the model sees it."""
+        return name not in self.replaced
+
+
+def affine(element: Element, steps: list[tuple[str, float]], place: str) -> str | None:
+    """Return the field behind x, x + c, x - c, x * c, x / c (c > 0 for the last two), None for anything else."""
+    for _ in range(20):
+        if tag(element) == "FieldRef":
+            steps.reverse()
+            return element.get("field")
+        parts = list(inside(element, "Apply", "FieldRef", "Constant"))
+        how = element.get("function")
+        if tag(element) != "Apply" or len(parts) != 2 or tag(parts[1]) != "Constant" or how not in tuple("+-*/"):
+            return None
+        by = float(number((parts[1].text or "").strip(), place))
+        if how in "*/" and by <= 0:
+            return None
+        steps.append((how, by))
+        element = parts[0]
+    return None
+
+
+def maker(steps: list[tuple[str, float]], is_float: bool) -> Callable[[Value | None], Value]:
+    """Return what a transformation makes of a value (NaN of a missing one)."""
+
+    def make(value: Value | None) -> Value:
+        if value is None or isinstance(value, str):
+            return math.nan
+        out = float(value)
+        for how, by in steps:
+            out = out + by if how == "+" else out - by if how == "-" else out * by if how == "*" else out / by
+        return float(np.float32(out)) if is_float else out
+
+    return make
+
+
+def inverter(steps: list[tuple[str, float]]) -> Callable[[Test], Test]:
+    """Return how a test on what is made becomes one on the value."""
+
+    def back(end: Value | None) -> Value | None:
+        if end is None or isinstance(end, str):
+            return end
+        out = Fraction(end)
+        for how, by in reversed(steps):
+            c = Fraction(by)
+            out = out - c if how == "+" else out + c if how == "-" else out / c if how == "*" else out * c
+        return float(out)
+
+    def invert(test: Test) -> Test:
+        return replace(test, low=back(test.low), high=back(test.high))
+
+    return invert
+
+
+# ------------------------------------------------------------------ predicates
+
+
+def predicate(element: Element, fields: Fields, place: str, depth: int = 0) -> Predicate:
+    """Return a node's or rule's predicate, TRUE where it has none."""
+    for child in element:
+        name = tag(child)
+        if name == "True":
+            return TRUE
+        if name == "False":
+            return FALSE
+        if name == "SimplePredicate":
+            return simple(child, fields, place)
+        if name == "SimpleSetPredicate":
+            return of_set(child, fields, place)
+        if name == "CompoundPredicate":
+            if depth > 20:
+                raise ReleaseError("predicates are nested too deeply", place=place)
+            parts = [predicate(wrapped(c), fields, place, depth + 1) for c in child if tag(c) != "Extension"]
+            return compound(child.get("booleanOperator"), parts, place)
+    return TRUE
+
+
+def wrapped(element: Element) -> Element:
+    """Return an element that holds this one, so that it is read like a node's predicate."""
+    from xml.etree.ElementTree import Element as Made
+
+    out = Made("Node")
+    out.append(element)
+    return out
+
+
+def simple(element: Element, fields: Fields, place: str) -> Predicate:
+    """Return a comparison with one value."""
+    name, how = fields.resolve(element.get("field"), place), element.get("operator")
+    if how == "isMissing":
+        return Atom(name, Test(missing=True), False)
+    if how == "isNotMissing":
+        return Atom(name, Test(), False)
+    if name in fields.indicators:
+        return indicator(name, how, float(number(element.get("value"), place)), fields, place)
+    kind = fields.type_of(name)
+    value = kind.value(element.get("value"), place)
+    if how in ("equal", "notEqual"):
+        return of_values(name, (value,), how == "equal", fields, place)
+    if isinstance(value, (str, bool)):
+        raise Unsupported(f"the PMML predicate on '{name}' orders values that are no numbers")
+    if fields.rounded or kind.kind == "float":
+        value = float(np.float32(value)) if abs(value) < 3e38 else value
+    ends = {
+        "lessThan": Test(high=value, high_open=True),
+        "lessOrEqual": Test(high=value),
+        "greaterThan": Test(low=value, low_open=True),
+        "greaterOrEqual": Test(low=value),
+    }
+    if how not in ends:
+        raise ReleaseError(f"{str(how)[:40]!r} is no operator", place=place)
+    return Atom(name, ends[how])
+
+
+def indicator(name: str, how: str | None, at: float, fields: Fields, place: str) -> Predicate:
+    """Return a comparison of a 0/1 field as a test on the field behind it."""
+    operators: dict[str, Callable[[int], bool]] = {
+        "equal": lambda x: x == at,
+        "notEqual": lambda x: x != at,
+        "lessThan": lambda x: x < at,
+        "lessOrEqual": lambda x: x <= at,
+        "greaterThan": lambda x: x > at,
+        "greaterOrEqual": lambda x: x >= at,
+    }
+    if how not in operators:
+        raise ReleaseError(f"{str(how)[:40]!r} is no operator", place=place)
+    zero, one = operators[how](0), operators[how](1)
+    if zero == one:
+        return TRUE if one else FALSE
+    base, value = fields.indicators[name]
+    return of_values(base, (value,), one, fields, place)
+
+
+def of_set(element: Element, fields: Fields, place: str) -> Predicate:
+    """Return a test for some values."""
+    name, array = fields.resolve(element.get("field"), place), first(element, "Array")
+    how = element.get("booleanOperator")
+    if array is None or how not in ("isIn", "isNotIn") or name in fields.indicators:
+        raise ReleaseError("a set predicate needs isIn or isNotIn and an Array", place=place)
+    try:
+        words = shlex.split((array.text or "").replace('\\"', "\x00"), posix=True)
+    except ValueError:
+        raise ReleaseError(f"the array {(array.text or '')[:40]!r} has open quotes", place=place) from None
+    kind = fields.type_of(name)
+    values = tuple(dict.fromkeys(kind.value(w.replace("\x00", '"'), place) for w in words))
+    return of_values(name, values, how == "isIn", fields, place)
+
+
+def of_values(name: str, values: tuple[Value, ...], are: bool, fields: Fields, place: str) -> Predicate:
+    """Return the test for values, or for all others."""
+    allowed = fields.allowed(name)
+    if allowed is not None and not set(values) <= allowed:
+        raise ReleaseError(f"{list(values)[:6]} are not all among the values of '{name}'", place=place)
+    if not are and allowed is not None:
+        values = tuple(v for v in fields.type_of(name).values if v not in set(values))
+    elif not are:
+        return Both("not", (Atom(name, Test(values=values)),))
+    return Atom(name, Test(values=values)) if values else FALSE
+
+
+def compound(how: str | None, parts: list[Predicate], place: str) -> Predicate:
+    """Return a compound predicate; parts on one field become one test where that is possible."""
+    if how not in ("and", "or", "surrogate") or not parts:
+        raise Unsupported(f"{place}: the compound predicate {str(how)[:20]!r} is not read")
+    if how == "surrogate":
+        return parts[0] if len(parts) == 1 else Both(how, tuple(parts))
+    kept: list[Predicate] = []
+    for part in parts:
+        last = kept[-1] if kept else None
+        merged = fused(how, last, part) if isinstance(last, Atom) and isinstance(part, Atom) else None
+        if merged is not None:
+            kept[-1] = merged
+        elif part != (TRUE if how == "and" else FALSE):
+            kept.append(part)
+    return kept[0] if len(kept) == 1 else Both(how, tuple(kept))
+
+
+def fused(how: str, a: Atom, b: Atom) -> Atom | None:
+    """Return two tests on one field as one, None where they make none."""
+    if a.name != b.name:
+        return None
+    for x, y in ((a, b), (b, a)):
+        if y.test.bare:
+            continue
+        if how == "or" and x.test == Test(missing=True):
+            return Atom(a.name, replace(y.test, missing=True), False)
+        if how == "and" and x.test == Test() and not x.unknown:
+            return Atom(a.name, replace(y.test, missing=False), False)
+    if a.unknown != b.unknown or a.test.bare or b.test.bare or a.test.missing or b.test.missing:
+        return None
+    if a.test.values is not None and b.test.values is not None:
+        together = (*a.test.values, *b.test.values) if how == "or" else [v for v in a.test.values if v in b.test.values]
+        return Atom(a.name, Test(values=tuple(dict.fromkeys(together))), a.unknown) if together else None
+    if how == "and" and a.test.values is None and b.test.values is None:
+        return Atom(a.name, both(a.test, b.test), a.unknown)
+    return None

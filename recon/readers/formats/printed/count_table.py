@@ -1,0 +1,326 @@
+"""Reads a table of counts: one line per group, a column per attribute, one with the number of rows.
+
+An attribute's cell that is empty or says total, all, any, sum or * leaves the attribute free, so that margins can stand
+among the cells. Counts may be hidden: `<10`, `5-9`, or a mark such as `*` or `..` (nothing is known then).
+
+Source: Hundepool et al., "Statistical Disclosure Control", 2012, ch. 4 (margins, primary suppression).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from encoders.domain.domain import Condition
+from encoders.domain.values import AnyAttribute, Listed, Test, Value, equals, exact
+from encoders.models.models import Provenance, PublishedFigure, Table, UnusedPublication
+from encoders.parts.supports import MAX_ROWS
+from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.facts import Feature
+from solvers.foundation.errors import ReleaseError, TooLarge
+from solvers.statements.release import RowCount
+
+FORMAT = "table of counts"
+COUNT_NAMES = frozenset({"count", "counts", "n", "freq", "frequency", "rows", "number"})
+ANYTHING = frozenset({"", "total", "all", "any", "sum", "*"})
+HIDDEN = frozenset({"*", "x", "c", "s", ":", "..", "...", "-", "", "na", "n/a", "nan", "suppressed"})
+WHOLE = re.compile(r"(\d{1,17})(?:\.0+)?|\d{1,3}(?:,\d{3}){1,5}")
+LESS = re.compile(r"(<|<=|≤)\s*(\d{1,16})")
+MORE = re.compile(r"(>|>=|≥)\s*(\d{1,16})")
+BETWEEN = re.compile(r"(\d{1,16})\s*[-\u2013]\s*(\d{1,16})")
+INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,14})")
+DECIMAL = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
+MAX_LINES = 1_000_000
+MAX_COLUMNS = 1_000
+ONLY_THESE = "where no domain is declared, the attributes have the values that occur in the table and no others"
+FIGURE_NAMES = re.compile(
+    r"%|(?:(?:row|col|column|cum|cumulative|total|valid)[ _.]?)?(?:percent|percentage|pct|perc|proportion|prop|share)"
+    r"|weights?|weighted|wt|(?:mean|avg|average|median|sd|std|se|var|variance|sum|min|max)(?:[ _.].*)?"
+    r"|.*[ _.](?:mean|avg|average|median|sd|std|se|variance|percent|pct|weight)"
+)
+ALL_CELLS = "the table has a line for every combination of its values, so all rows are in it"
+
+
+@dataclass(frozen=True, slots=True)
+class TableLine:
+    """A line of the table: its number in the file (from 1), its cells, the cell of the count."""
+
+    number: int
+    cells: tuple[str, ...]
+    count: str
+
+
+def looks_like_count_table(head: str) -> bool:
+    """Return whether a text starts with a header of at least two columns, one of them called like a count."""
+    first = head.lstrip("\ufeff \r\n").partition("\n")[0]
+    names = [name.strip(' "\r').lower() for name in first.split(delimiter_of(first))]
+    return len(names) > 1 and not COUNT_NAMES.isdisjoint(names)
+
+
+def read_count_table(text: str) -> Draft:
+    """Return the figures of a table of counts. Cost: linear in the text.
+
+    Raises `ReleaseError` naming the line for cells that are no counts, `TooLarge` beyond 1,000,000 lines.
+    """
+    names, lines, beside = without_figures(*lines_of(text))
+    columns = [column(names[k], [line.cells[k] for line in lines]) for k in range(len(names))]
+    figures = []
+    for i, line in enumerate(lines):
+        cells = ((name, values[i]) for name, values in zip(names, columns, strict=True))
+        condition = tuple((name, equals(value)) for name, value in cells if value is not None)
+        figures.append(figure_of(condition, line))
+    hints = {n: hint for n, values in zip(names, columns, strict=True) if (hint := hint_of(n, values)) is not None}
+    if not hints:
+        raise ReleaseError("no line of the table is about an attribute's value")
+    hints, notes = with_further_values(figures, hints)
+    rows, complete = rows_of(figures, hints)
+    unused = [name for name in names if name not in hints]
+    notes += [f"'{name}' holds figures of the lines, no value of an attribute: it is set apart" for name in beside]
+    notes += [f"'{name}' is free in every line, so that the table says nothing about it" for name in unused]
+    if any(f.suppressed for f in figures):
+        notes.append(f"{sum(f.suppressed is not None for f in figures):,} counts are hidden")
+    return Draft(
+        Provenance(
+            FORMAT,
+            ("exact",),
+            (ONLY_THESE, *((ALL_CELLS,) if complete else ())),
+            unused=tuple(
+                UnusedPublication(f"the column '{name}'", "figures beside counts")
+                for name, implied in beside.items()
+                if not implied
+            ),
+        ),
+        tuple(Feature(name, name) for name in hints),
+        (Table(tuple(figures)),),
+        rows=rows,
+        hints=hints,
+        reader_notes=tuple(notes),
+    )
+
+
+def delimiter_of(header: str) -> str:
+    """Return the character that parts the cells: a tab, a semicolon or a comma, the one the header has most of."""
+    return max("\t;,", key=header.count)
+
+
+def lines_of(text: str) -> tuple[list[str], list[TableLine]]:
+    """Return the attributes' names and the lines; refuse tables that are not of this form."""
+    text = text.lstrip("\ufeff")
+    header = next((raw for raw in text.splitlines() if raw.strip()), "")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(header))
+    names: list[str] = []
+    at, lines = -1, []
+    try:
+        for raw in reader:
+            cells = [cell.strip() for cell in raw]
+            if not any(cells):
+                continue
+            if at < 0:
+                names, at = cells, count_column(cells)
+                continue
+            if len(cells) != len(names):
+                message = f"has {len(cells)} cells, the header {len(names)}"
+                raise ReleaseError(message, place=f"line {reader.line_num}")
+            lines.append(TableLine(reader.line_num, tuple(cells[:at] + cells[at + 1 :]), cells[at]))
+            if len(lines) > MAX_LINES:
+                raise TooLarge(f"the table has more than {MAX_LINES:,} lines")
+    except csv.Error as error:
+        raise ReleaseError(f"is no table ({error})", place=f"line {reader.line_num}") from None
+    if not lines:
+        raise ReleaseError("the table has no lines")
+    return names[:at] + names[at + 1 :], lines
+
+
+def without_figures(names: list[str], lines: list[TableLine]) -> tuple[list[str], list[TableLine], dict[str, bool]]:
+    """Return names and lines without columns that hold figures of the lines, and these, with whether counts imply them.
+
+    They are called so, hold numbers, and the other columns tell all lines apart: an attribute of such a name does not.
+    """
+    beside: dict[str, bool] = {}
+    for name in [n for n in names if FIGURE_NAMES.fullmatch(n.lower())]:
+        k = names.index(name)
+        rest = [line.cells[:k] + line.cells[k + 1 :] for line in lines]
+        numbers = [line.cells[k] for line in lines if line.cells[k]]
+        if (
+            len(names) > 1
+            and all(map(DECIMAL.fullmatch, (n.rstrip("%") for n in numbers)))
+            and len(set(rest)) == len(rest)
+        ):
+            beside[name] = is_share([line.cells[k] for line in lines], [line.count for line in lines])
+            names = names[:k] + names[k + 1 :]
+            lines = [replace(line, cells=cells) for line, cells in zip(lines, rest, strict=True)]
+    return names, lines, beside
+
+
+def is_share(cells: Sequence[str], counts: Sequence[str]) -> bool:
+    """Return whether cells are the counts' shares or percentages of their total, as far as their digits show."""
+    if not all(map(INTEGER.fullmatch, counts)) or not (total := sum(map(int, counts))):
+        return False
+    texts = [cell.rstrip("%") for cell in cells]
+    if not all(map(DECIMAL.fullmatch, texts)):
+        return False
+    off = [Fraction(6, 10 ** (len(t.partition(".")[2]) + 1)) for t in texts]
+    return any(
+        all(abs(Fraction(t) - Fraction(whole * int(n), total)) <= o for t, n, o in zip(texts, counts, off, strict=True))
+        for whole in (1, 100)
+    )
+
+
+def count_column(names: Sequence[str]) -> int:
+    """Return the column of the counts; `ReleaseError` unless exactly one is called so, and all names differ."""
+    found = [k for k, name in enumerate(names) if name.lower() in COUNT_NAMES]
+    if len(found) != 1:
+        which = ", ".join(f"'{names[k]}'" for k in found[:9])
+        why = f"{which} may all be counts: rename all but one" if found else "no column is called 'count'"
+        raise ReleaseError(why, place="line 1")
+    if not 2 <= len(names) <= MAX_COLUMNS:
+        raise ReleaseError(f"has {len(names)} columns, not 2 to {MAX_COLUMNS:,}", place="line 1")
+    double = next((name for k, name in enumerate(names) if not name or name in names[:k]), None)
+    if double is not None:
+        raise ReleaseError(f"the column '{double}' stands twice" if double else "a column has no name", place="line 1")
+    return found[0]
+
+
+def column(name: str, cells: Sequence[str]) -> list[Value | None]:
+    """Return the values of an attribute's cells, None where it is free; numbers or booleans where all cells are."""
+    given = {cell for cell in cells if cell.lower() not in ANYTHING}
+    values: dict[str, Value] = {cell: cell for cell in given}
+    if all(INTEGER.fullmatch(cell) for cell in given):
+        values = {cell: int(cell) for cell in given}
+    elif all(DECIMAL.fullmatch(cell) and not re.match(r"-?0\d", cell) for cell in given):
+        values = {cell: int(cell) if INTEGER.fullmatch(cell) else float(cell) for cell in given}
+    elif given <= {"True", "False"}:
+        values = {cell: cell == "True" for cell in given}
+    return [values.get(cell) for cell in cells]
+
+
+def hint_of(name: str, values: Sequence[Value | None]) -> AnyAttribute | None:
+    """Return the attribute of the values that occur, None where none does; numbers ascend, text as it appears."""
+    seen = list(dict.fromkeys(v for v in values if v is not None))
+    if not seen:
+        return None
+    return Listed(name, tuple(seen if isinstance(seen[0], str) else sorted(seen, key=exact)))
+
+
+def with_further_values(
+    figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]
+) -> tuple[dict[str, AnyAttribute], list[str]]:
+    """Return the attributes with a value more where a total exceeds the values listed beside it, and a note on each.
+
+    That is text for all values that the table leaves out. Numbers and truths stay as they are: which others there are
+    only a declared domain says. Cost: linear in the cells of the table.
+    """
+    counts = {frozenset(f.condition): int(f.count) for f in figures if f.count is not None}
+    parts: dict[tuple[frozenset[tuple[str, Test]], str], list[int]] = {}
+    for condition, count in counts.items():
+        for one in condition:
+            parts.setdefault((condition - {one}, one[0]), []).append(count)
+    sums = {key: sum(each) for key, each in parts.items() if len(each) == hints[key[1]].span[1]}
+    out, notes = dict(hints), []
+    for (rest, name), total in sums.items():
+        missing = counts.get(rest, total) - total
+        if missing <= 0 or out[name] is not hints[name]:
+            continue
+        values = values_of(hints[name])
+        if not isinstance(values[0], str):
+            notes.append(
+                f"{missing:,} rows have a value of '{name}' that the table leaves out: declare it with --domain"
+            )
+            continue
+        other = next(text for text in ("other", "not listed", *map(str, range(len(values) + 1))) if text not in values)
+        out[name] = Listed(name, (*values, other))
+        notes.append(f"'{name}' has a further value '{other}': the values listed are {missing:,} rows short of a total")
+    return out, notes
+
+
+def figure_of(condition: Condition, line: TableLine) -> PublishedFigure:
+    """Return the figure of a line; `ReleaseError` for a count that is none."""
+    text, place, name = line.count, f"line {line.number}", f"line {line.number}"
+    if found := WHOLE.fullmatch(text):
+        count = int(found[1] or text.replace(",", ""))
+        if count > MAX_ROWS:
+            raise ReleaseError(f"the count {text} is more than 2^53", place=place)
+        return PublishedFigure(condition, count=count, name=name)
+    if text.lower() in HIDDEN:
+        return PublishedFigure(condition, suppressed="unknown", name=name)
+    if less := LESS.fullmatch(text):
+        maximum = int(less[2]) - (less[1] == "<")
+        if not 0 <= maximum <= MAX_ROWS:
+            raise ReleaseError(f"the count '{text}' is impossible", place=place)
+        return PublishedFigure(condition, low=0, high=maximum, suppressed="primary", name=name)
+    if more := MORE.fullmatch(text):
+        minimum = int(more[2]) + (more[1] == ">")
+        if minimum > MAX_ROWS:
+            raise ReleaseError(f"the count '{text}' is more than 2^53", place=place)
+        return PublishedFigure(condition, low=minimum, name=name)
+    if between := BETWEEN.fullmatch(text):
+        low, high = int(between[1]), int(between[2])
+        if not low <= high <= MAX_ROWS:
+            raise ReleaseError(f"the count '{text}' is no interval", place=place)
+        return PublishedFigure(condition, low=low, high=high, name=name)
+    message = (
+        f"the count '{text[:40]}' is no whole number: noisy counts belong into a release file that declares the noise"
+    )
+    raise ReleaseError(message, place=place)
+
+
+def rows_of(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) -> tuple[RowCount | None, bool]:
+    """Return how many rows there are, and whether that is because every combination of values has a line.
+
+    A line about everybody says it; else the lines about single combinations bound it from below.
+    """
+    everybody = next((f.count for f in figures if not f.condition and f.count is not None), None)
+    if everybody is not None:
+        return RowCount(int(everybody), int(everybody)), False
+    if (total := total_of_parts(figures, hints)) is not None:
+        return RowCount(total, total), True
+    cells = {f.condition: f for f in figures if len(f.condition) == len(hints)}
+    low = sum(int(f.count or f.low or 0) for f in cells.values())
+    if low > MAX_ROWS:
+        raise ReleaseError("the counts sum to more than 2^53 rows")
+    product = math.prod(h.span[1] for h in hints.values())
+    if len(cells) < product:
+        return (RowCount(low, None) if low else None), False
+    highs = [f.count if f.count is not None else f.high for f in cells.values()]
+    high = None if None in highs else sum(int(h) for h in highs if h is not None)
+    return RowCount(low, high), True
+
+
+def total_of_parts(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) -> int | None:
+    """Return the rows of everybody as a sum of counts of all values of attributes, None where some are not counted.
+
+    Raises `ReleaseError` where two such sums of single attributes differ.
+    """
+    counts = {frozenset(f.condition): int(f.count) for f in figures if f.count is not None}
+    known: dict[frozenset[tuple[str, Test]], int | None] = dict(counts)
+    parts = {name: [(name, equals(v)) for v in values_of(hint)] for name, hint in hints.items()}
+    if math.prod(1 + len(each) for each in parts.values()) > MAX_LINES:
+        return None
+
+    def rows(fixed: frozenset[tuple[str, Test]]) -> int | None:
+        if fixed not in known:
+            known[fixed] = None
+            taken = {name for name, _ in fixed}
+            for name in (one for one in parts if one not in taken):
+                found = [rows(fixed | {one}) for one in parts[name]]
+                if None not in found:
+                    known[fixed] = sum(n for n in found if n is not None)
+                    break
+        return known[fixed]
+
+    margins = {n: [counts.get(frozenset([one])) for one in each] for n, each in parts.items()}
+    sums = {n: sum(filter(None, each)) for n, each in margins.items() if None not in each}
+    if len(set(sums.values())) > 1:
+        (first, a), (second, b) = sorted(sums.items(), key=lambda one: one[1])[:: len(sums) - 1]
+        raise ReleaseError(f"the counts by '{first}' add up to {a:,} rows, those by '{second}' to {b:,}: not both hold")
+    return rows(frozenset())
+
+
+def values_of(hint: AnyAttribute) -> list[Value]:
+    """Return the values of an attribute that occur in the table."""
+    return [value for i in range(hint.span[1]) if (value := hint.value(i)) is not None]

@@ -1,0 +1,240 @@
+"""Writes release files: what `release_file` reads back, with a line per attribute, node and rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from encoders.domain.domain import AS_BITS, Condition, Domain
+from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, plain
+from encoders.domain.views import TRAINING_DATA, View
+from encoders.models.models import (
+    AnyModel,
+    Boosting,
+    Forest,
+    Provenance,
+    PublishedFigure,
+    RuleList,
+    RuleSet,
+    Table,
+    Tree,
+    UnusedPublication,
+)
+from encoders.models.nodes import ModelNode, Support
+from recon.readers.formats.release.boosting import boosting_json
+from recon.readers.formats.release.learner import learner_json
+from recon.readers.formats.release.noise import noise_json
+from solvers.foundation.errors import ReleaseError
+from solvers.foundation.escaping import json_shown
+from solvers.statements.release import RowCount
+
+NOT_COVERED = "the domain was read off data: the values, ranges and groups that it lists are not covered by the noise"
+NOT_HELD = "a release file does not hold them"
+LEFT_OUT = "the domain's notes are left out: they may count rows, which no noise covers"
+
+
+def publishable(domain: Domain) -> Domain:
+    """Return a domain as it may stand beside noisy counts, or beside what was made of them.
+
+    Notes on a domain that was read off rows count them exactly, which no noise covers: they are left out, also where
+    somebody has declared that domain since.
+    """
+    kept = tuple(note for note in domain.notes if note == AS_BITS)
+    return domain if kept == domain.notes else replace(domain, notes=kept)
+
+
+def not_covered(domain: Domain) -> list[str]:
+    """Return what to tell who writes this domain beside noisy counts."""
+    notes = [NOT_COVERED] if domain.source == TRAINING_DATA else []
+    return notes if publishable(domain) is domain else [*notes, LEFT_OUT]
+
+
+def test_json(test: Test) -> Any:
+    """Return a test as it stands in a file."""
+    if test.bare:
+        return {"missing": test.missing}
+    if test.values is not None and len(test.values) == 1 and not test.missing:
+        return test.values[0]
+    out: dict[str, Any] = {} if test.values is None else {"in": list(test.values)}
+    if test.low is not None:
+        out["above" if test.low_open else "at_least"] = test.low
+    if test.high is not None:
+        out["below" if test.high_open else "at_most"] = test.high
+    return out | ({"or_missing": True} if test.missing else {})
+
+
+def condition_json(condition: Condition) -> dict[str, Any]:
+    """Return a condition as it stands in a file, which cannot hold two tests of one attribute: `ReleaseError`."""
+    if len({name for name, _ in condition}) < len(condition):
+        raise ReleaseError(f"two tests of one attribute cannot be written: {', '.join(n for n, _ in condition)}")
+    return {name: test_json(test) for name, test in condition}
+
+
+def attribute_json(attribute: AnyAttribute) -> dict[str, Any]:
+    """Return an attribute as it stands in a file."""
+    gaps = {"missing": True} if attribute.missing else {}
+    if isinstance(attribute, Listed):
+        return {"name": attribute.name, "values": list(attribute.values), **gaps}
+    ends = {"min": attribute.minimum, "max": attribute.maximum}
+    out: dict[str, Any] = {"name": attribute.name, **{k: plain(x) for k, x in ends.items() if x is not None}}
+    if isinstance(attribute, Continuous):
+        out["resolution"] = None
+    elif attribute.step != 1:
+        out["resolution"] = plain(attribute.step)
+    return out | gaps
+
+
+def domain_json(domain: Domain) -> dict[str, Any]:
+    """Return a domain as it stands in a file."""
+    out: dict[str, Any] = {"attributes": [attribute_json(a) for a in domain.attributes]}
+    if domain.label is not None:
+        out["label"] = attribute_json(domain.label)
+    if domain.columns:
+        out["columns"] = {name: view_json(view) for name, view in domain.columns.items()}
+    if domain.impossible:
+        out["impossible"] = [condition_json(c) for c in domain.impossible]
+    out["source"] = domain.source
+    if domain.order:
+        out["order"] = list(domain.order)
+    if domain.notes:
+        out["notes"] = list(domain.notes)
+    return out
+
+
+def view_json(view: View) -> dict[str, Any]:
+    """Return a binary column as it stands in a file; one value is written as a list of one."""
+    test = test_json(view.test)
+    return {"attribute": view.attribute, **(test if isinstance(test, dict) else {"in": [test]})}
+
+
+def support_json(support: Support, name: str | None) -> dict[str, Any]:
+    """Return the counts (and name) of a node or rule as they stand in a file."""
+    out: dict[str, Any] = {} if name is None else {"name": name}
+    if support.counts is not None:
+        out["counts"] = [plain(c) for c in support.counts]
+    elif support.count is not None:
+        out["count"] = plain(support.count)
+    return out if support.distinct is None else {**out, "distinct": support.distinct}
+
+
+def nodes_json(nodes: Sequence[ModelNode]) -> list[dict[str, Any]]:
+    """Return the nodes of a tree as they stand in a file."""
+    out = []
+    for node in nodes:
+        inner: dict[str, Any] = {}
+        if node.condition is not None:
+            inner = {"if": condition_json(node.condition), "then": node.then, "else": node.otherwise}
+        out.append({**inner, **support_json(node.support, node.name)})
+    return out
+
+
+def figure_json(figure: PublishedFigure) -> dict[str, Any]:
+    """Return a published figure as it stands in a file."""
+    out: dict[str, Any] = {} if figure.name is None else {"name": figure.name}
+    out["where"] = condition_json(figure.condition)
+    if figure.suppressed is not None:
+        out["suppressed"] = figure.suppressed
+    count = None if figure.count is None else plain(figure.count)
+    for key, value in (("count", count), ("at_least", figure.low), ("at_most", figure.high)):
+        if value is not None:
+            out[key] = value
+    if figure.statistic is not None:
+        one = figure.statistic
+        out[one.kind] = {"of": one.of, "value": one.value} | ({"within": one.within} if one.within else {})
+    return out
+
+
+def unused_json(unused: UnusedPublication) -> dict[str, Any]:
+    """Return figures that no statement carries as they stand in a file."""
+    labels = {"labels": True} if unused.labels else {}
+    return {"what": unused.what, "why": unused.why, **labels, **({"about": unused.about} if unused.about else {})}
+
+
+def left_out(origin: Provenance) -> list[UnusedPublication]:
+    """Return what a release file says that it leaves out: what no statement carries, and figures of single columns."""
+    sources = dict.fromkeys(one.source for one in origin.columns)
+    return [
+        *origin.unused,
+        *(UnusedPublication(f"figures of single columns ({s})", NOT_HELD, about="columns") for s in sources),
+    ]
+
+
+def model_json(model: AnyModel) -> dict[str, Any]:
+    """Return a model as it stands in a file."""
+    out: dict[str, Any] = {"kind": model.kind, "name": model.name}
+    if model.origin is not None:
+        found = model.origin
+        if found.format:
+            out["read_from"] = {"format": found.format, "counts": list(found.counts), "notes": list(found.notes)}
+        if found.format or found.unused:
+            out["unused"] = [unused_json(one) for one in left_out(found)]
+        if found.learner is not None and isinstance(model, (Tree, Forest, RuleList)):
+            out["learner"] = learner_json(found.learner)
+    if model.noise is not None:
+        out["noise"] = noise_json(model.noise)
+    if isinstance(model, (RuleList, RuleSet)):
+        rules = [{"if": condition_json(r.condition), **support_json(r.support, r.name)} for r in model.rules]
+        return {**out, "rules": rules}
+    if isinstance(model, Forest):
+        out |= {"bootstrap": True} if model.bootstrap else {"resample": "without"} if model.subsample else {}
+        out["trees"] = [{"name": t.name, "nodes": nodes_json(t.nodes)} for t in model.trees]
+        return out if model.multiplicities is None else {**out, "multiplicities": model.multiplicities.tolist()}
+    if isinstance(model, Boosting):
+        return {**out, **boosting_json(model, [nodes_json(t.nodes) for t in model.trees])}
+    if isinstance(model, Table):
+        out |= {"complete": True} if model.complete else {}
+        return {**out, "statements": [figure_json(f) for f in model.statements]}
+    return {**out, "nodes": nodes_json(model.nodes)}
+
+
+def release_json(domain: Domain, models: Sequence[AnyModel], rows: RowCount | None) -> dict[str, Any]:
+    """Return a whole release file as an object ready for `json.dumps`."""
+    out: dict[str, Any] = {"recon": 1, "domain": domain_json(domain)}
+    if rows is not None and rows.exact:
+        out["rows"] = rows.low
+    elif rows is not None and (rows.low or rows.high is not None):
+        out["rows"] = {"at_least": rows.low} | ({} if rows.high is None else {"at_most": rows.high})
+    return out | {"models": [model_json(m) for m in models]}
+
+
+def dump(release: Mapping[str, Any]) -> str:
+    """Return the file's text: one line per attribute, node and rule, so that people can read and diff it."""
+    lines = json.dumps(release, ensure_ascii=False, allow_nan=False)
+    pieces = [f'"recon": {release["recon"]}', '"domain": ' + block(release["domain"], "  ")]
+    if "rows" in release:
+        pieces.append('"rows": ' + json.dumps(release["rows"]))
+    if release.get("models"):
+        models = ",\n  ".join(block(m, "    ") for m in release["models"])
+        pieces.append(f'"models": [\n  {models}]')
+    text = "{" + ",\n ".join(pieces) + "}\n"
+    if json.loads(text) != json.loads(lines):
+        raise ReleaseError("the release cannot be written so that it reads back the same")
+    return json_shown(text)
+
+
+def block(part: Mapping[str, Any], indent: str) -> str:
+    """Return an object with each entry of its lists and mappings on a line of its own."""
+    pieces = []
+    for key, value in part.items():
+        if isinstance(value, list) and value and isinstance(value[0], (dict, str, list)):
+            inner = f",\n{indent} ".join(entry(v, f"{indent}  ") for v in value)
+            pieces.append(f"{json.dumps(key)}: [\n{indent} {inner}]")
+        elif isinstance(value, dict) and key == "columns":
+            inner = f",\n{indent} ".join(
+                f"{json.dumps(k, ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}" for k, v in value.items()
+            )
+            pieces.append(f"{json.dumps(key)}: {{\n{indent} {inner}}}")
+        elif isinstance(value, dict) and {"ledger", "entries"} & set(value):
+            pieces.append(f"{json.dumps(key)}: {block(value, indent + '  ')}")
+        else:
+            pieces.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}")
+    return "{" + f",\n{indent}".join(pieces) + "}"
+
+
+def entry(part: Any, indent: str) -> str:
+    """Return an entry of a list on one line; a tree of a forest with a line per node."""
+    if isinstance(part, dict) and "nodes" in part:
+        return block(part, indent)
+    return json.dumps(part, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,116 @@
+"""Numbers, lists and names out of stored objects, checked: whoever wrote the file may have put anything into them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from encoders.domain.values import Value
+from recon.readers.formats.drafts.facts import Feature
+from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
+from recon.readers.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError
+
+MAX_ROWS = 1 << 53  # what double precision counts
+MAX_PARTS = 1_000_000  # rules or nodes of one model
+WHOLE = 1e-6  # a share times a number of rows must be whole to this precision (measured: 2e-13 at 10^5 rows)
+
+
+def number(value: Any, place: str) -> float:
+    """Return a finite number; `ReleaseError` naming the place otherwise."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e300 or math.isnan(value):
+        raise ReleaseError(f"holds {shown(value)}, which is no number", place=place)
+    return float(value)
+
+
+def count(value: Any, place: str) -> int:
+    """Return a number of rows; `ReleaseError` naming the place otherwise."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= MAX_ROWS:
+        raise ReleaseError(f"holds {shown(value)}, which is no number of rows", place=place)
+    if value != int(value):
+        raise ReleaseError(f"holds {shown(value)}, which is no whole number of rows", place=place)
+    return int(value)
+
+
+def share_of(share: Any, rows: int, place: str) -> int:
+    """Return how many of so many rows a share of them is; `ReleaseError` where that is no whole number."""
+    if not rows:
+        return 0
+    found = number(share, place) * rows
+    if not -WHOLE <= found <= rows + WHOLE or abs(found - round(found)) > WHOLE * max(1.0, rows * 1e-3):
+        raise ReleaseError(f"holds {shown(share)}, which is no share of {rows} rows", place=place)
+    return round(found)
+
+
+def parts(value: Any, what: str, place: str) -> list[Any]:
+    """Return a list that is not empty; `ReleaseError` naming the place otherwise."""
+    found = value.tolist() if isinstance(value, np.ndarray) and value.ndim == 1 else value
+    if not isinstance(found, (list, tuple)) or not found:
+        raise ReleaseError(f"holds no {what}: the model is not fitted", place=place)
+    if len(found) > MAX_PARTS:
+        raise ReleaseError(f"holds {len(found):,} {what}, more than {MAX_PARTS:,}", place=place)
+    return list(found)
+
+
+def index(value: Any, size: int, place: str) -> int:
+    """Return an index below `size`; `ReleaseError` naming the place otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < size:
+        raise ReleaseError(f"names feature {shown(value)} of {size}", place=place)
+    return value
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, never long."""
+    if isinstance(value, int) and value.bit_length() > 64:
+        return "a huge number"
+    return f"{value!r:.60}" if isinstance(value, (int, float, str, bool, type(None))) else f"a {type(value).__name__}"
+
+
+def texts(value: Any) -> list[str] | None:
+    """Return names out of a list, an array or a pandas Index; None where there are none."""
+    if isinstance(value, Thing):  # pandas: _new_Index(Index, {"data": array, "name": ...})
+        from recon.readers.stored.objects.arrays import resolve
+
+        inner = value.args[1] if len(value.args) == 2 else None
+        value = resolve(inner["data"]) if isinstance(inner, dict) and "data" in inner else None
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)) or not value or not all(isinstance(v, str) for v in value):
+        return None
+    return [str(v) for v in value]
+
+
+def model_features(thing: Thing, also: Sequence[str] = ("feature_names_", "feature_names")) -> tuple[list[str], bool]:
+    """Return the name of every feature, and whether they are names (imodels calls features of arrays X0, X1, ...)."""
+    if texts(thing.get("feature_names_in_")) is None:
+        for attribute in also:
+            found = texts(thing.get(attribute))
+            if found is not None and len(set(found)) == len(found):
+                automatic = any(found == [f"{x}{i}" for i in range(len(found))] for x in ("X", "X_"))
+                return found, not automatic
+    return feature_names(thing)
+
+
+def as_features(names: Sequence[str]) -> tuple[Feature, ...]:
+    """Return features that are attributes themselves."""
+    return tuple(Feature(name, name) for name in names)
+
+
+def two_classes(thing: Thing) -> tuple[Value, Value]:
+    """Return both classes, 0 and 1 in files of versions that did not store them."""
+    if not thing.has("classes_"):
+        return 0, 1
+    found = class_values(thing)
+    if len(found) != 2:
+        raise ReleaseError(f"has {len(found)} classes, not two", place="classes_")
+    return found[0], found[1]
+
+
+def free_label(names: Sequence[str], label: str = "label") -> str:
+    """Return a name for the label that no feature has."""
+    while label in names:
+        label += "_"
+    return label

@@ -1,0 +1,146 @@
+"""Tests on prepared columns as tests on raw attributes, where a column need not grow with the attribute.
+
+`recon.readers.formats.drafts.binding` bisects, which suits columns that grow with their attribute (scaled, binned,
+ordinal ones). A one-hot column is 1 in the middle and 0 around it: here the values that pass are gone through.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from encoders.domain.domain import Condition, Domain
+from encoders.domain.values import AnyAttribute, Cell, Continuous, Grid, Listed, Test, Value
+from encoders.models.models import AnyModel, Boosting, Forest, Tree
+from encoders.models.nodes import Nodes
+from recon.readers.formats.drafts.binding import Binder, has, listed_test, passes
+from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.facts import Feature, conditions
+from recon.readers.formats.sklearn.pipelines.columns import Outside, StepColumn
+from solvers.foundation.errors import ReleaseError
+
+MAX_VALUES = 100_000
+
+
+@dataclass
+class PipelineBinder(Binder):
+    """A binder that knows the columns behind the features."""
+
+    columns: dict[str, StepColumn] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, draft: Draft, columns: Sequence[StepColumn], raw: Sequence[str], named: bool, domain: Domain
+    ) -> PipelineBinder:
+        """Return the binder of a pipeline's draft; unnamed raw columns are those of the domain in order."""
+        if not named and [a.name for a in domain.attributes] != list(raw):
+            names = domain.in_order
+            if names is None or len(names) != len(raw):
+                raise ReleaseError(
+                    f"the pipeline was fitted on {len(raw)} unnamed columns: give a domain of as many columns in "
+                    f"that order{has(names)}, or fit it on a DataFrame, so that its columns have names"
+                )
+            own = [
+                c.feature(f.name, names[c.source], draft.single) for c, f in zip(columns, draft.features, strict=True)
+            ]
+            draft = replace(draft, features=tuple(own), named=True)
+        by_name = {f.name: c for f, c in zip(draft.features, columns, strict=True)}
+        return cls(draft if draft.named else replace(draft, named=True), domain, columns=by_name)
+
+    def test(self, attribute: AnyAttribute, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:
+        """Return the test on the attribute's own values that a test on the feature is."""
+        column = self.columns[feature.name]
+        if not column.maps:
+            return super().test(attribute, feature, test, compare)
+        if column.tells_missing and not attribute.missing:
+            message = (
+                f"the model tests whether '{attribute.name}' is missing, but the domain has no missing value of it"
+            )
+            raise ReleaseError(f'{message}: declare it with "missing": true')
+        if isinstance(attribute, Listed):
+            return self.listed(attribute, feature, test, compare)
+        if test.bare:
+            if is_nan(compare(None)):
+                return super().test(attribute, replace(feature, make=None, invert=None), test, compare)
+            raise ReleaseError(f"the model tests whether '{feature.name}' is missing, but its pipeline fills all gaps")
+        if isinstance(attribute, Continuous) or column.direction > 0:
+            return super().test(attribute, feature, test, compare)
+        return among(attribute, feature, test, compare)
+
+    def listed(self, attribute: Listed, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:
+        """Return the listed values that pass."""
+        if not test.bare:
+            missing = attribute.missing and passes(test, compare(None))
+            return listed_test(attribute, feature, test, compare, missing)
+        found = tuple(v for v in attribute.values if is_nan(compare(v)) == test.missing)
+        return Test(values=found, missing=attribute.missing and is_nan(compare(None)) == test.missing)
+
+
+def straight(model: AnyModel, domain: Domain) -> AnyModel:
+    """Return the model with the branches swapped of every split that asks for what lies outside a range."""
+    if isinstance(model, Tree):
+        return replace(model, nodes=swapped(model.nodes, domain, {}))
+    if isinstance(model, Forest | Boosting):
+        known: dict[int, tuple[Condition, ...]] = {}
+        return replace(model, trees=tuple(replace(t, nodes=swapped(t.nodes, domain, known)) for t in model.trees))
+    for condition in conditions(model):
+        if any(isinstance(test, Outside) for _, test in condition):
+            why = f"'{condition[0][0]}' is binned one-hot for a model that is no tree"
+            raise ReleaseError(f"{why}: declare a domain (--domain) that gives it a 'resolution'")
+    return model
+
+
+def swapped(nodes: Nodes, domain: Domain, known: dict[int, tuple[Condition, ...]]) -> Nodes:
+    """Return splits by the ranges themselves: the rows inside them go where the others do not.
+
+    `known`: the conditions that became of a table, by its id, so that trees go on sharing one.
+    """
+    outside = np.array([isinstance(condition[0][1], Outside) for condition in nodes.conditions], dtype=bool)
+    if not outside.any():
+        return nodes
+    table = nodes.conditions
+    if id(table) not in known:
+        known[id(table)] = tuple(
+            inside(c, domain) if out else c for c, out in zip(table, outside.tolist(), strict=True)
+        )
+    flipped = np.append(outside, False)[nodes.condition]  # leaves, whose number is -1, stay
+    children = np.where(flipped[:, None], nodes.children[:, ::-1], nodes.children)
+    return replace(nodes, conditions=known[id(table)], children=children)
+
+
+def inside(condition: Condition, domain: Domain) -> Condition:
+    """Return the condition that the range itself makes, of one that asks for what lies outside."""
+    name, test = condition[0]
+    missing = domain.all[domain.place[name]].missing and not test.missing
+    return ((name, Test(None, test.low, test.high, test.low_open, test.high_open, missing)),)
+
+
+def among(attribute: Grid, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:
+    """Return the values of a grid that pass: as a range where they are one. Cost: linear in the values."""
+    size = attribute.count
+    if size > MAX_VALUES:
+        raise ReleaseError(
+            f"'{attribute.name}' has {size:,} values, too many for the one-hot column '{feature.name}': "
+            "give it a coarser 'resolution', or list its values"
+        )
+    passed = [i for i in range(size) if passes(test, compare(attribute.value_at(i)))]
+    missing = attribute.missing and passes(test, compare(None))
+    if not passed and missing:
+        return Test(values=(), missing=True)
+    if len(passed) == size and attribute.missing and not missing:
+        return Test()
+    if len(passed) in (0, size):
+        raise ReleaseError(f"the model's test '{feature.name}' {test} does not tell values of '{attribute.name}' apart")
+    first, last = passed[0], passed[-1]
+    if last - first + 1 > len(passed):
+        return Test(values=tuple(attribute.value_at(i) for i in passed), missing=missing)
+    low = None if first == 0 else attribute.value_at(first)
+    return Test(low=low, high=None if last == size - 1 else attribute.value_at(last), missing=missing)
+
+
+def is_nan(value: Value) -> bool:
+    """Return whether what the model compares is no number."""
+    return isinstance(value, float) and math.isnan(value)

@@ -1,0 +1,475 @@
+"""What stands around scikit-learn's trees: pipelines, searches, votes, thresholds, calibration.
+
+A pipeline's steps are followed from the raw columns to those that the model sees, so that its conditions become
+conditions on the raw attributes, and what the steps store of them (categories, ranges) becomes the domain. Whatever
+holds one model fitted on all rows is opened; what holds several is read as several models of the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from encoders.domain.values import AnyAttribute, Test, Value
+from encoders.models.models import AnyModel, UnusedPublication
+from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.drafts import CLASSES, Draft
+from recon.readers.formats.drafts.facts import Feature
+from recon.readers.formats.sklearn.pipelines.binding import PipelineBinder, straight
+from recon.readers.formats.sklearn.pipelines.columns import StepColumn
+from recon.readers.formats.sklearn.pipelines.folds import Folds, folds, of_folds
+from recon.readers.formats.sklearn.pipelines.hints import ColumnStatements, Hints
+from recon.readers.formats.sklearn.pipelines.steps import DEEPEST, passed, steps_of, word
+from recon.readers.formats.sklearn.trees.draft import TreesDraft
+from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
+from recon.readers.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import RowCount
+
+Inner = Callable[[Any, str], Draft]
+SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
+THRESHOLDS = ("TunedThresholdClassifierCV", "FixedThresholdClassifier")
+SEVERAL = ("VotingClassifier", "VotingRegressor", "StackingClassifier", "StackingRegressor")
+PIPELINES = ("Pipeline", "PMMLPipeline")  # sklearn2pmml's adds what it writes beside the model
+KINDS = (*PIPELINES, *SEARCHES, *THRESHOLDS, "CalibratedClassifierCV", "FrozenEstimator", *SEVERAL)
+SEEN = ("feature_names_in_", "n_features_in_", "n_features_")  # say how many columns there were
+PER_COLUMN = ("scale_", "mean_", "center_", "data_min_", "statistics_")
+NUMBERING = ("_label_encoder", "le_", "init_")
+MAX_MODELS = 1_000
+COUNTED = ("tree_", "_predictors", "estimators_")
+TREES = ("tree_", "_predictors", "estimators_", "_Booster", "_handle", "booster_")  # of models with counts
+BESIDE = (
+    "worlds are those of the counts: figures of single columns (means, extremes, categories) rule out some of them, "
+    "and are used for how many people are pinned down"
+)
+FLOATS = "the columns were given to the pipeline as 64-bit numbers"
+
+
+def read(thing: Thing, form: str, inner: Inner) -> Draft:
+    """Return the draft of the model inside; `inner` reads a model, `form` is the container's word.
+
+    Raises `Unsupported` for a step or a wrapper that is not read, `ReleaseError` for what is broken.
+    """
+    check_nesting(thing)
+    if thing.class_name in SEVERAL:
+        return several(thing, form, inner)
+    if thing.class_name in PIPELINES:
+        if (lone := alone(thing)) is not None:
+            draft = inner(lone, form)
+            return renamed(draft, f"{draft.origin.format}, in a Pipeline")
+        opened = open_pipeline(thing)
+        try:
+            return behind(inner(opened.final, form), opened)
+        except Folds as found_folds:
+            raise Folds([behind(one, opened) for one in found_folds.drafts]) from None
+    if thing.class_name == "CalibratedClassifierCV" and (members := folds(thing)):
+        raise of_folds(members, form, inner)
+    found, how = unwrap(thing)
+    draft = inner(found, form)
+    return renamed(draft, f"{draft.origin.format}, {how}")
+
+
+def renamed(draft: Draft, form: str) -> Draft:
+    """Return the draft with another name of its format."""
+    return replace(draft, origin=replace(draft.origin, format=form))
+
+
+def check_nesting(thing: Thing) -> None:
+    """Refuse models inside models without end: a file may say that a search's best model is the search itself."""
+    level, opened = [thing], 0
+    for _ in range(DEEPEST):
+        level = [one for outer in level for one in inside(outer) if isinstance(one, Thing)]
+        opened += len(level)
+        if opened > MAX_MODELS:
+            break
+        if not level:
+            return
+    raise ReleaseError("models are nested too deeply in one another, or are too many")
+
+
+def inside(thing: Thing) -> list[Any]:
+    """Return what stands inside a wrapper of models."""
+    if thing.class_name in PIPELINES:
+        return [step[1] for step in steps_of(thing, "steps", 2, "Pipeline")[-1:]]
+    if thing.class_name in SEVERAL:
+        found = thing.get("estimators_")
+        return found if isinstance(found, list) else []
+    if thing.class_name == "CalibratedClassifierCV" and (members := folds(thing)):
+        return members
+    return [unwrap(thing)[0]] if thing.class_name in KINDS else []
+
+
+def counted_parts(root: Any) -> Iterator[tuple[Thing, str]]:
+    """Yield the objects and attributes of them ("": all) that the readers of stored models take counts from.
+
+    Raises what `read` raises for wrappers that hold no model.
+    """
+    todo = [root]
+    while todo:
+        one = todo.pop()
+        if not isinstance(one, Thing):
+            continue
+        if one.class_name in KINDS:
+            todo += inside(one)
+            continue
+        held = next((name for name in COUNTED if one.has(name)), "") if one.kind.startswith("sklearn.") else ""
+        yield one, held
+        members = one.get(held) if held == "estimators_" else None
+        flat = members.ravel().tolist() if isinstance(members, np.ndarray) else members
+        yield from ((member, "tree_") for member in flat or () if isinstance(member, Thing))
+
+
+def stated_parts(root: Any) -> Iterator[tuple[Thing, str]]:
+    """Yield the objects and attributes whose figures of single columns the readers of stored models state.
+
+    Raises what `read` raises for wrappers that hold no model.
+    """
+    todo = [root]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Thing) and one.class_name in KINDS:
+            todo += inside(one)
+            if one.class_name in PIPELINES:
+                yield from ((s.owner, name) for s in open_pipeline(one).stated for name in s.attributes)
+            elif one.class_name in SEVERAL:
+                yield from labelled(one)
+    yield from (pair for one, held in counted_parts(root) if held for pair in labelled(one))
+
+
+def labelled(model: Thing) -> Iterator[tuple[Thing, str]]:
+    """Yield the model, and the objects in it that number its classes or know their shares, with their lists of them."""
+    yield from ((one, CLASSES) for one in (model, *map(model.get, NUMBERING)) if isinstance(one, Thing))
+
+
+def unwrap(thing: Thing) -> tuple[Any, str]:
+    """Return the one model inside a wrapper, fitted on all rows, and how it stood there in words.
+
+    Raises `Unsupported` where there is none.
+    """
+    kind = thing.class_name
+    if kind in SEARCHES:
+        if not isinstance(thing.get("best_estimator_"), Thing):
+            raise Unsupported(f"the {kind} has no best model: fit it with refit=True")
+        return thing.get("best_estimator_"), f"the best of a {kind}"
+    if kind in THRESHOLDS:
+        found = thing.get("estimator_")
+        if kind.startswith("Tuned") and word(thing, "cv") != "prefit" and thing.get("refit") is False:
+            raise Unsupported(f"the {kind} was fitted on a part of the rows: fit it with refit=True")
+        where = f"in a {kind}"
+    elif kind == "CalibratedClassifierCV":
+        found, where = calibrated(thing), f"in a {kind}"
+    else:
+        found, where = thing.get("estimator"), f"in a {kind}"
+    if not isinstance(found, Thing):
+        raise ReleaseError(f"is a {kind} without a fitted model")
+    return found, where
+
+
+def calibrated(thing: Thing) -> Any:
+    """Return the one model that a calibration was given or fitted on all rows."""
+    members, given = thing.get("calibrated_classifiers_"), thing.get("estimator", thing.get("base_estimator"))
+    frozen = isinstance(given, Thing) and given.class_name == "FrozenEstimator"
+    ensemble = thing.get("ensemble")
+    if word(thing, "cv") == "prefit":
+        ensemble = False
+    if isinstance(ensemble, str):  # "auto", from 1.6 on
+        ensemble = not frozen
+    if not isinstance(members, list) or not members:
+        raise ReleaseError("is a CalibratedClassifierCV that is not fitted")
+    if ensemble is not False or len(members) != 1:
+        raise Unsupported(
+            f"a CalibratedClassifierCV of {len(members)} models is not read: each saw another part of the rows; "
+            "fit it with ensemble=False, or store the model itself"
+        )
+    one = members[0]
+    return one.get("estimator", one.get("base_estimator")) if isinstance(one, Thing) else None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A pipeline followed to its end: the model there, the columns it sees, the raw columns' names and values."""
+
+    final: Thing
+    columns: tuple[StepColumn, ...]
+    raw: tuple[str, ...]
+    named: bool
+    hints: dict[str, AnyAttribute]
+    reader_notes: tuple[str, ...]
+    notes: tuple[str, ...]
+    kinds: tuple[str, ...]
+    stated: tuple[ColumnStatements, ...] = ()
+
+
+def open_pipeline(thing: Thing) -> Opened:
+    """Return the final model of a pipeline and the columns it was fitted on.
+
+    Raises `Unsupported` naming a step that is not read, `ReleaseError` for steps that do not fit each other.
+    """
+    steps = steps_of(thing, "steps", 2, "Pipeline")
+    final = steps[-1][1]
+    if not isinstance(final, Thing):
+        raise Unsupported("the pipeline ends without a model: store one that ends in a tree or a forest")
+    raw, named = raw_names([step for _, step in steps])
+    columns, hints = [StepColumn(name, i) for i, name in enumerate(raw)], Hints()
+    for name, step in steps[:-1]:
+        columns = passed(step, columns, hints, name[:60])
+    if not columns:
+        raise ReleaseError("the steps of the pipeline leave no column to the model")
+    found = {i: hints.attribute(i, name) for i, name in enumerate(raw)}
+    return Opened(
+        final,
+        tuple(
+            StepColumn(name, c.source, c.maps)
+            for name, c in zip(unique([c.name for c in columns]), columns, strict=True)
+        ),
+        tuple(raw),
+        named,
+        {raw[i]: attribute for i, attribute in found.items() if attribute is not None},
+        tuple(hints.reader_notes),
+        (FLOATS,) if hints.floats else (),
+        tuple(step.class_name for _, step in steps[:-1] if isinstance(step, Thing)),
+        tuple(hints.stated),
+    )
+
+
+def alone(thing: Thing) -> Thing | None:
+    """Return the model of a pipeline whose other steps do nothing, where it does not say how many columns it sees.
+
+    So it is with boosters that were written before scikit-learn 0.24, as they are in no reader but their own.
+    """
+    *others, (_, final) = steps_of(thing, "steps", 2, "Pipeline")
+    idle = all(step is None or (isinstance(step, str) and step == "passthrough") for _, step in others)
+    known = isinstance(final, Thing) and (final.class_name in KINDS or any(map(final.has, SEEN)))
+    return final if idle and isinstance(final, Thing) and not known else None
+
+
+def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
+    """Return the names of the raw columns, and whether the file has them: the first step that knows says it."""
+    for first in steps:
+        step = first
+        for _ in range(DEEPEST):
+            if not isinstance(step, Thing) or step.class_name not in {*PIPELINES, "FeatureUnion"}:
+                break
+            parts = steps_of(step, "steps" if step.class_name in PIPELINES else "transformer_list", 2, "Pipeline")
+            step = next((part for _, part in parts if isinstance(part, Thing)), None)
+        if isinstance(step, Thing) and any(map(step.has, SEEN)):
+            return feature_names(step)
+        if isinstance(step, Thing) and (number := array_length(step)):
+            return [f"x{i}" for i in range(number)], False
+    raise ReleaseError(
+        "no step of the pipeline says how many columns it was fitted on: a scikit-learn before 0.24 wrote it, or it is "
+        "not fitted. Store the last step alone: the model is read with the columns that the steps before it make"
+    )
+
+
+def array_length(step: Thing) -> int:
+    """Return how many columns a scaler or imputer of a scikit-learn before 0.24 has figures of, 0 where unknown."""
+    arrays = [a for name in PER_COLUMN if isinstance(a := step.get(name), np.ndarray) and a.ndim == 1]
+    return len(arrays[0]) if arrays else 0
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Return the names, equal ones numbered."""
+    seen: dict[str, int] = {}
+    taken, out = set(names), []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found = name
+        while seen[name] > 1 and found in taken:
+            found = f"{name} ({seen[name]})"
+            seen[name] += found in taken
+        taken.add(found)
+        out.append(found)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineDraft(Draft):
+    """A model behind a pipeline: `inner` speaks of the pipeline's `columns`, this draft of the `raw` attributes."""
+
+    inner: Draft | None = None
+    columns: tuple[StepColumn, ...] = ()
+    raw: tuple[str, ...] = ()
+    raw_named: bool = True
+    stated: tuple[ColumnStatements, ...] = ()
+
+    def tests(self) -> Iterator[tuple[str, Test]]:
+        """Yield the tests of the model."""
+        return iter(()) if self.inner is None else self.inner.tests()
+
+    def missing(self) -> Iterable[str]:
+        """Return the features of the model of which some training rows had no value."""
+        return () if self.inner is None else self.inner.missing()
+
+    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the models over the binder's domain."""
+        if self.inner is None:
+            return ()
+        names = self.raw if self.raw_named else (binder.domain.in_order or self.raw)
+        figures = tuple(one.named(names) for one in self.stated)
+        notes = (*self.origin.notes, *([BESIDE] if figures else []))
+        inner = replace(self.inner, origin=replace(self.origin, columns=figures, notes=notes))
+        own = PipelineBinder.of(self, self.columns, self.raw, self.raw_named, binder.domain)
+        return tuple(straight(model, binder.domain) for model in inner.bound(own))
+
+
+def after(columns: Sequence[StepColumn], later: StepColumn) -> StepColumn:
+    """Return a column of a later pipeline as one of the raw columns that the earlier one makes its columns from."""
+    first = columns[later.source]
+    return StepColumn(later.name, first.source, (*first.maps, *later.maps))
+
+
+def behind(draft: Draft, opened: Opened) -> Draft:
+    """Return the draft of a pipeline's model, spoken of the raw attributes."""
+    if isinstance(draft, SeveralDraft):
+        return together([behind(part, opened) for part in draft.parts], draft)
+    columns, stated = list(opened.columns), opened.stated
+    if isinstance(draft, PipelineDraft) and draft.inner is not None:  # a pipeline at the end of a pipeline
+        if len(draft.raw) != len(columns):
+            raise ReleaseError(f"the model takes {len(draft.raw)} columns, the pipeline gives {len(columns)}")
+        stated += tuple(replace(one, column=after(columns, one.column)) for one in draft.stated)
+        columns = [after(columns, c) for c in draft.columns]
+        remarks, notes, draft = draft.reader_notes, draft.origin.notes, replace(draft.inner, origin=draft.origin)
+    else:
+        remarks, notes = draft.reader_notes, draft.origin.notes
+    if len(draft.features) != len(columns):
+        raise ReleaseError(f"the model takes {len(draft.features)} columns, the pipeline gives {len(columns)}")
+    if any(f.make is not None for f in draft.features):
+        raise Unsupported("a model that prepares its columns itself is not read at the end of a pipeline")
+    names = [f.name for f in draft.features] if draft.models else unique([c.name for c in columns])
+    inner = replace(draft, features=tuple(Feature(n, n) for n in names), named=True)
+    if isinstance(inner, TreesDraft) and not any(c.lets_gaps_through for c in columns):
+        inner = replace(inner, misplaced=False)  # the trees never met a missing value
+    features = tuple(c.feature(n, opened.raw[c.source], draft.single) for n, c in zip(names, columns, strict=True))
+    form = (
+        f"{draft.origin.format}, behind {', '.join(opened.kinds)} in a Pipeline"
+        if opened.kinds
+        else (f"{draft.origin.format}, in a Pipeline")
+    )
+    carried = {f.name: getattr(draft, f.name) for f in fields(Draft)}
+    carried |= {
+        "origin": replace(draft.origin, format=form, notes=tuple(dict.fromkeys((*notes, *opened.notes)))),
+        "features": features,
+        "hints": opened.hints,
+        "named": True,
+        "reader_notes": tuple(dict.fromkeys((*remarks, *opened.reader_notes))),
+    }
+    return PipelineDraft(
+        **carried,
+        inner=inner,
+        columns=tuple(columns),
+        raw=opened.raw,
+        raw_named=opened.named,
+        stated=stated,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralDraft(Draft):
+    """Several models of the same rows. Their features are told apart by a number before the name, unless all agree."""
+
+    parts: tuple[Draft, ...] = ()
+
+    @property
+    def agreed(self) -> bool:
+        """Return whether all parts have the same raw features."""
+        return all(p.features == self.parts[0].features and not isinstance(p, PipelineDraft) for p in self.parts)
+
+    def tests(self) -> Iterator[tuple[str, Test]]:
+        """Yield the tests of all parts."""
+        for i, part in enumerate(self.parts):
+            for name, test in part.tests():
+                yield name if self.agreed else f"{i}: {name}", test
+
+    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the models of all parts over the binder's domain."""
+        return tuple(
+            replace(model, name=f"{i + 1}: {model.name}")
+            for i, part in enumerate(self.parts)
+            for model in part.bound(Binder(part, binder.domain))
+        )
+
+
+def several(thing: Thing, form: str, inner: Inner) -> Draft:
+    """Return the members of a vote or a stack as one draft: each was fitted on all the rows."""
+    kind, members = thing.class_name, thing.get("estimators_")
+    if not isinstance(members, list) or not members:
+        raise ReleaseError(f"is a {kind} that is not fitted", place="estimators_")
+    if word(thing, "cv") == "prefit":
+        raise Unsupported(f"the members of a {kind} with cv='prefit' may know different rows: give their own files")
+    classes: tuple[Value, ...] | None = class_values(thing) if kind.endswith("Classifier") else None
+    parts, left_out, unused = [], [], []
+    for i, member in enumerate(members):
+        try:
+            draft = decoded(inner(member, form), classes, f"estimators_[{i}]")
+        except Unsupported:  # carries no counts, or those of a part of the rows: the others do not depend on it
+            left_out.append(member.class_name if isinstance(member, Thing) else str(member)[:40])
+            if isinstance(member, Thing) and any(map(member.has, TREES)):
+                unused.append(
+                    UnusedPublication(f"the figures of member {i} of the {kind}", f"a {member.class_name} is not read")
+                )
+            continue
+        parts.append(renamed(draft, f"{draft.origin.format}, one of {len(members)} in a {kind}"))
+    if not parts:
+        raise Unsupported(f"no member of the {kind} is read ({', '.join(dict.fromkeys(left_out))}): recon inspect it")
+    notes = [f"the {len(members)} members of the {kind} are read as models of the same rows"]
+    if left_out:
+        notes = [
+            f"{len(parts)} of the {len(members)} members of the {kind} are read, as models of the same rows; left out, "
+            f"for they carry no counts that are read: {', '.join(left_out)} (recon inspect says what they store)"
+        ]
+    if kind.startswith("Stacking"):
+        notes.append("its final model is not read: it was fitted on what the members predict")
+    parts[0] = replace(parts[0], origin=replace(parts[0].origin, unused=(*parts[0].origin.unused, *unused)))
+    first = parts[0]
+    return together(parts, replace(first, reader_notes=tuple(notes)))
+
+
+def together(parts: Sequence[Draft], like: Draft) -> Draft:
+    """Return several drafts as one."""
+    hints: dict[str, AnyAttribute] = {}
+    for part in parts:
+        hints |= {name: hint for name, hint in part.hints.items() if name not in hints}
+    kinds = dict.fromkeys(k for p in parts for k in p.origin.counts)
+    notes = dict.fromkeys(n for p in parts for n in p.origin.notes)
+    carried = {f.name: getattr(parts[0], f.name) for f in fields(Draft)}
+    carried |= {
+        "origin": replace(parts[0].origin, counts=tuple(kinds), notes=tuple(notes)),
+        "models": tuple(m for p in parts for m in p.models),
+        "rows": agreed_rows([p.rows for p in parts if p.rows is not None]),
+        "hints": hints,
+        "named": all(p.named for p in parts),
+        "reader_notes": tuple(dict.fromkeys((*like.reader_notes, *(s for p in parts for s in p.reader_notes)))),
+    }
+    found = SeveralDraft(**carried, parts=tuple(parts))
+    if found.agreed:
+        return found
+    features = tuple(replace(f, name=f"{i}: {f.name}") for i, p in enumerate(parts) for f in p.features)
+    return replace(found, features=features, named=True)
+
+
+def agreed_rows(stated: Sequence[RowCount]) -> RowCount | None:
+    """Return the number of rows that all members allow."""
+    if not stated:
+        return None
+    low, highs = max(r.low for r in stated), [r.high for r in stated if r.high is not None]
+    if highs and low > min(highs):
+        raise ReleaseError(f"one member was fitted on {low} rows, another on {min(highs)}", place="estimators_")
+    return RowCount(low, min(highs, default=None))
+
+
+def decoded(draft: Draft, classes: tuple[Value, ...] | None, place: str) -> Draft:
+    """Return a member's draft with the vote's classes: members are fitted on their numbers 0 to K - 1."""
+    if classes is None or draft.classes is None:
+        return draft
+    if isinstance(draft, SeveralDraft):
+        return together([decoded(p, classes, place) for p in draft.parts], draft)
+    if not all(isinstance(c, int) and 0 <= c < len(classes) for c in draft.classes):
+        raise ReleaseError("has classes that are no numbers of the classes of the vote", place=f"{place}.classes_")
+    found = tuple(classes[int(c)] for c in draft.classes)
+    if isinstance(draft, PipelineDraft) and draft.inner is not None:
+        draft = replace(draft, inner=replace(draft.inner, classes=found))
+    return replace(draft, classes=found)

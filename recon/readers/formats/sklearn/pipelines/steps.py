@@ -1,0 +1,490 @@
+"""The transformers of scikit-learn that make every column from one raw column, read without running them.
+
+Sources: `transform` of each class in sklearn/preprocessing, sklearn/impute, sklearn/compose and
+sklearn/feature_selection, versions 1.0 to 1.9. What mixes columns, or gives training rows other values than later ones
+(TargetEncoder), is refused by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.values import Cell
+from encoders.models.column_figures import ColumnFigures
+from recon.readers.formats.sklearn.pipelines.columns import (
+    Above,
+    Binned,
+    GapIndicator,
+    Imputed,
+    InBin,
+    Scaled,
+    StepColumn,
+)
+from recon.readers.formats.sklearn.pipelines.encoders import one_hot, ordinal_codes, plain_category
+from recon.readers.formats.sklearn.pipelines.hints import Hints
+from recon.readers.stored.objects.raw import Name
+from recon.readers.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
+
+Columns = list[StepColumn]
+MAX_COLUMNS = 200_000
+MAX_WORK = 3_000_000  # columns through all steps: a file can name one step many times
+DEEPEST = 20
+UNPUSHED = (1, 1)  # the version from which KBinsDiscretizer takes values as they are (scikit-learn #22526)
+ADVICE = "fit the model on the columns that come out of it, or leave it out"
+WHY_NOT = {
+    "TargetEncoder": "it gives training rows other codes than later ones",
+    "SelectFromModel": "which columns it keeps is not stored",
+    "FunctionTransformer": "its function is code, which is not run",
+}
+
+
+def passed(step: Any, columns: Columns, hints: Hints, place: str, depth: int = 0) -> Columns:
+    """Return the columns after a step of a pipeline.
+
+    Raises `Unsupported` naming a step that is not read, `ReleaseError` where it does not fit its columns.
+    """
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return columns
+    if not isinstance(step, Thing):
+        raise ReleaseError(f"is no transformer but a {type(step).__name__}", place=place)
+    hints.work += 1 + sum(1 + len(c.maps) for c in columns)
+    if depth > DEEPEST or hints.work > MAX_WORK:
+        raise ReleaseError("pipelines are nested too deeply, or have too many columns", place=place)
+    if step.kind.startswith("imblearn."):
+        raise Unsupported(
+            f"{place}: {step.class_name} makes up, copies or drops rows before the fit: what the model counts "
+            "are not the training rows. Fit it without that step to have it read"
+        )
+    read = STEPS.get(step.class_name) or PARTS.get(step.class_name)
+    if read is None or (step.class_name == "FunctionTransformer" and step.get("func") is not None):
+        why = WHY_NOT.get(step.class_name, "it does not make every column from one column alone")
+        raise Unsupported(f"the step '{place}' ({step.class_name}) is not read, because {why}: {ADVICE}")
+    number = step.get("n_features_in_", len(columns))
+    if not isinstance(number, int) or number != len(columns):
+        raise ReleaseError(f"does not take the {len(columns)} columns that it gets", place=place)
+    if step.class_name in PARTS:
+        out = PARTS[step.class_name](step, columns, hints, place, depth + 1)
+    else:
+        out = STEPS[step.class_name](step, columns, hints, place)
+    if len(out) > MAX_COLUMNS:
+        raise ReleaseError(f"gives more than {MAX_COLUMNS:,} columns", place=place)
+    return out
+
+
+def steps_of(thing: Thing, name: str, width: int, place: str) -> list[tuple[Any, ...]]:
+    """Return the named parts of a pipeline, a union or a ColumnTransformer."""
+    found = thing.get(name)
+    if not isinstance(found, list) or not found:
+        raise ReleaseError(f"has no {name}: it is not fitted, or a version that is not known wrote it", place=place)
+    for part in found:
+        if not isinstance(part, tuple) or len(part) != width or not isinstance(part[0], str):
+            raise ReleaseError(f"has {name} that are no named steps", place=place)
+    return found
+
+
+def nested(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int) -> Columns:
+    """Return the columns after a pipeline of transformers."""
+    for name, step in steps_of(thing, "steps", 2, place):
+        columns = passed(step, columns, hints, f"{place}.{name[:60]}", depth)
+    return columns
+
+
+def union(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int) -> Columns:
+    """Return the columns of all parts of a FeatureUnion, one after the other."""
+    out: Columns = []
+    for name, step in steps_of(thing, "transformer_list", 2, place):
+        if not (isinstance(step, str) and step == "drop"):
+            found = passed(step, columns, hints, f"{place}.{name[:60]}", depth)
+            out += weighted(thing, name, [StepColumn(f"{name}__{c.name}", c.source, c.maps) for c in found], place)
+    return out
+
+
+def parted(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int) -> Columns:
+    """Return the columns of all parts of a ColumnTransformer, one after the other."""
+    out: Columns = []
+    prefixed = thing.get("verbose_feature_names_out", True) is True
+    for name, step, chosen in steps_of(thing, "transformers_", 3, place):
+        inside = f"{place}.{name[:60]}"
+        if isinstance(step, str) and step == "drop":
+            continue
+        taken = [columns[i] for i in indices_of(thing, name, chosen, len(columns), inside)]
+        if taken:
+            found = passed(step, taken, hints, inside, depth)
+            found = [StepColumn(f"{name}__{c.name}", c.source, c.maps) for c in found] if prefixed else found
+            out += weighted(thing, name, found, place)
+        if len(out) > MAX_COLUMNS:
+            raise ReleaseError(f"gives more than {MAX_COLUMNS:,} columns", place=place)
+    return out
+
+
+def indices_of(thing: Thing, name: str, chosen: Any, number: int, place: str) -> list[int]:
+    """Return the numbers of the columns that one part gets."""
+    known = thing.get("_transformer_to_input_indices")
+    if isinstance(known, dict) and name in known:
+        chosen = known[name]
+    if isinstance(chosen, slice):
+        raise Unsupported(
+            f"{place}: the version of scikit-learn is too old (before 1.0): save the model with a newer one"
+        )
+    found = chosen.tolist() if isinstance(chosen, np.ndarray) else chosen
+    if not isinstance(found, list):
+        raise ReleaseError("does not say which columns it gets", place=place)
+    if not all(isinstance(i, int) and not isinstance(i, bool) and 0 <= i < number for i in found):
+        raise ReleaseError(f"gets columns that are none of the {number}", place=place)
+    return found
+
+
+def weighted(thing: Thing, name: str, columns: Columns, place: str) -> Columns:
+    """Return the columns times the part's weight, where it has one."""
+    weights = thing.get("transformer_weights")
+    if weights is None:
+        return columns
+    weight = weights.get(name) if isinstance(weights, dict) else math.nan
+    if weight is None:
+        return columns
+    if not isinstance(weight, (int, float)) or not 0 < weight < 1e300:
+        raise ReleaseError("has a weight that is no positive number", place=f"{place}.transformer_weights")
+    return [c.then(Scaled(multiply=float(weight))) for c in columns]
+
+
+def flag(thing: Thing, name: str, default: bool, place: str) -> bool:
+    """Return a setting that is true or false."""
+    found = thing.get(name, default)
+    if not isinstance(found, (bool, int)):
+        raise ReleaseError("is neither true nor false", place=f"{place}.{name}")
+    return bool(found)
+
+
+def word(thing: Thing, name: str) -> str:
+    """Return a setting that is a word, "" where it is something else."""
+    found = thing.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def figures(thing: Thing, name: str, number: int, place: str) -> list[float]:
+    """Return one finite number per column."""
+    found = thing.get(name)
+    if not isinstance(found, np.ndarray) or found.shape != (number,) or found.dtype.kind not in "biuf":
+        raise ReleaseError(f"has not one number per column ({number})", place=f"{place}.{name}")
+    if not np.isfinite(found).all():
+        raise ReleaseError("has numbers that are not finite", place=f"{place}.{name}")
+    return [float(x) for x in found.tolist()]
+
+
+def divisors(thing: Thing, number: int, place: str) -> list[float]:
+    """Return the scale of every column: positive numbers."""
+    found = figures(thing, "scale_", number, place)
+    if min(found, default=1.0) <= 0:
+        raise ReleaseError("has a scale that is not positive", place=f"{place}.scale_")
+    return found
+
+
+def standard(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+    """Return (x - mean) / scale (StandardScaler), (x - centre) / scale (RobustScaler)."""
+    robust, number = thing.class_name == "RobustScaler", len(columns)
+    centring = flag(thing, "with_centering" if robust else "with_mean", True, place)
+    scaling = flag(thing, "with_scaling" if robust else "with_std", True, place)
+    shifts = figures(thing, "center_" if robust else "mean_", number, place) if centring else [None] * number
+    scales = divisors(thing, number, place) if scaling else [None] * number
+    hints.floats = True
+    if not robust:
+        moments(thing, columns, hints, place)
+    return [c.then(Scaled(subtract=s, divide=d)) for c, s, d in zip(columns, shifts, scales, strict=True)]
+
+
+def moments(thing: Thing, columns: Columns, hints: Hints, place: str) -> None:
+    """Note means and variances of columns, where the scales are the roots of the variances."""
+    number, seen = len(columns), thing.get("n_samples_seen_")
+    counts = seen.tolist() if isinstance(seen, np.ndarray) and seen.shape == (number,) else [seen] * number
+    means, squares = (doubles(thing.get(name), number) for name in ("mean_", "var_"))
+    if means is None or not all(isinstance(n, (int, float)) and n > 0 and n == int(n) for n in counts):
+        return
+    scales = thing.get("scale_")
+    if squares is not None and scales is not None:
+        roots = np.sqrt(squares)
+        same = np.isclose(scales, roots, rtol=1e-12, atol=0) | (np.asarray(scales) == 1)
+        if not same.all():
+            return  # predictions and variances are of different data
+    for i, column in enumerate(columns):
+        variance = None if squares is None else float(squares[i])
+        found = ColumnFigures("", f"{place}.mean_", rows=int(counts[i]), mean=float(means[i]), variance=variance)
+        hints.state(column, thing, "mean_ var_ scale_ n_samples_seen_", found)
+
+
+def doubles(stored: Any, number: int) -> NDArray[np.float64] | None:
+    """Return one finite 64-bit number per column, None for anything else."""
+    if not isinstance(stored, np.ndarray) or stored.shape != (number,) or stored.dtype != np.float64:
+        return None
+    return stored if np.isfinite(stored).all() else None
+
+
+def min_max(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+    """Return x * scale + min, clipped where the setting says so."""
+    number, clip, clipped = len(columns), thing.get("feature_range", (0, 1)), flag(thing, "clip", False, place)
+    if not isinstance(clip, (tuple, list)) or len(clip) != 2 or not all(isinstance(x, (int, float)) for x in clip):
+        raise ReleaseError("has a range that is no pair of numbers", place=f"{place}.feature_range")
+    ends = (float(clip[0]), float(clip[1])) if clipped else None
+    lows, highs = figures(thing, "data_min_", number, place), figures(thing, "data_max_", number, place)
+    for column, low, high in zip(columns, lows, highs, strict=True):
+        hints.ranged(column, low, high)
+    hints.floats = True
+    hints.reader_notes["ranges of scaled columns are those of the training data (MinMaxScaler)"] = None
+    scales, shifts = divisors(thing, number, place), figures(thing, "min_", number, place)
+    spans = np.array(highs) - np.array(lows)
+    follow = (clip[1] - clip[0]) / np.where(spans == 0, 1, spans)
+    if np.isclose(scales, follow, rtol=1e-12).all() and np.isclose(shifts, clip[0] - np.array(lows) * follow).all():
+        for column, low, high in zip(columns, lows, highs, strict=True):
+            found = ColumnFigures("", f"{place}.data_min_", least=low, greatest=high)
+            hints.state(column, thing, "data_min_ data_max_ data_range_ scale_ min_", found)
+    return [c.then(Scaled(multiply=m, add=a, clip=ends)) for c, m, a in zip(columns, scales, shifts, strict=True)]
+
+
+def max_abs(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+    """Return x / scale, clipped where the setting says so."""
+    for column, maximum in zip(columns, figures(thing, "max_abs_", len(columns), place), strict=True):
+        hints.ranged(column, -maximum, maximum)
+        hints.state(column, thing, "max_abs_ scale_", ColumnFigures("", f"{place}.max_abs_", largest=maximum))
+    hints.floats = True
+    hints.reader_notes["no scaled column is larger in size than the largest of the training data (MaxAbsScaler)"] = None
+    ends = (-1.0, 1.0) if flag(thing, "clip", False, place) else None
+    return [
+        c.then(Scaled(divide=d, clip=ends)) for c, d in zip(columns, divisors(thing, len(columns), place), strict=True)
+    ]
+
+
+def bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+    """Return the bin of every column, or a column per bin."""
+    stored, encode = thing.get("bin_edges_"), word(thing, "encode")
+    if encode not in {"ordinal", "onehot", "onehot-dense"}:
+        raise ReleaseError("has an encoding that no version knows", place=f"{place}.encode")
+    kind = thing.get("dtype")
+    if kind is not None and str(kind) not in {"numpy.float64", "float64"}:
+        raise Unsupported(f"the step '{place}' bins 32-bit numbers: leave its dtype to the default")
+    rows = list(stored) if isinstance(stored, (list, np.ndarray)) else []
+    if len(rows) != len(columns):
+        raise ReleaseError("has not one set of edges per column", place=f"{place}.bin_edges_")
+    out, pushed = [], older(thing, UNPUSHED)
+    hints.floats = True
+    edges_stated(thing, columns, [edges_of(row, f"{place}.bin_edges_") for row in rows], hints, place)
+    hints.reader_notes["ranges of binned columns are those of the training data (KBinsDiscretizer)"] = None
+    for column, row in zip(columns, rows, strict=True):
+        edges = edges_of(row, f"{place}.bin_edges_")
+        binned = column.then(Binned(tuple(edges[1:-1]), pushed))
+        hints.ranged(column, edges[0], edges[-1])
+        if encode == "ordinal":
+            out.append(binned)
+            continue
+        number = len(edges) - 1
+        out += [binned.then(InBin(k, number), f"{column.name}_{float(k)}") for k in range(number)]
+    return out
+
+
+def edges_stated(thing: Thing, columns: Columns, edges: Sequence[list[float]], hints: Hints, place: str) -> None:
+    """Note the extremes and quantiles that edges of bins are, where no bin was left out."""
+    strategy, asked = word(thing, "strategy"), thing.get("n_bins")
+    if strategy == "uniform":
+        known = all(np.array_equal(one, np.linspace(one[0], one[-1], len(one))) for one in edges)
+    else:
+        known = strategy == "quantile" and all(len(one) - 1 == asked for one in edges)
+    for column, one in zip(columns, edges, strict=True) if known else ():
+        inner = [(j, len(one) - 1, x) for j, x in enumerate(one)][1:-1] if strategy == "quantile" else []
+        found = ColumnFigures("", f"{place}.bin_edges_", least=one[0], greatest=one[-1], quantiles=tuple(inner))
+        hints.state(column, thing, "bin_edges_ n_bins_", found)
+
+
+def edges_of(row: Any, place: str) -> list[float]:
+    """Return the edges of one column's bins, ascending."""
+    if not isinstance(row, np.ndarray) or row.ndim != 1 or len(row) < 2 or row.dtype.kind not in "iuf":
+        raise ReleaseError("has a column without edges", place=place)
+    if not np.isfinite(row).all() or (np.diff(row) < 0).any():
+        raise ReleaseError("has edges that do not ascend", place=place)
+    return [float(x) for x in row.tolist()]
+
+
+def older(thing: Thing, version: tuple[int, int]) -> bool:
+    """Return whether an older version than this wrote the step."""
+    numbers = str(thing.get("_sklearn_version")).split(".")[:2]
+    if len(numbers) < 2 or not all(n.isdigit() and len(n) < 6 for n in numbers):
+        return False
+    return (int(numbers[0]), int(numbers[1])) < version
+
+
+def imputed(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+    """Return the columns with their gaps filled, then a column per gap that the step tells."""
+    stored, mark = thing.get("statistics_"), gap_mark(thing, place)
+    if not isinstance(stored, np.ndarray) or stored.shape != (len(columns),):
+        raise ReleaseError("has not one value to fill in per column", place=f"{place}.statistics_")
+    constant = word(thing, "strategy") == "constant"
+    indicated = indicated_columns(thing, columns, place) if flag(thing, "add_indicator", False, place) else None
+    out = []
+    fills_stated(thing, columns, stored.tolist(), mark, hints, place)
+    for i, (column, fill) in enumerate(zip(columns, stored.tolist(), strict=True)):
+        if mark is None and column.near:
+            gap = indicated is None or i in indicated
+            hints.gaps[column.source] = hints.gaps.get(column.source, False) or gap
+        if isinstance(fill, float) and math.isnan(fill):
+            if constant or flag(thing, "keep_empty_features", False, place):
+                raise Unsupported(f"the step '{place}' fills gaps with NaN: leave it out")
+            continue  # a column without any value is dropped
+        out.append(column.then(Imputed(plain_category(fill, f"{place}.statistics_"), mark, constant)))
+    return [
+        *out,
+        *(columns[i].then(GapIndicator(mark), f"missingindicator_{columns[i].name}") for i in indicated or ()),
+    ]
+
+
+def fills_stated(thing: Thing, columns: Columns, fills: Sequence[Any], mark: Cell, hints: Hints, place: str) -> None:
+    """Note the mean, the median or the commonest value that gaps are filled with, where gaps are NaN."""
+    strategy = word(thing, "strategy")
+    if mark is not None or strategy not in {"mean", "median", "most_frequent"}:
+        return
+    if any(v is None or (isinstance(v, float) and not math.isfinite(v)) for v in fills):
+        return
+    for column, fill in zip(columns, fills, strict=True):
+        found = ColumnFigures("", f"{place}.statistics_")
+        if strategy == "most_frequent":
+            found = replace(found, commonest=plain_category(fill, f"{place}.statistics_"))
+        elif not isinstance(fill, (int, float)):
+            return
+        elif strategy == "mean":
+            found = replace(found, mean=float(fill))
+        else:
+            found = replace(found, quantiles=((1, 2, float(fill)),))
+        hints.state(column, thing, "statistics_", found)
+
+
+def gap_mark(thing: Thing, place: str) -> Cell:
+    """Return the value that marks a gap, None where gaps are NaN, None or NA."""
+    mark = thing.get("missing_values", math.nan)
+    if mark is None or (isinstance(mark, float) and math.isnan(mark)):
+        return None
+    if isinstance(mark, (Thing, Name)):
+        if mark.class_name.startswith("NA") if isinstance(mark, Thing) else mark.name.startswith("NA"):
+            return None
+        raise ReleaseError("marks gaps by an object", place=f"{place}.missing_values")
+    return plain_category(mark, f"{place}.missing_values")
+
+
+def indicated_columns(thing: Thing, columns: Sequence[StepColumn], place: str) -> list[int]:
+    """Return the columns of which an imputer's indicator tells the gaps."""
+    indicator = thing.get("indicator_")
+    if not isinstance(indicator, Thing):
+        raise ReleaseError("has no indicator", place=f"{place}.indicator_")
+    return kept_indices(indicator, len(columns), f"{place}.indicator_")
+
+
+def kept_indices(indicator: Thing, number: int, place: str) -> list[int]:
+    """Return the numbers of the columns that a MissingIndicator tells of."""
+    found = indicator.get("features_")
+    if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
+        raise ReleaseError("does not say of which columns it tells gaps", place=place)
+    if len(found) and not 0 <= found.min() <= found.max() < number:
+        raise ReleaseError(f"tells of columns that are none of the {number}", place=place)
+    return [int(i) for i in found.tolist()]
+
+
+def indicated(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+    """Return a column per gap that is told (MissingIndicator)."""
+    mark, kept = gap_mark(thing, place), kept_indices(thing, len(columns), place)
+    for i in kept if mark is None else ():
+        if columns[i].near:
+            hints.gaps[columns[i].source] = True
+    return [columns[i].then(GapIndicator(mark), f"missingindicator_{columns[i].name}") for i in kept]
+
+
+def binarized(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+    """Return 1 above the threshold, else 0."""
+    threshold = thing.get("threshold", 0.0)
+    if not isinstance(threshold, (int, float)) or not abs(threshold) < 1e300:
+        raise ReleaseError("has a threshold that is no number", place=f"{place}.threshold")
+    hints.floats = True
+    return [c.then(Above(float(threshold))) for c in columns]
+
+
+def selected(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+    """Return the columns that a selection keeps."""
+    mask = support(thing, len(columns), place)
+    return [c for c, kept in zip(columns, mask.tolist(), strict=True) if kept]
+
+
+def support(thing: Thing, number: int, place: str) -> NDArray[np.bool_]:
+    """Return which columns a selection keeps, as the library works it out from what it stores."""
+    kind = thing.class_name
+    if kind in {"RFE", "RFECV", "SequentialFeatureSelector"}:
+        return np.array(figures(thing, "support_", number, place)) > 0
+    settings = {"VarianceThreshold": "threshold", "SelectKBest": "k", "SelectPercentile": "percentile"}
+    value = thing.get(settings.get(kind, "alpha"))
+    if kind == "SelectKBest" and isinstance(value, str) and value == "all":
+        return np.ones(number, dtype=bool)
+    if not isinstance(value, (int, float)) or not 0 <= value < 1e300:
+        raise ReleaseError(f"has a setting {settings.get(kind, 'alpha')} that is no number", place=place)
+    if kind == "VarianceThreshold":
+        return np.array(figures(thing, "variances_", number, place)) > value
+    name = "scores_" if kind in {"SelectKBest", "SelectPercentile"} else "pvalues_"
+    stored = thing.get(name)
+    if not isinstance(stored, np.ndarray) or stored.shape != (number,) or stored.dtype.kind != "f":
+        raise ReleaseError(f"has not one number per column ({number})", place=f"{place}.{name}")
+    if name == "pvalues_":
+        return by_p_value(kind, stored, float(value))
+    scores = np.where(np.isnan(stored), np.finfo(stored.dtype).min, stored)
+    mask = np.zeros(number, dtype=bool)
+    if kind == "SelectKBest":
+        if value:
+            mask[np.argsort(scores, kind="mergesort")[-int(min(value, number)) :]] = True
+        return mask
+    if value == 0:
+        return mask
+    if value >= 100:
+        return np.ones(number, dtype=bool)
+    with np.errstate(invalid="ignore"):
+        threshold = np.percentile(scores, 100 - value)
+    mask = np.asarray(scores > threshold)
+    mask[np.flatnonzero(scores == threshold)[: max(0, int(number * value / 100) - int(mask.sum()))]] = True
+    return mask
+
+
+def by_p_value(kind: str, values: NDArray[np.float64], alpha: float) -> NDArray[np.bool_]:
+    """Return the columns whose p-value passes: each alone (Fpr), by Benjamini-Hochberg (Fdr), by Bonferroni (Fwe)."""
+    if kind == "SelectFpr":
+        return np.asarray(values < alpha)
+    if kind == "SelectFwe":
+        return np.asarray(values < alpha / max(1, len(values)))
+    ordered = np.sort(values)
+    chosen = ordered[ordered <= alpha / max(1, len(values)) * np.arange(1, len(values) + 1)]
+    return np.asarray(values <= chosen.max()) if len(chosen) else np.zeros(len(values), dtype=bool)
+
+
+def unchanged(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+    """Return the columns as they are (FunctionTransformer without a function)."""
+    return columns
+
+
+Step = Callable[[Thing, Columns, Hints, str], Columns]
+STEPS: dict[str, Step] = {
+    "OneHotEncoder": one_hot,
+    "OrdinalEncoder": ordinal_codes,
+    "KBinsDiscretizer": bins,
+    "StandardScaler": standard,
+    "RobustScaler": standard,
+    "MinMaxScaler": min_max,
+    "MaxAbsScaler": max_abs,
+    "SimpleImputer": imputed,
+    "MissingIndicator": indicated,
+    "Binarizer": binarized,
+    "FunctionTransformer": unchanged,
+    **dict.fromkeys(("VarianceThreshold", "SelectKBest", "SelectPercentile"), selected),
+    **dict.fromkeys(("SelectFpr", "SelectFdr", "SelectFwe"), selected),
+    **dict.fromkeys(("RFE", "RFECV", "SequentialFeatureSelector"), selected),
+}
+PARTS: dict[str, Callable[[Thing, Columns, Hints, str, int], Columns]] = {
+    "Pipeline": nested,
+    "FeatureUnion": union,
+    "ColumnTransformer": parted,
+}

@@ -1,0 +1,152 @@
+"""The settings of stored scikit-learn trees and forests: which rule chose their splits, as far as the file says it.
+
+Source: scikit-learn, tree/_classes.py, `BaseDecisionTree._fit` (fractions are rounded up to whole rows, numbers of
+columns down), ensemble/_forest.py and ensemble/_bagging.py (what a forest hands to its trees).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from encoders.models.learner import Learner
+from recon.readers.formats.sklearn.trees.arrays import TreeArrays
+from recon.readers.stored.objects.things import Thing
+
+TREES = {"DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"}
+FORESTS = {
+    "RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor",
+    "BaggingClassifier", "BaggingRegressor",
+}  # fmt: skip
+SOURCE = "the file"
+
+
+class _UnknownError(Exception):
+    """A setting that is not what scikit-learn takes, or cannot be worked out."""
+
+
+def tree_settings(thing: Thing, arrays: TreeArrays) -> Learner | None:
+    """Return the settings of a fitted tree; None for other classes, and where a setting makes no sense."""
+    if thing.class_name not in TREES:
+        return None
+    try:
+        found = Learner("sklearn tree", **_limits(thing, features_of(thing), int(arrays.rows[0])))
+    except _UnknownError:
+        return None
+    weighted = thing.get("class_weight") is not None or not np.array_equal(arrays.rows, arrays.weighted)
+    return replace(found, source=SOURCE, weighted=weighted, monotonic=_signs(thing), version=_version(thing))
+
+
+def forest_settings(forest: Thing, members: Sequence[Any], rows: int | None, resampled: bool) -> Learner | None:
+    """Return the settings of a forest's trees, `rows` being the rows of each; None where they are not known.
+
+    `bootstrap` says that each tree saw a resample, whether rows were put back or not. Trees that were given some of the
+    columns each (a bag's `max_features`) have no settings: no column is a candidate in all of them.
+    """
+    trees = [one for one in members if isinstance(one, Thing) and one.class_name in TREES]
+    if forest.class_name not in FORESTS or not trees or len(trees) < len(members):
+        return None
+    columns, first = features_of(forest), trees[0]
+    if columns is None or any(features_of(one) not in {None, columns} for one in trees):
+        return None
+    try:
+        found = Learner("sklearn forest", **_limits(first, columns, rows))
+        if any(_limits(one, columns, rows) != _limits(first, columns, rows) for one in trees[1:]):
+            return None  # fitted in several calls, with other settings in between
+    except _UnknownError:
+        return None
+    weighted = any(one.get("class_weight") is not None for one in (forest, first))
+    weighted = weighted or forest.get("_sample_weight") is not None
+    monotonic = _signs(forest) or _signs(first)
+    version = _version(forest) or _version(first)
+    return replace(found, source=SOURCE, weighted=weighted, monotonic=monotonic, version=version, bootstrap=resampled)
+
+
+def features_of(thing: Thing) -> int | None:
+    """Return on how many columns an estimator was fitted, None where it does not say."""
+    number = thing.get("n_features_in_", thing.get("n_features_"))
+    return int(number) if _whole(number) else None
+
+
+def _limits(thing: Thing, columns: int | None, rows: int | None) -> dict[str, Any]:
+    """Return what a tree's own parameters say, as fields of `Learner`; `_UnknownError` for what makes no sense."""
+    criterion, splitter = thing.get("criterion"), thing.get("splitter", "best")
+    if not isinstance(criterion, str) or not 0 < len(criterion) < 40 or splitter not in ("best", "random"):
+        raise _UnknownError
+    split, share = _rows(thing.get("min_samples_split", 2), rows), _amount(thing.get("min_weight_fraction_leaf", 0.0))
+    if share > 0.5:
+        raise _UnknownError
+    return {
+        "columns": columns,
+        "criterion": criterion,
+        "splitter": splitter,
+        "max_depth": _optional(thing.get("max_depth"), 1),
+        "min_samples_split": max(2, split),
+        "min_samples_leaf": max(1, _rows(thing.get("min_samples_leaf", 1), rows)),
+        "min_weight_fraction_leaf": share,
+        "max_features": _columns(thing, columns),
+        "max_leaf_nodes": _optional(thing.get("max_leaf_nodes"), 2),
+        "min_impurity_decrease": _amount(thing.get("min_impurity_decrease", 0.0)),
+        "ccp_alpha": _amount(thing.get("ccp_alpha", 0.0)),
+    }
+
+
+def _rows(given: Any, rows: int | None) -> int:
+    """Return a least number of rows; of a fraction that of all rows, rounded up."""
+    if _whole(given):
+        return int(given)
+    if _amount(given) > 1 or rows is None:
+        raise _UnknownError
+    return math.ceil(float(given) * rows)
+
+
+def _columns(thing: Thing, columns: int | None) -> int | None:
+    """Return how many columns are tried at each node, None for all."""
+    given = thing.get("max_features")
+    if given is None or (given == "auto" and thing.class_name.endswith("Regressor")):
+        return None
+    if columns is None:
+        raise _UnknownError
+    if given in ("sqrt", "auto"):
+        found = max(1, int(np.sqrt(columns)))
+    elif given == "log2":
+        found = max(1, int(np.log2(columns)))
+    elif _whole(given) and given:
+        found = int(given)
+    else:
+        found = max(1, int(_amount(given) * columns))
+    return None if found >= columns else found
+
+
+def _optional(given: Any, least: int) -> int | None:
+    if given is None:
+        return None
+    if not _whole(given) or given < least:
+        raise _UnknownError
+    return int(given)
+
+
+def _whole(given: Any) -> bool:
+    return isinstance(given, (int, np.integer)) and not isinstance(given, bool) and bool(given >= 0)
+
+
+def _amount(given: Any) -> float:
+    numeric = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
+    if not numeric or not math.isfinite(given) or given < 0:
+        raise _UnknownError
+    return float(given)
+
+
+def _signs(thing: Thing) -> bool:
+    """Return whether splits were held to signs (`monotonic_cst`)."""
+    found = thing.get("monotonic_cst")
+    return found is not None and bool(np.any(np.asarray(found) != 0))
+
+
+def _version(thing: Thing) -> str:
+    found = thing.get("_sklearn_version")
+    return found if isinstance(found, str) and len(found) < 40 else ""

@@ -1,0 +1,250 @@
+"""What files publish that hold no objects: text, DOT, JSON, PMML, R's .rds, tables of counts.
+
+The kind is recognised by the content. Nothing is removed from these files: what to change is said.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import Any
+
+from recon.io.files.budget import current, parsed_json
+from recon.readers.formats.release.reading import no_doubles
+from recon.readers.inspection.documents.catboost_findings import catboost_values
+from recon.readers.inspection.documents.json_models import hessians, json_findings, json_kind
+from recon.readers.inspection.documents.leftovers import text_leftovers
+from recon.readers.inspection.documents.pmml_findings import pmml_findings
+from recon.readers.inspection.documents.published import release_findings
+from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
+from recon.readers.inspection.ledger.forms import document_ledger
+from recon.readers.inspection.ledger.spelling import odd_spelling
+from recon.readers.inspection.objects.r_objects import is_r_file, r_findings
+from recon.readers.stored.containers import unpacked
+from solvers.foundation.errors import ReleaseError
+
+Found = tuple[str, int | None, list[Finding]]
+COUNTED = frozenset({"count", "counts", "n", "freq", "frequency", "value", "obs_value", "number", "anzahl"})
+_SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
+_RPART = re.compile(r"^[ \t]*(\d+)\)[ \t]", re.MULTILINE)
+_CORELS = re.compile(r"=\s*[^\s=\[]+\s*\[\s*\d+\s*,\s*\d+\s*\]")
+_WEIGHTS = re.compile(r"weights: \[([^\]]*)\]")
+
+
+def document_findings(data: bytes, memory: int) -> Found | None:
+    """Return kind, number of training rows and findings of a file without objects; None where its kind is unknown."""
+    found = _findings(data, memory)
+    odd = 0 if found is None or is_r_file(data) else odd_spelling(data, found[0])
+    if found is None or not odd:
+        return found
+    return found[0], found[1], [*found[2], not_understood("(spelling)", odd, "spaces and digits that no value needs,")]
+
+
+def _findings(data: bytes, memory: int) -> Found | None:
+    """Return the same, without how its values are written."""
+    if is_r_file(data):
+        return r_findings(data, memory)
+    current().bytes(2 * len(data))
+    from recon.readers.inspection.documents.booster_binary import binary_findings
+
+    binary = binary_findings(data, memory)
+    if binary is not None:
+        return binary
+    text = text_of(data)
+    head = text[:2_000].lstrip()
+    if is_pmml(data):
+        return pmml_findings(data)
+    if head[:1] in {"{", "["}:
+        return _json(data, text, head)
+    found = _printed(text, head)
+    if found is None:
+        return _table(text)
+    return found[0], found[1], [*found[2], *text_leftovers(found[0], text)]
+
+
+def text_of(data: bytes) -> str:
+    """Return the text of a file, "" of bytes that are none."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("utf-16", "replace") if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else ""
+
+
+def is_pmml(data: bytes) -> bool:
+    """Return whether a file is a PMML document, by its first characters."""
+    head = text_of(data[:2_000]).lstrip() or data[:2_000].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    return head.startswith("<") and "PMML" in head
+
+
+def parsed_document(data: bytes, memory: int = 1 << 30) -> tuple[str, Any] | None:
+    """Return kind and values of a document whose form is known (JSON, UBJSON, LightGBM's text); None of others."""
+    from recon.readers.formats.boosters.catboost.file import cbm_booster, looks_like_cbm
+    from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj
+    from recon.readers.inspection.documents.booster_text import lightgbm_as_json
+    from recon.readers.stored.binary.ubjson import read_ubjson
+
+    data = unpacked(data, memory)
+    if looks_like_cbm(data[:64]):
+        return "CatBoost model as JSON", catboost_values({"model_info": cbm_booster(data, memory).stated})
+    if looks_like_xgboost_ubj(data[:128]):
+        whole = read_ubjson(data, memory)
+        return "XGBoost model", whole.get("Model", whole) if isinstance(whole, dict) else whole
+    try:
+        text = data.decode("utf-8-sig")
+        if is_lightgbm(text[:2_000].lstrip(), text):
+            return "LightGBM model as text", lightgbm_as_json(text)
+        parsed_json(text)
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    kind = json_kind(content)
+    return None if kind is None else (kind, catboost_values(content) if kind.startswith("CatBoost") else content)
+
+
+def is_lightgbm(head: str, text: str) -> bool:
+    """Return whether a text is a model of LightGBM."""
+    return head.startswith("tree\n") and ("feature_infos=" in text or "\nversion=" in head)
+
+
+def _json(data: bytes, text: str, head: str) -> Found | None:
+    """Return what JSON says, release files as their own reader reads them; what only begins like JSON is printed."""
+    parsed_json(text)
+    try:
+        content = json.loads(text.lstrip("\ufeff"), object_pairs_hook=no_doubles)
+    except RecursionError:
+        raise ReleaseError("the JSON is nested too deeply") from None
+    except ValueError:
+        return release_findings(data) if '"recon"' in head else _printed(text, head)
+    return release_findings(data) if isinstance(content, dict) and "recon" in content else json_findings(content)
+
+
+def _printed(text: str, head: str) -> Found | None:
+    """Return what a model printed as text says."""
+    if is_lightgbm(head, text):
+        from recon.readers.inspection.documents.booster_text import lightgbm_as_json, lightgbm_text_findings
+
+        kind, odd = "LightGBM model as text", document_ledger("LightGBM model as text", lightgbm_as_json(text))
+        return kind, None, [*lightgbm_text_findings(text, ""), *odd.findings()]
+    if head.startswith("digraph"):
+        return _dot(text)
+    if "|---" in head:
+        return _export_text(text)
+    if "node), split, n" in text[:5_000]:
+        return _rpart_text(text)
+    if re.search(r"yes=\d+,no=\d+", head):
+        found = hessians("cover") if ",cover=" in text else [_thresholds("lines")]
+        return "XGBoost dump as text", None, found
+    if re.search(r" (not )?satisfied$", head, re.MULTILINE) and "Label:" in text:
+        sentence = "the tests and the label of every leaf: which class most of its rows have; no counts"
+        return (
+            "STreeD tree as text",
+            None,
+            [_one("info", "rules", "lines", "leaves without counts", sentence, "nothing to do")],
+        )
+    if "RULELIST" in head or re.match(r"if \[", head):
+        return _corels(text)
+    return None
+
+
+def _one(level: Level, rule: str, path: str, what: str, follows: str, remove: str, values: Any = ()) -> Finding:
+    return Finding(level, rule, path, what, follows, remove, False, tuple(values)[:EXAMPLES])
+
+
+def _thresholds(path: str) -> Finding:
+    return _one(
+        "info", "thresholds", path, "thresholds of the splits",
+        "as printed; a best split lies halfway between two neighbouring training values of the node (or on one)",
+        "round the thresholds to values that do not depend on the data",
+    )  # fmt: skip
+
+
+def _dot(text: str) -> Found:
+    """Return what a Graphviz drawing of a tree says: counts, or shares and sizes."""
+    samples = re.findall(r"samples(?:\s|&#?\w+;|<br/>)*=\s*([\d.]+%?)", text)
+    if not samples:
+        return "tree as DOT", None, [_thresholds("labels")]
+    if samples[0].endswith("%"):
+        words = "the share of the training rows in every node and of every class in it, rounded: intervals of counts"
+        return "tree as DOT", None, [_one("medium", "shares", "labels", "samples and value", words, _SUPPRESS, samples),
+                                     _thresholds("labels")]  # fmt: skip
+    words = "the training rows of every node, and of every class in it (of a regression their mean)"
+    found = _one(
+        "medium", "counts", "labels", f"samples and value of {len(samples):,} nodes", words, _SUPPRESS, samples
+    )
+    return "tree as DOT", int(float(samples[0])), [found, _thresholds("labels")]
+
+
+def _export_text(text: str) -> Found:
+    """Return what scikit-learn's export_text says; rows per class with show_weights."""
+    weights = _WEIGHTS.findall(text)
+    if not weights:
+        return "tree as text", None, [_thresholds("lines")]
+    numbers = [[float(v) for v in re.findall(r"-?[\d.]+(?:e[+-]?\d+)?", w)] for w in weights]
+    whole = all(v == int(v) for leaf in numbers for v in leaf)
+    total = round(sum(sum(leaf) for leaf in numbers)) if whole else None
+    sentence = (
+        "the training rows of every class in every leaf" if whole else "weights or shares of the classes in the leaves"
+    )
+    found = _one("medium", "counts", "weights", f"weights of {len(weights):,} leaves", sentence, _SUPPRESS, weights)
+    return "tree as text", total, [found, _thresholds("lines")]
+
+
+def _rpart_text(text: str) -> Found:
+    """Return what R's print of an rpart tree says: rows, and rows that are not of the class."""
+    rows = re.search(r"^n=\s*(\d+)", text, re.MULTILINE)
+    nodes = _RPART.findall(text)
+    sentence = (
+        "the training rows of every node (n) and how many are not of its class (loss): with two classes the rows of "
+        "both; with more, the printed shares times n"
+    )
+    found = _one("medium", "counts", "n, loss, (yprob)", f"{len(nodes):,} nodes", sentence, _SUPPRESS)
+    return "R rpart as text", int(rows.group(1)) if rows else None, [found, _thresholds("split")]
+
+
+def _corels(text: str) -> Found:
+    """Return what a CORELS rule list says: rows per class where they are printed behind the predictions."""
+    counted = _CORELS.findall(text)
+    if not counted:
+        sentence = "the rules and their predictions: which class most of the rows have that reach them; no counts"
+        return (
+            "rule list as text",
+            None,
+            [_one("info", "rules", "lines", "rules without counts", sentence, "nothing to do")],
+        )
+    sizes = [[int(v) for v in re.findall(r"\d+", part.partition("[")[2])] for part in counted]
+    sentence = "the training rows of every class that every rule captures"
+    found = _one("medium", "counts", "lines", f"counts of {len(counted):,} rules", sentence, _SUPPRESS, counted)
+    return "rule list as text", sum(map(sum, sizes)), [found]
+
+
+def _table(text: str) -> Found | None:
+    """Return what a CSV table with a column of whole numbers named count, n or freq says; None for other files."""
+    from recon.readers.formats.printed.count_table import delimiter_of
+
+    try:
+        delimiter = delimiter_of(text.partition("\n")[0])
+        lines = list(csv.reader(io.StringIO(text[:200_000], newline=""), delimiter=delimiter))
+    except csv.Error:
+        return None
+    if len(lines) < 2 or len(lines[0]) < 2:
+        return None
+    names = [name.strip().lower() for name in lines[0]]
+    columns = [i for i, name in enumerate(names) if name in COUNTED]
+    body = [line for line in lines[1:] if len(line) == len(names)]
+    if len(columns) != 1 or not body:
+        return None
+    cells = [line[columns[0]].strip() for line in body]
+    counts = [int(c) for c in cells if re.fullmatch(r"\d+", c)]
+    if not counts:
+        return None
+    hidden = len(cells) - len(counts)
+    sentence = (
+        f"a table of counts: {len(counts):,} cells, {sum(c == 0 for c in counts):,} of them 0, "
+        f"{sum(0 < c < 10 for c in counts):,} from 1 to 9"
+    )
+    sentence += f", {hidden:,} hidden; with totals in the table the hidden ones may follow" if hidden else ""
+    path = f"column {lines[0][columns[0]]}"
+    found = _one("medium", "counts", path, f"{len(cells):,} cells", sentence, _SUPPRESS, counts)
+    return "table of counts (CSV)", None, [found]

@@ -1,0 +1,199 @@
+"""How grave counts are: what they allow, not what they look like.
+
+Counts of groups that are large, of one tree or table, are exact statistics: "medium". A group of fewer than 10 rows
+(the usual minimum of a published cell) is about single rows, and several trees of the same rows cut their groups into
+ever smaller ones, up to all rows (the README's example: 30 trees give back all of 300 rows): "high". Where the size of
+the smallest group was not worked out, "high" too: what was not shown to be harmless is not called so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from recon.readers.inspection.findings.findings import Finding, Level, merged
+from recon.readers.stored.objects.arrays import resolve
+from recon.readers.stored.objects.things import Thing
+
+if TYPE_CHECKING:
+    from encoders.models.models import AnyModel
+    from recon.readers.formats.drafts.drafts import Draft
+
+SMALL = 10  # rows: the usual minimum of a published group
+# Rules whose findings are counts of training rows per leaf, rule, cell or category.
+COUNTING = frozenset([
+    "counts", "shares", "leaf-counts", "leaf-hessians", "tree", "histogram-tree", "figs-counts", "rule-counts",
+    "r-frame", "published-counts", "contingency",
+])  # fmt: skip
+_NO_COUNTS = frozenset({"noisy-counts", "document-counts"})  # noise, and words of texts
+RUN_AUDIT = "run recon audit: this can be everything"
+
+# Rules whose findings are rows, with all or one of their values; other critical ones are labels.
+ROWS = frozenset([
+    "neighbours", "neighbours-tree", "support-vectors", "gaussian-process", "kernel-rows", "kernel-sample", "figs-data",
+    "label-propagation", "raw-data", "core-rows", "exemplars", "quantiles", "table", "one-per-row", "instances",
+    "verification-rows", "subclusters", "subcluster-nodes", "centres", "isotonic", "input-example", "r-model", "r-data",
+    "r-x", "r-qr", "r-SV", "r-trainingData", "r-learn", "rpart-x", "rpart-model",
+])  # fmt: skip
+
+# What a finding says something about that no statement carries: rows (anything), labels, sizes of groups, or columns.
+About = Literal["", "rows", "labels", "sizes", "columns"]
+GRAVE: tuple[Level, ...] = ("critical", "high")
+# Rules whose figures other figures stand for: counts, what follows from seeds, leaf values, and names.
+_EVALUATED = frozenset({"bag-seeds", "bags", "leaf-values", "label-values", "index", "noisy-counts"})
+_OF_LABELS = frozenset({"search", "losses", "class-shares", "encodings", "ledger-labels"})
+
+
+def about(one: Finding) -> About:
+    """Return what a finding says something about that no statement carries."""
+    if is_counting(one.rule) or one.rule in _EVALUATED:
+        return ""
+    if one.level == "unknown" or one.level in GRAVE:
+        return "rows"
+    if one.rule in _OF_LABELS:
+        return "labels"
+    if one.rule == "ledger-sizes":
+        return "sizes"
+    return "columns" if one.level == "medium" or one.rule == "ledger-columns" else ""
+
+
+def graded(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings, the worst first, with counts as grave as all counts of the file together make them."""
+    models = sum(one.models for one in findings if is_counting(one.rule))
+    return merged([_graded(one, models) for one in findings])
+
+
+def is_counting(rule: str) -> bool:
+    """Return whether a rule's findings are counts of training rows ("bag-distinct-counts" of a release file, ...)."""
+    return rule in COUNTING or (rule.endswith("-counts") and rule not in _NO_COUNTS)
+
+
+def _graded(one: Finding, models: int) -> Finding:
+    """Return a finding on counts with its level and why; others as they are."""
+    if not is_counting(one.rule) or one.level != "medium":
+        return one
+    if one.smallest is not None and one.smallest < SMALL:
+        rows = "1 row" if one.smallest == 1 else f"{one.smallest:,} rows"
+        return replace(one, level="high", follows=f"{one.follows}; the smallest published count is {rows}: {RUN_AUDIT}")
+    if models > 1:
+        text = f"{models:,} trees, lists or tables are about the same rows, which together can single rows out"
+        return replace(one, level="high", follows=f"{one.follows}; {text}: {RUN_AUDIT}")
+    if one.smallest is None:
+        text = "how small the smallest group is was not worked out"
+        return replace(one, level="high", follows=f"{one.follows}; {text}: {RUN_AUDIT}")
+    return one
+
+
+def least(values: Iterable[Any]) -> int | None:
+    """Return the smallest number above zero (1 for what rounds to 0), None where there is none."""
+    found = [float(v) for v in values if isinstance(v, (int, float, np.number)) and float(v) > 1e-9]
+    return max(1, round(min(found))) if found else None
+
+
+def of_object(rule: str, path: str, owner: Thing, value: Any) -> tuple[int | None, int]:
+    """Return the smallest published group of an object that a rule names, and how many models it is."""
+    if rule == "tree":
+        return _tree(owner, value), 1
+    if rule == "histogram-tree":
+        names = value.dtype.names if isinstance(value, np.ndarray) else None
+        if names and {"count", "is_leaf"} <= set(names):
+            return least(value["count"][value["is_leaf"] != 0].tolist()), 1
+        return None, 1
+    if rule == "figs-counts":
+        root = path.endswith("].value_sklearn")  # `trees_[0].value_sklearn`, not `trees_[0].left.value_sklearn`
+        return (least(value.reshape(-1).tolist()) if isinstance(value, np.ndarray) else None), int(root)
+    if rule == "contingency":
+        if owner.class_name not in {"BernoulliNB", "CategoricalNB"}:  # sums of a column are no numbers of rows
+            value = owner.get("class_count_")
+        tables = [value] if isinstance(value, np.ndarray) else value if isinstance(value, list) else []
+        arrays = [t for t in tables if isinstance(t, np.ndarray) and t.dtype.kind in "iuf"]
+        sizes = [least(t.reshape(-1).tolist()) for t in arrays]
+        return min((s for s in sizes if s is not None), default=None), 1
+    return None, 0
+
+
+def rows_of_tree(nodes: Any) -> int | None:
+    """Return the fewest rows of a leaf of a scikit-learn tree."""
+    names = nodes.dtype.names if isinstance(nodes, np.ndarray) else None
+    if names is None or not {"left_child", "n_node_samples"} <= set(names) or not len(nodes):
+        return None
+    return least(nodes["n_node_samples"][nodes["left_child"] == -1].tolist())
+
+
+def _tree(owner: Thing, nodes: Any) -> int | None:
+    """Return the fewest rows of a leaf of a scikit-learn tree, of one class where classes are counted."""
+    rows = rows_of_tree(nodes)
+    if rows is None:
+        return None
+    names, leaf = nodes.dtype.names, nodes["left_child"] == -1
+    values = resolve(owner.fields().get("values"))
+    if not isinstance(values, np.ndarray) or values.ndim != 3 or len(values) != len(nodes):
+        return rows
+    if values.shape[1:] == (1, 1) or values.dtype.kind != "f" or not np.isfinite(values).all() or (values < 0).any():
+        return rows
+    sums = values[leaf].sum(axis=2, keepdims=True)
+    shares = values[leaf] / np.where(sums > 0, sums, 1)
+    drawn = nodes["weighted_n_node_samples"] if "weighted_n_node_samples" in names else nodes["n_node_samples"]
+    size = drawn if np.all(drawn == np.rint(drawn)) else nodes["n_node_samples"]  # else rows were weighted
+    of_class = least((shares * size[leaf][:, None, None]).reshape(-1).tolist())
+    return rows if of_class is None else min(rows, of_class)
+
+
+def with_sizes(findings: Sequence[Finding], draft: Draft | None) -> list[Finding]:
+    """Return the findings with the smallest group and number of models that the file's reader gives, where open."""
+    missing = [f for f in findings if is_counting(f.rule) and f.smallest is None]
+    if draft is None or not missing:
+        return list(findings)
+    smallest, models = of_draft(draft)
+    alone = not any(f.models for f in findings if is_counting(f.rule))
+    out = []
+    for one in findings:
+        open_one = is_counting(one.rule) and one.smallest is None
+        out.append(replace(one, smallest=smallest, models=models if alone else one.models) if open_one else one)
+        alone = alone and not open_one
+    return out
+
+
+def of_draft(draft: Draft) -> tuple[int | None, int]:
+    """Return the smallest published group of what a reader read, and how many trees, lists and tables it is."""
+    from recon.readers.formats.sklearn.pipelines.pipeline import PipelineDraft, SeveralDraft
+    from recon.readers.formats.sklearn.trees.draft import TreesDraft
+
+    if isinstance(draft, SeveralDraft):
+        found = [of_draft(part) for part in draft.parts]
+        return min((s for s, _ in found if s is not None), default=None), sum(m for _, m in found)
+    if isinstance(draft, PipelineDraft) and draft.inner is not None:
+        return of_draft(draft.inner)
+    if isinstance(draft, TreesDraft):
+        sizes = [least(t.arrays.rows[t.arrays.leaf].tolist()) for t in draft.trees]
+        return min((s for s in sizes if s is not None), default=None), len(draft.trees)
+    return of_models(draft.models)
+
+
+def of_models(models: Sequence[AnyModel]) -> tuple[int | None, int]:
+    """Return the smallest published group of models, and how many trees, lists and tables they are."""
+    from encoders.models.models import Boosting, Forest
+
+    count = sum(len(m.trees) if isinstance(m, Forest | Boosting) else 1 for m in models)
+    return least(n for m in models for n in _counts(m)), count
+
+
+def _counts(model: AnyModel) -> Iterator[int]:
+    """Yield every count that a model publishes: at least so many rows, where it is no exact number."""
+    from encoders.models.count_kinds import counts_of
+    from encoders.models.models import Table
+    from encoders.models.nodes import UNPUBLISHED
+
+    if isinstance(model, Table):
+        for figure in model.statements:
+            for value in (figure.count, figure.low, figure.high):
+                if isinstance(value, int):
+                    yield value
+                    break
+        return
+    for table in counts_of(model):
+        yield from (n for n in table.values.tolist() if isinstance(n, int))
+        yield from (n for n in table.different[~table.by_class].tolist() if n != UNPUBLISHED)

@@ -1,0 +1,292 @@
+"""The form of JSON documents of each kind: what keys there are, of which types, and which lists go together in length.
+
+`documents.json` is made by tests/golden/harmless/documents.py from models that libraries wrote. What a document has
+beside its form is not understood: other keys, other types, longer texts, lists longer than those beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from recon.readers.inspection.ledger.entries import FileLedger, LedgerEntry, Status
+from recon.readers.inspection.ledger.implied import CONTRADICTION, of_document
+from recon.readers.inspection.ledger.lists import longer
+
+HERE = Path(__file__).parent
+NAME = 64  # characters of the name of a column, class or parameter
+NUMBER = 8  # bytes
+MOST_SETTINGS = 2_048  # bytes of all settings of a model
+FEW = 8  # entries of a list that goes with no other
+INNER = frozenset(["left_child", "right_child", "children", "left", "right"])  # nodes inside nodes
+# Maps whose keys are names of columns or parameters, and what a finding of its own tells wholly.
+NAMED = frozenset(["feature_infos", "feature_importances", "parameters", "xlevels", "variable.importance", "params",
+                   "monotone_constraints", "learn_best_error", "test_best_error", "*history"])  # fmt: skip
+SINGLE = frozenset([".na[]"])  # lists of one number, however large the model is
+TOLD = {"rpart": (".y", ".where", ".x", ".model")}
+OF_CATEGORIES = frozenset(["cat_boundaries[]", "cat_threshold[]"])  # of LightGBM: as many as its splits have words
+WORDS = 32  # of a split on categories, of 32 categories each
+OPAQUE = frozenset(["ctr_data"])
+# Figures of documents by their keys: what statements may carry, what says more to who knows how the learner works.
+FIGURES: tuple[tuple[Status, str, frozenset[str], str], ...] = (
+    ("used", "counts", frozenset([
+        "leaf_count", "internal_count", "sum_hessian", "cover", "leaf_weights", "weight", "frame", "node",
+    ]), "numbers of rows"),
+    ("used", "values", frozenset([
+        "leaf_value", "leaf_weight", "leaf_values", "leaf", "base_weights", "internal_value", "internal_weight",
+    ]), "sums over the rows of leaves"),
+    ("assumed", "", frozenset([
+        "threshold", "split_conditions", "split_condition", "borders", "split_gain", "loss_changes", "gain",
+        "split_feature", "split_indices", "split", "splits", "num_leaves",
+        "decision_type", "default_left", "default_direction", "missing", "left_children", "right_children", "parents",
+        "left_child", "right_child", "yes", "no", "cat_threshold", "cat_boundaries", "csplit", "categories",
+        "categories_nodes", "categories_segments", "categories_sizes", "base_score", "scale_and_bias",
+        "feature_importances",
+    ]), "which split, at which value and gain: says more to who knows the learner's rule and arithmetic"),
+    ("unused", "", frozenset([
+        "feature_infos", "min_value", "max_value", "values", "pandas_categorical", "xlevels", "ylevels", "enc",
+        "ctr_data", "class_names", "y", "where",
+    ]), "about the training rows, told by a finding of its own"),
+)  # fmt: skip
+WITH_LEAVES = frozenset(["sum_hessian", "base_weights", "cover", "frame", "n"])  # of inner nodes and leaves
+SCORES = frozenset(["learn_best_error", "learn_metrics_history", "test_best_error", "test_metrics_history", "cptable"])
+_SCORE = "scores of the labels of all rows: what they say of single ones is not worked out"
+LISTED = re.compile(r"-?(?<!\d)\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
+_MANY = 4
+# More numbers one behind the other than a date with its time has, by whatever they are parted.
+IN_A_ROW = re.compile(r"(?:(?<![\d.])-?\d+(?:\.\d+)?[^\w.]|(?<![\d.])\d+_){7}")
+_WORDS = re.compile(r"[a-z_]{1,40}")  # a key that holds no number
+
+
+@cache
+def forms() -> Mapping[str, Any]:
+    """Return kind -> (path -> types and the most characters or entries, path -> groups of lists) of the made table."""
+    return cast("Mapping[str, Any]", json.loads((HERE / "documents.json").read_text(encoding="utf-8")))
+
+
+def sentences() -> list[str]:
+    """Return the parts of sentences of recon's private learners, a zero character where something is put in."""
+    return cast("list[str]", json.loads((HERE / "sentences.json").read_text(encoding="utf-8")))
+
+
+def letter(value: Any) -> str:
+    """Return the type of a value: null or truth value, number (also as text), text, list or dict."""
+    if value is None or isinstance(value, bool):
+        return "b"
+    if isinstance(value, (int, float)):
+        return "n"
+    if isinstance(value, str):
+        return "n" if number_of(value) is not None else "t"
+    return "l" if isinstance(value, list) else "d"
+
+
+def number_of(text: str) -> float | None:
+    """Return the number that a text is, None of all others."""
+    try:
+        return float(text.strip("[]")) if len(text) <= 30 else None
+    except ValueError:
+        return None
+
+
+def below(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the values right in a dict or list with their paths in the form.
+
+    Indexes are `*`, nodes inside nodes have the path of their root, keys of maps by name are `<name>`.
+    """
+    last = last_of(path)
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield path if key in INNER else f"{path}.{'<name>' if last in NAMED else key}", one
+    elif isinstance(value, list):
+        for one in value:
+            yield f"{path}.*" if not path.endswith(".*") or isinstance(one, list) else path, one
+
+
+def last_of(path: str) -> str:
+    """Return the last step of a path; of entries of a history of losses, that they are."""
+    return "*history" if path.endswith("_history.*") else path.rpartition(".")[2]
+
+
+def lengths(held: Mapping[str, Any]) -> dict[str, int]:
+    """Return the lengths of the lists in a dict (`key[]`), and its whole numbers; those of dicts right in it too."""
+    found: dict[str, int] = {}
+    inner = [("", held), *((f"{key}.", one) for key, one in held.items() if isinstance(one, dict) and key not in NAMED)]
+    for before, one in inner:
+        for key, value in one.items():
+            if before.rstrip(".") in INNER or (key in INNER and not is_flat(value)):
+                continue
+            whole = number_of(value) if isinstance(value, str) else value
+            if isinstance(value, list) or (isinstance(value, dict) and key in NAMED):
+                found[f"{before}{key}[]"] = len(value)
+            elif (
+                isinstance(whole, (int, float)) and not isinstance(whole, bool) and 0 <= whole < 1e9 and whole % 1 == 0
+            ):
+                found[before + key] = int(whole)
+    return found
+
+
+def is_flat(value: Any) -> bool:
+    """Return whether a value is a list in which no dict stands."""
+    return isinstance(value, list) and not any(isinstance(one, dict) for one in value)
+
+
+def size_of_json(value: Any) -> int:
+    """Return the bytes that a parsed value can hold, keys too. Iterative."""
+    total, stack = 0, [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, dict):
+            total += sum(len(str(key).encode("utf-8", "replace")) for key in one)
+            stack += one.values()
+        elif isinstance(one, list):
+            stack += one
+        elif isinstance(one, str):
+            total += len(one.encode("utf-8", "replace"))
+        elif isinstance(one, int) and not isinstance(one, bool):
+            total += max(NUMBER, (one.bit_length() + 7) // 8)
+        else:
+            total += 1 if one is None or isinstance(one, bool) else NUMBER
+    return total
+
+
+def more_than_settings(content: Any) -> bool:
+    """Return whether parsed values are more than settings by name: long texts or lists, numbers in keys, many bytes."""
+    stack, total = [content], 0
+    while stack:
+        one = stack.pop()
+        if isinstance(one, dict):
+            if not all(_WORDS.fullmatch(key) for key in one):
+                return True
+            stack += one.values()
+        elif isinstance(one, list):
+            if len(one) > FEW:
+                return True
+            stack += one
+        else:
+            total += size_of_json(one)
+            if total > MOST_SETTINGS or (isinstance(one, str) and not is_name(one)):
+                return True
+    return False
+
+
+def is_name(text: str, most: int = 0) -> bool:
+    """Return whether a text is no longer than names, or than those of the form, and no list of numbers."""
+    return len(text) <= max(NAME, most) and (not is_listing(text) or len(text) <= most)
+
+
+def is_listing(text: str) -> bool:
+    """Return whether a text is a list of numbers: rows may stand in it."""
+    return len(LISTED.findall(text)) >= _MANY or IN_A_ROW.search(text) is not None
+
+
+def document_ledger(kind: str, content: Any, whole: bool = False) -> FileLedger:
+    """Return the ledger of parsed JSON of a kind; linear in it. `whole`: with what is implied, too."""
+    paths, groups = forms()[kind]
+    fixed = longer(kind, content)
+    known, odd, small = Counter[str](), Counter[str](), Counter[str]()
+    stack = [("", content)]
+    while stack:
+        path, value = stack.pop()
+        types, most = paths.get(path, ("", 0))
+        form, last = letter(value), last_of(path)
+        if path in TOLD.get(kind, ()):
+            known[path] += size_of_json(value)
+        elif form not in types and not (types and (form == "b" or (form in "ld" and not value))):
+            if form == "d" and _WORDS.fullmatch(last) and all(_WORDS.fullmatch(key) for key in value):
+                stack += below(path, value)
+            else:
+                few = form in "bnt" and size_of_json(value) <= NUMBER and _WORDS.fullmatch(last) is not None
+                (small if few else odd)[path] += size_of_json(value) + (0 if few else len(last))  # the key, too
+        elif last in OPAQUE:
+            known[path] += size_of_json(value)
+        elif form == "t":
+            (known if is_name(value, most) else odd)[path] += size_of_json(value)
+        elif form in "bn":
+            (known if size_of_json(value) <= 4 * NUMBER else odd)[path] += size_of_json(value)
+        elif path.endswith(".*") and form == "l" and len(value) > max(FEW, 2 * most):
+            odd[path] += size_of_json(value)
+        else:
+            stack += below(path, value)
+            if isinstance(value, dict):
+                told = {one for one in TOLD.get(kind, ()) if not path}
+                odd += _longer(
+                    path, {k: v for k, v in value.items() if f".{k}" not in told}, groups.get(path, []), paths, fixed
+                )
+                if last in NAMED:
+                    odd[path] += sum(len(key) for key in value if not is_name(str(key)))
+    odd += Counter({path: NUMBER * more for path, more in fixed.items() if not odd[path]})
+    made = of_document(kind, content, whole)
+    entries = [_implied(_entry(path, size), made) for path, size in known.items() if path not in odd]
+    entries += [LedgerEntry(path[1:], "unknown", "values", size, small=True) for path, size in small.items()]
+    return FileLedger(
+        (*entries, *(LedgerEntry(path[1:], "unknown", "values", size) for path, size in odd.items() if size))
+    )
+
+
+def _entry(path: str, size: int) -> LedgerEntry:
+    """Return the entry of values that have their place in the form."""
+    steps = path.replace(".*", "").split(".")
+    if SCORES & set(steps):
+        return LedgerEntry(path[1:], "unused", "scores", size, "info", "labels", _SCORE)
+    for status, figures, words, why in FIGURES:
+        if words & set(steps[-2:]):
+            return LedgerEntry(path[1:], status, "values of the model", size, why=why, figures=figures)
+    return LedgerEntry(
+        path[1:], "harmless", "settings and names", size, why="of the form of such files, bounded in length"
+    )
+
+
+def _implied(entry: LedgerEntry, made: Mapping[str, str]) -> LedgerEntry:
+    """Return an entry with what is implied: figures of inner nodes, or all, or that they contradict each other."""
+    words = [made[word] for word in entry.path.replace(".*", "").split(".")[-2:] if word in made]
+    if not words:
+        return entry
+    if words[0] == CONTRADICTION:
+        return replace(entry, status="unknown", why=CONTRADICTION)
+    if WITH_LEAVES & set(entry.path.replace(".*", "").split(".")[-2:]):
+        return replace(entry, more=f"of inner nodes {words[0]}")
+    return replace(entry, status="implied", why=words[0])
+
+
+def _longer(
+    path: str, held: Mapping[str, Any], groups: list[dict[str, int]], paths: Mapping[str, Any], fixed: Collection[str]
+) -> Counter[str]:
+    """Return the bytes of lists in a dict that are longer than those they go with, or than lists by themselves are.
+
+    `fixed`: paths of lists whose length figures of the document say.
+    """
+    sizes, found = lengths(held), Counter[str]()
+    if "cat_boundaries[]" in sizes:
+        splits = min(sizes.get("num_cat", 0), max(0, sizes.get("num_leaves", 0) - 1))
+        most = {"cat_boundaries": splits + 1, "cat_threshold": WORDS * splits}
+        for key, number in most.items():
+            more = sizes.get(f"{key}[]", 0) - number
+            found[f"{path}.{key}"] += NUMBER * max(0, more)
+    near = 0  # entries of the longest list that goes with others
+    alone = {key for key in sizes if key.endswith("[]") and "." not in key} - OF_CATEGORIES
+    for group in groups:
+        mine = {key: sizes[key] - less for key, less in group.items() if key in sizes}
+        if len(mine) > 1:
+            alone -= set(mine)
+            times = Counter(mine.values())
+            right = min(value for value, number in times.items() if number == max(times.values()))
+            near = max(near, *(sizes[key] for key, value in mine.items() if value == right))
+            for key, value in mine.items():
+                if key.endswith("[]") and value > right:
+                    found[f"{path}.{key[:-2]}"] += NUMBER * (value - right)
+    for key in alone:  # losses of every step are as many as there are steps
+        most = paths.get(f"{path}.{key[:-2]}", ("", 0))[1]
+        if (
+            not isinstance(held[key[:-2]], dict)
+            and f"{path}.{key[:-2]}" not in fixed
+            and not key.endswith("_history[]")
+            and sizes[key] > max(FEW, 4 * (near + 1) if near and f"{path}.{key}" not in SINGLE else 2 * most)
+        ):
+            found[f"{path}.{key[:-2]}"] += NUMBER * sizes[key]
+    return found

@@ -1,0 +1,163 @@
+"""The form of printed models: what the lines of each kind of text look like. Other lines are not understood.
+
+Numbers have no more digits than libraries print of a double, names no more than 64 characters.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from recon.readers.inspection.ledger.entries import FileLedger, LedgerEntry
+from recon.readers.inspection.ledger.implied import IMPURITY, impurity
+
+NUMBER = r"-?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:e[+-]?\d{1,3})?"
+NAME = r"[^\n\t]{1,64}?"
+_COUNT = r"\d{1,12}"
+_AMONG = r"\{[^{}\n]{0,400}\}"  # values in braces
+_LEFT_OUT = rf"\({_COUNT} observations? deleted due to missingness\)"
+_LEAF = rf": {NAME} \({NUMBER}(?:/{NUMBER})?\)"  # of J48 and C5.0
+_TEST = rf"{NAME} (?:<=|>=|!=|>|<|=|in) (?:{NUMBER}|{NAME}|{_AMONG})"
+_C50_HEAD = (
+    r"Call:|C5\.0\.\w{1,20}\([^\n]{0,200}\)|C5\.0 \[Release [^\n\]]{1,40}\][^\n]{0,40}|-+",
+    rf"Class specified by attribute {NAME}|Read {_COUNT} cases \({_COUNT} attributes\) from {NAME}",
+    rf"Evaluation on training data \({_COUNT} cases\):",
+)
+_PLOTTED = (  # the label of a node, with a test or without, and what is put on edges and for what is cut off
+    rf"(?:{NAME} <= {NUMBER}\\n)?(?:[a-z_]{{1,20}} = {NUMBER}\\n)?samples = {NUMBER}%?\\n"
+    rf"value = \[(?P<list>[^\[\]]*)\](?:\\nclass = {NAME})?|(?:\\n)? *\(\.\.\.\) *(?:\\n)? *| *(?:True|False) *"
+)
+_ONE = r"(?:not )?[^\n&]{1,64}"  # a condition of CORELS
+_RULE = rf"{_ONE}(?: && {_ONE}){{0,15}}"
+# Per kind of text, what a line of it is. A group `list` holds numbers that are as many in every line.
+LINES: dict[str, tuple[str, ...]] = {
+    "tree as text": (
+        rf"(\|\s+)*\|--- {NAME}(<=|>)\s+{NUMBER}\s*",
+        rf"(\|\s+)*\|--- (weights: \[(?P<list>[^\[\]]*)\] )?class: {NAME}\s*",
+        rf"(\|\s+)*\|--- (value: \[[^\[\]]*\]|truncated branch of depth {_COUNT})\s*",
+    ),
+    "R rpart as text": (
+        rf"n=\s*{_COUNT}( {_LEFT_OUT})?\s*|\s*{_LEFT_OUT}\s*|node\), split, n.{{0,40}}|\s*\* denotes terminal node",
+        rf"\s*{_COUNT}\) (?:{NAME}|[^=<>]{{1,64}}=\D{{1,400}}?)\s{_COUNT}(\s+{NUMBER})?\s+"
+        rf"(?:{NAME})?( \((?P<list>[^()]*)\))?\s*\*?\s*",
+    ),
+    "XGBoost dump as text": (
+        r"booster\[\d{1,6}\]:?",
+        rf"\s*{_COUNT}:\[{NAME}(?:<{NUMBER}|:{_AMONG})?\] yes={_COUNT},no={_COUNT}(?:,missing={_COUNT})?"
+        rf"(?:,gain={NUMBER})?(?:,cover={NUMBER})?",
+        rf"\s*{_COUNT}:leaf={NUMBER}(?:,cover={NUMBER})?",
+    ),
+    "rule list as text": (
+        rf"RULELIST:|OPTIMAL RULE LIST|(?:else )?if \[{_RULE}\]:|else\s*:?\s*|else \({_AMONG}\)",
+        rf"(?:else )?if \({_AMONG}\) then \({_AMONG}\)",
+        rf"(?:(?:else )?if \[{_RULE}\]:|else\s*:?)?\s*{NAME}\s*=\s*{NAME}(?:\s*\[\s*{_COUNT}\s*,\s*{_COUNT}\s*\])?",
+    ),
+    "STreeD tree as text": (rf"(?:\|   )*(?:{NAME} (?:not )?satisfied|Label: -?\d{{1,18}})",),
+    "Weka J48, printed tree": (
+        rf"J48 (?:un)?pruned tree|-+|Number of Leaves\s*:\s*{_COUNT}\s*|Size of the tree\s*:\s*{_COUNT}\s*",
+        rf"(?:\|   )*{NAME} (?:<=|>|<|>=|=) (?:{NUMBER}|{NAME})(?:{_LEAF})?",
+    ),
+    "Weka PART, printed rules": (
+        rf"PART decision list|-+|Number of Rules\s*:\s*{_COUNT}\s*",
+        rf"{_TEST} AND|(?:{_TEST})?{_LEAF}",
+    ),
+    "C5.0, printed tree": (
+        *_C50_HEAD,
+        rf"Decision tree:|SubTree \[S{_COUNT}\]",
+        rf"(?::   |    |:\.\.\.)*{_TEST}(?:{_LEAF}|: \[S{_COUNT}\]|:)",
+    ),
+    "C5.0, printed rules": (
+        *_C50_HEAD,
+        rf"Rules:|Rule {_COUNT}: \({NUMBER}(?:/{NUMBER})?, lift {NUMBER}\)|Default class: {NAME}",
+        rf"\s{_TEST}|\s->  class {NAME}  \[{NUMBER}\]",
+    ),
+    "R partykit, printed tree": (
+        r"Model formula:|[\w.]{1,64} ~ [^\n]{0,400}|    [\w.+ -]{1,400}|Fitted party:|\[1\] root",
+        rf"Number of (?:inner|terminal) nodes:\s*{_COUNT}",
+        rf"(?:\|   )+\[{_COUNT}\] {_TEST}(?:: {NAME} \(n = {_COUNT}, err = {NUMBER}%\))?",
+    ),
+    "scikit-learn, plot_tree": (rf"\s*\[?Text\({NUMBER}, {NUMBER}, ['\"](?:{_PLOTTED})['\"]\)[\],]",),
+    "LightGBM model as text": (
+        rf"tree|end of (trees|parameters)|parameters:|feature[_ ]importances:|Tree={_COUNT}|average_output",
+        r"\[[\w ]+: .*\]",
+        r"(version|num_class|num_tree_per_iteration|label_index|max_feature_idx|objective|average_output|feature_names"
+        r"|monotone_constraints|feature_infos|tree_sizes|num_leaves|num_cat|split_feature|split_gain|threshold"
+        r"|decision_type|left_child|right_child|leaf_value|leaf_weight|leaf_count|internal_value|internal_weight"
+        r"|internal_count|is_linear|shrinkage|cat_boundaries|cat_threshold|leaf_const|num_features|leaf_features"
+        r"|leaf_coeff)=.*|pandas_categorical:.*",
+    ),
+}
+DRAWING = "tree as DOT"
+PRINTED = frozenset(LINES) - {"XGBoost dump as text", "LightGBM model as text"}  # no line lists numbers but in groups
+# Per kind: what in a line is numbers of rows, and what is which split at which value and gain.
+_ROWS = {
+    "tree as text": r"weights: \[[^\]]*\]|value: \[[^\]]*\]",
+    DRAWING: rf"[Ss]amples\s*=\s*{NUMBER}%?|value\s*=\s*\[[^\]]*\]|value\s*=\s*{NUMBER}|Class \S+ = {_COUNT}",
+    "R rpart as text": rf"^n=\s*{_COUNT}|(?<=\s){_COUNT}(?:\s+{NUMBER})?(?=\s+[^\s(]+ (?:\(|\*|$))"
+    r"|\([\d.e\s+-]*\)",
+    "XGBoost dump as text": rf"cover={NUMBER}",
+    "rule list as text": rf"\[\s*{_COUNT}\s*,\s*{_COUNT}\s*\]",
+    "Weka J48, printed tree": rf"\({NUMBER}(?:/{NUMBER})?\)",
+    "Weka PART, printed rules": rf"\({NUMBER}(?:/{NUMBER})?\)",
+    "C5.0, printed tree": rf"\({NUMBER}(?:/{NUMBER})?\)|Read {_COUNT} cases|\({_COUNT} cases\)",
+    "C5.0, printed rules": rf"\({NUMBER}(?:/{NUMBER})?, lift|Read {_COUNT} cases|\({_COUNT} cases\)",
+    "R partykit, printed tree": rf"n = {_COUNT}|err = {NUMBER}%",
+    "scikit-learn, plot_tree": rf"samples = {NUMBER}%?|value = \[[^\[\]]*\]",
+}
+_IMPURITY = rf"(?:gini|entropy|log_loss|squared_error|friedman_mse|absolute_error|poisson)\s*=\s*{NUMBER}"
+_SPLITS = rf"(?:<=|>=|<|>|==|&le;|&ge;|&lt;|&gt;|&#8804;)\s*{NUMBER}|gain\s*=\s*{NUMBER}"
+_DRAWN = re.compile(
+    rf"(?P<name>gini|entropy|log_loss) = (?P<given>{NUMBER})(?:\\n|<br ?/?>)samples = {NUMBER}%?(?:\\n|<br ?/?>)"
+    r"value = \[(?P<value>[^\]]*)\]"
+)
+
+
+def text_ledger(kind: str, text: str, odd: int) -> FileLedger:
+    """Return the ledger of a printed model: numbers of rows, splits, names and form, and `odd` bytes unknown."""
+    size = len(text.encode("utf-8", "replace"))
+    rows, rest = _taken(_ROWS.get(kind), text)
+    spreads, rest = _taken(_IMPURITY if kind == DRAWING else None, rest)
+    splits, rest = _taken(_SPLITS, rest)
+    implied = bool(spreads) and _comes_out(text)
+    entries = [
+        LedgerEntry("lines", "used", "numbers of rows", rows, why="numbers of rows", figures="counts"),
+        LedgerEntry("lines", "assumed", "splits", splits,
+                    why="which split, at which value and gain: says more to who knows "
+              "the rule"),
+        LedgerEntry("lines", "implied" if implied else "unused", "impurities", spreads, None,
+                    "" if implied else "labels",
+              IMPURITY if implied else "the spread of the labels in every node"),
+        LedgerEntry("lines", "unknown", "text", min(odd, size)),
+        LedgerEntry("lines", "harmless", "names and form", max(0, size - rows - spreads - splits - odd),
+                    why="of the form of "
+              "such texts, bounded in length"),
+    ]  # fmt: skip
+    return FileLedger(tuple(one for one in entries if one.bytes))
+
+
+def _comes_out(text: str) -> bool:
+    """Return whether the impurity of every drawn node is that of its rows per class, up to its printed digits."""
+    found = list(_DRAWN.finditer(text.replace("\\n\n", "\\n")))
+    for one in found:
+        value = np.array([float(v) for v in re.findall(NUMBER, one["value"])])
+        made = impurity(value / max(value.sum(), 1e-300), one["name"])
+        digits = len(one["given"].partition(".")[2])
+        if made is None or abs(float(made) - float(one["given"])) > 10.0**-digits:
+            return False
+    return bool(found) and len(found) == len(re.findall(_IMPURITY, text))
+
+
+def _taken(pattern: str | None, text: str) -> tuple[int, str]:
+    """Return the bytes of what a pattern is in a text, and the text without it."""
+    if pattern is None:
+        return 0, text
+    size = 0
+
+    def out(found: re.Match[str]) -> str:
+        nonlocal size
+        size += len(found.group().encode("utf-8", "replace"))
+        return ""
+
+    rest = re.sub(pattern, out, text, flags=re.MULTILINE)
+    return size, rest

@@ -1,0 +1,139 @@
+"""The ledger of a whole file, of any kind: what stands where in it, and which figures statements carry."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from recon.readers.formats.boosters.catboost.file import cbm_booster, looks_like_cbm
+from recon.readers.inspection.documents.catboost_findings import cbm_entries
+from recon.readers.inspection.documents.documents import document_findings, is_pmml, parsed_document, text_of
+from recon.readers.inspection.documents.leftovers import member_leftovers, odd_findings, text_leftovers
+from recon.readers.inspection.documents.pmml_findings import pmml_ledger
+from recon.readers.inspection.findings.findings import Finding
+from recon.readers.inspection.graphs import inspect_graph
+from recon.readers.inspection.ledger.entries import FigureKind, FileLedger, LedgerEntry, Status, Use
+from recon.readers.inspection.ledger.forms import document_ledger, size_of_json
+from recon.readers.inspection.ledger.lines import DRAWING, LINES, text_ledger
+from recon.readers.inspection.ledger.spelling import odd_spelling
+from recon.readers.inspection.objects.blobs import blobs_of
+from recon.readers.inspection.objects.r_ledger import r_ledger
+from recon.readers.inspection.objects.r_objects import is_r_file
+from recon.readers.inspection.objects.traversal import traverse
+from recon.readers.stored.containers import StoredFile, open_stored, unpacked
+from recon.readers.stored.pickled.joblib_files import header_bytes
+from solvers.foundation.errors import ReconError
+
+DEEPEST = 3  # files inside files
+# Keys of a release file: what they are, in it and in its models.
+_RELEASE: Mapping[str, tuple[Status, str, str]] = {
+    "models": ("used", "counts", "published figures"),
+    "rows": ("used", "counts", "the number of rows"),
+    "domain": ("assumed", "", "which values there are"),
+}
+
+
+def ledger_of(
+    data: bytes, memory: int = 1 << 30, uses: Mapping[FigureKind, Use] | None = None, why: str = ""
+) -> FileLedger:
+    """Return the ledger of a file's content.
+
+    `uses`: what statements carry (`recon.readers.loading.uses`); without them no figure is used, and `why` says the
+    reason.
+    """
+    return FileLedger(tuple(_entries(data, memory, 0))).by_statements(uses or {}, why or "no reader states the figures")
+
+
+def _entries(data: bytes, memory: int, depth: int) -> Iterator[LedgerEntry]:
+    """Yield the entries of a file; figures of files inside of it are of no statement but that file's own."""
+    stored = open_stored(data, memory)
+    if stored is not None:
+        yield from _of_objects(stored, data, memory, depth)
+        return
+    content = unpacked(data, memory)
+    yield from _of_findings(odd_findings(header_bytes(data), "gzip"))
+    if is_r_file(content):
+        yield from r_ledger(content, memory).entries
+        return
+    if looks_like_cbm(content[:64]):
+        yield from (one for one in cbm_entries(cbm_booster(content, memory)) if one.bytes)
+    odd = odd_spelling(content)
+    yield from [LedgerEntry("(spelling)", "unknown", "spaces and digits", odd)] if odd else []
+    parsed = parsed_document(content, memory)
+    if parsed is not None:
+        yield from document_ledger(*parsed, whole=True).entries
+        return
+    if is_pmml(content):
+        yield from pmml_ledger(content).entries
+        return
+    yield from _of_text(content, memory)
+
+
+def _of_objects(stored: StoredFile, data: bytes, memory: int, depth: int) -> Iterator[LedgerEntry]:
+    """Yield the entries of stored objects, and of files inside of them."""
+    yield from inspect_graph(stored.root, memory, whole=True).ledger.entries
+    members = member_leftovers(data) if stored.format == "skops" else []
+    yield from _of_findings([*members, *odd_findings(stored.odd, stored.format)])
+    for path, raw in blobs_of(list(traverse(stored.root))):
+        inner = [LedgerEntry("", "unknown", "bytes", len(raw))]
+        if depth < DEEPEST:
+            with contextlib.suppress(ReconError):
+                inner = list(_entries(raw, memory, depth + 1)) or inner
+        yield from (replace(one, path=f"{path}({one.path})") for one in inner)
+
+
+def _of_text(content: bytes, memory: int) -> Iterator[LedgerEntry]:
+    """Yield the entries of a release file, of a printed model, or of a table of counts."""
+    try:
+        parsed: Any = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        parsed = None
+    if isinstance(parsed, dict) and "recon" in parsed:
+        for key, value in parsed.items():
+            status, figures, why = _RELEASE.get(
+                key, ("harmless", "", "of the form of release files, checked by its reader")
+            )
+            yield LedgerEntry(key, status, "JSON", size_of_json(value), why=why, figures=figures)
+        return
+    known = document_findings(content, memory)
+    text = text_of(content)
+    kind = known[0] if known is not None else kind_as_read(content, memory)
+    if kind.startswith("table of counts"):
+        yield from _of_table(text)
+        return
+    if kind not in LINES and kind != DRAWING:
+        yield LedgerEntry("", "unknown", kind or "text", len(content))
+        return
+    odd = sum(int(one.what.partition(" ")[0].replace(",", "")) for one in text_leftovers(kind, text))
+    yield from text_ledger(kind, text, odd).entries
+
+
+def kind_as_read(content: bytes, memory: int) -> str:
+    """Return the format that the reader of a file gives, "" where there is none."""
+    from recon.readers.formats.detection import read_draft
+
+    try:
+        draft = read_draft(content, memory)
+    except ReconError:
+        return ""
+    return "" if draft is None else draft.origin.format
+
+
+def _of_table(text: str) -> Iterator[LedgerEntry]:
+    """Yield the entries of a table of counts: its groups and its counts."""
+    body = text.partition("\n")[2]
+    size = len(text.encode("utf-8", "replace"))
+    digits = sum(map(str.isdigit, body))
+    yield LedgerEntry("(counts)", "used", "numbers of rows", digits, why="numbers of rows", figures="counts")
+    yield LedgerEntry(
+        "(groups)", "assumed", "names and values of groups", size - digits, why="which groups were published"
+    )
+
+
+def _of_findings(findings: list[Finding]) -> Iterator[LedgerEntry]:
+    """Yield the entries of bytes that are not understood."""
+    for one in findings:
+        yield LedgerEntry(one.path, "unknown", one.what, int(one.what.partition(" ")[0].replace(",", "")))

@@ -1,0 +1,420 @@
+"""The ledger of stored objects of Python: every attribute of every object, by the table of its class or by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from recon.readers.inspection.findings.findings import Finding, Level, without_numbers
+from recon.readers.inspection.findings.severity import About
+from recon.readers.inspection.ledger.attributes import STATE, Decision, class_key, decided, is_known_class, known, names
+from recon.readers.inspection.ledger.entries import LedgerEntry, Status
+from recon.readers.inspection.ledger.sizes import (
+    NUMBER,
+    entries_in,
+    has_parts,
+    is_small,
+    letter_of,
+    parts_of,
+    size_in_list,
+    size_of,
+    texts_of,
+)
+from recon.readers.inspection.objects.generic import MIN_ROWS, columns_of, is_unlike_model, row_finding, sizes_of
+from recon.readers.inspection.objects.traversal import GraphPlace, described, is_sparse
+from recon.readers.inspection.objects.tree_fields import NodeField
+from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, padding_bytes
+from recon.readers.stored.objects.raw import Name
+from recon.readers.stored.objects.things import Thing
+
+_SEVERAL = (list, tuple, set, frozenset)
+_LISTED = (*_SEVERAL, str, int)
+MIN_BLOB = 512  # bytes that may be a file inside a file; what is shorter is a number or a text like others
+# Bytes of the numbers in the state of a generator of numpy, beside those of the words of MT19937.
+_GENERATOR = 160
+LONGEST = 40  # characters of a text that is an option or a name
+COLUMN_NAMES = "feature_names_in_"  # told by itself, with a bound of its own: elsewhere the same names say nothing more
+LONGEST_NAME = 64  # characters of the name of a column or class
+FEW = 8  # entries of a list that a parameter may be given
+DEEPEST_FORM = 6  # values inside values that a form tells apart
+MOST_TEXTS = 16  # different texts and names that no fit shows, in all of a file; and long numbers of parameters
+DIGITS, SEED = 8, 33  # digits of a float and bits of a whole number that are given as parameters
+COLUMNS = "figures of single columns that the file's reader states"
+PER_ROW = "one entry per training row"
+Said = tuple[Status, About, str]
+HOLDS_NOTHING: Said = ("harmless", "", "an object with entries of its own, or nothing")
+TOO_MUCH: Said = ("unknown", "", "more than any fit has there")
+NOT_KNOWN: Said = ("unknown", "", "")
+
+
+@dataclass
+class Held:
+    """One attribute of one object: the place that leads there, and what all values in it can hold."""
+
+    first: GraphPlace
+    bytes: int = 0
+    largest: GraphPlace | None = None
+    most: int = 0  # bytes of it
+    extra: int = 0  # of them, beside what the values are: nothing explains them
+    small: bool = True
+    texts: set[str] = field(default_factory=set)
+    lists: bool = False  # a list, a text or a long number stands inside of a list or dict of it
+    beside: bool = False  # a value of a kind stands in it that no attribute about columns, labels or sizes has
+    keys: set[str] = field(default_factory=set)  # of dicts inside of it
+    forms: set[str] = field(default_factory=set)  # letters of the values on the way to each value in it
+    longest: int = 0  # entries of the longest list or array in it
+    entries: int = 0  # of all of them that hold no others, texts left out
+
+    @property
+    def widest(self) -> GraphPlace:
+        """Return the place of the largest array or list."""
+        return self.largest or self.first
+
+
+OF_COLUMNS: dict[str, str] = {
+    "": "the labels that occur: the file's reader states them",
+    **dict.fromkeys(("columns", "sizes"), COLUMNS),
+}
+
+
+def object_entries(
+    places: Sequence[GraphPlace], told: Mapping[int, Said], bounded: Mapping[int, int], rows: set[int],
+    read_whole: bool = False, parts: Mapping[int, Sequence[NodeField]] | None = None, stated: Collection[int] = (),
+) -> tuple[list[LedgerEntry], list[Finding]]:  # fmt: skip
+    """Return the entries of a graph, and findings on what has one entry per training row.
+
+    One entry per class, attribute and status: paths that differ in numbers only are one. `told`: by the id of a place,
+    the status, what it is about and why, where a rule says so; `bounded`: of names and seeds, the most bytes that one
+    of them has; `rows`: possible numbers of training rows; `read_whole`: plain values that a reader has read to the
+    end; `stated`: lists of labels that the file's reader states.
+    """
+    groups: dict[tuple[Any, ...], list[LedgerEntry]] = {}
+    found: list[Finding] = []
+    free: set[Any] = set()  # texts and numbers of the file that no fit has
+    every = list(held_attributes(places))
+    columns = frozenset(t for held in every if held.first.attribute == COLUMN_NAMES for t in held.texts)
+    for held in every:
+        said = told.get(id(held.first)) or _status(held, free, read_whole, columns)
+        if id(held.first) in bounded and not _is_bounded(held, bounded[id(held.first)]):
+            said = TOO_MUCH
+        if said[0] == "unused" and said[1] != "rows" and not _is_grave(told, held) and _has_more(held):
+            said = TOO_MUCH
+        if said[0] in {"harmless", "used"} and not _has_form(held, few=said[0] == "harmless"):
+            said = TOO_MUCH
+        if id(held.first) in stated and said[0] == "unused" and said[1] in OF_COLUMNS:  # and nothing else is in it
+            said = ("used", "", OF_COLUMNS[said[1]])
+        if held.extra:
+            said = ("unknown", "", "bytes beside what the values are")
+        one = row_finding(held.widest, rows) if said[0] == "unknown" or said[1] == "rows" else None
+        if one is None and said == ("unused", "rows", PER_ROW):
+            one = row_finding(held.widest, {n for n in held.widest.shape if n >= MIN_ROWS})
+        if one is not None:
+            found.append(one)
+            said = ("unused", "rows", one.follows)
+        if said[0] == "used" and parts and id(held.first) in parts:
+            for part in parts[id(held.first)]:
+                mine = _field(held, part)
+                groups.setdefault((without_numbers(mine.path), mine.status, mine.about, mine.why), []).append(mine)
+            continue
+        entry = _entry(held, said, one is not None or (id(held.first) in told and said is not TOO_MUCH))
+        key = (without_numbers(entry.path), entry.status, entry.about, entry.why)
+        groups.setdefault(key, []).append(entry)
+    return [_together(group) for group in groups.values()], found
+
+
+def held_attributes(places: Sequence[GraphPlace]) -> Iterable[Held]:
+    """Return what every attribute of every object holds, shared values once, in the order of the walk."""
+    found: dict[tuple[int, str], Held] = {}
+    met: set[int] = set()
+    forms: dict[int, str] = {}  # of places that others stand in
+    for place in places:
+        key = (id(place.owner), place.attribute)
+        one = found.get(key)
+        if one is None:
+            one = found[key] = Held(place)
+        value = place.value
+        form = (forms.get(id(place.above), "") if place.nested and place is not one.first else "") + letter_of(value)
+        if form[-1] != ".":
+            forms[id(place)] = form = form[:DEEPEST_FORM]
+            one.forms.add(form)
+            one.longest = max(one.longest, entries_in(value))
+        if isinstance(value, (Thing, np.ndarray, dict, list, tuple, set, frozenset, str, bytes)):
+            if id(value) in met:
+                continue
+            met.add(id(value))
+        extra = place.extra + (padding_bytes(value) if isinstance(value, np.ndarray) else 0)
+        extra += sum(extra_bytes(p) for p in parts_of(value) if isinstance(p, Thing) and is_scalar(p))
+        size = own_size(value, place)
+        one.entries += _plain_entries(value)
+        if one.largest is None or (size and size > one.most):
+            one.largest, one.most = place, size
+        one.bytes += size
+        one.lists = one.lists or (
+            place.nested and isinstance(value, _LISTED) and not is_small(value) and not _is_of_array(place)
+        )
+        one.beside = one.beside or _is_beside(place, size)
+        if place.nested and isinstance(value, dict):
+            one.keys.update(map(str, value))
+        one.extra += extra
+        one.small = one.small and (isinstance(value, Thing) or is_small(value)) and not extra
+        one.texts.update(_own_texts(value))
+    return found.values()
+
+
+def _plain_entries(value: Any) -> int:
+    """Return how many numbers and truth values stand right in a list, dict or array that holds no others."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return 0 if value.dtype.kind in "US" else value.size
+    parts = list(value.values()) if isinstance(value, dict) else parts_of(value)
+    return sum(not isinstance(p, (str, bytes, Name)) for p in parts) if all(map(_is_plain, parts)) else 0
+
+
+def own_size(value: Any, place: GraphPlace | None = None) -> int:
+    """Return the bytes of a value of a walk, without the values in it that the walk goes on to, and without blobs."""
+    if isinstance(value, Thing):
+        if is_sparse(value):
+            return sum(map(size_of, value.attributes.values()))
+        given = [v for v in (*value.args, *value.kwargs.values()) if not is_blob(v, place)]
+        size = sum(size_of(v) for v in given if _is_plain(v)) + sum(map(size_of, value.kwargs))
+        return max(NUMBER, size) if size else 0
+    if is_blob(value, place):
+        return 0
+    parts = parts_of(value)
+    if not parts:
+        return size_of(value)
+    if isinstance(value, dict):
+        inner = list(value.values())
+        keys = sum(map(size_of, value))
+        return keys + (_plain_size(inner, place) if all(map(_is_plain, inner)) else 0)
+    return _plain_size(parts, place) if all(map(_is_plain, parts)) or isinstance(value, (set, frozenset)) else 0
+
+
+def _plain_size(parts: list[Any], place: GraphPlace | None) -> int:
+    return sum(size_in_list(p) for p in parts if not is_blob(p, place))
+
+
+def is_blob(value: Any, place: GraphPlace | None = None) -> bool:
+    """Return whether a value is opened and told by itself: bytes that nothing explains, a model of LightGBM as text."""
+    if isinstance(value, (bytes, bytearray)):
+        return place is None or len(value) > explained(place)
+    return isinstance(value, str) and value.startswith("tree\n") and "feature_infos=" in value
+
+
+def explained(place: GraphPlace) -> int:
+    """Return how many bytes of a place the table or a decision explains, whatever they are; 0 without one."""
+    if place.owner is None:
+        return 0
+    if _is_of_array(place):
+        return MIN_BLOB
+    kind = class_key(place.owner)
+    decision = decided(kind, place.attribute)
+    if decision is not None and decision.most:
+        return min(decision.bound(1, 1, 1), MIN_BLOB)
+    return NUMBER if known(kind, place.attribute) is not None else 0
+
+
+def _is_of_array(place: GraphPlace) -> bool:
+    """Return whether a place is in what an array with a mask was made of."""
+    above = place.above
+    near = [one.value for one in (above, above.above if above else None) if one is not None]
+    return any(isinstance(value, Thing) and value.class_name == "MaskedArray" for value in near)
+
+
+def _is_plain(value: Any) -> bool:
+    return (
+        value is None
+        or isinstance(value, (bool, int, float, complex, str, bytes, Name))
+        or (isinstance(value, Thing) and is_scalar(value))
+    )
+
+
+def _own_texts(value: Any) -> Iterator[str]:
+    """Yield the texts and names of a value of a walk, without those of values that the walk goes on to."""
+    if isinstance(value, Thing):
+        yield from (t for v in value.args if isinstance(v, (str, Name)) for t in texts_of(v))
+    elif not is_blob(value):
+        yield from texts_of([one for one in parts_of(value) if not has_parts(one)] if has_parts(value) else value)
+
+
+def _status(held: Held, free: set[Any], read_whole: bool, columns: frozenset[str] = frozenset()) -> Said:
+    """Return the status of an attribute that no rule tells, what it is about, and why.
+
+    `columns`: the names of columns that stand in the file, which are told by themselves.
+    """
+    owner, value = held.first.owner, held.first.value
+    empty = not held.bytes and not held.texts
+    if owner is None:
+        return HOLDS_NOTHING if empty else ("used", "", "its reader read all of it") if read_whole else NOT_KNOWN
+    kind, attribute = class_key(owner), held.first.attribute
+    decision, fits = decided(kind, attribute), known(kind, attribute)
+    if empty and (decision is not None or fits is not None or not isinstance(value, (bool, type(None)))):
+        return HOLDS_NOTHING
+    plain = fits is not None and fits.same is not None and not fits.shapes and not (decision and decision.most)
+    if plain and held.bytes > NUMBER and (held.widest.shape or has_parts(value)):  # where fits have a number or object
+        return TOO_MUCH
+    if isinstance(value, str) and fits is not None and value in fits.texts:
+        return "harmless", "", "a setting: one of the words that fits have"
+    if decision is not None and decision.about and decision.about != "listed":
+        return "unused", decision.about, decision.why
+    if decision is None and (fits is None or (fits.same is False and not fits.per_row())):
+        return NOT_KNOWN
+    if decision is None and fits is not None and fits.same is False:
+        return "unused", "rows", PER_ROW
+    sizes = sizes_of(held.first)
+    most = decision.bound(*sizes) if decision is not None else fits.bound(*sizes) if fits is not None else 0
+    numbers = held.bytes - sum(map(_length, held.texts))
+    if decision is not None and decision.about == "listed":
+        if held.first.owner is not None and held.first.owner.kind.startswith("numpy."):
+            return ("unused", "", decision.why) if _is_generator(held) else TOO_MUCH
+        fitting = held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
+        return ("unused", "", decision.why) if fitting else TOO_MUCH
+    if decision is not None:  # a list of truth values has as many entries as one of numbers
+        numbers = max(numbers, NUMBER * held.entries)
+    if numbers > most or not _texts_fit(held, (fits.texts if fits else frozenset()) | columns, free):
+        return TOO_MUCH
+    if fits is not None and fits.same and not _numbers_fit(held, free):
+        return TOO_MUCH
+    return "harmless", "", decision.why if decision is not None else "the same whatever the rows are"
+
+
+def _is_beside(place: GraphPlace, size: int) -> bool:
+    """Return whether a value of so many bytes is of a kind that attributes about columns, labels and sizes do not have.
+
+    Sets, slices, objects that are called with values, keys that are no texts; inside of a list records, bytes, and
+    lists of lists.
+    """
+    value, above = place.value, place.above
+    if isinstance(value, Thing) and is_known_class(class_key(value)):
+        return False  # an object with entries of its own
+    if isinstance(value, (set, frozenset, slice)) or (isinstance(value, Thing) and size and not is_sparse(value)):
+        return not (_is_of_array(place) or (isinstance(value, Thing) and value.class_name == "MaskedArray"))
+    if not place.nested or above is None or _is_of_array(place):
+        return False
+    if isinstance(value, dict):
+        return not all(isinstance(key, str) for key in value)
+    if isinstance(value, (list, tuple)):
+        return bool(value) and above.nested and isinstance(above.value, (list, tuple))
+    return isinstance(value, (bytes, bytearray)) or (isinstance(value, np.ndarray) and bool(value.dtype.names))
+
+
+def _has_more(held: Held) -> bool:
+    """Return whether an attribute has values of other kinds in it than it should have, or keys that no fit has."""
+    owner, value = held.first.owner, held.first.value
+    if owner is None:
+        return held.beside or held.lists
+    if owner.kind.startswith("numpy."):
+        return False
+    fits, decision = known(class_key(owner), held.first.attribute), decided(class_key(owner), held.first.attribute)
+    entries = value.size if isinstance(value, np.ndarray) else len(value) if isinstance(value, _SEVERAL) else 0
+    each = (decision is not None and decision.most == "d") or (fits is not None and fits.per_column())
+    return (
+        held.beside
+        or not _has_form(held)
+        or is_unlike_model(held.first)
+        or (held.lists and not _may_have_lists(held, decision))
+        or (each and entries > columns_of(held.first))
+        or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME and not (decision and decision.most))
+        or bool(fits is not None and fits.same is None and held.keys - fits.texts)
+    )
+
+
+def _has_form(held: Held, few: bool = False) -> bool:
+    """Return whether values of such kinds stand in an attribute as in fits, where fits tell.
+
+    `few`: parameters may have others, of as many entries as people write.
+    """
+    owner = held.first.owner
+    fits = None if owner is None else known(class_key(owner), held.first.attribute)
+    if fits is None or fits.has_form(held.forms):
+        return True
+    return few and held.longest <= max(FEW, *sizes_of(held.first))
+
+
+def _may_have_lists(held: Held, decision: Decision | None) -> bool:
+    """Return whether lists may stand in the lists of an attribute: those of parameters, as far as a decision says."""
+    return bool(decision and decision.most and "f" not in decision.most) and not _is_fitted(held.first)
+
+
+def _is_fitted(place: GraphPlace) -> bool:
+    """Return whether an attribute of scikit-learn is worked out by its fit: parameters may have any form."""
+    name, owner = place.attribute, place.owner
+    return owner is not None and owner.kind.startswith("sklearn.") and (name.endswith("_") or name.startswith("_"))
+
+
+def _is_grave(told: Mapping[int, Said], held: Held) -> bool:
+    """Return whether a rule tells that rows or labels of rows stand in an attribute, whatever else is in it."""
+    return told.get(id(held.first), NOT_KNOWN)[1] == "rows"
+
+
+def _is_generator(held: Held) -> bool:
+    """Return whether an attribute is the state of a generator of numpy: its parts, and no number longer than theirs."""
+    state = held.widest.value
+    twister = isinstance(state, np.ndarray) and state.dtype == np.uint32 and state.shape == (624,)
+    size = held.bytes - sum(map(_length, held.texts | held.keys)) - (state.nbytes if twister else 0)
+    return size <= _GENERATOR and held.keys <= STATE and all(len(t) <= LONGEST for t in held.texts)
+
+
+def _is_bounded(held: Held, each: int) -> bool:
+    """Return whether names and seeds are no more and no longer than those of honest models: `each` bytes at most."""
+    columns, classes, members = sizes_of(held.first)
+    most = each * max(1 if each == NUMBER else MOST_TEXTS, columns, classes, members)
+    return held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
+
+
+def _length(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _numbers_fit(held: Held, free: set[Any]) -> bool:
+    """Return whether the numbers of a parameter are short ones, as people give them, or few in all of the file."""
+    value = held.first.value
+    mine = {one for one in (parts_of(value) if has_parts(value) else [value]) if _is_long(one)}
+    free.update(mine)
+    return not mine or sum(isinstance(one, (int, float)) for one in free) <= MOST_TEXTS
+
+
+def _is_long(value: Any) -> bool:
+    """Return whether a number has more digits than numbers that people write, or seeds."""
+    if isinstance(value, float):
+        return len(repr(value).partition("e")[0].replace(".", "").strip("-0")) > DIGITS
+    return isinstance(value, int) and value.bit_length() > SEED
+
+
+def _texts_fit(held: Held, options: frozenset[str], free: set[Any]) -> bool:
+    """Return whether the texts are options of the class, or names: short ones, and few in all of the file."""
+    mine = [t for t in held.texts if t not in options and t not in names()]
+    free.update(mine)
+    return not mine or (
+        sum(isinstance(one, str) for one in free) <= MOST_TEXTS and all(len(t) <= LONGEST for t in mine)
+    )
+
+
+def _entry(held: Held, said: Said, told: bool) -> LedgerEntry:
+    """Return the entry of an attribute; it has a level where no finding tells it yet."""
+    status, about, why = said
+    place = held.first
+    level: Level | None = None if told or status != "unused" else "high" if about == "rows" else "info"
+    small = status == "unknown" and held.small and held.bytes <= NUMBER
+    return LedgerEntry(place.path, status, described(place.value), held.bytes + held.extra, level, about, why, 1, small,
+                 "columns" if why == COLUMNS else "")  # fmt: skip
+
+
+def _field(held: Held, part: NodeField) -> LedgerEntry:
+    """Return the entry of a field of an array, which is told with the array."""
+    place = held.first
+    path = f"{place.path}.{part.name}" if part.name else place.path
+    return LedgerEntry(path, part.status, described(place.value), part.bytes, None, part.about, part.why, 1, False,
+                 part.figures)  # fmt: skip
+
+
+def _together(same: list[LedgerEntry]) -> LedgerEntry:
+    """Return one entry for several whose paths differ in numbers only."""
+    first = same[0]
+    if len(same) == 1:
+        return first
+    return LedgerEntry(without_numbers(first.path), first.status, first.what, sum(one.bytes for one in same),
+                       first.level,
+                 first.about, first.why, len(same), all(one.small for one in same), first.figures)  # fmt: skip

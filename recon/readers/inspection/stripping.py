@@ -1,0 +1,312 @@
+"""A copy of a stored model without the findings that predictions do not need, proved to predict the same.
+
+What is taken out is set to None in the graph; nothing is imported or built. The copy is read again before it is
+written out: everything else must be as it was, arrays bit for bit, and every tree of scikit-learn must send random
+points and points at its thresholds to the same values.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recon.io.files.locating import located
+from recon.io.files.writing import writing
+from recon.readers.formats.sklearn.trees.seeds import bags
+from recon.readers.inspection.findings.findings import Finding
+from recon.readers.inspection.findings.refusing import naming
+from recon.readers.inspection.graphs import matches
+from recon.readers.inspection.inspecting import Inspection, inspect_stored, read_file
+from recon.readers.inspection.objects.seeding import seed_findings
+from recon.readers.inspection.objects.traversal import GraphPlace, traverse
+from recon.readers.stored.containers import StoredFile, open_stored
+from recon.readers.stored.objects.arrays import resolve
+from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.rewriting import write_pickle, write_skops
+from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
+
+POINTS = 100_000  # points walked through the trees of each file, in all
+_COMPRESSED = frozenset([".bz2", ".xz", ".lzma", ".z", ".lz4", ".zst"])  # endings that joblib and others unpack by
+_NODE_FIELDS = {"left_child", "right_child", "feature", "threshold"}
+
+
+@dataclass(frozen=True)
+class Stripped:
+    """What was taken out of a file, what was proved of the copy, and the inspection of the copy."""
+
+    before: Inspection
+    after: Inspection
+    removed: tuple[Finding, ...]
+    proof: tuple[str, ...]
+
+
+def strip(path: str | os.PathLike[str], out: str | os.PathLike[str], memory: int = 1 << 30) -> Stripped:
+    """Write a copy of a pickle, joblib or skops file without what can be taken out safely.
+
+    A joblib file is copied as a plain pickle, which joblib.load reads; compressed files are copied uncompressed, but a
+    name that ends in .gz gets gzip. Raises `Unsupported` where nothing can be taken out, `EngineError` where the copy
+    could not be proved to predict the same (nothing is written then), and `ReleaseError` for unreadable files and for
+    an `out` that is the file itself or named after another compression.
+    """
+    file, data = read_file(path)
+    return strip_content(data, located(file)[0], os.fspath(out), memory)
+
+
+def strip_content(data: bytes, file: str, out: str, memory: int = 1 << 30) -> Stripped:
+    """Write a copy as `strip` does, of a content that was read already; `file` is where from."""
+    if out == "-":
+        raise ReleaseError("the copy cannot go to standard output: give the name of a file", file=file)
+    if os.path.exists(out) and os.path.exists(file) and os.path.samefile(file, out):
+        raise ReleaseError("the copy would overwrite the file itself: give another name", file=out)
+    found, content = stripped_bytes(data, file, out, memory)
+    with writing(out, binary=True) as copy:
+        copy.write(content)
+    return found
+
+
+def stripped_bytes(data: bytes, file: str, out: str, memory: int = 1 << 30) -> tuple[Stripped, bytes]:
+    """Return what was taken out and proved, and the content of the copy."""
+    with naming(file):
+        return _stripped(data, file, out, memory)
+
+
+def _stripped(data: bytes, file: str, out: str, memory: int) -> tuple[Stripped, bytes]:
+    stored = _open(data, memory)
+    packed = _packed(out, stored.format)
+    before = inspect_stored(stored, data, file, memory)
+    edits = _edits(stored.root)
+    removed = tuple(f for f in before.findings if f.removable)
+    if not edits or not removed:
+        raise Unsupported(
+            "nothing in it can be taken out without the risk that predictions change: the remedies say what else to do"
+        )
+    for place in edits:
+        _leave_out(place)
+    if stored.format == "skops":
+        content = write_skops(data, [place.steps for place in edits])
+    else:
+        content = write_pickle(stored.root, stored.protocol)
+    content = gzip.compress(content, mtime=0) if packed else content
+    copy, original = _open(content, memory), _open(data, memory)
+    kept = _compare(original.root, copy.root)
+    after = inspect_stored(copy, content, out, memory)
+    _gone(copy.root, list(after.findings), removed)
+    proof = (
+        f"the copy was read again: {len(edits):,} values are None, the other {kept:,} are as they were, bit for bit",
+        *_trees_agree(original.root, copy.root),
+    )
+    return Stripped(before, after, removed, proof), content
+
+
+def _packed(out: str, form: str) -> bool:
+    """Return whether the copy's name asks for gzip; `ReleaseError` for a compression that copies are not written in."""
+    ending = Path(out).suffix.lower()
+    if ending in _COMPRESSED or (ending == ".gz" and form == "skops"):
+        allowed = "a name without it" if form == "skops" else "a name without it, or one that ends in .gz"
+        raise ReleaseError(f"copies are not compressed as the name {Path(out).name} says: give {allowed}")
+    return ending == ".gz"
+
+
+def _open(data: bytes, memory: int) -> StoredFile:
+    stored = open_stored(data, memory)
+    if stored is None:
+        raise Unsupported("only copies of pickle, joblib and skops files are made: the findings say what to change")
+    return stored
+
+
+def _edits(root: Any) -> list[GraphPlace]:
+    """Return the attributes to be set to None."""
+    places = list(traverse(root))
+    found = [p for held, finding in matches(places) if finding.removable for p in held]
+    return found + seed_findings(places).places
+
+
+def _leave_out(place: GraphPlace) -> None:
+    """Set an attribute to None in the state of its object, or an entry in its dict."""
+    if place.holder is not None:
+        place.holder[place.step[-1]] = None
+        return
+    state = place.owner.state if place.owner is not None else None
+    for part in state if isinstance(state, tuple) else (state,):
+        if isinstance(part, dict) and place.attribute in part:
+            part[place.attribute] = None
+            return
+    raise EngineError(f"{place.path} cannot be taken out of the object's state: nothing was written")
+
+
+def _compare(original: Any, copy: Any) -> int:
+    """Return how many values are the same in both graphs; `EngineError` where one differs that was not taken out."""
+    edits, kept = _edits(original), 0
+    taken = {_key(place) for place in edits}
+    for place in edits:
+        _leave_out(place)
+    for a, b in zip_longest(traverse(original), traverse(copy)):
+        if a is None or b is None or (a.depth, a.step, a.nested) != (b.depth, b.step, b.nested):
+            where = next(p.path for p in (a, b) if p is not None)
+            raise EngineError(f"the copy differs from the file at {where}: nothing was written")
+        if _key(a) in taken:
+            if b.value is not None:
+                raise EngineError(f"{a.path} is still in the copy: nothing was written")
+        elif not equal(a.value, b.value):
+            raise EngineError(f"the copy differs from the file at {a.path}: nothing was written")
+        else:
+            kept += 1
+    return kept
+
+
+def _key(place: GraphPlace) -> tuple[int, str | int]:
+    """Return what tells an attribute of an object, or an entry of a dict, from all others of its graph."""
+    if place.holder is not None:
+        return id(place.holder), place.step[-1]
+    return (id(place.owner), place.attribute) if not place.nested and place.owner is not None else (0, "")
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Return whether two values of a walk are the same; what is inside of them is walked too, and compared there."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        same = a.dtype == b.dtype and a.shape == b.shape
+        return same and (_listed(a, b) if a.dtype == object else a.tobytes() == b.tobytes())
+    if isinstance(a, Thing) and isinstance(b, Thing):
+        if (a.kind, a.how, len(a.args), len(a.items), len(a.pairs)) != (
+            b.kind,
+            b.how,
+            len(b.args),
+            len(b.items),
+            len(b.pairs),
+        ):
+            return False
+        return _listed(a.args, b.args) and list(a.fields()) == list(b.fields()) and _same_state(a.state, b.state)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and _listed(a, b)
+    if isinstance(a, dict):
+        return len(a) == len(b) and _listed(list(a), list(b)) and _listed(list(a.values()), list(b.values()))
+    if isinstance(a, float):
+        return struct.pack("<d", a) == struct.pack("<d", b)
+    return bool(a == b)
+
+
+def _same_state(a: Any, b: Any) -> bool:
+    """Return whether two states that are no dicts are of one form; their parts are walked."""
+    if type(a) is not type(b):
+        return False
+    return len(a) == len(b) if isinstance(a, (tuple, list)) else True
+
+
+def _listed(a: Any, b: Any) -> bool:
+    """Return whether the plain values of two sequences are the same, one by one."""
+    pairs = zip(a.reshape(-1), b.reshape(-1), strict=True) if isinstance(a, np.ndarray) else zip(a, b, strict=True)
+    for x, y in pairs:
+        x, y = resolve(x), resolve(y)  # noqa: PLW2901 - numpy scalars as numbers
+        if isinstance(x, (Thing, np.ndarray, list, tuple, dict)):
+            continue
+        if type(x) is not type(y) or not equal(x, y):
+            return False
+    return True
+
+
+def _gone(root: Any, after: list[Finding], removed: tuple[Finding, ...]) -> None:
+    """Raise `EngineError` where something that was taken out can still be found or worked out."""
+    left = {(f.rule, f.path) for f in after} & {(f.rule, f.path) for f in removed}
+    if left:
+        raise EngineError(f"{sorted(left)[0][1]} is still in the copy: nothing was written")
+    for place in traverse(root):
+        ensemble = place.value
+        if isinstance(ensemble, Thing) and ensemble.has("estimators_") and bags(ensemble) is not None:
+            raise EngineError(f"the bags of {place.path or 'the ensemble'} still follow: nothing was written")
+
+
+def _trees_agree(original: Any, copy: Any) -> tuple[str, ...]:
+    """Return what was proved of the trees: both files send the same points to the same values; () without trees."""
+    pairs = list(zip_longest(_trees(original), _trees(copy)))
+    if not pairs:
+        return ()
+    generator, walked = np.random.default_rng(0), 0
+    for a, b in pairs:
+        if a is None or b is None:
+            raise EngineError("the copy has not the same trees: nothing was written")
+        points = _points(a, max(24, POINTS // len(pairs)), generator)
+        walked += len(points)
+        if not np.array_equal(_values(a, points), _values(b, points), equal_nan=True):
+            raise EngineError("a tree of the copy predicts something else: nothing was written")
+    return (
+        f"{len(pairs):,} trees were walked from both files: {walked:,} random points and points at thresholds agree",
+    )
+
+
+def _trees(root: Any) -> Iterator[Thing]:
+    for place in traverse(root):
+        if isinstance(place.value, Thing) and place.value.kind.startswith("sklearn.tree.") and place.value.has("nodes"):
+            yield place.value
+
+
+def _nodes(tree: Thing) -> npt.NDArray[Any]:
+    """Return the node table; `EngineError` where it is no tree, so that no walk can run on."""
+    nodes, values = tree.get("nodes"), tree.get("values")
+    if not isinstance(nodes, np.ndarray) or not isinstance(values, np.ndarray) or len(values) != len(nodes):
+        raise EngineError("a tree has no table of nodes: nothing was written")
+    if nodes.dtype.names is None or not set(nodes.dtype.names) >= _NODE_FIELDS:
+        raise EngineError("a tree has no table of nodes: nothing was written")
+    inner = nodes["left_child"] != -1
+    place = np.flatnonzero(inner)
+    for side in ("left_child", "right_child"):
+        child = nodes[side][inner]
+        if (child <= place).any() or (child >= len(nodes)).any():  # children follow their parents: no cycle
+            raise EngineError("a tree's nodes are not in order: nothing was written")
+    if (nodes["feature"][inner] < 0).any() or (nodes["feature"][inner] > 1_000_000).any():
+        raise EngineError("a tree's nodes name columns that cannot be: nothing was written")
+    return nodes
+
+
+def _points(tree: Thing, maximum: int, generator: np.random.Generator) -> npt.NDArray[np.float32]:
+    """Return random points in the range of the thresholds, and for each threshold points below, on and above it."""
+    nodes = _nodes(tree)
+    inner = np.flatnonzero(nodes["left_child"] != -1)
+    if not len(inner):
+        return np.zeros((1, 1), np.float32)
+    features = nodes["feature"][inner].astype(int)
+    columns = int(features.max()) + 1
+    maximum = max(24, min(maximum, 20_000_000 // columns))
+    with np.errstate(over="ignore"):
+        thresholds = nodes["threshold"][inner].astype(np.float32)
+    finite = thresholds[np.isfinite(thresholds)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    chosen = generator.permutation(len(inner))[: maximum // 4]
+    found = generator.uniform(low - 1, high + 1, (maximum // 4 + 3 * len(chosen), columns)).astype(np.float32)
+    at = maximum // 4
+    for side in (-np.inf, 0.0, np.inf):
+        near = thresholds[chosen]
+        near = near if side == 0.0 else np.nextafter(near, np.float32(side), dtype=np.float32)
+        found[np.arange(at, at + len(chosen)), features[chosen]] = near
+        at += len(chosen)
+    if "missing_go_to_left" in (nodes.dtype.names or ()):
+        found[: maximum // 20][generator.random((maximum // 20, columns)) < 0.3] = np.nan
+    return found
+
+
+def _values(tree: Thing, points: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
+    """Return the value of the leaf that each point falls into, as scikit-learn walks: x <= threshold goes left."""
+    nodes = _nodes(tree)
+    at = np.zeros(len(points), dtype=np.int64)
+    missing = nodes["missing_go_to_left"] != 0 if "missing_go_to_left" in (nodes.dtype.names or ()) else None
+    active = np.flatnonzero(nodes["left_child"][at] != -1)
+    while len(active):
+        here = nodes[at[active]]
+        value = points[active, here["feature"]]
+        left = value <= here["threshold"]
+        if missing is not None:
+            left |= np.isnan(value) & missing[at[active]]
+        at[active] = np.where(left, here["left_child"], here["right_child"])
+        active = active[nodes["left_child"][at[active]] != -1]
+    found: npt.NDArray[Any] = tree.get("values")[at]
+    return found

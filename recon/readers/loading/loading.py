@@ -1,0 +1,342 @@
+"""Files and fitted models in, one encoded release out."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from encoders.domain.domain import Domain
+from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
+from encoders.encode.encoder import encode as encode_models
+from encoders.encode.joining import PublishedFile, join
+from encoders.models.models import AnyModel, Provenance
+from recon.io.files.budget import MEMORY, current, within
+from recon.io.files.locating import located
+from recon.readers.formats.detection import draft_of_object, read_draft
+from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.drafts import SUBSET, Draft, with_classes
+from recon.readers.formats.drafts.guessing import guess_domain, with_class_columns
+from recon.readers.formats.drafts.names import with_own_names
+from recon.readers.formats.release import reading
+from recon.readers.formats.rules import streed
+from recon.readers.formats.sklearn.pipelines.folds import Folds
+from recon.readers.stored.containers import open_stored, unpacked
+from solvers.foundation.collector import collector_paused
+from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.foundation.parallel.pieces import STARTING, completed
+
+if TYPE_CHECKING:
+    from recon.readers.loading.known_columns import Table
+
+BY_NAME = (
+    "files were joined by the names of attributes and label: what is called differently counts as different (--domain)"
+)
+
+
+@collector_paused()
+def load(
+    *paths: str | os.PathLike[str],
+    domain: Domain | str | None = None,
+    confidence: float | Fraction = CONFIDENCE,
+    memory: int | None = None,
+    limits: Limits | None = None,
+    known_columns: Table | None = None,
+    label: str | None = None,
+    from_forest: bool = False,
+) -> EncodedRelease:
+    """Return the release in a file of any format that is read, told by its content; nothing in it is run.
+
+    `domain` (or a file with one) replaces the file's own; without it, that of a model file is guessed from what the
+    model tests, and every answer says so. `confidence` in (0, 1] is that of the joint intervals around noisy counts
+    (no effect on exact ones). `limits`: memory that reading may take (1 GB, or the least of it and `memory` in bytes)
+    and time. Several files are one joined release of the same rows. `known_columns`: a table (or its path) with the
+    features of everybody, which an adversary knows; `label` is its name for the label: see
+    `recon.readers.loading.known_columns.with_known_columns`. `from_forest`: what scikit-learn's export_text printed is
+    one tree of a bootstrap forest. Raises `ReleaseError` for malformed files, naming
+    file, place and value, and for too large ones, `Unsupported` for models that are not read, `ContradictionError`
+    where no number of rows fits all of them, `Inconclusive` where the time is up.
+
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import recon
+    >>> domain = {"attributes": [{"name": "old", "values": [0, 1]}], "label": {"name": "ill", "values": [0, 1]}}
+    >>> nodes = [{"if": {"old": 0}, "then": 1, "else": 2}, {"counts": [2, 0]}, {"counts": [0, 1]}]
+    >>> models = [{"kind": "tree", "nodes": nodes}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tree.json")
+    ...     size = path.write_text(json.dumps({"recon": 1, "domain": domain, "models": models}))
+    ...     release = recon.load(path)
+    >>> release
+    <EncodedRelease: tree of 3 nodes, 3 rows, 1 attribute, label 'ill'>
+    """
+    with within(memory, limits):
+        release = _loaded(paths, domain, confidence, from_forest)
+        if known_columns is None:
+            return release
+        from recon.readers.loading.known_columns import known_table, widened, with_known_columns  # with pandas
+
+        table = known_table(known_columns)
+        wider = widened(release, table, label)
+        if wider is not release.domain:
+            if "-" in paths:
+                raise ReleaseError("standard input (-) can be read once: save the model, or declare a domain")
+            release = _loaded(paths, wider, confidence, from_forest)
+        return with_known_columns(release, table, label)
+
+
+def _loaded(
+    paths: tuple[str | os.PathLike[str], ...],
+    domain: Domain | str | None,
+    confidence: float | Fraction,
+    from_forest: bool = False,
+) -> EncodedRelease:
+    if not paths:
+        raise ReleaseError("no file was given")
+    for path in paths:
+        if not isinstance(path, (str, os.PathLike)):
+            raise ReleaseError(f"a path is needed, not a {type(path).__name__}")
+    declared = read_domain(domain) if isinstance(domain, str) else domain
+    if declared is not None and not isinstance(declared, Domain):
+        raise ReleaseError(f"domain is a Domain or a path, not a {type(declared).__name__}: see Domain.from_frame")
+    files = [os.fspath(path) for path in paths]
+    if len(files) > 1:
+        if from_forest:
+            raise Unsupported("--from-forest is for one text of one tree: convert each to a release file first")
+        return load_several(files, declared, confidence)
+    found = read_file(files[0]).of_forest() if from_forest else read_file(files[0])
+    part, notes = found.published(declared), found.reader_notes
+    del found  # what was parsed of a large file is larger than its models
+    try:
+        release = encode_models(part.domain, part.models, part.rows, part.file, confidence)
+    except ReleaseError as error:
+        raise error.at(file=part.file) from None
+    return replace(release, sha256=part.sha256, files=(part.file,), hashes=(part.sha256,), reader_notes=notes)
+
+
+def load_several(files: Sequence[str], declared: Domain | None, confidence: float | Fraction) -> EncodedRelease:
+    """Return the release that several files make together, all of the same rows; see `encoders.encode.joining.join`.
+
+    Models without a name are numbered over all files.
+    """
+    if files.count("-") > 1:
+        raise ReleaseError("standard input (-) can be read once, not twice")
+    read = read_files(files)
+    several, first, parts = sum(one.models for one in read) > 1, 0, []
+    for one in read:
+        parts.append(one.published(declared, first, several))
+        first += one.models
+    refuse_subsets(parts)
+    if declared is None and any(isinstance(one.content, Draft) for one in read):
+        parts[0] = replace(parts[0], domain=replace(parts[0].domain, notes=(*parts[0].domain.notes, BY_NAME)))
+    if declared is not None:  # what was matched by names stands in the parts' notes
+        declared = replace(declared, notes=tuple(dict.fromkeys(n for part in parts for n in part.domain.notes)))
+    release = join(parts, declared, confidence_level(confidence))
+    return replace(release, reader_notes=tuple(dict.fromkeys(s for one in read for s in one.reader_notes)))
+
+
+def read_files(files: Sequence[str]) -> list[ReadFile]:
+    """Return what files publish, read on several processes where there are some: those of the budget's limits.
+
+    Each then takes its part of the budget's memory; what it took is taken from the budget too.
+    """
+    budget = current()
+    if budget.time is None or budget.time.workers <= 1 or "-" in files:
+        return [read_file(path) for path in files]
+    limits = replace(budget.time, memory=budget.left, cluster=None)
+    found = {}
+    for k, (one, took) in completed(read_apart, files, limits, what="files", alone=STARTING):
+        budget.bytes(took, files[k])
+        found[k] = one
+    return [found[k] if k in found else read_file(path) for k, path in enumerate(files)]
+
+
+def read_apart(path: str, limits: Limits) -> tuple[ReadFile, int]:
+    """Return what a file publishes, and the bytes that it took where no other budget knows of them."""
+    with within(limits=limits) as budget:
+        return read_file(path), budget.limit - budget.own if budget.above is None else 0
+
+
+def refuse_subsets(parts: Sequence[PublishedFile]) -> None:
+    """Refuse to join what is about a part of the rows (folds): others are not about the same rows."""
+    for part in parts:
+        notes = (note for m in part.models if m.origin is not None for note in m.origin.notes)
+        if any(note.startswith(SUBSET) for note in notes):
+            raise Unsupported(f"{part.file}: about an unknown part of the training rows: it is joined with nothing")
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """One file as it was read: a release file's parts, or the draft of anything else."""
+
+    path: str
+    sha256: str
+    content: reading.ReleasePart | Draft
+
+    @property
+    def models(self) -> int:
+        """Return how many models it publishes (a draft: one, whatever it becomes)."""
+        return 1 if isinstance(self.content, Draft) else len(self.content.models)
+
+    @property
+    def reader_notes(self) -> tuple[str, ...]:
+        """Return what its reader has to say about it."""
+        return self.content.reader_notes if isinstance(self.content, Draft) else ()
+
+    def of_forest(self) -> ReadFile:
+        """Return the file as one tree of a bootstrap forest; `Unsupported` where it is no text of one tree."""
+        draft = self.content if isinstance(self.content, Draft) else Draft(Provenance("", ()), ())
+        try:
+            return replace(self, content=draft.of_forest())
+        except Unsupported as error:
+            raise Unsupported(f"{self.path}: {error}") from None
+
+    def published(self, declared: Domain | None, first: int = 0, several: bool | None = None) -> PublishedFile:
+        """Return the models over the declared domain, else the file's own or a guessed one."""
+        try:
+            if isinstance(self.content, Draft):
+                domain, models = settle(self.content, declared)
+                return PublishedFile(self.path, self.sha256, domain, models, self.content.rows)
+            part = self.content
+            own = declared if declared is not None else reading.to_domain(part.domain)
+            found = tuple(reading.to_models(part, first, several))
+            return PublishedFile(self.path, self.sha256, own, found, reading.to_rows(part))
+        except ReleaseError as error:
+            raise error.at(file=self.path) from None
+
+
+def read_file(path: str, memory: int | None = None, limits: Limits | None = None) -> ReadFile:
+    """Return what a file publishes ("-": standard input); `ReleaseError` naming it where it cannot be read.
+
+    `memory` (bytes) and `limits` bound it beside the budget that it draws on: see `recon.io.files.budget`.
+    """
+    number = None
+    try:
+        with within(memory, limits) as budget:
+            file, number = located(path)
+            data, sha256 = reading.read_bytes(file, once=True)
+            draft = one_of(read_draft(data, budget.left), number)
+            if draft is not None:
+                return ReadFile(path, sha256, draft)
+            data = unpacked(data, budget.left)
+            return ReadFile(path, sha256, reading.parse(data, path))
+    except ReleaseError as error:
+        raise error.at(file=path) from None
+    except Folds as error:
+        return ReadFile(path, sha256, error.chosen(number, path))
+    except Unsupported as error:
+        raise Unsupported(f"{path}: {error}") from None
+    except Inconclusive as error:
+        raise Inconclusive(f"{path}: {error}") from None
+
+
+def one_of(draft: Draft | None, number: int | None) -> Draft | None:
+    """Return the only model of a file; `Unsupported` where its path asks for one of several by number."""
+    if number is not None:
+        raise Unsupported(f"holds one release: give it without #{number}")
+    return draft
+
+
+def settle(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:
+    """Return the domain of a draft (guessed where none is declared), and its models over it."""
+    domain = guess_domain(draft) if declared is None else with_class_columns(draft, declared)
+    draft, domain = with_own_names(draft, domain)
+    with collector_paused():
+        binder = Binder(draft, domain)
+        return domain, with_classes(draft.bound(binder), draft, binder)
+
+
+def encode(model: Any, domain: Domain) -> EncodedRelease:
+    """Return the release of a fitted model in memory: scikit-learn, imodels, CORELS, LightGBM or a list of ours.
+
+    `domain` says which rows can exist; with a domain read off the training data every figure says so. The model is
+    pickled and read like a file, so that both are one path.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier(max_length=2).fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> release
+    <EncodedRelease: rule list of 2 rules, 4 rows, 2 attributes, label 'ill'>
+    """
+    if not isinstance(domain, Domain):
+        raise ReleaseError(f"domain is a Domain, not a {type(domain).__name__}: see Domain.from_frame")
+    if hasattr(model, "to_model"):
+        if domain.label is None:
+            raise ReleaseError("a classifier needs a domain with a label")
+        values = [domain.label.value_at(i) for i in range(domain.label.known[1])]
+        return encode_models(domain, [model.to_model(label_values=values)])
+    draft = draft_of(model)
+    found, models = settle(draft, domain)
+    return replace(encode_models(found, models, draft.rows), reader_notes=draft.reader_notes)
+
+
+def models_of(model: Any, domain: Domain) -> tuple[AnyModel, ...]:
+    """Return what a fitted model in memory publishes, over the domain."""
+    return settle(draft_of(model), domain)[1]
+
+
+def draft_of(model: Any) -> Draft:
+    """Return what a fitted model in memory publishes; `Unsupported` for what is not read."""
+    if isinstance(model, Draft):
+        return model
+    if streed.is_streed(model):  # cannot be pickled
+        return streed.of_model(model)
+    try:
+        data = pickle.dumps(model, protocol=5)
+    except Exception as error:  # whatever a foreign class raises when it cannot be pickled
+        raise Unsupported(f"a {type(model).__name__} is not read: it cannot be pickled ({error})") from None
+    stored = open_stored(data, max(4 * len(data), MEMORY))  # it is in memory already
+    if stored is None:
+        raise Unsupported(f"a {type(model).__name__} is not read")
+    return draft_of_object(stored.root, "in memory")
+
+
+def read_domain(
+    path: str,
+    label: str | None = None,
+    independent: bool = False,
+    limits: Limits | None = None,
+    lenient: bool = False,
+) -> Domain:
+    """Return the domain of a release or model file, or read one off data (.csv, .csv.gz, .parquet).
+
+    `label`: the name of the label column of data; by default the last column, which it is as well for data without
+    that column if `lenient`. `independent`: binary columns are bits of their own. `limits`: memory and time of reading.
+    """
+    with within(limits=limits):
+        return _read_domain(path, label, independent, lenient)
+
+
+def is_table(path: str) -> bool:
+    """Return whether a path is called like a table: a domain is read off its rows."""
+    return path.lower().endswith((".csv", ".csv.gz", ".parquet"))
+
+
+def _read_domain(path: str, label: str | None, independent: bool, lenient: bool) -> Domain:
+    if not is_table(path):
+        content = read_file(path).content
+        try:
+            found = guess_domain(content) if isinstance(content, Draft) else reading.to_domain(content.domain)
+            return found.as_columns() if independent else found
+        except ReleaseError as error:
+            raise error.at(file=path) from None
+    from recon.readers.frames.selections import numbers_of, read_table
+
+    table = read_table(path)
+    frame, said = numbers_of(table), table.attrs.get("note")
+    try:
+        if not len(frame.columns):
+            raise ReleaseError("the file is empty")
+        last = str(frame.columns[-1])
+        named = last if label is None or (lenient and label not in frame.columns) else label
+        found = Domain.from_frame(frame, label=named, independent=independent)
+        return found if said is None else replace(found, notes=(*found.notes, f"{os.path.basename(path)}: {said}"))
+    except ReleaseError as error:
+        raise error.at(file=path) from None

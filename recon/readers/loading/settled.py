@@ -1,0 +1,98 @@
+"""A release of boosted models with what their leaf values prove: every question starts from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from encoders.encode.encoder import EncodedRelease
+from solvers.engines.settling import strengthened
+from solvers.foundation.limits import Limits
+from solvers.statements.release import AddedBlocks, Partition, Release
+
+
+@dataclass(slots=True)
+class StrengthenedReleases:
+    """A release with what its leaf values prove, made of these statements."""
+
+    statements: Release | None = None
+    release: EncodedRelease | None = None
+
+
+@dataclass(slots=True)
+class Unsettled:
+    """The release as it was published, kept with the one that has what its leaf values prove."""
+
+    release: EncodedRelease | None = None
+
+
+def settled_release(
+    release: EncodedRelease, limits: Limits | None = None, lattices: bool = True
+) -> EncodedRelease:  # fmt: skip
+    """Return the release with what its leaf values prove; itself without leaf values, and beside noisy counts.
+
+    Its assumptions say how much is known by them, or which assumption they contradict. Remembered: the first question
+    pays for it, out of its own time. `lattices`: see `solvers.engines.settling.strengthened`, whose cost this has.
+    """
+    if not release.statements.boosted or release.noisy or release.derived.part(Unsettled).release is not None:
+        return release
+    found = strengthened(release.statements, limits, lattices)
+    if found is release.statements:
+        return release
+    known = release.derived.part(StrengthenedReleases)
+    if known.statements is not found or known.release is None:
+        known.statements, lines = found, tuple(leaf_value_lines(release.statements, found))
+        noted = replace(found, assumptions=(*found.assumptions, *lines))
+        known.release = replace(release, statements=noted)
+        known.release.derived.part(Unsettled).release = release
+    return known.release
+
+
+def as_released(release: EncodedRelease) -> EncodedRelease:
+    """Return the release without what its leaf values prove."""
+    return release.derived.part(Unsettled).release or release
+
+
+@dataclass(frozen=True)
+class Travelling:
+    """A release and the one that was published, so that where both arrive the one is known as the other's."""
+
+    release: EncodedRelease
+    published: EncodedRelease
+
+    @classmethod
+    def of(cls, release: EncodedRelease) -> Travelling:
+        """Return a release that is sent elsewhere."""
+        return cls(release, as_released(release))
+
+    def __setstate__(self, state: dict[str, EncodedRelease]) -> None:
+        self.__dict__.update(state)
+        if self.published is not self.release:
+            self.release.derived.part(Unsettled).release = self.published
+
+
+def held(surplus: int) -> str:
+    """Return in words how many figures were left over to check what leaf values assume, and hold."""
+    return f"{surplus:,} surplus figures hold" if surplus else "no figure is left over to check that"
+
+
+def leaf_value_lines(before: Release, found: Release) -> Iterator[str]:
+    """Yield what leaf values say, model by model: how many rows, or why they are not used."""
+    yield from found.loosened[len(before.loosened) :]
+    for proved, block in proofs(found):
+        rows, known = before.rows.high or 0, int(block.low.sum())
+        name = proved.before.boosted[proved.model].name
+        yield f"{name}: leaf values: {known:,} of {rows:,} rows are known, with their label; {held(proved.surplus)}"
+        if proved.note:
+            yield f"{name}: leaf values: {proved.note}"
+
+
+def proofs(release: Release) -> list[tuple[AddedBlocks, Partition]]:
+    """Return the blocks by label that leaf values prove, each with its proof, in the order in which they were added."""
+    out: list[tuple[AddedBlocks, Partition]] = []
+    while release.settled is not None:
+        block = release.blocks[len(release.settled.before.blocks)]  # one with totals may follow
+        assert isinstance(block, Partition)
+        out.append((release.settled, block))
+        release = release.settled.before
+    return out[::-1]

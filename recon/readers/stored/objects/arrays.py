@@ -1,0 +1,385 @@
+"""Arrays, numpy scalars and mappings out of a stored graph: validated, read from their bytes, nothing unpickled.
+
+The layout of numpy's pickles: `_reconstruct(ndarray, (0,), b"b")` with the state (version, shape, dtype, Fortran order,
+bytes or list of objects), `_frombuffer(buffer, dtype, shape, order)`, `scalar(dtype, bytes)`: see array_reduce and
+array_setstate in numpy/_core/src/multiarray/methods.c.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from recon.readers.stored.objects.dtypes import is_dtype, lengths_of, raw_bytes, reason, to_dtype
+from recon.readers.stored.objects.raw import Keys, Name, RawThing
+from solvers.foundation.errors import ReleaseError
+
+# Exactly these types: numpy derives some of its scalars from them.
+_LEAVES = frozenset({type(None), bool, int, float, complex, str, bytes, bytearray, Name})
+_KEYS = (type(None), int, float, str, bytes, tuple, frozenset, Name, RawThing)
+_MAPPINGS = frozenset({"collections.OrderedDict", "collections.defaultdict", "collections.Counter"})
+_PLAIN = frozenset({"set", "frozenset", "complex", "slice", "bytearray", "bytes"})
+_FEW, _SHORT = 16, 32  # fields of a record, and characters of their names, that honest files have at most
+_PLAIN_ARRAYS = frozenset({"ndarray", "memmap", "matrix"})
+
+
+def is_array(thing: RawThing) -> bool:
+    """Return whether the Thing is an array of numpy (of no other subclass than matrix and memmap)."""
+    name = thing.callable.name
+    if thing.how != "reduce" or thing.callable.module.partition(".")[0] != "numpy":
+        return False
+    if name == "_frombuffer":
+        return len(thing.args) == 4
+    owner = thing.args[0] if name == "_reconstruct" and thing.args else None
+    state = thing.state
+    plain = isinstance(owner, Name) and owner.module.startswith("numpy") and owner.name in _PLAIN_ARRAYS
+    return plain and isinstance(state, tuple) and len(state) >= 4
+
+
+def shaped(data: Any, dtype: np.dtype[Any], shape: Any, fortran: bool, offset: int = 0) -> np.ndarray[Any, Any]:
+    """Return the array whose bytes begin at `offset` of `data`: no copy, read-only where the data are bytes.
+
+    Raises `ReleaseError` unless shape and item size ask for bytes that are there.
+    """
+    lengths = lengths_of(shape)
+    count = math.prod(lengths)
+    if dtype.hasobject or count * dtype.itemsize > len(data) - offset:
+        raise ReleaseError(
+            f"an array of shape {shape!s:.80} and type {dtype!s:.80} needs {count * dtype.itemsize:,} bytes, "
+            f"{len(data) - offset:,} are there"
+        )
+    try:
+        if count == 0 or dtype.itemsize == 0:
+            if count > 1_000_000:
+                raise ReleaseError(f"an array of shape {shape!s:.80} holds items of no bytes")
+            found = np.zeros(lengths, dtype)
+        else:
+            found = np.frombuffer(data, dtype, count, offset).reshape(lengths, order="F" if fortran else "C")
+        if dtype.kind == "U" and found.nbytes:
+            codes = np.frombuffer(data, np.dtype("u4").newbyteorder(dtype.byteorder), found.nbytes // 4, offset)
+            if codes.max() > 0x10FFFF:
+                raise ReleaseError(f"an array of shape {shape!s:.80} holds characters that do not exist")
+    except ReleaseError:
+        raise
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:
+        raise ReleaseError(f"an array of shape {shape!s:.80} is broken ({reason(error)})") from None
+    found.flags.writeable = False
+    return found
+
+
+def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if array.dtype.isnative:
+        return array
+    array = array.astype(array.dtype.newbyteorder("="))
+    array.flags.writeable = False
+    return array
+
+
+def _from_thing(thing: RawThing) -> Any:
+    """Return the array of numbers or text (objects: an empty one to be filled), or the Thing where it is none."""
+    if thing.callable.name == "_frombuffer":
+        data, code, shape, order = thing.args
+        fortran = order == "F"
+    else:
+        _, shape, code, fortran, data = thing.state[-5:] if len(thing.state) >= 5 else (1, *thing.state)
+    dtype = to_dtype(code)
+    if dtype is None:
+        return thing
+    if dtype.hasobject:
+        if dtype.kind != "O" or not isinstance(data, list):
+            return thing
+        if math.prod(lengths_of(shape)) != len(data):
+            raise ReleaseError(f"an array of shape {shape!s:.80} holds {len(data):,} objects")
+        return np.empty(shape, object)
+    content = raw_bytes(data)
+    if content is None:
+        return thing
+    array = shaped(content, dtype, shape, fortran)
+    if array.nbytes != len(content):
+        raise ReleaseError(f"an array of shape {shape!s:.80} and type {dtype!s:.80} has {len(content):,} bytes")
+    return _native(array)
+
+
+def _scalar(thing: RawThing) -> Any:
+    """Return the Python number or text of a numpy scalar, or the Thing where it is none."""
+    if not 1 <= len(thing.args) <= 2:
+        return thing
+    dtype, content = to_dtype(thing.args[0]), raw_bytes(thing.args[1]) if len(thing.args) == 2 else b""
+    if dtype is None or content is None or dtype.kind not in "biufcUS":
+        return thing
+    if len(content) != dtype.itemsize:
+        raise ReleaseError(f"a numpy scalar of type {dtype!s:.80} has {len(content):,} bytes")
+    return plain_number(shaped(content, dtype, (), False)[()])
+
+
+def plain_number(value: Any) -> Any:
+    """Return the Python number or text of a numpy scalar (long doubles lose what a double does not hold)."""
+    if value.dtype.kind == "f":
+        return float(value)
+    if value.dtype.kind == "c":
+        return complex(value)
+    return value.item() if value.dtype.kind in "biuUS" else value
+
+
+def _children(node: Any) -> list[Any]:
+    """Return what must be resolved along with a node; nothing for a Thing that stays one."""
+    if isinstance(node, (list, tuple, set, frozenset)):
+        return list(node)
+    if isinstance(node, dict):
+        return [*node.keys(), *node.values()]
+    if not isinstance(node, RawThing):
+        return []
+    if is_array(node):
+        content = node.state[-1] if isinstance(node.state, tuple) else None
+        return list(content) if isinstance(content, list) else []
+    what = str(node.callable)
+    if what in _MAPPINGS:
+        return [*node.args, *node.pairs.keys(), *node.pairs.values()]
+    return list(node.args) if _is_plain(node) or is_scalar(node) else []
+
+
+def _is_plain(thing: RawThing) -> bool:
+    module, name = thing.callable.module, thing.callable.name
+    known = (module in {"builtins", "__builtin__"} and name in _PLAIN) or str(thing.callable) == "_codecs.encode"
+    return known and thing.how == "reduce" and not thing.built
+
+
+def is_scalar(thing: RawThing) -> bool:
+    """Return whether an object that was not built is a number of numpy."""
+    return thing.callable.name == "scalar" and thing.callable.module.startswith("numpy.") and thing.how == "reduce"
+
+
+def resolve(value: Any) -> Any:
+    """Return the value with arrays, numpy scalars and standard containers in place of the Things that describe them.
+
+    Lists, dicts, sets and tuples are copied, shared ones once; other Things stay as they are and are not entered.
+    Raises `ReleaseError` for a broken array. Iterative: neither depth nor sharing costs more than the size.
+    """
+    return value if type(value) in _LEAVES else _Resolver().run(value)
+
+
+class _Resolver:
+    def __init__(self) -> None:
+        self.done: dict[int, Any] = {}
+        self.keys = Keys()
+
+    def run(self, value: Any) -> Any:
+        begun: set[int] = set()
+        filled: list[Any] = []
+        stack: list[tuple[Any, bool]] = [(value, False)]
+        while stack:
+            node, ready = stack.pop()
+            if ready:
+                self.done[id(node)] = self.made(node)
+            elif id(node) not in begun:
+                begun.add(id(node))
+                early = _empty(node)
+                if early is None:
+                    stack.append((node, True))
+                else:
+                    self.done[id(node)] = early
+                    filled.append(node)
+                stack.extend((child, False) for child in _children(node) if type(child) not in _LEAVES)
+        for node in filled:
+            self.fill(node)
+        return self.done[id(value)]
+
+    def of(self, node: Any) -> Any:
+        return node if type(node) in _LEAVES else self.done.get(id(node), node)
+
+    def made(self, node: Any) -> Any:
+        """Return what stands for a node whose parts are all resolved."""
+        if isinstance(node, tuple):
+            return tuple(self.of(part) for part in node)
+        if isinstance(node, (set, frozenset)):
+            parts = [self.of(part) for part in node]
+            return type(node)(parts) if self.are_keys(parts) else node
+        if isinstance(node, np.ndarray):
+            return _native(node)
+        if isinstance(node, np.generic):
+            return plain_number(node)
+        if not isinstance(node, RawThing):
+            return node
+        found: Any = node
+        if is_array(node):
+            found = _from_thing(node)
+        elif is_scalar(node):
+            dtype = to_dtype(node.args[0]) if len(node.args) == 2 else None
+            found = self.of(node.args[1]) if dtype is not None and dtype.kind == "O" else _scalar(node)
+        elif is_dtype(node):
+            found = to_dtype(node)
+        elif _is_plain(node):
+            found = self.builtin(node, [self.of(part) for part in node.args])
+        return node if found is None else found
+
+    def builtin(self, thing: RawThing, args: list[Any]) -> Any:
+        """Return a set, slice, complex number or bytes that an early protocol wrote as a call; None if it is none."""
+        name = thing.callable.name
+        if name in {"set", "frozenset"} and len(args) <= 1:
+            members = thing.args[0] if args else []  # the list itself is filled later
+            parts = [self.of(part) for part in members] if isinstance(members, (list, tuple)) else [[]]
+            if not self.are_keys(parts):
+                return None
+            return set(parts) if name == "set" else frozenset(parts)
+        if name == "complex" and 1 <= len(args) <= 2 and all(isinstance(part, float) for part in args):
+            return complex(*args)
+        if name == "slice":
+            return slice(*args) if 1 <= len(args) <= 3 else None
+        return raw_bytes(thing)
+
+    def are_keys(self, parts: list[Any]) -> bool:
+        if not all(isinstance(part, _KEYS) for part in parts):
+            return False  # a member became a list or a complex number
+        for part in parts:
+            self.keys.check(part)
+        return True
+
+    def fill(self, node: Any) -> None:
+        """Put the resolved parts into the container that was made for the node."""
+        target = self.done[id(node)]
+        if isinstance(node, list):
+            target.extend(self.of(part) for part in node)
+        elif isinstance(node, dict):
+            self.set_all(target, node.items())
+        elif isinstance(target, np.ndarray):
+            flat = target.reshape(-1)  # objects are listed in C order, whatever the order in memory was
+            for place, part in enumerate(node.state[-1]):
+                flat[place] = self.of(part)
+            target.flags.writeable = False
+        elif isinstance(target, dict):
+            given = node.args[0] if node.args else None
+            if isinstance(given, dict):
+                self.set_all(target, given.items())
+            elif isinstance(given, list):  # Python 2's OrderedDict: a list of pairs
+                self.set_all(target, [pair for pair in given if isinstance(pair, (list, tuple)) and len(pair) == 2])
+            self.set_all(target, node.pairs.items())
+
+    def set_all(self, target: dict[Any, Any], pairs: Iterable[Any]) -> None:
+        for raw, value in pairs:
+            key = self.of(raw)
+            key = key if isinstance(key, _KEYS) else raw
+            self.keys.check(key)
+            target[key] = self.of(value)
+
+
+def _empty(node: Any) -> Any:
+    """Return the empty container of a node that may hold itself, None for the others."""
+    if isinstance(node, list):
+        return []
+    if isinstance(node, dict):
+        return {}
+    if isinstance(node, RawThing):
+        if str(node.callable) in _MAPPINGS:
+            return {}
+        if is_array(node) and _children(node):
+            return _from_thing(node)
+    return None
+
+
+def to_array(value: Any) -> np.ndarray[Any, Any]:
+    """Return the array that a value stands for (read-only); raise `ReleaseError` where it stands for none."""
+    found = resolve(value)
+    if not isinstance(found, np.ndarray):
+        raise ReleaseError(f"{value!r:.80} stands for no array")
+    return found
+
+
+def extra_bytes(thing: RawThing) -> int:
+    """Return how many bytes the file has for what `resolve` replaces beside the value itself: 0 of honest files.
+
+    Items appended to an array, keywords, a state of a scalar, notes and titles in its dtype: all of it is counted.
+    """
+    args, bare = thing.args, thing.is_bare()
+    dtype: Any = None
+    if is_array(thing) and thing.callable.name == "_frombuffer":
+        bare, dtype = bare and not thing.built, args[1]
+    elif is_array(thing):
+        bare = bare and len(args) == 3 and args[1] == (0,) and raw_bytes(args[2]) == b"b" and len(thing.state) <= 5
+        dtype = thing.state[2] if len(thing.state) == 5 else thing.state[1]
+    elif is_scalar(thing):
+        bare, dtype = bare and not thing.built, args[0] if args else None
+    elif is_dtype(thing):
+        dtype = thing
+    else:
+        bare = bare and not thing.built
+    return (0 if bare else weight(thing)) + dtype_extra(dtype)
+
+
+def dtype_extra(dtype: Any) -> int:
+    """Return the bytes of notes, titles, and of many or long names of fields in a dtype that was not built."""
+    if not isinstance(dtype, RawThing) or not is_dtype(dtype):
+        return 0
+    state = dtype.state if isinstance(dtype.state, tuple) else ()
+    total = 0 if dtype.is_bare() and len(dtype.args) <= 3 else weight(dtype)
+    total += weight(dtype.state) if not isinstance(dtype.state, tuple) else 0  # a dict that was put in its place
+    if len(state) > 8 and not (isinstance(dtype.args[0], str) and dtype.args[0][:1] in {"M", "m"}):
+        total += weight(state[8:])
+    names, fields = (state[3], state[4]) if len(state) > 4 else (None, None)
+    if isinstance(names, tuple) and isinstance(fields, dict):
+        if (
+            len(names) > _FEW
+            or len(fields) > len(names)
+            or any(not isinstance(n, str) or len(n) > _SHORT for n in names)
+        ):
+            total += weight(list(fields))
+        for field in fields.values():
+            if isinstance(field, tuple) and field:
+                total += dtype_extra(field[0]) + weight(field[2:])
+    return total
+
+
+def padding_bytes(array: np.ndarray[Any, Any]) -> int:
+    """Return how many bytes between the fields of records are not 0."""
+    names = array.dtype.names
+    if not names or not array.size:
+        return 0
+    used = np.zeros(array.dtype.itemsize, dtype=bool)
+    for name in names:
+        inner, offset = array.dtype.fields[name][:2]
+        used[offset : offset + inner.itemsize] = True
+    if used.all():
+        return 0
+    raw = np.ascontiguousarray(array).view(np.uint8).reshape(-1, array.dtype.itemsize)
+    return int(np.count_nonzero(raw[:, ~used]))
+
+
+def reached(value: Any) -> set[int]:
+    """Return the ids of everything in a raw value. Iterative."""
+    met: set[int] = set()
+    weight(value, met)
+    return met
+
+
+def weight(value: Any, met: set[int] | None = None) -> int:
+    """Return the bytes of everything in a raw value, objects and their names too, each once; not what was `met`.
+
+    Iterative. The ids of what was gone through are added to `met`.
+    """
+    total, stack = 0, [value]
+    met = set() if met is None else met
+    while stack:
+        one = stack.pop()
+        if one is None or isinstance(one, (bool, float, complex)):
+            total += 8 if isinstance(one, (float, complex)) else 1
+            continue
+        if id(one) in met:
+            continue
+        met.add(id(one))
+        if isinstance(one, (str, bytes, bytearray)):
+            total += len(one)
+        elif isinstance(one, int):
+            total += max(8, (one.bit_length() + 7) // 8)
+        elif isinstance(one, np.ndarray):
+            total += int(one.nbytes)
+        elif isinstance(one, Name):
+            total += len(str(one))
+        elif isinstance(one, RawThing):
+            stack += [*one.args, *one.kwargs, *one.kwargs.values(), one.state, one.items, one.pairs]
+        elif isinstance(one, dict):
+            stack += [*one, *one.values()]
+        elif isinstance(one, (list, tuple, set, frozenset)):
+            stack += one
+    return total

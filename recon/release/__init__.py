@@ -1,0 +1,1 @@
+"""What those need who decide about a release: the audit, policies, remedies, registers of earlier releases."""

@@ -1,0 +1,280 @@
+"""What all published counts say together of groups and classes: proved small or of one class, or that there is none.
+
+Policies ask about the smallest group; the search is asked with their thresholds (`solvers.engines.groups`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from encoders.encode.encoder import EncodedRelease
+from encoders.encode.marginals import figures_of, marginals_of
+from recon.io.console.suggesting import suggestion
+from recon.readers.frames.describe import condition_json, condition_text
+from recon.release.policies.facts import (
+    FIGURES,
+    LISTED,
+    AbsentFigure,
+    FactTable,
+    Help,
+    KnownFigure,
+    SmallGroups,
+    UnknownFigure,
+)
+from solvers.engines.groups.classes import KnownClasses, known_classes
+from solvers.engines.groups.mixed import known_mixed_world
+from solvers.engines.groups.pinned import PinnedPeople, pinned_people
+from solvers.engines.groups.published import ProvedGroup
+from solvers.engines.groups.smallest import UNUSED, SmallestGroup, smallest_by_programs, smallest_group
+from solvers.engines.marginals.worlds import pinned_beside
+from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.statements.boxes import Region
+from solvers.statements.release import UNBOUNDED
+
+SMALL_GROUP = 10  # rows, where no policy says
+REGIONS = 3  # of a group in words
+SMALLER = "smaller ones were not searched for"
+NOT_ASKED = "what all counts say together was not worked out"
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """The smallest group with labels left out and kept, the people whose class follows, and those pinned down.
+
+    None: not asked.
+    """
+
+    group: SmallestGroup | None = None
+    cell: SmallestGroup | None = None
+    classes: KnownClasses | None = None
+    pinned: PinnedPeople | None = None
+
+    @property
+    def always(self) -> frozenset[str]:
+        """Return the figures that hold whatever else leaf values say about the cells, see `Items.never_small`."""
+        every = {"smallest_group": self.group, "smallest_cell": self.cell, "class_disclosure": self.classes,
+                 "pinned": self.pinned}  # fmt: skip
+        return frozenset(key for key, one in every.items() if one is not None and one.always)
+
+
+def judged_by_programs(release: EncodedRelease, thresholds: Mapping[str, Any], limits: Limits) -> Together:
+    """Return the small cell, or where the policy has no such threshold the small group, that leaf values soon prove."""
+    statements, labelled = release.statements, release.domain.label is not None
+    if isinstance(k := thresholds.get("smallest_cell"), int) and labelled:
+        return Together(cell=smallest_by_programs(statements, k, limits, True))
+    k = thresholds.get("smallest_group")
+    return Together(smallest_by_programs(statements, k, limits) if isinstance(k, int) else None)
+
+
+def judged_together(
+    release: EncodedRelease, thresholds: Mapping[str, Any], limits: Limits, early: bool = False
+) -> Together:
+    """Return what the counts say together, as far as thresholds by their keys (without: 10 rows, no class) need it.
+
+    `early`: nothing else is asked where the smallest cell is proved to be too small.
+    """
+
+    def asked(key: str, otherwise: int) -> int:
+        value = thresholds.get(key)
+        return value if isinstance(value, int) else otherwise
+
+    def some(stage: str = "groups together") -> Limits:
+        return limits.stage(stage)
+
+    statements, labelled = release.statements, release.domain.label is not None
+    group, cell = asked("smallest_group", SMALL_GROUP), asked("smallest_cell", SMALL_GROUP)
+
+    @cache
+    def mixed() -> Ints | None:
+        return known_mixed_world(statements, max(group, cell), some())
+
+    cells = smallest_group(statements, cell, some(), True, mixed) if labelled else None
+    if early and cells is not None and cells.high < cell and "smallest_cell" in thresholds:
+        return Together(cell=cells)
+    met = cells is not None and cells.low >= cell
+    groups = smallest_group(statements, group, some(), mixed=mixed if met else None)
+    classes = known_classes(statements, asked("class_disclosure", 0), some(), mixed if met else None)
+    return Together(
+        groups,
+        cells,
+        classes,
+        pinned_together(release, asked("most_pinned", 0), some("pinned together"), mixed if met else None),
+    )
+
+
+def pinned_together(
+    release: EncodedRelease, most: int, limits: Limits, mixed: Callable[[], Ints | None] | None
+) -> PinnedPeople | None:
+    """Return how many people all counts together pin down; None where rows have no number of possible values."""
+    figures, label = figures_of(release), release.domain.label
+    open_values = bool(release.domain.continuous) or release.statements.single is not None
+    if any(label is None or not open_values or one.column != label.name for one in figures):
+        return pinned_by_columns(release, most, limits)
+    if open_values:
+        return None
+    return pinned_people(release.statements, most, limits, None if mixed is None else mixed())
+
+
+def pinned_by_columns(release: EncodedRelease, most: int, limits: Limits) -> PinnedPeople:
+    """Return how many people all counts and all figures of single columns pin down.
+
+    Of these it is proved what worlds prove: nobody is shown to be pinned down.
+    """
+    try:
+        return pinned_beside(release.statements, marginals_of(release), most, limits)
+    except (Unsupported, ReleaseError) as error:
+        return PinnedPeople(0, UNBOUNDED, why=str(error))
+
+
+def with_together(release: EncodedRelease, facts: FactTable, found: Together | None) -> FactTable:
+    """Return the facts with what the counts say together; where that was not asked, nothing is proved not to exist."""
+    found = found or Together()
+    for key, one in (("smallest_group", found.group), ("smallest_cell", found.cell)):
+        facts = with_smallest(release, facts, key, one)
+    facts = facts if found.classes is None else with_classes(release, facts, found.classes)
+    return facts if found.pinned is None else with_pinned(release, facts, found.pinned)
+
+
+def with_smallest(release: EncodedRelease, facts: FactTable, key: str, found: SmallestGroup | None) -> FactTable:
+    """Return the facts with the smallest group as it is proved."""
+    figure, listed = facts[key], facts.listed(key)
+    if isinstance(figure, AbsentFigure) or (found is None and not isinstance(figure, KnownFigure)):
+        return facts
+    high = figure.high if isinstance(figure, KnownFigure) else None
+    if found is None:
+        return with_listed(facts, key, KnownFigure(1, high, NOT_ASKED), replace(listed, further=NOT_ASKED))
+    if found.high < UNBOUNDED:
+        high = found.high if high is None else min(high, found.high)
+    low = found.low if found.low < UNBOUNDED else facts.everybody or 0
+    low = low if high is None else min(low, high)
+    proved = found.group
+    if proved is not None and not proved.published and proved.high == high:
+        listed = replace(listed, each=[place(release, proved), *listed.each][:LISTED], in_all=(listed.in_all or 0) + 1)
+    if low == high or (low > 1 and not found.why):
+        return with_listed(facts, key, KnownFigure(low, high, found.why and "", ""), replace(listed, further=""))
+    why = found.why or SMALLER
+    if not isinstance(figure, KnownFigure) and high is None:
+        return facts
+    return with_listed(facts, key, KnownFigure(low, high, why, help_of(found.why)), replace(listed, further=why))
+
+
+def help_of(why: str) -> Help:
+    """Return what would settle a search that ended early: more time or cells; nothing where figures are not used."""
+    return "" if why in {"", UNUSED} else "limits"
+
+
+def with_listed(facts: FactTable, key: str, figure: KnownFigure, listed: SmallGroups) -> FactTable:
+    """Return the facts with a figure and its groups."""
+    return replace(facts.with_figure(key, figure), groups={**facts.groups, FIGURES[key].groups: listed})
+
+
+def with_classes(release: EncodedRelease, facts: FactTable, found: KnownClasses) -> FactTable:
+    """Return the facts with the people whose class follows from all counts together."""
+    key = "class_disclosure"
+    figure, listed = facts[key], facts.listed(key)
+    if isinstance(figure, AbsentFigure):
+        return facts
+    known = figure if isinstance(figure, KnownFigure) else KnownFigure(0, release.rows.high, found.why)
+    low, tops = max(known.low, found.low), [known.high, None if found.high >= UNBOUNDED else found.high]
+    high = min((one for one in tops if one is not None), default=None)
+    high = None if high is None else max(low, high)
+    if found.why and not isinstance(figure, KnownFigure) and not found.low:
+        return facts
+    if found.low > known.low:
+        label = release.domain.label
+        more = [
+            place(release, group) | {"class": str(label.value(number)) if label is not None else None}
+            for number, group in found.groups
+        ]
+        listed = replace(listed, each=[*more, *listed.each][:LISTED], in_all=(listed.in_all or 0) + len(more))
+    settled = low == high or not found.why
+    why, help = ("", "") if settled else (found.why or known.why, help_of(found.why))
+    return with_listed(facts, key, KnownFigure(low, high, why, help), listed)  # type: ignore[arg-type]
+
+
+def with_pinned(release: EncodedRelease, facts: FactTable, found: PinnedPeople) -> FactTable:
+    """Return the facts with the people whom all counts together pin down, where that says more than is known."""
+    figure, everybody = facts["pinned"], release.rows.high
+    if not isinstance(figure, KnownFigure | UnknownFigure):
+        return facts
+    why, help = (figure.why, figure.help) if figure.why else (found.why, help_of(found.why))
+    known = figure if isinstance(figure, KnownFigure) else KnownFigure(0, everybody)
+    if isinstance(figure, KnownFigure) and figures_of(release):  # who is not pinned down by counts may be with these
+        known, why = replace(known, high=everybody), found.why
+        help = "domain" if release.domain.continuous else help_of(why)
+    low = max(known.low, found.low)
+    highs = [high for high in (known.high, found.high) if high is not None and high < UNBOUNDED]
+    high = max(low, min(highs)) if highs else None
+    if isinstance(figure, UnknownFigure) and (low, high) == (0, everybody):
+        return facts
+    return facts.with_figure("pinned", KnownFigure(low, high) if low == high else KnownFigure(low, high, why, help))
+
+
+def place(release: EncodedRelease, group: ProvedGroup) -> dict[str, Any]:
+    """Return a proved group as facts list it: `where` in words, `how` with the condition that `recon bound` takes."""
+    shown = [region_text(release, one) for one in group.regions[:REGIONS]]
+    more = f" or {len(group.regions) - REGIONS:,} more" if len(group.regions) > REGIONS else ""
+    where = (shown[0] if len(shown) == 1 else " or ".join(f"({text})" for text in shown)) + more
+    high = None if group.high >= UNBOUNDED else group.high
+    return {"name": group.source, "where": where, "rows": [group.low, high], "how": proof(release, group)}
+
+
+def proof(release: EncodedRelease, group: ProvedGroup) -> str:
+    """Return how a group is proved, with the condition on which `recon bound` agrees where one condition says it."""
+    alone = group.regions[0] if len(group.regions) == 1 and not group.regions[0].minus else None
+    condition = None if alone is None else condition_json(release.cut, alone.box)
+    text = "in every possible world it has so many rows"
+    if condition is None:
+        return text
+    files = release.files if release.files and "-" not in release.files else ["FILE"]
+    return f"{text}: {suggestion('bound', files, {'--where': json.dumps(condition)})}"
+
+
+def region_text(release: EncodedRelease, region: Region) -> str:
+    """Return a region in words."""
+    text = condition_text(release.cut, region.box)
+    return " and ".join([text, *(f"not ({condition_text(release.cut, box)})" for box in region.minus)])
+
+
+def proofs(release: EncodedRelease, found: Together) -> list[tuple[str, str]]:
+    """Return how each figure is proved, in words: by a group, by worlds, or that it is open; (what, status)."""
+    out = []
+    for name, one in (("smallest group", found.group), ("smallest cell", found.cell)):
+        if one is None:
+            continue
+        if one.always:
+            out.append((f"{name}: in every possible world each cell has no row or at least {one.low:,}", "proved"))
+        if one.world is not None and one.low > 1:
+            out.append((f"{name}: {world_text(one)}", "proved"))
+        if one.group is not None and not one.group.published:
+            told = place(release, one.group)
+            out.append((f"{name}: {told['where']}: {told['how']}", "proved"))
+        if one.why:
+            out.append((f"{name}: {one.why}", "open"))
+    if found.classes is not None and found.classes.always:
+        text = "in every possible world each cell that can have rows has some of two classes"
+        out.append((f"classes that follow: {text}", "proved"))
+    if (classes := found.classes) is not None and classes.world is not None:
+        inside, rows = classes.world
+        text = f"one possible world of {rows:,} rows has {inside:,} of them where nothing but one class is known of"
+        out.append((f"classes that follow: {text}", "proved"))
+    if (pinned := found.pinned) is not None and pinned.worlds and not pinned.why:
+        text = f"{pinned.worlds:,} possible worlds have {pinned.high:,} people in common whose every value is known"
+        text += ", and the published figures of single columns" if figures_of(release) else ""
+        out.append((f"people pinned down: {text}", "proved"))
+    return out
+
+
+def world_text(found: SmallestGroup) -> str:
+    """Return what worlds say that leave no smaller group."""
+    assert found.world is not None
+    if found.world.worlds == 1:
+        cells = f"{found.world.items:,} cells with rows, the smallest of {found.world.fewest:,}"
+        return f"one possible world has {cells}, so that no group that is never empty has fewer"
+    return f"{found.world.worlds:,} possible worlds leave no group of fewer than {found.low:,} rows that is never empty"

@@ -1,0 +1,297 @@
+"""The checks of a policy: what the facts of an audit say against a threshold, and where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from encoders.models.count_kinds import MEANING
+from recon.release.policies.facts import AbsentFigure, FactTable, Figure, Help, KnownFigure, Place, UnknownFigure
+from recon.release.policies.intervals import (
+    Direction,
+    Interval,
+    Outcome,
+    all_of,
+    at_least,
+    at_most,
+    compared,
+    counted,
+    ends,
+    figure,
+    interval_text,
+    none_small,
+)
+from solvers.foundation.escaping import named
+
+KINDS = {str(kind): words for kind, words in MEANING.items()}
+NOTHING: tuple[str, Help] = ("", "")  # no reason is needed
+PLACES = 20  # shown of a check
+BY_CLASS = ("pinned", "labels_by_position", "values_by_position")  # figures whose worst-off class is named
+LEVELS = {"none": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}  # of findings, as a policy names them
+FOUND = {"info": 1, "medium": 2, "high": 3, "critical": 4}  # the same of `recon inspect`; "unknown" may be any of them
+SETTLED = ("certain", "possible", "impossible")  # one of these is true of a profile whose verdict is unknown
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """What facts say against a threshold: the outcome, what was found, what was asked, the worst places first.
+
+    `found` and `asked` complete "the smallest group has ..., the policy asks for ...". `why`: what kept the check from
+    an answer, `help`: what would settle it. `assumes`: what that takes for granted.
+    `removable`: all that violates it can be taken out of the file by `recon inspect --strip`.
+    """
+
+    outcome: Outcome
+    found: str
+    asked: str
+    places: tuple[Place, ...] = ()
+    places_in_all: int = 0
+    why: str = ""
+    removable: bool = False
+    help: Help = ""
+    assumes: str = ""
+
+
+Check = Callable[[FactTable, "PolicyRule", Any], RuleResult]
+
+
+@dataclass(frozen=True)
+class ThresholdValues:
+    """What a threshold may be: its type in a policy file, and the same in words."""
+
+    type: Any
+    words: str
+
+
+@dataclass(frozen=True)
+class PolicyRule:
+    """One rule: its key in a policy file, the fact that it looks at, and everything that is said of it.
+
+    `check`: what facts say against a threshold. `title`, `subject` ("... has {found}"), `help` (of the template) and
+    `remedy` are its words; `example`: a threshold. `of_worlds`: it is about the possible worlds, certain only as far as
+    they are, and merging groups may change it. `merged`: the same figure in the words of `recon remedy` ("": that
+    demands nothing of it). `column`: where the figure of a remedy stands in a report ("": nowhere).
+    """
+
+    key: str
+    fact: str
+    check: Check
+    values: ThresholdValues
+    title: str
+    subject: str
+    help: str
+    remedy: str
+    example: Any
+    unit: str = ""
+    direction: Direction = "at most"
+    of_worlds: bool = True
+    merged: str = ""
+    column: str = ""
+
+
+def of_groups(facts: FactTable, rule: PolicyRule, threshold: int) -> RuleResult:
+    """Return what the smallest of all groups, and every group by itself, say against a threshold of rows.
+
+    No group that is not empty may have fewer rows.
+    """
+    smallest, listed = facts[rule.fact], facts.listed(rule.fact)
+    asked = f"at least {counted(threshold, rule.unit)}"
+    if not isinstance(smallest, KnownFigure) and not listed.each:
+        return absent(facts, smallest, asked)
+    each = [(none_small(one["rows"], threshold), one) for one in listed.each]
+    ends_known: Interval | None = [smallest.low, smallest.high] if isinstance(smallest, KnownFigure) else None
+    outcome: Outcome = "inconclusive" if ends_known is None else at_least(ends_known, threshold)
+    complete = bool(each) and listed.in_all is not None and len(each) >= listed.in_all and not listed.further
+    if outcome != "violated" and any(said == "violated" for said, _ in each):
+        outcome = "violated"
+    elif outcome == "inconclusive" and complete:
+        outcome = all_of(said for said, _ in each)
+    bad = [one for said, one in each if said == "violated"] or [one for said, one in each if said == "inconclusive"]
+    found = ends_known
+    if found is None and bad:
+        found = least_of([one["rows"] for one in bad])
+    if found is None and outcome == "met":
+        found = least_of([one["rows"] for _, one in each if ends(one["rows"])[1] != 0])
+    why, help = reason(smallest, listed.further) if outcome == "inconclusive" else NOTHING
+    text = "not known" if found is None else interval_text(found, rule.unit)
+    return RuleResult(outcome, text, asked, worst(bad), len(bad), why, help=help)
+
+
+def least_of(intervals: Sequence[Interval]) -> Interval | None:
+    """Return the interval of the least of several numbers, None of none."""
+    if not intervals:
+        return None
+    most = [m for _, m in map(ends, intervals) if m is not None]
+    return [min(ends(one)[0] for one in intervals), min(most, default=None)]
+
+
+def of_interval(facts: FactTable, rule: PolicyRule, threshold: float) -> RuleResult:
+    """Return what one interval says against a threshold."""
+    asked = f"{rule.direction} {counted(threshold, rule.unit)}"
+    found = facts[rule.fact]
+    if not isinstance(found, KnownFigure):
+        return absent(facts, found, asked)
+    interval = [found.low, found.high]
+    outcome = compared(interval, rule.direction, threshold)
+    digits = 4
+    if outcome == "violated":  # rounded to as few digits, it might look as if it were met
+        bound = found.high if rule.direction == "at least" and found.high is not None else found.low
+        digits = next((d for d in range(4, 17) if figure(bound, d) != figure(threshold, d)), 17)
+    why, help = reason(found) if outcome == "inconclusive" else NOTHING
+    text = interval_text(interval, rule.unit, digits)
+    classes = [] if outcome == "met" or rule.fact not in BY_CLASS else facts.others.get("classes_by_position") or []
+    shown = tuple({"name": one["name"], "where": one["where"], "rows": one["rows"]} for one in classes[:PLACES])
+    return RuleResult(outcome, text, asked, shown, len(classes), why, help=help, assumes=named(found.assumes, 400))
+
+
+def disclosed(facts: FactTable, rule: PolicyRule, threshold: str | int) -> RuleResult:
+    """Return what the rows whose label or target is disclosed say against a threshold."""
+    limit = {"allowed": None, "forbidden": 0}[threshold] if isinstance(threshold, str) else threshold
+    asked = (
+        "any number of rows" if limit is None else "no row" if limit == 0 else f"at most {counted(limit, rule.unit)}"
+    )
+    known = facts[rule.fact]
+    if not isinstance(known, KnownFigure):
+        return RuleResult("met", "not known", asked) if limit is None else absent(facts, known, asked)
+    rows = [known.low, known.high]
+    found = interval_text(rows, rule.unit)
+    if limit is None:
+        return RuleResult("met", found, asked)
+    outcome, listed = at_most(rows, limit), facts.listed(rule.fact)
+    groups = [] if outcome == "met" else [g for g in listed.each if ends(g["rows"])[1] != 0]
+    why, help = reason(known) if outcome == "inconclusive" else NOTHING
+    in_all = max(len(groups), listed.in_all or 0) if groups else 0
+    return RuleResult(outcome, found, asked, worst(groups), in_all, why, help=help)
+
+
+def kinds_of_counts(facts: FactTable, rule: PolicyRule, allowed: Sequence[str]) -> RuleResult:
+    """Return whether only allowed kinds of counts are published."""
+    asked = f"nothing but {in_words(allowed)}" if allowed else "no counts at all"
+    kinds = facts.others.get(rule.fact)
+    if kinds is None:
+        return absent(facts, facts[rule.fact], asked)
+    strange = [kind for kind in kinds if kind not in allowed]
+    return RuleResult("violated" if strange else "met", in_words(strange or kinds) or "no counts", asked)
+
+
+def in_words(kinds: Sequence[str]) -> str:
+    """Return what kinds of counts are, in quotes because commas stand in some."""
+    return ", ".join(f'"{KINDS.get(kind, named(kind))}"' for kind in kinds)
+
+
+def stored(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
+    """Return whether the files store nothing graver than allowed; what nobody understood may be anything.
+
+    Left out is what was worked out to the end (seeds whose bags were used): the other figures judge it.
+    """
+    asked = (
+        "nothing" if allowed == "none" else f"nothing graver than {allowed}" if allowed != "critical" else "anything"
+    )
+    findings = [one for one in facts.others.get(rule.fact) or () if not one.get("worked_out")]
+    grave = [one for one in findings if FOUND.get(one["level"], 0) > LEVELS[allowed]]
+    grave.sort(key=lambda one: -FOUND[one["level"]])
+    open_ones = [one for one in findings if one["level"] not in FOUND]
+    if grave or (allowed == "none" and open_ones):
+        bad = grave + (open_ones if allowed == "none" else [])
+        found = f"{counted(len(bad), 'finding')}, the gravest {bad[0]['level']}: {named(bad[0]['what'])}"
+        removable = all(one.get("removable") for one in [*bad, *open_ones])
+        return RuleResult("violated", found, asked, worst(list(map(place_of, bad))), len(bad), removable=removable)
+    if allowed == "critical":
+        return RuleResult("met", counted(len(findings), "finding"), asked)
+    if open_ones:
+        why = f"nobody knows what {named(open_ones[0]['what'])} holds, training rows may be in it"
+        places = worst(list(map(place_of, open_ones)))
+        return RuleResult(
+            "inconclusive", f"{counted(len(open_ones), 'finding')} not understood", asked, places, len(open_ones), why
+        )
+    if not facts.others.get("stored_inspected"):
+        why, help = reason(facts[rule.fact])
+        return RuleResult("inconclusive", "not inspected", asked, why=why, help=help)
+    if not findings:
+        return RuleResult("met", "nothing", asked)
+    return RuleResult("met", f"{counted(len(findings), 'finding')}, none graver", asked)
+
+
+def place_of(finding: Mapping[str, Any]) -> Place:
+    """Return where a finding of an inspection is."""
+    return {"name": finding.get("path") or finding.get("rule", ""), "where": finding.get("what", ""), "rows": None}
+
+
+def profiles(facts: FactTable, rule: PolicyRule, forbidden: Sequence[str]) -> RuleResult:
+    """Return whether no given profile has a forbidden verdict; one that is unknown may turn out to be any of three."""
+    asked = f"none that is {' or '.join(forbidden)}" if forbidden else "any verdicts"
+    given = facts.others.get(rule.fact)
+    if given is None:
+        if not forbidden:
+            return RuleResult("met", "none given", asked)
+        none = UnknownFigure("no profiles were given (recon audit --profiles people.csv)", "profiles")
+        why, help = reason(facts.figures.get(rule.fact, none))
+        return RuleResult("inconclusive", "none given", asked, why=why, help=help)
+    held = facts.others.get("profiles_in_all") or dict(Counter(one["verdict"] for one in given))
+    if not held and forbidden:
+        return RuleResult("inconclusive", "none given", asked, why="the table of profiles has no rows", help="profiles")
+    said = {verdict: verdict_outcome(verdict, forbidden) for verdict in held}
+    outcome = all_of(said.values())
+    bad = [verdict for verdict in held if said[verdict] == outcome and outcome != "met"]
+    many = sum(held[verdict] for verdict in bad)
+    places: list[Place] = [
+        {"name": f"profile {one['position']}", "where": one["verdict"], "rows": None}
+        for one in given
+        if one["verdict"] in bad
+    ]
+    if outcome == "inconclusive":
+        why = "limits left the verdict on some profiles open"
+        found = f"{counted(many, 'profile')} without a verdict"
+        return RuleResult(outcome, found, asked, worst(places), many, why, help="limits")
+    met = f"{counted(sum(held.values()), 'profile')}, none of them so"
+    found = met if outcome == "met" else f"{counted(many, 'profile')} {' or '.join(bad)}"
+    return RuleResult(outcome, found, asked, worst(places), many)
+
+
+def verdict_outcome(verdict: str, forbidden: Sequence[str]) -> Outcome:
+    """Return whether a verdict is forbidden; of one that is unknown, whether all or none of what it may be are."""
+    if verdict in forbidden:
+        return "violated"
+    if verdict != "unknown":
+        return "met"
+    hit = [one in forbidden for one in SETTLED]
+    return "violated" if all(hit) else "inconclusive" if any(hit) else "met"
+
+
+def worst(places: Sequence[Place]) -> tuple[Place, ...]:
+    """Return the first places, the fewest rows first, as name, where and rows."""
+    return tuple(ranked(places))
+
+
+def ranked(places: Sequence[Place]) -> Iterator[Place]:
+    """Yield the places that are shown."""
+    for one in sorted(places, key=lambda one: rank(one.get("rows")))[:PLACES]:
+        label = one.get("class")
+        where = one.get("where") or ("" if label is None else f"class {label}")
+        yield {"name": one["name"], "where": str(where), "rows": one.get("rows")}
+
+
+def rank(rows: Interval | None) -> tuple[float, float]:
+    """Return the order of a group: the one that surely has the fewest rows first."""
+    if rows is None:
+        return 0, 0
+    least, most = ends(rows)
+    return (float("inf") if most is None else most), least
+
+
+def absent(facts: FactTable, figure: Figure, asked: str) -> RuleResult:
+    """Return what a figure that is not there says: it does not apply, is met by nobody, or is open."""
+    if isinstance(figure, AbsentFigure):
+        return RuleResult("not applicable", f"does not apply ({named(figure.why, 400).rstrip('.')})", asked)
+    if facts.everybody == 0:
+        return RuleResult("met", "nobody", asked)
+    why, help = reason(figure)
+    return RuleResult("inconclusive", "not known", asked, why=why, help=help)
+
+
+def reason(figure: Figure, further: str = "") -> tuple[str, Help]:
+    """Return why a figure is open, and what would help; `further`: why there may be smaller groups than those known."""
+    why = further or figure.why
+    return named(why, 400).rstrip("."), "" if isinstance(figure, AbsentFigure) else figure.help

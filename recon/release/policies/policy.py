@@ -1,0 +1,197 @@
+"""A policy: thresholds, each with its source and the file that set it; read from TOML, with what it extends."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from recon.io.files.opening import read_whole
+from recon.release.policies.rules import RULES
+from recon.release.policies.schema import PREFIX, Sourced, parsed, preset_bytes, preset_names
+from solvers.foundation.errors import PolicyError, ReleaseError
+from solvers.foundation.escaping import named
+
+MOST_FILES = 100  # that one policy may extend, directly or not
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """One threshold: its key and value, where it comes from ("" if the file does not say), and which file set it."""
+
+    key: str
+    value: Any
+    source: str
+    set_in: str
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy with all that it extends worked in; a key without a threshold is not checked.
+
+    `thresholds` in the order of the checks. `extends`: the files and presets behind it, the nearest last. `sha256`: of
+    name, note, thresholds and sources, whatever files they stood in. Every key of a policy file is an attribute too:
+    its bare value, None where it is not set (`policy.smallest_group`).
+    """
+
+    name: str
+    thresholds: tuple[Threshold, ...]
+    inconclusive: str = "inconclusive"
+    file: str | None = None
+    extends: tuple[str, ...] = ()
+    note: str = ""
+    sha256: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        """Work out the hash where it was not given."""
+        if not self.sha256:
+            object.__setattr__(self, "sha256", hashlib.sha256(canonical(self)).hexdigest())
+
+    def threshold(self, key: str) -> Threshold | None:
+        """Return the threshold of a key, None where it is not set."""
+        return next((one for one in self.thresholds if one.key == key), None)
+
+    def value(self, key: str) -> Any:
+        """Return the value of a key, None where it is not set."""
+        found = self.threshold(key)
+        return None if found is None else found.value
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return the value of every threshold by its key."""
+        return {one.key: one.value for one in self.thresholds}
+
+    def __getattr__(self, key: str) -> Any:
+        """Return the value of a threshold by its key."""
+        if key in RULES:
+            return self.value(key)
+        raise AttributeError(f"a policy has no {key}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return which policy this is: name, file, sha256, extends."""
+        return {"name": self.name, "file": self.file, "sha256": self.sha256, "extends": list(self.extends)}
+
+
+def canonical(policy: Policy) -> bytes:
+    """Return what a policy says as JSON with sorted keys: the text that is hashed."""
+    said = {
+        "name": policy.name,
+        "note": policy.note,
+        "inconclusive": policy.inconclusive,
+        "thresholds": {one.key: {"value": one.value, "source": one.source} for one in policy.thresholds},
+    }
+    return json.dumps(said, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def read_policy(path: str) -> Policy:
+    """Return the policy in a TOML file, with what it extends; "preset:NAME" is a preset.
+
+    Later entries of `extends` override earlier ones, the file itself overrides all of them, each threshold together
+    with its source. Raises `PolicyError` in one sentence: the file is missing or malformed, has an unknown key or a
+    wrong value, extends itself, or sets no threshold.
+    """
+    return resolved(path, PolicyReading({}, []))
+
+
+def preset(name: str) -> Policy:
+    """Return a preset by its name; `PolicyError` where there is none of this name."""
+    return read_policy(PREFIX + name)
+
+
+def presets() -> tuple[Policy, ...]:
+    """Return all presets, in alphabetical order."""
+    return tuple(preset(name) for name in preset_names())
+
+
+@dataclass(frozen=True)
+class PolicyLayer:
+    """What one file says with all behind it: thresholds by key, what an inconclusive answer means, the files."""
+
+    part: Any
+    thresholds: Mapping[str, Threshold]
+    inconclusive: Threshold | None
+    behind: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PolicyReading:
+    """The files read so far, by their real place, and those that are being read: the way to the present one."""
+
+    done: dict[str, PolicyLayer]
+    way: list[str]
+
+
+def resolved(path: str, reading: PolicyReading) -> Policy:
+    """Return the policy in a file or preset."""
+    layer = layer_of(path, reading)
+    if not layer.thresholds:
+        raise PolicyError(
+            f"{named(path)}: sets no threshold, so every release would pass: set one of {', '.join(RULES)}"
+        )
+    stem = path.removeprefix(PREFIX) if path.startswith(PREFIX) else os.path.splitext(os.path.basename(path))[0]
+    return Policy(
+        name=layer.part.name or stem,
+        thresholds=tuple(layer.thresholds[key] for key in RULES if key in layer.thresholds),
+        inconclusive=layer.inconclusive.value if layer.inconclusive else "inconclusive",
+        file=path,
+        extends=layer.behind,
+        note=layer.part.note or "",
+    )
+
+
+def layer_of(path: str, reading: PolicyReading) -> PolicyLayer:
+    """Return what a file or preset says with all that it extends."""
+    place = path if path.startswith(PREFIX) else os.path.realpath(path)
+    if place in reading.done:
+        return reading.done[place]
+    if place in (known := [os.path.realpath(p) if not p.startswith(PREFIX) else p for p in reading.way]):
+        circle = " -> ".join(named(one) for one in [*reading.way[known.index(place) :], path])
+        raise PolicyError(f"{named(path)}: extends itself: {circle}")
+    if len(reading.done) + len(reading.way) >= MOST_FILES:
+        raise PolicyError(f"{named(reading.way[0])}: extends more than {MOST_FILES} files")
+    part = parsed(text_of(path), path)
+    thresholds: dict[str, Threshold] = {}
+    inconclusive, behind = None, list[str]()
+    reading.way.append(path)
+    for one in [part.extends] if isinstance(part.extends, str) else part.extends or []:
+        layer = layer_of(beside(path, one), reading)
+        thresholds |= layer.thresholds
+        inconclusive = layer.inconclusive or inconclusive
+        behind += [*layer.behind, beside(path, one)]
+    reading.way.pop()
+    thresholds |= {key: own for key in RULES if (own := threshold_of(part, key, path)) is not None}
+    inconclusive = threshold_of(part, "inconclusive", path) or inconclusive
+    found = PolicyLayer(part, thresholds, inconclusive, tuple(dict.fromkeys(behind)))
+    reading.done[place] = found
+    return found
+
+
+def threshold_of(part: Any, key: str, path: str) -> Threshold | None:
+    """Return the threshold that a file itself sets for a key."""
+    found = getattr(part, key)
+    if found is None:
+        return None
+    value, source = (found.value, found.source) if isinstance(found, Sourced) else (found, "")
+    return Threshold(key, tuple(value) if isinstance(value, list) else value, source, path)
+
+
+def beside(path: str, other: str) -> str:
+    """Return the place of what a file extends: a preset, or a path relative to the file."""
+    if other.startswith(PREFIX) or path.startswith(PREFIX):
+        return other
+    return os.path.normpath(os.path.join(os.path.dirname(path), other))
+
+
+def text_of(path: str) -> bytes:
+    """Return the bytes of a policy file or preset; `PolicyError` where it cannot be read."""
+    if path.startswith(PREFIX):
+        return preset_bytes(path.removeprefix(PREFIX))
+    if path in {"", "-"}:
+        raise PolicyError("a policy is a file: give its path, or preset:NAME")
+    try:
+        return read_whole(path)
+    except ReleaseError as error:
+        raise PolicyError(f"{named(path)}: {error.message}") from None

@@ -1,0 +1,263 @@
+"""What a new release adds to what the earlier ones about the same rows give away.
+
+All of them are read as one joined release: what fits every file is a possible dataset, and no other.
+Source: Ganta, Kasiviswanathan, Smith, "Composition attacks and auxiliary information in data privacy", KDD 2008.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from encoders.domain.domain import Domain
+from encoders.encode.encoder import CONFIDENCE, EncodedRelease, encode, with_known_rows
+from recon.queries.measures.figures import Measures
+from recon.readers.loading.loading import load
+from recon.readers.loading.settled import settled_release
+from recon.release.registers.differences import Differences, differences
+from recon.release.registers.figures import RemainingUncertainty, left_by, tied
+from recon.release.registers.index import INDEX, RegisterEntry
+from recon.release.registers.naming import labels_of, named_by_file
+from recon.release.registers.register import Register
+from recon.release.registers.wording import dated, sentences
+from solvers.foundation.errors import ContradictionError, ReleaseError
+from solvers.foundation.limits import Limits
+from solvers.statements.release import RowCount
+
+
+@dataclass(frozen=True)
+class Added:
+    """What a new release leaves alone, what the earlier ones leave (before), and what all leave together (after).
+
+    `earlier` were joined, `left_out` not, for they were not released. `release` is the joined release (None: no number
+    of rows fits all files), `conflict` the statements that clash where no dataset fits, with their files.
+    """
+
+    register: str
+    earlier: tuple[RegisterEntry, ...]
+    left_out: tuple[RegisterEntry, ...]
+    alone: RemainingUncertainty
+    before: RemainingUncertainty
+    after: RemainingUncertainty
+    differences: Differences
+    sentences: tuple[str, ...]
+    conflict: tuple[str, ...] = ()
+    release: EncodedRelease | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def status(self) -> str:
+        """Return the status of all together: exact, bounds, unsat, empty or unknown."""
+        return self.after.status
+
+    @property
+    def contradicts(self) -> bool:
+        """Return whether no dataset fits the new release and the earlier ones together."""
+        return self.after.status == "unsat"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as JSON."""
+        return {
+            "register": self.register,
+            "earlier": [one.to_json() for one in self.earlier],
+            "left_out": [one.to_json() for one in self.left_out],
+            "before": self.before.to_json(),
+            "after": self.after.to_json(),
+            "alone": self.alone.to_json(),
+            "sentences": list(self.sentences),
+            "differences": [one.to_json() for one in self.differences.groups],
+            "differences_in_all": self.differences.in_all,
+            "conflict": list(self.conflict),
+        }
+
+
+def adds(
+    new: EncodedRelease, register: Register, limits: Limits, *, domain: Domain | str | None = None, seed: int = 0,
+    independent: bool = False, after: Measures | None = None, together: EncodedRelease | None = None,
+) -> Added:  # fmt: skip
+    """Return what a new release adds to the released entries of a register.
+
+    All are read over one domain: `domain` (or a file with one), else the register's, else that of the files united.
+    `independent`: with every binary column as a bit of its own. `together`: the joined release, where `joined` was
+    asked already, and `after` its measures. The time of `limits` is shared: bounds are kept where it ends. Nothing is
+    drawn, so that `seed` changes nothing.
+
+    Raises `ReleaseError` where a released file is missing or is not the registered one, and where domains disagree.
+    That releases contradict each other is an answer (`contradicts`), no error. Cost: three times that of `measure`.
+    """
+    known, left_out = besides(register, new), left_out_of(register, new)
+    if not known:
+        return alone_in_it(new, register, left_out, limits, after)
+    try:
+        whole = together or joined(new, register, limits, domain=domain, independent=independent)
+    except ContradictionError as error:
+        return of_other_rows(new, register, left_out, error, limits, domain)
+    plain = settled_release(whole, limits)
+    released = named_by_file(whole, labels_of(register, known, new, len(whole.models)))
+    earlier = len(whole.models) - len(new.models)
+    parts = part_of(released, slice(None, earlier)), part_of(released, slice(earlier, None))
+    limits.report("the new release is measured alone")
+    alone = left_by(parts[1], limits.stage("released alone"))
+    limits.report("the earlier releases are measured together")
+    before = left_by(parts[0], limits.stage("earlier releases"))
+    limits.report("all releases are measured together")
+    given = after if after is not None and after.status != "unsat" else None
+    measured = settled_release(released, limits) if given is None else plain
+    found = left_by(measured, limits.stage("all releases"), given)
+    if not whole.noisy:  # joint intervals of noise are wider than those of a part: then nothing follows
+        alone, before, found = tied(alone, before, found)
+    single = Differences()
+    # Where as many data sets fit as one side leaves, that side says it all.
+    nothing_new = not whole.noisy and (found.as_many_as(before) or found.as_many_as(alone))
+    if found.measures is not None and found.status != "unsat" and not nothing_new:
+        apart = [one.measures for one in (alone, before) if one.measures is not None]
+        blocks = len(released.statements.blocks) - len(parts[1].statements.blocks)  # what is known stands in both
+        single = differences(measured, found.measures, apart, released.statements, blocks, limits)
+    said = (*itself(register, new), *sentences(known, left_out, alone, before, found, single, found.conflict, whole))
+    return Added(register.folder, known, left_out, alone, before, found, single, said, found.conflict, plain)
+
+
+def joined(
+    new: EncodedRelease, register: Register, limits: Limits, *, domain: Domain | str | None = None,
+    independent: bool = False,
+) -> EncodedRelease:  # fmt: skip
+    """Return the earlier releases and the new one as one release, in the order of the register, the new one last.
+
+    It is what the files make together on the command line, so that its certificates name them and are re-checked with
+    them. What is known of everybody's rows, and their number, are the new one's. Raises as `adds` does, and
+    `ContradictionError` where no number of rows fits all files.
+    """
+    known = besides(register, new)
+    if not known:
+        return new
+    if not new.files or "-" in new.files:
+        raise ReleaseError("a release is joined with earlier ones from its file: save it, and give that")
+    register.check(known)
+    files = [*(register.path(one) for one in known), *new.files]
+    confidence = new.statements.confidence or CONFIDENCE
+    given = domain if domain is not None else register.domain
+    try:
+        found = load(*files, domain=given, confidence=confidence, memory=limits.memory, limits=limits)
+    except ReleaseError as error:
+        raise with_advice(error, given is None) from None
+    if new.hashes and found.hashes != (*(one.sha256 for one in known), *new.hashes):
+        raise ReleaseError("files changed while they were read: run it again", file=register.folder)
+    rows = joint_rows(found, new, register.index.rows)
+    if independent or rows != found.declared:
+        over = found.domain.as_columns() if independent else found.domain
+        found = encode(over, found.models, rows, found.file, confidence).read_as(found)
+    return found if new.known is None else with_known_rows(found, new.known)
+
+
+def besides(register: Register, new: EncodedRelease) -> tuple[RegisterEntry, ...]:
+    """Return the entries that an adversary knows besides the new release, which may be registered already."""
+    return tuple(one for one in register.released if one.sha256 not in new.hashes)
+
+
+def left_out_of(register: Register, new: EncodedRelease) -> tuple[RegisterEntry, ...]:
+    """Return the entries that were not released, the new one left out."""
+    return tuple(one for one in register.entries if not one.known and one.sha256 not in new.hashes)
+
+
+def itself(register: Register, new: EncodedRelease) -> list[str]:
+    """Return that the new release is in the register itself, if it is."""
+    return [
+        f"The release stands in the register itself, as {dated(one)}: it is compared with the others."
+        for one in register.entries
+        if one.sha256 in new.hashes
+    ]
+
+
+def with_advice(error: ReleaseError, without: bool) -> ReleaseError:
+    """Return a refusal of files whose domains disagree, with what to do about it; any other as it is."""
+    if not without or not error.place.startswith("domain"):
+        return error
+    advice = (
+        "releases about the same rows have one domain: give it with --domain FILE, here or with recon register --add"
+    )
+    return ReleaseError(f"{error.message}; {advice}", place=error.place, file=error.file)
+
+
+def joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> RowCount:
+    """Return the number of rows that the files, the new release as it was opened, and the register allow."""
+    given = {
+        "all files": found.declared or RowCount(),
+        "the new release": new.declared or RowCount(),
+        INDEX: RowCount() if rows is None else RowCount(rows, rows),
+    }
+    low = max(one.low for one in given.values())
+    high = min((one.high for one in given.values() if one.high is not None), default=None)
+    if high is not None and low > high:
+        said = [f"{name}: {rows_text(one)} rows" for name, one in given.items() if one != RowCount()]
+        raise ContradictionError("the releases are of different numbers of rows", tuple(said))
+    return RowCount(low, high)
+
+
+def rows_text(rows: RowCount) -> str:
+    """Return a number of rows in words."""
+    if rows.exact:
+        return f"{rows.low:,}"
+    return f"at least {rows.low:,}" if rows.high is None else f"{rows.low:,} to {rows.high:,}"
+
+
+def part_of(whole: EncodedRelease, part: slice) -> EncodedRelease:
+    """Return some models of the joined release by themselves, over the same domain and number of rows."""
+    level = whole.statements.confidence or CONFIDENCE
+    found = encode(whole.domain, whole.models[part], whole.declared, whole.file, level)
+    return found if whole.known is None else with_known_rows(found, whole.known)
+
+
+def alone_in_it(
+    new: EncodedRelease, register: Register, left_out: tuple[RegisterEntry, ...], limits: Limits, after: Measures | None
+) -> Added:
+    """Return that nothing was released before: the new release alone is all there is."""
+    release = settled_release(new, limits)
+    found = left_by(release, limits, after)
+    before = nothing_before(found)
+    said = (
+        *itself(register, new),
+        *sentences((), left_out, found, before, found, Differences(), found.conflict, release),
+    )
+    return Added(register.folder, (), left_out, found, before, found, Differences(), said, found.conflict, release)
+
+
+def nothing_before(found: RemainingUncertainty) -> RemainingUncertainty:
+    """Return what is left before any release: everything."""
+    bits = None if found.measures is None else found.measures.unordered_before
+    rows = None if found.measures is None else found.measures.rows
+    if bits is None or not rows:
+        return RemainingUncertainty("unknown", pinned=(0, 0), note="nothing was released before")
+    return RemainingUncertainty(
+        "exact", (bits, bits), (bits / rows, bits / rows), (0, 0), note="nothing was released before"
+    )
+
+
+def of_other_rows(
+    new: EncodedRelease, register: Register, left_out: tuple[RegisterEntry, ...], error: ContradictionError,
+    limits: Limits,
+    domain: Domain | str | None,
+) -> Added:  # fmt: skip
+    """Return that the files are not about the same rows: no number of rows fits all of them."""
+    known, level = besides(register, new), new.statements.confidence or CONFIDENCE
+    alone = left_by(settled_release(new, limits), limits.stage("released alone"))
+    try:
+        paths = [register.path(one) for one in known]
+        given = domain if domain is not None else register.domain
+        earlier = load(*paths, domain=given, confidence=level, memory=limits.memory, limits=limits)
+        before = left_by(settled_release(earlier, limits), limits.stage("all releases"))
+    except ContradictionError as other:
+        before = RemainingUncertainty(
+            "unsat", note="the earlier releases are of different numbers of rows", conflict=other.conflict
+        )
+    names = {register.path(one): one.file for one in known} | {file: os.path.basename(file) for file in new.files}
+    conflict = tuple(in_short(line, names) for line in error.conflict)
+    after, found = RemainingUncertainty("unsat", note=str(error), conflict=conflict), Differences(in_all=None)
+    said = sentences(known, left_out, alone, before, after, found, conflict, None)
+    return Added(register.folder, known, left_out, alone, before, after, found, said, conflict)
+
+
+def in_short(line: str, names: Mapping[str, str]) -> str:
+    """Return a line that begins with the path of a file, with the file's name in place of it."""
+    path = next((path for path in names if line.startswith(f"{path}:")), "")
+    return f"{names[path]}{line[len(path) :]}" if path else line

@@ -1,0 +1,269 @@
+"""A copy of a stored scikit-learn model with merged leaves, proved to predict the same in all leaves that are kept.
+
+Nothing in the file is run: the node tables of its trees are replaced in the stored graph, which is written again. What
+was below a merged leaf is in no table of the copy any more. The copy is read again before anybody gets it: all else
+must be as it was, bit for bit, and both files are walked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.models.models import AnyModel, Forest, Tree
+from recon.readers.inspection.objects.traversal import GraphPlace, traverse
+from recon.readers.inspection.stripping import equal
+from recon.readers.stored.containers import StoredFile, open_stored
+from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.rewriting import write_pickle
+from recon.release.remediation.pruning import bottom_up, links_of
+from solvers.foundation.errors import EngineError, Unsupported
+
+REPLACED = ("nodes", "values", "node_count", "max_depth")
+CHILDREN = ("left_child", "right_child")
+LEAF, UNDEFINED = -1, -2  # what scikit-learn writes for the children of a leaf, and for its feature and threshold
+POINTS = 20_000  # random points walked through each tree
+WIDEST = 4_000_000  # numbers in the points of one tree
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Copied:
+    """The content of a copy (a plain pickle, which joblib.load reads too), and what was proved of it."""
+
+    content: bytes
+    proof: tuple[str, ...]
+
+
+def merged_copy(
+    data: bytes, models: Sequence[AnyModel], collapsed: Sequence[Sequence[int]], memory: int = 1 << 30, seed: int = 0
+) -> Copied:
+    """Return a copy of a pickle or joblib file in which these nodes of its trees are leaves.
+
+    `models`: what was read of the file: one tree or forest; `collapsed`: nodes per tree. A merged leaf predicts the
+    value that the file stores for the inner node. Raises `Unsupported` for other files and where trees are not found in
+    it, or others beside them, `EngineError` where the copy is not proved; `ReleaseError` for broken files. Cost: linear
+    in the file, and walking `POINTS` and three points per threshold.
+    """
+    stored = opened(data, memory)
+    trees = matched(stored.root, trees_of(models))
+    for thing, at in zip(trees, collapsed, strict=True):
+        replace_tables(thing, at)
+    content = write_pickle(stored.root, stored.protocol)
+    before, after = opened(data, memory), opened(content, memory)
+    pairs = list(zip(matched(before.root, trees_of(models)), tree_things(after.root), strict=True))
+    generator, walked = np.random.default_rng(seed), 0
+    for (old, new), at in zip(pairs, collapsed, strict=True):
+        walked += proved(old, new, at, generator)
+    kept = compared(before.root, after.root)
+    return Copied(
+        content,
+        (
+            f"the copy was read again: but for the node tables of its trees ({len(pairs):,}), all {kept:,} values are "
+            "as they were, bit for bit",
+            "every kept leaf has its value, every merged one that of its inner node; both files were walked: "
+            f"{walked:,} points, at random and at, below and above every threshold, agree",
+        ),
+    )
+
+
+def opened(data: bytes, memory: int) -> StoredFile:
+    """Return a stored file; `Unsupported` unless it is a pickle or joblib file."""
+    stored = open_stored(data, memory)
+    if stored is None or stored.format == "skops":
+        what = "a skops file" if stored is not None else "this file"
+        raise Unsupported(
+            f"copies with merged leaves are made of pickle and joblib files, not of {what}: write a release file "
+            "(--out NAME.json), or save the model with joblib"
+        )
+    return stored
+
+
+def trees_of(models: Sequence[AnyModel]) -> tuple[Tree, ...]:
+    """Return the trees that were read of a file."""
+    model = models[0]
+    if isinstance(model, Forest):
+        return model.trees
+    if isinstance(model, Tree):
+        return (model,)
+    raise Unsupported(f"a {model.kind.replace('_', ' ')} has no stored trees: write a release file (--out NAME.json)")
+
+
+def tree_things(root: Any) -> list[Thing]:
+    """Return the node tables of scikit-learn in a graph, in the order of a walk."""
+    values = (place.value for place in traverse(root))
+    return [v for v in values if isinstance(v, Thing) and v.kind.startswith("sklearn.tree.") and v.has("nodes")]
+
+
+def matched(root: Any, trees: Sequence[Tree]) -> list[Thing]:
+    """Return the stored tree of every tree that was read, in order; `Unsupported` where there are others or none."""
+    found = tree_things(root)
+    fits = len(found) == len(trees) and all(map(same_links, found, trees))
+    if not fits:
+        raise Unsupported(
+            f"the file holds {len(found):,} scikit-learn trees, and not just the {len(trees):,} that were read: others "
+            "would keep their counts; write a release file (--out NAME.json)"
+        )
+    return found
+
+
+def same_links(thing: Thing, tree: Tree) -> bool:
+    """Return whether a stored tree has the links of one that was read (a test "is missing" is read the other way)."""
+    nodes, values = thing.get("nodes"), thing.get("values")
+    if not isinstance(nodes, np.ndarray) or not isinstance(values, np.ndarray) or len(values) != len(nodes):
+        return False
+    if nodes.dtype.names is None or len(nodes) != len(tree.nodes):
+        return False
+    stored = np.stack([nodes[side] for side in CHILDREN], axis=1).astype(np.int64)
+    stored[stored < 0] = LEAF
+    return bool(np.array_equal(np.sort(stored, axis=1), np.sort(links_of(tree), axis=1)))
+
+
+def owners(children: Ints, collapsed: Sequence[int]) -> Ints:
+    """Return per node itself where it is kept, else the merged leaf that it went into."""
+    own = np.arange(len(children))
+    chosen = set(collapsed)
+    for v in reversed(bottom_up(children)):
+        if own[v] != v or v in chosen:
+            own[children[v]] = own[v]
+    return own
+
+
+def stored_links(nodes: NDArray[Any]) -> Ints:
+    """Return (nodes, 2) children of a node table, -1 for leaves."""
+    found = np.stack([nodes[side] for side in CHILDREN], axis=1).astype(np.int64)
+    found[found < 0] = LEAF
+    return found
+
+
+def replace_tables(thing: Thing, collapsed: Sequence[int]) -> None:
+    """Put shorter tables into a stored tree."""
+    nodes, values = thing.get("nodes"), thing.get("values")
+    children = stored_links(nodes)
+    own = owners(children, collapsed)
+    kept = np.flatnonzero(own == np.arange(len(own)))
+    number = np.full(len(own), LEAF, dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    new = np.zeros(len(kept), dtype=nodes.dtype)  # field by field: bytes between fields are not copied
+    for name in nodes.dtype.names:
+        new[name] = nodes[name][kept]
+    leaf = np.isin(kept, list(collapsed)) | (children[kept, 0] < 0)
+    for side, column in zip(CHILDREN, children[kept].T, strict=True):
+        new[side] = np.where(leaf, LEAF, number[np.where(leaf, 0, column)])
+    merged = np.isin(kept, list(collapsed))
+    for name in ("feature", "threshold"):
+        new[name][merged] = UNDEFINED
+    if "missing_go_to_left" in nodes.dtype.names:
+        new["missing_go_to_left"][merged] = 0
+    tables = {"nodes": new, "values": np.ascontiguousarray(values[kept])}
+    set_state(thing, tables | {"node_count": len(kept), "max_depth": depth(stored_links(new))})
+
+
+def depth(children: Ints) -> int:
+    """Return the greatest depth of a tree, 0 for one leaf."""
+    out = np.zeros(len(children), dtype=np.int64)
+    for v in reversed(bottom_up(children)):
+        out[children[v]] = out[v] + 1
+    return int(out.max())
+
+
+def set_state(thing: Thing, values: dict[str, Any]) -> None:
+    """Replace entries of an object's state."""
+    for part in thing.state if isinstance(thing.state, tuple) else (thing.state,):
+        if isinstance(part, dict) and "nodes" in part:
+            part.update({name: value for name, value in values.items() if name in part})
+            return
+    raise EngineError("a tree keeps its nodes in a form that cannot be replaced: nothing was written")
+
+
+def proved(old: Thing, new: Thing, collapsed: Sequence[int], generator: np.random.Generator) -> int:
+    """Return how many points were walked through both trees; `EngineError` where one predicts something else."""
+    before, after = old.get("nodes"), new.get("nodes")
+    children = stored_links(before)
+    own = owners(children, collapsed)
+    kept = np.flatnonzero(own == np.arange(len(own)))
+    number = np.full(len(own), LEAF, dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    same = len(after) == len(kept) == new.get("node_count") and after.dtype == before.dtype
+    if not same or old.get("values")[kept].tobytes() != new.get("values").tobytes():
+        raise EngineError("a tree of the copy has other values: nothing was written")
+    inner = stored_links(after)[:, 0] >= 0
+    if set(kept[~inner].tolist()) != set(own[children[:, 0] < 0].tolist()):
+        raise EngineError("a tree of the copy has other leaves: nothing was written")
+    for name in before.dtype.names:
+        at = inner if name in {"feature", "threshold", "missing_go_to_left"} else slice(None)
+        if name not in CHILDREN and before[name][kept][at].tobytes() != after[name][at].tobytes():
+            raise EngineError(f"a tree of the copy has another {name}: nothing was written")
+    points = points_for(before, generator)
+    if not np.array_equal(number[own[landed(before, points)]], landed(after, points)):
+        raise EngineError("a tree of the copy sends a point elsewhere: nothing was written")
+    return len(points)
+
+
+def points_for(nodes: NDArray[Any], generator: np.random.Generator) -> NDArray[np.float32]:
+    """Return random points in the range of the thresholds, and points on, below and above each of them."""
+    inner = np.flatnonzero(nodes["left_child"] >= 0)
+    if not len(inner):
+        return np.zeros((1, 1), np.float32)
+    features = nodes["feature"][inner].astype(np.int64)
+    columns = int(features.max()) + 1
+    with np.errstate(over="ignore"):
+        cuts = nodes["threshold"][inner].astype(np.float32)
+    finite = cuts[np.isfinite(cuts)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    most = max(1, WIDEST // columns)
+    chosen = generator.permutation(len(inner))[: max(1, most // 3)]
+    many = min(POINTS, max(24, most))
+    found = generator.uniform(low - 1, high + 1, (many + 3 * len(chosen), columns)).astype(np.float32)
+    for k, side in enumerate((-np.inf, 0.0, np.inf)):
+        near = cuts[chosen]
+        near = near if side == 0.0 else np.nextafter(near, np.float32(side), dtype=np.float32)
+        at = many + k * len(chosen)
+        found[np.arange(at, at + len(chosen)), features[chosen]] = near
+    if "missing_go_to_left" in (nodes.dtype.names or ()):
+        gone = many // 5
+        found[:gone][generator.random((gone, columns)) < 0.3] = np.nan
+    return found
+
+
+def landed(nodes: NDArray[Any], points: NDArray[np.float32]) -> Ints:
+    """Return the leaf that each point reaches, as scikit-learn walks: x <= threshold goes left."""
+    at = np.zeros(len(points), dtype=np.int64)
+    missing = nodes["missing_go_to_left"] != 0 if "missing_go_to_left" in (nodes.dtype.names or ()) else None
+    active = np.flatnonzero(nodes["left_child"][at] >= 0)
+    while len(active):
+        here = nodes[at[active]]
+        value = points[active, here["feature"]]
+        left = value <= here["threshold"]
+        if missing is not None:
+            left |= np.isnan(value) & missing[at[active]]
+        at[active] = np.where(left, here["left_child"], here["right_child"])
+        active = active[nodes["left_child"][at[active]] >= 0]
+    return at
+
+
+def compared(before: Any, after: Any) -> int:
+    """Return how many values both graphs share besides the tables of trees; `EngineError` where one differs."""
+    kept = 0
+    for a, b in zip_longest(others(before), others(after)):
+        if a is None or b is None or (a.depth, a.step, a.nested) != (b.depth, b.step, b.nested):
+            where = next(place.path for place in (a, b) if place is not None)
+            raise EngineError(f"the copy differs from the file at {where}: nothing was written")
+        if not equal(a.value, b.value):
+            raise EngineError(f"the copy differs from the file at {a.path}: nothing was written")
+        kept += 1
+    return kept
+
+
+def others(root: Any) -> Iterator[GraphPlace]:
+    """Yield all values of a graph but the tables of trees."""
+    for place in traverse(root):
+        owner = place.owner
+        table = owner is not None and owner.kind.startswith("sklearn.tree.") and owner.has("nodes")
+        if not (table and place.attribute in REPLACED):
+            yield place

@@ -1,0 +1,291 @@
+"""What would help: the audit's figures again under remedies made from the released model itself, one line each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from encoders.domain.views import TRAINING_DATA
+from encoders.encode.encoder import EncodedRelease
+from encoders.models.models import Boosting, Forest, RuleList, Tree
+from recon.io.console.suggesting import command_line, options_of, stripped_name, suggestion
+from recon.readers.inspection.inspecting import Inspection
+from recon.readers.loading.settled import as_released
+from recon.release.auditing.facts import stored_facts
+from recon.release.policies.assessing import assess
+from recon.release.policies.policy import Policy
+from recon.release.policies.rules import RULES
+from recon.release.remediation.demands import Demands, demands_of, figures_of, shown_facts
+from recon.release.remediation.merging import merged
+from recon.release.remediation.otherwise import (
+    at_depth,
+    depth_of,
+    interval_facts,
+    only_sizes,
+    rounded_counts,
+    structure_only,
+    with_drawn_noise,
+)
+from recon.release.remediation.pruning import leaves_of
+from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
+from solvers.foundation.limits import Limits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SMALLEST = (5, 10, 11, 20)  # usual minimum cell sizes
+MULTIPLES = (5, 10)
+BUDGETS = (10.0, 1.0, 0.1)
+DEPTHS = 3  # depths that are tried below the model's own
+SLOW = 2.0  # seconds of the processor to measure a forest once: beyond, only what changes its trees together is tried
+Line = dict[str, Any]
+Made = tuple[EncodedRelease, str]  # the release under a remedy, and what to note
+
+
+@dataclass(frozen=True)
+class RemedyQuestion:
+    """What every remedy is judged by: the policy, rows with their label, what files store, the confidence of noise."""
+
+    policy: Policy | None
+    data: pd.DataFrame | None
+    label: str | None
+    stored: tuple[Inspection, ...]
+    confidence: float
+
+
+@dataclass(frozen=True)
+class TriedRemedy:
+    """A remedy that is tried: its words and kind, its setting, how it is made, and the command that does it."""
+
+    words: str
+    kind: str
+    setting: Any
+    make: Callable[[Limits], Made]
+    command: str | None = None
+
+
+def remedies(
+    release: EncodedRelease,
+    policy: Policy | None,
+    limits: Limits,
+    *,
+    data: pd.DataFrame | None = None,
+    label: str | None = None,
+    seed: int = 0,
+    stored: Sequence[Inspection] = (),
+    confidence: float = 0.95,
+) -> list[Line]:
+    """Return what each remedy would leave, a line each, the release as published first.
+
+    Keys: remedy, kind, setting, pinned, bits_left_per_person, least_bits_left, smallest_group, class_disclosed_rows
+    ([least, most], None: not known), outcome under the policy (None without one), accuracy on `data` with its `label`,
+    rows_judged, status ("not tried" with the reason in note), seconds, note, command. `stored`: what the files store
+    outright; `confidence`: of noisy counts; `seed`: of the noise that is drawn. All together take the time of the
+    limits (a minute where they have none), each its share of what is left; a remedy that fails says why.
+    """
+    limits, asked = limits.limited(), RemedyQuestion(policy, data, label, tuple(stored), confidence)
+    release = as_released(release)
+    here = TriedRemedy("as published", "as published", None, lambda _: (release, ""))
+    begun = time.process_time()
+    published, facts = tried(here, asked, limits.stage("as published"))
+    lines, took = [published], time.process_time() - begun
+    every = list(possible(release, asked, seed))
+    slow = isinstance(release.models[0], Forest) and took > SLOW
+    for i, one in enumerate(every):
+        limits.report(f"remedy: {one.words}")
+        if slow and one.kind in {"depth", "counts"}:
+            why = f"not tried: to measure this forest once takes {took:.0f} s"
+            lines.append(blank(one) | {"status": "not tried", "note": why})
+            continue
+        lines.append(tried(one, asked, limits.stage("one remedy", parts=max(2.0, (len(every) - i + 1) / 2)), facts)[0])
+    lines += stripped(published, facts, asked)
+    return [*lines, *boosted(release, limits)]
+
+
+def possible(release: EncodedRelease, asked: RemedyQuestion, seed: int) -> Iterator[TriedRemedy]:
+    """Yield the remedies that are there for a release."""
+    model = release.models[0]
+    if len(release.models) != 1 or not isinstance(model, Tree | RuleList | Forest):
+        return
+    what = "last rules" if isinstance(model, RuleList) else "leaves"
+    demands = None if asked.policy is None else demands_of(asked.policy)
+    own = () if demands is None or demands.smallest_group is None else (demands.smallest_group,)
+    for k in sorted({*SMALLEST, *own}):
+        wanted = Demands(smallest_group=k)
+        yield TriedRemedy(f"{what} with fewer than {k} rows merged", "merge", k, merging(release, wanted))
+    if demands is not None and demands.named:
+        words = f"the fewest merges of {what} that meet the policy"
+        yield TriedRemedy(words, "merge", "policy", merging(release, demands), merging_command(release, asked))
+    depth = depth_of(model)
+    for d in sorted({max(1, round(depth * part / (DEPTHS + 1))) for part in range(1, DEPTHS + 1)}, reverse=True):
+        if d < depth:
+            words = f"only the first {d} rules" if isinstance(model, RuleList) else f"depth cut to {d}"
+            yield TriedRemedy(words, "depth", d, lambda _, d=d: (at_depth(release, d), f"of depth {depth}"))  # type: ignore[misc]
+    yield TriedRemedy("rows per leaf only, no classes", "counts", "sizes", lambda _: (only_sizes(release), ""))
+    yield TriedRemedy("no counts at all, only the tests", "counts", "none", lambda _: structure_only(release))
+    for k in MULTIPLES:
+        words = f"counts rounded to multiples of {k}"
+        yield TriedRemedy(words, "rounded counts", k, lambda _, k=k: rounded_counts(release, k))  # type: ignore[misc]
+    for epsilon in BUDGETS:
+        words = f"noise on counts, epsilon {epsilon:g}"
+        yield TriedRemedy(words, "noise", epsilon, noisy(release, epsilon, seed, asked.confidence))
+
+
+def merging_command(release: EncodedRelease, asked: RemedyQuestion) -> str | None:
+    """Return the command that merges leaves, DATA for what the domain is read off; None without a file."""
+    if not release.file:
+        return None
+    origin = release.models[0].origin
+    model_file = origin is not None and not release.file.lower().endswith(".json")
+    copied = model_file and origin is not None and origin.format.startswith("scikit-learn")
+    copied = copied and origin is not None and "skops" not in origin.format
+    out = {"--out": "better.joblib" if copied else "better.json"}
+    if asked.policy is not None and asked.policy.file:
+        out = {"--policy": asked.policy.file, **out}
+    elif "--policy" not in options_of(command_line()):
+        out = {"--policy": "POLICY", **out}
+    if model_file and release.domain.source == TRAINING_DATA and command_line() is None:
+        out["--domain"] = "DATA"  # asked from Python: it is not known where the data are
+    return suggestion("remedy", [release.file], out)
+
+
+def merging(release: EncodedRelease, demands: Demands) -> Callable[[Limits], Made]:
+    """Return what merges leaves until demands are met."""
+
+    def make(limits: Limits) -> Made:
+        found = merged(release, demands, limits)
+        left = leaves_of(found.release.models[0])
+        how = "exact" if found.exact else "greedy"
+        return found.release, f"{found.merges:,} merges ({how}), {left:,} of {left + found.merges:,} left"
+
+    return make
+
+
+def noisy(release: EncodedRelease, epsilon: float, seed: int, confidence: float) -> Callable[[Limits], Made]:
+    """Return what draws noise once."""
+    return lambda _: with_drawn_noise(release, epsilon, seed, confidence)
+
+
+def blank(remedy: TriedRemedy) -> Line:
+    """Return a line without figures."""
+    return {
+        "remedy": remedy.words, "kind": remedy.kind, "setting": remedy.setting,
+        **{one.column: None for one in RULES.values() if one.column}, "outcome": None,
+        "accuracy": None, "rows_judged": None, "status": "unknown", "seconds": 0.0, "note": "",
+        "command": remedy.command,
+    }  # fmt: skip
+
+
+def tried(
+    remedy: TriedRemedy, asked: RemedyQuestion, limits: Limits, before: Mapping[str, Any] | None = None
+) -> tuple[Line, Mapping[str, Any] | None]:
+    """Return the line of one remedy, and all the figures behind it (None: there are none); `before`: as published."""
+    begun, line, facts = time.monotonic(), blank(remedy), None
+    try:
+        found, note = remedy.make(limits)
+        between = remedy.kind in {"rounded counts", "noise"}
+        some = limits.stage("counts that are intervals") if between else limits
+        demands = Demands() if asked.policy is None else demands_of(asked.policy)
+        facts = figures_of(found, some, demands, placed=remedy.kind in {"as published", "merge", "depth"})
+        facts |= interval_facts(found, limits) if between else {}
+        published = None if before is None else before.get("bits_left_per_person")
+        if remedy.kind == "rounded counts" and published and facts["bits_left_per_person"]:
+            low, high = facts["bits_left_per_person"]  # what was published exactly is one of the counts that fit
+            facts["bits_left_per_person"] = [max(low, published[0]), high]
+        facts["not_known"] = {k: why for k, why in (facts.get("not_known") or {}).items() if facts.get(k) is None}
+        reasons = sorted({str(why) for why in (facts.get("not_known") or {}).values()})
+        line |= columns(facts) | {"outcome": outcome_of(facts, asked, asked.stored)}
+        line["note"] = "; ".join(filter(None, [note, *reasons]))
+        line |= accuracy_line(found, asked, line["note"])
+    except ReconError as error:
+        late = isinstance(error, Inconclusive)
+        line |= {"status": "unknown" if late else "not tried", "note": str(error)}
+        line["outcome"] = "inconclusive" if late and asked.policy is not None else None
+    line["seconds"] = round(time.monotonic() - begun, 3)
+    return line, facts
+
+
+def columns(facts: Mapping[str, Any]) -> Line:
+    """Return the figures of a line."""
+    shown = shown_facts(facts)
+    return {"status": shown["status"]} | {one.column: shown[one.fact] for one in RULES.values() if one.column}
+
+
+def outcome_of(facts: Mapping[str, Any], asked: RemedyQuestion, stored: Sequence[Inspection]) -> str | None:
+    """Return what the policy says of figures and of what files store; None without a policy."""
+    return None if asked.policy is None else assess({**facts, **stored_facts(stored)}, asked.policy).outcome
+
+
+def accuracy_line(release: EncodedRelease, asked: RemedyQuestion, note: str) -> Line:
+    """Return the accuracy on the data, if there are any, or why it is not known."""
+    if asked.data is None:
+        return {}
+    try:
+        right, judged = accuracy(release, asked.data, asked.label)
+    except ReconError as error:
+        return {"note": "; ".join(filter(None, [note, f"accuracy: {error}"]))}
+    return {"accuracy": right, "rows_judged": judged}
+
+
+def accuracy(release: EncodedRelease, data: pd.DataFrame, label: str | None = None) -> tuple[float, int]:
+    """Return the share of rows whose label a released model predicts, and how many rows were judged.
+
+    `label`: the column with the label, by default named as the domain's. Predictions are the commonest class of a row's
+    leaf; nothing of the file is run. Raises `Unsupported` for models that predict nothing, `ReleaseError` for tables
+    without the columns.
+    """
+    from recon.queries.prediction.black_box import ReleasedModel
+    from recon.queries.prediction.views import labels_of
+
+    name = None if release.domain.label is None else release.domain.label.name
+    if label is not None and name is not None and label != name and label in data.columns:
+        data = data.rename(columns={label: name})
+    model = ReleasedModel(release)
+    true = labels_of(release, data)
+    if not len(true):
+        raise Unsupported("there are no rows to judge")
+    guess = np.argmax(model.predict_proba(data.drop(columns=[name])), axis=1)
+    return float((guess == true).mean()), len(true)
+
+
+def stripped(published: Line, facts: Mapping[str, Any] | None, asked: RemedyQuestion) -> list[Line]:
+    """Return the line of files without what predictions do not need; counts stay, and all figures with them."""
+    gone = [(one.file, f.path) for one in asked.stored for f in one.findings if f.removable]
+    if not gone:
+        return []
+    kept = [replace(one, findings=tuple(f for f in one.findings if not f.removable)) for one in asked.stored]
+    note = f"{len(gone):,} findings go, counts stay as they are: " + ", ".join(path for _, path in gone[:5])
+    words = "seeds and stored arrays taken out of the file"
+    command = suggestion("inspect", [gone[0][0]], {"--strip": stripped_name(gone[0][0])})
+    line = {**published, "remedy": words, "kind": "strip", "setting": len(gone), "seconds": 0.0, "note": note}
+    return [line | {"command": command, "outcome": None if facts is None else outcome_of(facts, asked, kept)}]
+
+
+def boosted(release: EncodedRelease, limits: Limits) -> list[Line]:
+    """Return the lines of boosted models: leaf values rounded, fewer trees; rows given back are the people pinned."""
+    model = next((m for m in release.models if isinstance(m, Boosting)), None)
+    if model is None:
+        return []
+    from recon.queries.leaf_values.remedies import remedied, remedies_of
+
+    rounds = max((sums.round for sums in model.sums), default=-1) + 1
+    every = remedies_of(trees=[t for t in (10, 30) if t < rounds])[1:]
+    lines = []
+    for i, one in enumerate(every):
+        kind, setting = ("leaf values", one[1]) if one[1] is not None else ("fewer trees", one[2])
+        line = blank(TriedRemedy(one[0], kind, setting, lambda _: (release, "")))
+        begun = time.monotonic()
+        try:
+            limits.check("boosted models were published otherwise")
+            seconds = limits.stage("one boosted remedy", parts=len(every) - i).left()
+            _, _, _, most, known, labels, status, took = remedied(release, one, limits, seconds)
+            line |= {"pinned": [known, most], "class_disclosed_rows": [labels, most], "status": status, "seconds": took}
+            line["note"] = "what leaf values prove; rows per leaf are still published"
+        except ReconError as error:
+            line |= {"note": str(error), "seconds": round(time.monotonic() - begun, 3)}
+        lines.append(line)
+    return lines

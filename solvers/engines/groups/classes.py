@@ -1,0 +1,233 @@
+"""People whose class follows: those in items that hold one class only in every world, the fewest over all worlds.
+
+A cell that some world fills shows its class possible there. Worlds that show as many new classes as they can are asked
+for until none shows another; the items that have one class then have one in every world, and the fewest rows that they
+hold together is the figure. From above it is bounded by the rows of any world in items that have not shown two classes:
+one world in which every item with rows has two proves that no class is disclosed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.sat.python import cp_model
+
+from solvers.engines.groups.candidates import CandidateCells
+from solvers.engines.groups.items import SEVERAL, Items, items_of
+from solvers.engines.groups.leaf_values import world_model
+from solvers.engines.groups.mixed import mixed_world
+from solvers.engines.groups.published import ProvedGroup
+from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, WorkLeft
+from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.programs.cell_model import CellModel
+from solvers.programs.cpsat import FOUND, rounded
+from solvers.programs.linear.linear_program import Relaxation
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import UNBOUNDED, Partition, Release
+
+Mask = NDArray[np.bool_]
+SHOWN = 200  # worlds
+STARTS = 12  # vertices whose cells are enough for worlds
+UNDECIDED = "which classes are possible where was not settled within the limits"
+
+
+@dataclass(frozen=True, eq=False)
+class KnownClasses:
+    """People whose class follows: between `low` and `high` of them in every world (UNBOUNDED: no upper bound).
+
+    `groups`: the items of one class that prove `low`, by label (number, group). `world`: rows of a world in items of
+    one class, and all of its rows, where that proves `high`. `why`: what kept it open. `always`: bounds prove `high`,
+    see `Items.never_small`.
+    """
+
+    low: int
+    high: int
+    groups: tuple[tuple[int, ProvedGroup], ...] = ()
+    world: tuple[int, int] | None = None
+    why: str = ""
+    always: bool = False
+
+
+def known_classes(
+    release: Release, most: int, limits: Limits, mixed: Callable[[], Ints | None] | None = None
+) -> KnownClasses | None:
+    """Return how many people's class follows, at least so far that it is more than `most` or not; None without classes.
+
+    `mixed`: a world over the cells of `items_of` to try first, see `solvers.engines.groups.mixed`. Cost: as
+    `solvers.engines.groups.smallest.smallest_group`, at most `SHOWN` solves.
+    """
+    if release.domain.labels < 2:
+        return None
+    everybody = UNBOUNDED if release.rows.high is None else release.rows.high
+    block = release.single
+    if block is not None and not release.unstated and bool((block.low == block.high).all()):
+        rows = rows_of_one(block, release.domain.labels)
+        return KnownClasses(rows, rows)
+    try:
+        items = items_of(release, limits)
+        if release.boosted and items.always_several():
+            return KnownClasses(0, 0, always=True)
+        found = Classes(items, limits)
+        if len(items.system.free) > MAX_CELLS:
+            sure, low = found.of_one(found.live), items.rows(items.system.bounds.lower)
+            why = f"{len(items.system.free):,} cells are too many to follow classes in"
+            return KnownClasses(int(low[sure].sum()), everybody, found.named(sure, found.live), why=why)
+        return found.known(most, everybody, world_model(items.system, limits)[1], mixed)
+    except (Unsupported, Inconclusive) as error:
+        return KnownClasses(0, everybody, why=str(error))
+
+
+def rows_of_one(block: Partition, labels: int) -> int:
+    """Return the rows of a partition of exact counts in regions of one class."""
+    rows = 0
+    for statements in block.by_region.values():
+        counts = block.low[statements]
+        if len(statements) == labels and (counts > 0).sum() == 1:
+            rows += int(counts.sum())
+    return rows
+
+
+class Classes:
+    """The items of a release with the classes that worlds have shown in them."""
+
+    def __init__(self, items: Items, limits: Limits) -> None:
+        """Refuse statements that contradict each other."""
+        system = items.system
+        if system.bounds.conflict is not None:
+            raise Unsupported("no dataset fits")
+        self.items, self.limits, self.work = items, limits, WorkLeft(IN_ALL)
+        self.whole = len(system.free) <= WHOLE
+        self.label = items.label
+        self.live = system.bounds.upper > 0
+        self.pool: list[Ints] = []
+
+    @cached_property
+    def worlds(self) -> CellModel:
+        """Return the model of the worlds; of some over a few cells, where there are too many."""
+        few = self.items if self.whole else CandidateCells(self.items, self.limits).widened(STARTS)
+        if few is None:
+            raise Inconclusive(UNDECIDED)
+        return world_model(few.system, self.limits)[0]
+
+    def of_one(self, possible: Mask) -> Ints:
+        """Return the items of which the possible cells (a mask) have one class."""
+        count = len(self.items)
+        low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, -1)
+        at = np.flatnonzero(possible)
+        np.minimum.at(low, self.items.item[at], self.label[at])
+        np.maximum.at(high, self.items.item[at], self.label[at])
+        return np.flatnonzero((low == high) & (low != SEVERAL)).astype(np.int64)
+
+    def shown(self) -> Mask:
+        """Return a mask of the cells that some world fills."""
+        out: Mask = self.items.system.bounds.lower > 0
+        for z in self.pool:
+            out = out | (z > 0)
+        return out
+
+    def known(
+        self, most: int, everybody: int, whole: bool, mixed: Callable[[], Ints | None] | None = None
+    ) -> KnownClasses:
+        """Return the people whose class follows; see `known_classes`. `whole`: worlds of the statements are worlds."""
+        sure = self.of_one(self.live)
+        least = int(self.items.rows(self.items.system.bounds.lower)[sure].sum())
+        if whole and not least:
+            z = None if mixed is None else mixed()
+            z = mixed_world(self.items, 1, self.limits, self.work) if z is None else z
+            if z is not None and not len(self.of_one(z > 0)):
+                return KnownClasses(0, 0, world=(0, int(z.sum())))
+        low, fewest = self.fewest(sure)
+        if not whole or low > most:
+            return KnownClasses(low, everybody, self.named(sure, self.live), why="" if low > most else UNDECIDED)
+        high, world = everybody, None
+        if fewest is not None:
+            self.pool.append(fewest)
+        for _ in range(SHOWN):
+            self.limits.check("classes were followed")
+            shown = self.shown()
+            left = np.setdiff1d(np.arange(len(self.items)), self.several(shown))
+            for z in self.pool:
+                inside = int(self.items.rows(z)[left].sum())
+                if inside < high or world is None:
+                    high, world = min(high, inside), (inside, int(z.sum()))
+            if high <= most:
+                return KnownClasses(low, max(low, high), self.named(sure, self.live), world)
+            fresh = np.flatnonzero(self.live & ~shown & np.isin(self.items.item, left))
+            if not len(fresh):
+                return self.settled(left, shown)
+            found = self.another(fresh)
+            if found is None:
+                break
+            if found.any():
+                self.pool.append(found)
+            else:
+                self.live[fresh] = False
+        return KnownClasses(low, max(low, high), self.named(sure, self.live), world, UNDECIDED)
+
+    def several(self, shown: Mask) -> Ints:
+        """Return the items in which worlds have shown more than one class, or no single one."""
+        filled = np.unique(self.items.item[shown])
+        return np.setdiff1d(filled, self.of_one(shown))
+
+    def settled(self, left: Ints, shown: Mask) -> KnownClasses:
+        """Return the figure where every class that is possible was shown."""
+        low, z = self.fewest(left)
+        world = None if z is None else (int(self.items.rows(z)[left].sum()), int(z.sum()))
+        high = low if world is None else world[0]
+        return KnownClasses(low, high, self.named(self.of_one(shown), shown), world)
+
+    def fewest(self, items: Ints) -> tuple[int, Ints | None]:
+        """Return a proved least number of rows in some items over all worlds, and the best world found."""
+        inside = np.isin(self.items.item, items).astype(np.int64)
+        rows, base = self.worlds.weighted(inside)
+        model = self.worlds.model.clone()
+        model.minimize(rows)
+        status, solver = self.work.run(model, self.limits)
+        if status == cp_model.INFEASIBLE:
+            raise Unsupported("no dataset fits")
+        lower = int(self.items.system.bounds.lower @ inside)
+        if not self.whole:
+            lower = max(lower, Relaxation(self.items.system, self.limits).bound(inside, False, self.limits))
+            return lower, self.worlds.histogram(solver.value) if status in FOUND else None
+        if status not in FOUND:
+            return lower, None
+        z = self.worlds.histogram(solver.value)
+        bound = rounded(solver.best_objective_bound, False) + base
+        return max(lower, int(inside @ z) if status == cp_model.OPTIMAL else bound), z
+
+    def another(self, fresh: Ints) -> Ints | None:
+        """Return a world that fills as many of some empty cells as it can; zeros for none, None where that is open."""
+        model = self.worlds.model.clone()
+        filled = []
+        for c in (c for c in fresh.tolist() if c in self.worlds.variables):
+            one = model.new_bool_var("")
+            model.add(self.worlds.variables[c] >= 1).only_enforce_if(one)
+            filled.append(one)
+        model.maximize(cp_model.LinearExpr.sum(filled))
+        status, solver = self.work.run(model, self.limits)
+        if status not in FOUND:
+            return None
+        z = self.worlds.histogram(solver.value)
+        if z[fresh].any():
+            return z
+        return np.zeros_like(z) if self.whole and status == cp_model.OPTIMAL else None
+
+    def named(self, items: Ints, possible: Mask) -> tuple[tuple[int, ProvedGroup], ...]:
+        """Return the items of one class by their label; their least and most rows are those of the bounds of cells."""
+        system, k = self.items.system, self.items.system.release.domain.label
+        out = []
+        wanted = np.isin(self.items.item, items) & possible
+        for label in np.unique(self.label[wanted]).tolist():
+            cells = np.flatnonzero(wanted & (self.label == label)).tolist()
+            pieces = [p for c in cells for p in system.pieces[c]]
+            bare = (Box(tuple(p for p in b.literals if p[0] != k)) for b in system.layout.boxes(system.words[pieces]))
+            regions = tuple(Region(box) for box in dict.fromkeys(bare))
+            low, high = int(system.bounds.lower[cells].sum()), int(system.bounds.upper[cells].sum())
+            out.append((label - 1, ProvedGroup(regions, low, high, "cells of one class", published=False)))
+        return tuple(out)

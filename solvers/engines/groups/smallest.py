@@ -1,0 +1,318 @@
+"""The smallest group: how many rows a set of people has at most that in every world has one, from both sides.
+
+s is the least, over all sets of items that no world leaves empty, of the most rows that a world has in the set. It is
+at least k where some world has 0 or at least k rows in every item: a set that is never empty holds one of them whole.
+It is less than k where a set is found that has 1 to k - 1 rows in every world. Sets that fit all worlds known so far
+are asked for, and a world that refutes each, until there is no such set or no such world: counterexample-guided
+search, as in Solar-Lezama et al., "Combinatorial sketching for finite programs", ASPLOS 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from solvers.engines.groups.candidates import CandidateCells
+from solvers.engines.groups.items import Items, items_of
+from solvers.engines.groups.leaf_values import small_by_programs, world_model
+from solvers.engines.groups.published import ProvedGroup, least_published, small_difference
+from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import OPEN
+from solvers.programs.cell_model import CellModel
+from solvers.programs.cpsat import FOUND, refuse, run, state
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import UNBOUNDED, Release
+
+WORK = 3.0  # of CP-SAT's own measure, for one solve: about as many seconds, the same on every machine
+IN_ALL = 8.0  # of it for one question
+ROUNDS = 200  # sets of items tried
+MAX_CELLS = 60_000
+WHOLE = 1_000  # free cells: of more, worlds are searched for over a few of them
+STARTS = (2, 4, 8, 16, 32)  # further vertices of the linear program, before each search over the cells that they fill
+FEW_BLOCKS = 8  # models: of more, cells are not made only to learn how much smaller a small group is
+SMALL = 200  # cells: of so few the smallest group is searched for where a small one is known already
+UNUSED = "what was published is not all in the statements over cells"
+EXHAUSTED = "the work set aside for small groups was done before they were found or excluded"
+NOT_FOUND = "no world with enough rows in every cell was found, nor a small group"
+
+
+@dataclass(frozen=True, slots=True)
+class ProvingWorld:
+    """Worlds that leave no small group: how many, and of the last one the items with rows and the fewest of these."""
+
+    worlds: int
+    items: int
+    fewest: int
+
+
+@dataclass(frozen=True, eq=False)
+class SmallestGroup:
+    """The rows of the smallest group between `low` and `high` (UNBOUNDED: none is known; both: there is none).
+
+    `group` proves `high`, `world` proves `low` where that is more than 1, `why` says why they do not meet the size that
+    was asked about. `always`: bounds prove `low`, see `Items.never_small`.
+    """
+
+    low: int
+    high: int
+    group: ProvedGroup | None = None
+    world: ProvingWorld | None = None
+    why: str = ""
+    always: bool = False
+
+
+def smallest_group(
+    release: Release, k: int, limits: Limits, by_label: bool = False, mixed: Callable[[], Ints | None] | None = None
+) -> SmallestGroup:
+    """Return whether there is a group of 1 to k - 1 rows, as bounds on the smallest; `by_label`: labels are kept.
+
+    `mixed`: a world over the cells of `items_of` to try first, see `solvers.engines.groups.mixed`.
+
+    Published groups and differences of two come first; then the loop over cells, bounded by work as well as by time.
+    What the limits do not decide is open: `low` 1. Worlds of statements that leave out something published prove
+    nothing. Cost: see `solvers.engines.groups.published` and `items_of`, then at most `ROUNDS` solves of `WORK`.
+    """
+    least = least_published(release, by_label)
+    outer = SmallestGroup(1, UNBOUNDED if least is None else least.high, least)
+    block = release.single
+    if block is not None and not release.unstated and bool((block.low == block.high).all()):
+        if least is None:
+            return SmallestGroup(UNBOUNDED, UNBOUNDED)
+        held = block.low > 0
+        filled = int(held.sum()) if by_label else len(np.unique(block.region[held]))
+        return replace(outer, low=least.high, world=ProvingWorld(1, filled, least.high))
+    try:
+        found = small_difference(release, min(k, outer.high), by_label, limits)
+    except Inconclusive as error:
+        return replace(outer, why=str(error))
+    outer = outer if found is None else SmallestGroup(1, found.high, found)
+    if outer.high < k and len(release.blocks) > FEW_BLOCKS:
+        return outer
+    try:
+        if release.boosted and outer.high >= k and items_of(release, limits, by_label).never_small(k, by_label):
+            return replace(outer, low=k, always=True)
+        z = mixed() if mixed is not None and outer.high >= k else None
+        if z is not None:
+            each = z if by_label else items_of(release, limits).rows(z)
+            rows = each[each > 0]
+            if int(rows.min(initial=k)) >= k:
+                return replace(outer, low=k, world=ProvingWorld(1, len(rows), int(rows.min()) if len(rows) else 0))
+        return searched(release, items_of(release, limits, by_label), k, outer, limits)
+    except (Unsupported, Inconclusive) as error:
+        return replace(outer, why=str(error))
+
+
+def searched(release: Release, items: Items, k: int, outer: SmallestGroup, limits: Limits) -> SmallestGroup:
+    """Return what the search over cells adds to what is known."""
+    free = len(items.system.free)
+    if outer.high < k and free > SMALL:
+        return outer
+    if free > MAX_CELLS:
+        return replace(outer, why=f"{free:,} cells are too many to search for groups")
+    search = SmallestGroupSearch(items, limits)
+    by_values = _by_programs(search, min(k, outer.high)) if release.boosted else None
+    if by_values is not None:
+        return by_values
+    whole = world_model(items.system, limits)[1]
+    best, bar = outer, min(k, outer.high)
+    while True:
+        found = search.group(bar)
+        if isinstance(found, ProvedGroup):
+            best, bar = SmallestGroup(1, found.high, found), found.high
+            continue
+        if found is None or not whole:
+            why = "" if best.high < k else UNUSED if found is not None else NOT_FOUND
+            return replace(best, why=why)
+        low = UNBOUNDED if best.high == UNBOUNDED and found.fewest == 0 else bar
+        return replace(best, low=min(low, best.high), world=found)
+
+
+def smallest_by_programs(release: Release, k: int, limits: Limits, by_label: bool = False) -> SmallestGroup | None:
+    """Return a group of 1 to k - 1 rows that linear programs on leaf values prove; None where they prove none.
+
+    Nothing but them is tried. Cost: see `solvers.engines.groups.leaf_values.small_by_programs`.
+    """
+    with suppress(Unsupported, Inconclusive):
+        return _by_programs(SmallestGroupSearch(items_of(release, limits, by_label), limits), k)
+    return None
+
+
+def _by_programs(search: SmallestGroupSearch, k: int) -> SmallestGroup | None:
+    """Return the group that linear programs prove, as a figure."""
+    found = small_by_programs(search.items, k, search.limits)
+    if found is None:
+        return None
+    group = search.named(*found)
+    return SmallestGroup(1, group.high, group)
+
+
+@dataclass(slots=True)
+class WorkLeft:
+    """What is left of CP-SAT's work for one question."""
+
+    left: float
+
+    def run(self, model: cp_model.CpModel, limits: Limits) -> tuple[Any, cp_model.CpSolver]:
+        """Return the status of a solve and the solver; raises `Inconclusive` where nothing is left."""
+        if self.left <= 0:
+            raise Inconclusive(EXHAUSTED)
+        status, solver = run(model, limits, workers=1, max_deterministic_time=min(WORK, self.left))
+        refuse(model, status)
+        self.left -= solver.response_proto.deterministic_time
+        return status, solver
+
+
+@dataclass(eq=False)
+class SmallestGroupSearch:
+    """Worlds found so far, and the models that find sets and worlds."""
+
+    items: Items
+    limits: Limits
+    pool: list[Ints] = field(default_factory=list)  # rows of the items
+    none: bool = False
+    work: WorkLeft = field(default_factory=lambda: WorkLeft(IN_ALL))
+
+    def __post_init__(self) -> None:
+        """Refuse statements that contradict each other."""
+        bounds = self.items.system.bounds
+        if bounds.conflict is not None:
+            raise Unsupported("no dataset fits")
+        self.upper = self.items.rows(np.minimum(bounds.upper, OPEN // max(1, len(bounds.upper))))
+
+    @cached_property
+    def worlds(self) -> CellModel:
+        """Return the model of the worlds."""
+        return world_model(self.items.system, self.limits)[0]
+
+    @cached_property
+    def sums(self) -> list[tuple[Any, int]]:
+        """Return the rows of every item as an expression over the free cells, and what fixed ones add."""
+        return [self.worlds.sum_of(np.array(cells, dtype=np.int64)) for cells in self.items.members]
+
+    def group(self, k: int) -> ProvedGroup | ProvingWorld | None:
+        """Return a group of less than k rows, worlds that leave none, or None where the limits leave it open."""
+        if k <= 1:
+            return self.proof(k)
+        if len(self.items.system.free) > WHOLE:
+            return self.among_few(k)
+        z = self.world(self.clean(k))
+        if z is not None:
+            self.pool.append(z)
+            return self.proof(k)
+        for _ in range(ROUNDS):
+            self.limits.check("small groups were searched for")
+            chosen = self.set_of(k)
+            if chosen is None or chosen == []:
+                return None if chosen is None else self.proof(k)
+            ends = self.refuted(chosen, k)
+            if ends is not None:
+                return None if ends[1] < 0 else self.named(chosen, *ends)
+        return None
+
+    def among_few(self, k: int) -> ProvingWorld | None:
+        """Return a world over few cells that leaves no group of less than k rows, None where none was found."""
+        candidates = CandidateCells(self.items, self.limits)
+        for starts in STARTS:
+            self.limits.check("a world with enough rows in every cell was searched for")
+            items = candidates.widened(starts)
+            if items is None:
+                continue
+            few = SmallestGroupSearch(items, self.limits, work=self.work)
+            z = few.world(few.clean(k))
+            if z is not None:
+                self.pool.append(z)
+                return self.proof(k)
+        return None
+
+    def proof(self, k: int) -> ProvingWorld:
+        """Return the worlds that leave no group of less than k rows; of the one with the fewest such items."""
+        if not self.pool:
+            return ProvingWorld(0, 0, 0)
+        last = min(self.pool, key=lambda rows: int(((rows > 0) & (rows < k)).sum()))
+        filled = last[last > 0]
+        alone = 1 if not len(filled) or int(filled.min()) >= k else len(self.pool)
+        return ProvingWorld(alone, len(filled), int(filled.min(initial=UNBOUNDED)) if len(filled) else 0)
+
+    def world(self, model: cp_model.CpModel) -> Ints | None:
+        """Return the rows of every item in a world of a model; None where none was found. See `self.none`."""
+        status, solver = self.work.run(model, self.limits)
+        self.none = status == cp_model.INFEASIBLE
+        return self.items.rows(self.worlds.histogram(solver.value)) if status in FOUND else None
+
+    def fresh(self) -> cp_model.CpModel:
+        """Return a copy of the model of the worlds, without an objective."""
+        self.worlds.model.clear_objective()  # type: ignore[no-untyped-call]
+        return self.worlds.model.clone()
+
+    def clean(self, k: int) -> cp_model.CpModel:
+        """Return the model of the worlds in which every item has 0 or at least k rows."""
+        model = self.fresh()
+        for (rows, base), most in zip(self.sums, self.upper.tolist(), strict=True):
+            if not most:
+                continue
+            ends = [[0, 0], [k, most]] if most >= k else [[0, 0]]
+            model.add_linear_expression_in_domain(rows + base, cp_model.Domain.from_intervals(ends))
+        return model
+
+    def set_of(self, k: int) -> list[int] | None:
+        """Return items that have 1 to k - 1 rows together in every known world; [] for none, None where open."""
+        model = cp_model.CpModel()
+        usable = self.upper > 0
+        for rows in self.pool:
+            usable &= rows < k
+        at = np.flatnonzero(usable)
+        chosen = {int(i): model.new_bool_var("") for i in at}
+        for rows in self.pool:
+            some = [int(i) for i in at if rows[i]]
+            state(model, [chosen[i].index for i in some], [int(rows[i]) for i in some], (1, k - 1))
+        model.add_bool_or(list(chosen.values()))
+        model.minimize(cp_model.LinearExpr.sum(list(chosen.values())))
+        status, solver = self.work.run(model, self.limits)
+        if status == cp_model.INFEASIBLE:
+            return []
+        return [i for i, one in chosen.items() if solver.value(one)] if status in FOUND else None
+
+    def refuted(self, chosen: list[int], k: int) -> tuple[int, int] | None:
+        """Return the least and most rows of items that have 1 to k - 1 in every world; else a world joins the pool.
+
+        (0, -1) where the limits leave it open.
+        """
+        rows = sum((self.sums[i][0] for i in chosen), start=0)
+        base = sum(self.sums[i][1] for i in chosen)
+        for ends in ((0, 0), (k, OPEN)):
+            model = self.fresh()
+            model.add_linear_expression_in_domain(rows + base, cp_model.Domain(*ends))
+            z = self.world(model)
+            if z is not None:
+                self.pool.append(z)
+                return None
+            if not self.none:
+                return 0, -1
+        return self.extreme(rows, base, False), self.extreme(rows, base, True)
+
+    def extreme(self, rows: Any, base: int, greatest: bool) -> int:
+        """Return the least or most that a sum of 1 to k - 1 can be."""
+        found = self.worlds.solve(rows, greatest, self.limits)
+        if found.none:
+            raise Unsupported("no dataset fits")
+        if found.histogram is None:
+            raise Inconclusive("the time was up while a group was bounded")
+        if not found.proved:
+            raise EngineError("a bounded sum was not settled")
+        return found.bounds[1 if greatest else 0] + base
+
+    def named(self, chosen: list[int], low: int, high: int) -> ProvedGroup:
+        """Return items as a group."""
+        boxes = self.items.boxes(chosen)
+        k = self.items.system.release.domain.label
+        if k is not None and len(self.items) < len(self.items.item):
+            boxes = list(dict.fromkeys(Box(tuple(p for p in box.literals if p[0] != k)) for box in boxes))
+        return ProvedGroup(tuple(Region(box) for box in boxes), low, high, "cells together", published=False)

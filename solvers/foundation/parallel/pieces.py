@@ -1,0 +1,135 @@
+"""Independent pieces of work, done one after the other, on local processes, or on a Dask cluster.
+
+One interface for all three: `completed` yields each piece's result once, as soon as it is there. A piece whose process
+died is done again. What is yielded depends on function and pieces alone, not on where they are done.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from solvers.foundation.errors import EngineError
+from solvers.foundation.limits import Limits, Meter
+from solvers.foundation.parallel.opening import pool
+from solvers.foundation.parallel.pools import DiedError, Pool
+from solvers.foundation.parallel.work import Deadline, packed, unpacked
+
+P = TypeVar("P")
+R = TypeVar("R")
+S = TypeVar("S")
+TRIES = 3  # processes that may die of one piece before it is given up
+POLL = 0.05  # seconds between looks at the limits
+PATIENCE = 2.0  # seconds that pieces under way get to end when time is up or somebody asked to stop
+STARTING = 1.5  # seconds of work for which no process is started: that, and what it imports, takes about as long
+
+
+def completed(
+    function: Callable[[P, Limits], R], pieces: Sequence[P], limits: Limits, *, what: str = "pieces",
+    alone: float = 0.0,
+) -> Iterator[tuple[int, R]]:  # fmt: skip
+    """Yield (number of the piece, function(piece, limits)), every piece at most once, in the order they are done.
+
+    With `limits.workers` above 1 or `limits.cluster` the function, the pieces and the results are pickled, the function
+    is one of a module, and pieces are handed out in their order, so that the dearest should stand first. No piece is
+    begun when time is up or somebody asked to stop; those under way end with what they have, or are given up after
+    `PATIENCE`: what was not done is not yielded. `alone`: for so many seconds pieces are done here, and longer where
+    the rest looks short too, so that nothing is started or sent for little work. An exception of the function ends the
+    iteration. Raises `Unsupported` where the cluster cannot be reached, has no workers or Dask is not installed,
+    `EngineError` where `TRIES` processes died of one piece, or a cluster is lost.
+    """
+    yield from spread(function, partial(function), None, pieces, limits, what, alone)
+
+
+def completed_with(
+    shared: S, function: Callable[[S, P, Limits], R], pieces: Sequence[P], limits: Limits, *, what: str = "pieces",
+    alone: float = 0.0,
+) -> Iterator[tuple[int, R]]:  # fmt: skip
+    """Yield (number of the piece, function(shared, piece, limits)) as `completed` does.
+
+    `shared` travels once to every process, not once with every piece; what is remembered in it stays there.
+    """
+    yield from spread(function, partial(function, shared), shared, pieces, limits, what, alone)
+
+
+def spread(
+    function: Callable[..., R], here: Callable[[P, Limits], R], shared: Any, pieces: Sequence[P], limits: Limits,
+    what: str, alone: float,
+) -> Iterator[tuple[int, R]]:  # fmt: skip
+    """Yield the numbers and results of pieces done here, and, as far as it is worth it, elsewhere.
+
+    Where some may be done elsewhere, each may take the work that was left before the first, wherever it is done and
+    whatever others took by then: work is counted when all are done.
+    """
+    todo, worked = deque(range(len(pieces))), 0.0
+    alike = limits.workers > 1 or bool(limits.cluster)
+    tally, each = Meter(), replace(limits, work=limits.work_left(), meter=Meter()) if alike else limits
+    try:
+        while todo and not limits.late():
+            if worth_sending(limits, len(todo), len(pieces) - len(todo), worked, alone):
+                break
+            k, begun = todo.popleft(), time.monotonic()
+            limits.report(f"{what}: {k + 1} of {len(pieces)}")
+            own = replace(each, workers=1, cluster=None, meter=Meter() if alike else limits.meter)
+            result = here(pieces[k], own)
+            worked += time.monotonic() - begun
+            if alike:
+                tally.add(own.meter.used, own.meter.cut)
+            yield k, result
+        if not todo or limits.late():
+            return
+        with pool(limits) as hands:
+            try:
+                yield from handed_out(hands, function, shared, pieces, todo, each, tally, what)
+            finally:
+                hands.drop()
+    finally:
+        limits.meter.add(tally.used, (*tally.cut, *each.meter.cut))
+
+
+def worth_sending(limits: Limits, left: int, done: int, worked: float, alone: float) -> bool:
+    """Return whether pieces left are to be done elsewhere, after so many took so many seconds here."""
+    if not limits.cluster and (limits.workers <= 1 or left <= 1):
+        return False
+    if worked < alone:
+        return False
+    return not done or not alone or left * worked / done > 2 * STARTING  # of which two processes save a half
+
+
+def handed_out(
+    hands: Pool, function: Callable[..., R], shared: Any, pieces: Sequence[P], todo: deque[int], limits: Limits,
+    tally: Meter, what: str,
+) -> Iterator[tuple[int, R]]:  # fmt: skip
+    """Yield the numbers and results of pieces done by a pool; those of processes that died are handed out anew.
+
+    `tally` counts their work.
+    """
+    name = None if shared is None else hands.named(shared)
+    begun: dict[int, int] = {}  # ticket -> piece
+    deaths: Counter[int] = Counter()
+    deadline, told = Deadline(limits, PATIENCE), False
+    while (todo and not deadline.met()) or (begun and not deadline.over()):
+        while todo and not deadline.met() and hands.free(len(begun)) > 0:
+            k = todo.popleft()
+            begun[hands.begin(hands.job(packed(function, pieces[k]), name, limits))] = k
+        if deadline.met() and not told and limits.stop.is_set():
+            hands.stop()
+            told = True
+        for ticket, reply in hands.ended(POLL):
+            k = begun.pop(ticket)
+            if isinstance(reply, DiedError):
+                deaths[k] += 1
+                if deaths[k] >= TRIES:
+                    raise EngineError(
+                        f"{TRIES} processes that worked on one of the {what} died ({reply}), most likely for want of "
+                        f"memory: use fewer workers; {len(todo) + len(begun) + 1} of {len(pieces)} were left"
+                    )
+                todo.appendleft(k)
+                continue
+            result: R = unpacked(reply, tally)
+            limits.report(f"{what}: {len(pieces) - len(todo) - len(begun)} of {len(pieces)}")
+            yield k, result

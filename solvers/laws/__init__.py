@@ -1,0 +1,1 @@
+"""What a published number says about the hidden one: laws of noise, gradients of boosting."""

@@ -1,0 +1,1 @@
+"""What noisy counts say: the most likely histogram, posteriors, Markov chains, draws of worlds."""

@@ -1,0 +1,179 @@
+"""The inner loops of propagation in numpy: what runs where compiled loops are not installed, with the same results."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solvers.foundation.array_types import Bits, Ints
+from solvers.positions.assignments.propagation.counting import tightened
+from solvers.positions.assignments.propagation.state import DomainState
+from solvers.positions.assignments.propagation.tables import ProblemTables, packed
+from solvers.statements.meetings import WORD, Words
+
+
+def revise(tables: ProblemTables, state: DomainState, rows: Ints) -> tuple[list[int], bool]:
+    """Revise rows against the trees that changed, each to its fixpoint.
+
+    Returns the rows that lost values, in order, and whether the last of them has no value left in some tree.
+    """
+    found = []
+    for i in rows.tolist():
+        before = state.words[i].copy()
+        alive = revised_row(tables, state, i)
+        state.changed[i] = False
+        lost = before != state.words[i]
+        if lost.any():
+            found.append(i)
+            trees = np.unique(tables.owner[lost])
+            state.counts[trees] = state.flows[trees] = True
+        if not alive:
+            return found, True
+    return found, False
+
+
+def revised_row(tables: ProblemTables, state: DomainState, i: int) -> bool:
+    """Revise a row to its fixpoint; return whether every tree that saw it has a value left."""
+    if not tables.compared:
+        return True
+    row, seen = state.words[i], tables.times[:, i] > 0
+    pending = state.changed[i] & seen
+    while True:
+        while pending.any():
+            s = int(pending.argmax())
+            pending[s] = False
+            kept = row & np.bitwise_or.reduce(tables.meet[values_left(tables, row, s)], axis=0)
+            lost = kept != row
+            if lost.any():
+                row[:] = kept
+                pending[tables.owner[lost]] = True
+                if not living(tables, row)[seen].all():
+                    return False
+        lost_trees = miss_common_parts(tables, row) if tables.parts.shape[1] else np.zeros(0, dtype=np.int64)
+        if not len(lost_trees):
+            return True
+        if not living(tables, row)[seen].all():
+            return False
+        pending[lost_trees] = True
+
+
+def living(tables: ProblemTables, row: Words) -> Bits:
+    """Return (trees,): whether a row has a value left in every tree."""
+    return np.bincount(tables.owner[row != 0], minlength=tables.trees) > 0
+
+
+def values_left(tables: ProblemTables, row: Words, t: int) -> Ints:
+    """Return the values that a row has left in a tree."""
+    words = row[int(tables.word[t]) : int(tables.word[t + 1])]
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    found: Ints = np.flatnonzero(bits) + tables.value[t]
+    return found
+
+
+def miss_common_parts(tables: ProblemTables, row: Words) -> Ints:
+    """Remove the values that miss, in some attribute, the parts that all trees leave; return the trees that lost."""
+    left = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[tables.at])
+    tree = tables.owner[tables.at[left] // WORD]
+    starts = np.flatnonzero(np.diff(tree, prepend=-1))
+    if not len(starts):
+        return starts
+    allowed = tables.parts[left]
+    common = np.bitwise_and.reduce(np.bitwise_or.reduceat(allowed, starts, axis=0), axis=0)
+    misses = ~np.logical_or.reduceat((allowed & common) != 0, tables.part[:-1], axis=1).all(axis=1)
+    at = tables.at[left[misses]]
+    np.bitwise_and.at(row, at // WORD, ~(np.uint64(1) << (at % WORD).astype(np.uint64)))
+    return np.unique(tree[misses])
+
+
+def of_tree(tables: ProblemTables, state: DomainState, t: int) -> Bits:
+    """Return (rows, values of the tree): which values every row has left."""
+    words = np.ascontiguousarray(state.words[:, int(tables.word[t]) : int(tables.word[t + 1])])
+    bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+    return bits[:, : int(tables.value[t + 1] - tables.value[t])].astype(bool)
+
+
+def kept(tables: ProblemTables, state: DomainState, t: int, held: Bits) -> bool:
+    """Store what the rows have left in a tree; note what changed, and return whether some row has nothing left."""
+    span = slice(int(tables.word[t]), int(tables.word[t + 1]))
+    words = packed(held)
+    lost = (words != state.words[:, span]).any(axis=1)
+    state.words[:, span] = words
+    state.changed[lost, t] = True
+    if lost.any():
+        state.counts[t] = state.flows[t] = True
+    return bool((~held.any(axis=1) & (tables.times[t] > 0)).any())
+
+
+def bounds(tables: ProblemTables, t: int, held: Bits) -> tuple[Ints, Ints, Ints, Ints, Bits]:
+    """Return q, p, the least and the greatest n_m (values, multiplicities from 1), and which values have no n_m."""
+    times, single = tables.times[t], held.sum(axis=1) == 1
+    most = int(tables.most[t])
+    q = np.zeros((held.shape[1], most), dtype=np.int64)
+    p = np.zeros_like(q)
+    for m in np.unique(times[times > 0]).tolist():
+        p[:, m - 1] = held[times == m].sum(axis=0)
+        q[:, m - 1] = held[(times == m) & single].sum(axis=0)
+    values = np.arange(int(tables.value[t]), int(tables.value[t + 1]))
+    return q, p, *tightened(tables, values, q, p)
+
+
+def count(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[int], bool]:
+    """Bound the numbers of rows in every value of a tree, and remove and fix rows, to the fixpoint.
+
+    Returns the values whose bounds removed something, in order, and whether the last of them is contradicted.
+    """
+    found: list[int] = []
+    times, offset = tables.times[t], int(tables.value[t])
+    while True:
+        state.counts[t] = False
+        held = of_tree(tables, state, t)
+        single = held.sum(axis=1) == 1
+        q, p, low, high, none = bounds(tables, t, held)
+        if none.any():
+            return [*found, offset + int(none.argmax())], True
+        settled: Bits = np.asarray((q < p) & ((high == q) | (low == p)))
+        if not settled.any():
+            return found, False
+        for v in np.flatnonzero(settled.any(axis=1)).tolist():
+            found.append(offset + v)
+            for m in np.flatnonzero(settled[v]).tolist():
+                rows = np.flatnonzero(held[:, v] & (times == m + 1) & ~single)
+                if high[v, m] == q[v, m]:
+                    held[rows, v] = False
+                else:
+                    held[rows] = False
+                    held[rows, v] = True
+            if (~held.any(axis=1) & (times > 0)).any():
+                break
+        if kept(tables, state, t, held):
+            return found, True
+
+
+def narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[tuple[bool, int]], bool | None]:
+    """Revise rows and bound counts until nothing changes, or `budget` rows and trees were looked at.
+
+    Returns the steps in order, (whether it is a row, row or value), and whether every row has a value left in every
+    tree that saw it; None where the budget ended first.
+    """
+    steps: list[tuple[bool, int]] = []
+    unit = max(1, tables.meet.size, tables.times.size)  # words of one row's look; to count a tree is many of them
+    while True:
+        rows = np.flatnonzero(state.changed.any(axis=1))[: max(1, budget)]
+        budget -= len(rows)
+        found, contradicted = revise(tables, state, rows)
+        steps += [(True, i) for i in found]
+        if contradicted:
+            return steps, False
+        if budget <= 0:
+            return steps, None
+        for t in np.flatnonzero(state.counts).tolist():
+            if budget <= 0:
+                return steps, None
+            budget -= 1 + len(state.changed) * int(tables.value[t + 1] - tables.value[t]) // unit
+            found, contradicted = count(tables, state, t)
+            steps += [(False, v) for v in found]
+            if contradicted:
+                return steps, False
+        if not state.changed.any():
+            return steps, True
+        if budget <= 0:
+            return steps, None

@@ -1,0 +1,230 @@
+"""One dataset that the rows told apart allow: a value for every open row and tree, then a point of their boxes.
+
+Whatever found it, a world is one only once every statement of the release has been evaluated on its rows
+(`check_rows`). What is fixed is substituted first, what is open goes to CP-SAT
+(`solvers.positions.assignments.world_model`).
+
+Source: docs/mathematics.md, "Possible worlds and their conventions"; boxes that meet pairwise share a point (Helly's
+theorem for axis-parallel boxes), which fails for sets of parts and impossible boxes, so that every row has a witness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from solvers.foundation.array_types import Bits, Ints
+from solvers.foundation.errors import CertificateError, ContradictionError, Inconclusive, NotVerified, TooLarge
+from solvers.foundation.limits import Limits, ended
+from solvers.kernel.cells import statement_sums
+from solvers.kernel.facts import NumberedStatements
+from solvers.positions.assignments.solving import Assigned
+from solvers.statements.bags import UNPUBLISHED, BagCounts, TreeBags
+from solvers.statements.boxes import Boxes, spans
+from solvers.statements.release import ANY_LABEL, Choice, Release
+from solvers.statements.row_problem import RowProblem
+
+TRIES = 20_000  # boxes that the search for a row outside all impossible ones may look at
+Allowed = list[Ints]  # per attribute the parts that a row may have
+
+
+@dataclass(frozen=True, eq=False)
+class AssignedWorld:
+    """A world by its rows' parts, (rows, attributes) int64, or None and why there is none.
+
+    `contradicted`: there is no world at all, as far as propagation and CP-SAT are to be trusted.
+    """
+
+    parts: Ints | None
+    reason: str = ""
+    contradicted: bool = False
+
+
+def find_world(state: Assigned, limits: Limits, seed: int = 0) -> AssignedWorld:
+    """Return one dataset that meets every statement of the release, rows in the order of their positions.
+
+    The same for the same seed, where time does not end a search. Free attributes lie in the middle of what the row's
+    leaves leave. Cost: nothing where propagation fixed all leaves, else some seconds of depth-first search, then CP-SAT
+    over the pairs of a row and a tree that are open, as long as there is time.
+    """
+    if state.contradicted:
+        return AssignedWorld(None, "the statements contradict each other", True)
+    domains, problem, reason = state.domains, state.problem, ""
+    searches = [single] if not (domains.sizes() > 1).any() else [dived, by_program]
+    for search in searches:
+        try:
+            chosen = search(state, limits, seed)
+            if chosen is None:
+                continue
+            parts = rows_in(problem, chosen, limits)
+            check_rows(problem.release, parts, limits)
+            return AssignedWorld(parts)
+        except ContradictionError as error:
+            return AssignedWorld(None, str(error), True)
+        except (Inconclusive, TooLarge, CertificateError, NotVerified) as error:
+            reason = str(error)
+    return AssignedWorld(None, reason or f"{ended(limits)} before a world was found")
+
+
+def single(state: Assigned, limits: Limits, seed: int) -> Ints:
+    """Return (rows, trees): the only value left, -1 where there are several or none."""
+    problem = state.problem
+    chosen = np.full((problem.rows, problem.trees), -1, dtype=np.int64)
+    for t in range(problem.trees):
+        held = state.domains.of_tree(t)
+        own = held.sum(axis=1) == 1
+        chosen[own, t] = held[own].argmax(axis=1) + int(problem.first[t])
+    return chosen
+
+
+def dived(state: Assigned, limits: Limits, seed: int) -> Ints | None:
+    """Return (rows, trees) values that a depth-first search of some seconds finds, None for none."""
+    from solvers.positions.assignments.world_dive import Dive
+
+    own = limits.stage("depth-first search")
+    own.report("one world: depth-first search")
+    return Dive(state.domains, state.complete, own, seed).run()
+
+
+def by_program(state: Assigned, limits: Limits, seed: int) -> Ints | None:
+    """Return (rows, trees) values that CP-SAT finds, None for none in time; `ContradictionError`: there are none."""
+    from solvers.positions.assignments.world_model import solved
+
+    found, contradicted = solved(state.domains, state.places, limits, seed)
+    if contradicted:
+        raise ContradictionError("no leaves are left for the rows that are open which fill all counts (CP-SAT)", ())
+    if found is None:
+        return None
+    chosen = single(state, limits, seed)
+    for (i, t), v in found.items():
+        chosen[i, t] = v
+    return chosen
+
+
+def rows_in(problem: RowProblem, chosen: Ints, limits: Limits) -> Ints:
+    """Return rows (rows, attributes) of parts, each in the boxes of its values and in no impossible one.
+
+    Raises `CertificateError` where a row has no such point. Cost: rows times trees times attributes.
+    """
+    impossible = [dict(box.literals) for box in problem.release.impossible]
+    out = np.zeros((problem.rows, len(problem.parts)), dtype=np.int64)
+    for i in limits.paced(range(problem.rows), "rows of a world were placed", 16):
+        values = chosen[i][chosen[i] >= 0]
+        start = problem.start[values].max(axis=0, initial=0)
+        end = np.minimum(problem.end[values].min(axis=0, initial=1 << 30), problem.parts)
+        allowed = [np.arange(a, b, dtype=np.int64) for a, b in zip(start.tolist(), end.tolist(), strict=True)]
+        for k, sets in problem.sets.items():
+            allowed[k] = np.flatnonzero(sets[values].all(axis=0)).astype(np.int64)
+        found = outside(allowed, impossible, [TRIES])
+        if found is None:
+            raise CertificateError(f"row {i} of the world found would have no place outside what is impossible")
+        out[i] = found
+    return out
+
+
+def outside(allowed: Allowed, impossible: Sequence[dict[int, int]], tries: list[int]) -> list[int] | None:
+    """Return a part per attribute, the middle one where it can be, in none of some boxes; None where there is none.
+
+    Depth-first: some attribute must be outside the box that holds the middle. `tries` are counted down.
+    """
+    tries[0] -= 1
+    if tries[0] < 0 or any(not len(parts) for parts in allowed):
+        return None
+    middle = [int(parts[(len(parts) - 1) // 2]) for parts in allowed]
+    hit = next((box for box in impossible if all(mask >> middle[k] & 1 for k, mask in box.items())), None)
+    if hit is None:
+        return middle
+    for k, mask in hit.items():
+        rest = np.array([p for p in allowed[k].tolist() if not mask >> p & 1], dtype=np.int64)
+        found = outside([*allowed[:k], rest, *allowed[k + 1 :]], impossible, tries)
+        if found is not None:
+            return found
+    return None
+
+
+# ---------------------------------------------------------------- what makes it a world
+
+
+def check_rows(release: Release, parts: Ints, limits: Limits | None = None) -> None:
+    """Refuse rows (rows, attributes) in the order of their positions that break a statement: `CertificateError`.
+
+    All statements are evaluated in whole numbers, bags by position; nothing of the search is used. Raises
+    `NotVerified` where limits end it. Cost: rows times leaves.
+    """
+    n = len(parts)
+    if parts.ndim != 2 or parts.shape[1] != len(release.domain.attributes):
+        raise CertificateError(f"a row has not the {len(release.domain.attributes)} attributes of the domain")
+    if n < release.rows.low or (release.rows.high is not None and n > release.rows.high):
+        raise CertificateError(f"the world has {n:,} rows, the release has another number")
+    if len(release.bags) > 1:
+        raise CertificateError("several training files have bags: which of their rows are the same is not known")
+    rows, times = np.unique(parts, axis=0, return_counts=True)
+    facts = NumberedStatements(release, limits)
+    sums = statement_sums(facts, [tuple(row) for row in rows.tolist()], times.tolist())
+    met = (sums >= facts.low) & (sums <= facts.high)
+    for s in np.flatnonzero(facts.unconditional & ~met)[:1].tolist():
+        raise CertificateError(f"the world has {sums[s]} where {facts.statement(s).source} says otherwise")
+    for b, block in enumerate(release.blocks):
+        if isinstance(block, Choice) and sum(bool(met[a].all()) for a in facts.alternatives(b)) != 1:
+            raise CertificateError(f"the world does not meet {block.name}")
+        if block.coarse:
+            raise CertificateError("sums over values are stated in part only: which rows meet them is not checked")
+    for box in release.impossible:
+        for i in np.flatnonzero(inside(parts, box.literals))[:1].tolist():
+            raise CertificateError(f"row {i} of the world is impossible")
+    for bags in release.bags:
+        check_bags(bags, parts, release.domain.label)
+
+
+def check_bags(bags: TreeBags, parts: Ints, label: int | None) -> None:
+    """Refuse rows that some tree on a known bag would not count as it does, with `CertificateError`."""
+    if bags.rows != len(parts):
+        raise CertificateError(f"the bags are of {bags.rows:,} rows, the world has {len(parts):,}")
+    for t, tree in enumerate(bags.trees):
+        region = regions(tree.boxes, parts)
+        seen = np.flatnonzero(bags.times[t] > 0)
+        different = np.bincount(region[seen], minlength=len(tree.boxes))
+        for j in np.flatnonzero((tree.distinct != UNPUBLISHED) & (different != tree.distinct))[:1].tolist():
+            raise CertificateError(f"{counts(tree, j)}: {different[j]} different rows, {tree.distinct[j]} published")
+        if int(tree.count.sum()) != int(bags.times[t].sum(dtype=np.int64)):
+            raise CertificateError(f"{tree.kind} counts {tree.count.sum():,} rows, its bag has another number")
+        labels = np.zeros(len(parts), dtype=np.int64) if label is None else parts[:, label]
+        weight = np.zeros((len(tree.boxes), int(labels.max(initial=0)) + 1), dtype=np.int64)
+        np.add.at(weight, (region, labels), bags.times[t])
+        for j, k, count in zip(tree.region.tolist(), tree.label.tolist(), tree.count.tolist(), strict=True):
+            if k == ANY_LABEL:
+                found = int(weight[j].sum())
+            else:
+                found = int(weight[j, k]) if label is not None and k < weight.shape[1] else 0
+            if found != count:
+                raise CertificateError(f"{counts(tree, j)}: {found} rows, {count} published")
+
+
+def counts(tree: BagCounts, j: int) -> str:
+    """Return the name of a leaf."""
+    return f"{tree.kind}, {tree.names[j]}"
+
+
+def regions(boxes: Boxes, parts: Ints) -> Ints:
+    """Return the box that holds every row; raises `CertificateError` where that is none or several."""
+    out, often = np.zeros(len(parts), dtype=np.int64), np.zeros(len(parts), dtype=np.int64)
+    for j, box in enumerate(boxes):
+        held = inside(parts, box.literals)
+        out[held] = j
+        often += held
+    if (often != 1).any():
+        raise CertificateError(f"row {int(np.flatnonzero(often != 1)[0])} of the world is in no leaf or in several")
+    return out
+
+
+def inside(parts: Ints, literals: Sequence[tuple[int, int]]) -> Bits:
+    """Return which rows are in a box."""
+    out = np.ones(len(parts), dtype=bool)
+    for k, mask in literals:
+        column, held = parts[:, k], np.zeros(len(parts), dtype=bool)
+        for first, end in spans(mask):
+            held |= (column >= first) & (column < end)
+        out &= held
+    return out

@@ -1,0 +1,290 @@
+"""Upper bounds on the weighted number of histograms of a component, valid under floating-point rounding.
+
+For every λ and every set T of cells whose columns in the equations are independent,
+    Σ_y Π_c w_c(y_c)  <=  e^(-λ·b) · Π_{c not in T} Σ_y w_c(y) e^(λ·a_c y) · Π_{c in T} max_y w_c(y) e^(λ·a_c y),
+because the cells outside T determine those inside. Hölder's inequality turns a mixture of such sets into
+    e^(-λ·b) · Π_c (Σ_y (w_c(y) e^(λ·a_c y))^(1/s_c))^(s_c),     s_c = the share of the sets that leave c out,
+jointly convex in λ and s. With no set (s = 1) it is the Lagrangian (exponential family) bound.
+
+Source: Barvinok, "Matrices with prescribed row and column sums", Linear Algebra Appl. 436, 2012 (the Lagrangian
+bound); Bennett, Carbery, Christ, Tao, "Finite bounds for Hölder-Brascamp-Lieb multilinear inequalities", Math. Res.
+Lett. 17, 2010 (the mixture; here all maps are single coordinates, where Hölder's inequality alone proves it).
+
+Rounding: λ and s are dyadic and λ·a_c, λ·b are exact integers. Logs of weights are sums of positive terms in blocks
+of 256, hence off by less than 2^-43 of their terms; every term of every sum is first raised by that much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpstrf
+from scipy.sparse import csr_array
+
+from solvers.cells.components import Component
+from solvers.cells.linear_system import FREE
+from solvers.foundation.array_types import Floats, Ints
+from solvers.foundation.native.threads import one_thread
+from solvers.foundation.numeric_limits import DOUBLE
+from solvers.questions.query import Convention
+
+LAMBDA = 1 << 32  # λ are multiples of 1 / LAMBDA
+SHARES = 1 << 20  # s are multiples of 1 / SHARES
+STEEPEST = 1 << 12  # |λ| at most; beyond, exp has nothing left to gain
+SLACK = 2.0**-43  # relative error of a log of a weight, see the module's text
+MIN_SHARE = 0.02  # s of the search; raising s only raises the bound
+GOOD = 1e-4  # nats: a Newton step that gains less ends the search
+MAX_STEPS = 150
+
+
+def prefix_sums(terms: Floats) -> Floats:
+    """Return 0 and the sums of the first 1, 2, ... terms; blocks keep the error below 2^-44 of Σ|terms|."""
+    block = 256
+    padded = np.zeros(-(-max(1, len(terms)) // block) * block)
+    padded[: len(terms)] = terms
+    inner = np.cumsum(padded.reshape(-1, block), axis=1)
+    return np.concatenate([[0.0], (inner + prefix(inner[:, -1])[:, None]).reshape(-1)[: len(terms)]])
+
+
+def prefix(sums: Floats) -> Floats:
+    """Return the sums before each entry, exactly rounded running sums (two-sum compensation)."""
+    out, total, low = np.zeros(len(sums)), 0.0, 0.0
+    for i, x in enumerate(sums.tolist()):
+        out[i] = total + low
+        moved = total + x
+        back = moved - total
+        low += (total - (moved - back)) + (x - back)
+        total = moved
+    return out
+
+
+def log_factorials(maximum: int) -> Floats:
+    """Return ln k! for k = 0..most."""
+    return prefix_sums(np.log(np.arange(1, maximum + 1, dtype=np.float64)))
+
+
+def log_weights(size: int, low: int, room: int, convention: Convention, factorials: Floats) -> tuple[Floats, Floats]:
+    """Return (logs, magnitudes) of the weights of low + y rows, y = 0..room; errors are SLACK times magnitude.
+
+    `ordered`: ln(size^z / z!), `multiset`: ln C(size + z - 1, z), z = low + y.
+    """
+    z = np.arange(low, low + room + 1)
+    below = factorials[z]
+    if convention == "ordered":
+        above = z * math.log(size)
+    elif size + low + room < DOUBLE:
+        above = prefix_sums(np.log(float(size) + np.arange(low + room, dtype=np.float64)))[z]
+    else:
+        # size + i = size (1 + i / size): the second log is below 2^-20, its own rounding below that of the first.
+        above = z * math.log(size) + prefix_sums(np.array([(i / size) for i in range(low + room)]))[z]
+    return above - below, above + below
+
+
+@dataclass(frozen=True, eq=False)
+class Bucket:
+    """Cells of similar room: `at` are positions, `logs` and `sizes` (cells, width) logs of weights and magnitudes."""
+
+    at: Ints
+    y: Floats
+    logs: Floats
+    sizes: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Tilt:
+    """A component's dual problem: rows (several for an interval) with their bound and the sign λ may have (0: any)."""
+
+    part: Component
+    buckets: tuple[Bucket, ...]
+    row: Ints
+    bound: Ints
+    sign: Ints
+
+    @classmethod
+    def of(cls, part: Component, sizes: Sequence[int], lower: Ints, convention: Convention) -> Tilt:
+        """Return the dual problem; `sizes` and `lower` are those of all cells of the system."""
+        minimum = lower[part.cells]
+        factorials = log_factorials(int((minimum + part.room).max(initial=1)))
+        widths = np.ceil(np.log2(part.room + 1)).astype(np.int64)
+        buckets = []
+        for width in np.unique(widths).tolist():
+            at = np.flatnonzero(widths == width).astype(np.int64)
+            w = int(part.room[at].max()) + 1
+            logs, magnitudes = np.full((len(at), w), -np.inf), np.zeros((len(at), w))
+            for i, c in enumerate(at.tolist()):
+                found = log_weights(
+                    sizes[int(part.cells[c])], int(minimum[c]), int(part.room[c]), convention, factorials
+                )
+                logs[i, : len(found[0])], magnitudes[i, : len(found[1])] = found
+            buckets.append(Bucket(at, np.arange(w, dtype=np.float64), logs, magnitudes))
+        equal = part.low == part.high
+        at_least = np.flatnonzero(~equal & (part.low > -FREE // 2))
+        at_most = np.flatnonzero(~equal & (part.high < FREE // 2))
+        same = independent_rows(part, np.flatnonzero(equal))
+        row = np.concatenate([same, at_least, at_most]).astype(np.int64)
+        bound = np.concatenate([part.low[same], part.low[at_least], part.high[at_most]])
+        sign = np.repeat(np.array([0, 1, -1]), [len(same), len(at_least), len(at_most)])
+        return cls(part, tuple(buckets), row, bound, sign)
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """Return the rows of the dual problem, sparse."""
+        if self.part.matrix is None:
+            raise TypeError("the component has no matrix")
+        return csr_array(self.part.matrix[self.row].astype(np.float64))
+
+    @property
+    def cells(self) -> int:
+        """Return the number of cells."""
+        return len(self.part.cells)
+
+    def moments(self, slope: Floats, share: Floats) -> tuple[float, Floats, Floats]:
+        """Return Σ_c s ln Σ e^(x/s) with the means and variances under the terms' shares; not rounded outward."""
+        total, mean, variance = 0.0, np.zeros(self.cells), np.zeros(self.cells)
+        for bucket in self.buckets:
+            s = share[bucket.at]
+            x = (bucket.logs + slope[bucket.at, None] * bucket.y) / s[:, None]
+            top = x.max(axis=1)
+            terms = np.exp(x - top[:, None])
+            whole = terms.sum(axis=1)
+            total += float((s * (top + np.log(whole))).sum())
+            first = terms @ bucket.y / whole
+            mean[bucket.at] = first
+            variance[bucket.at] = np.maximum(terms @ bucket.y**2 / whole - first**2, 0.0)
+        return total, mean, variance
+
+    def peaks(self, slope: Floats) -> Floats:
+        """Return -ln of the greatest probability of every cell's law under the tilt."""
+        out = np.zeros(self.cells)
+        for bucket in self.buckets:
+            x = bucket.logs + slope[bucket.at, None] * bucket.y
+            out[bucket.at] = np.log(np.exp(x - x.max(axis=1)[:, None]).sum(axis=1))
+        return out
+
+    def rates(self, slope: Floats, share: Floats) -> tuple[float, Floats]:
+        """Return Σ_c s ln Σ e^(x/s) and its derivative in s, the entropy of the terms' shares (>= 0)."""
+        total, out = 0.0, np.zeros(self.cells)
+        for bucket in self.buckets:
+            s = share[bucket.at]
+            x = (bucket.logs + slope[bucket.at, None] * bucket.y) / s[:, None]
+            x = x - x.max(axis=1)[:, None]
+            terms = np.exp(x)
+            whole = terms.sum(axis=1)
+            mean = np.where(terms > 0, terms * np.where(np.isfinite(x), x, 0.0), 0.0).sum(axis=1) / whole
+            out[bucket.at] = np.log(whole) - mean
+            total += float((s * np.log(whole)).sum())
+        return total, out
+
+    def slope(self, lam: Floats) -> Floats:
+        """Return λ·a_c per cell."""
+        found: Floats = self.matrix.T @ lam
+        return found
+
+    def minimise(self, lam: Floats, share: Floats, expired: Callable[[], bool]) -> Floats:
+        """Return λ where the bound with these shares is nearly least.
+
+        Cost: a Cholesky factor of the statements per step. Any λ gives a valid bound, so it may stop at any time.
+        """
+        with one_thread():
+            return self.descend(lam, share, expired)
+
+    def descend(self, lam: Floats, share: Floats, expired: Callable[[], bool]) -> Floats:
+        """Return the λ of `minimise`, by projected, damped Newton steps."""
+        s, damping = np.maximum(share, MIN_SHARE), 1e-6
+        lam = self.project(lam)
+        total, mean, variance = self.moments(self.slope(lam), s)
+        value = total - float(lam @ self.bound)
+        for _ in range(MAX_STEPS):
+            gradient: Floats = np.asarray(self.matrix @ mean - self.bound, dtype=np.float64)
+            held = (self.sign != 0) & (lam == 0) & (gradient * self.sign > 0)
+            free = np.flatnonzero(~held)
+            if not len(free) or expired():
+                break
+            rows = self.matrix[free]
+            hessian = np.asarray((rows.multiply(variance / s) @ rows.T).todense(), dtype=np.float64)
+            gained = 0.0
+            while damping < 1e6:
+                step = np.zeros(len(lam))
+                step[free] = newton(hessian, gradient[free], damping)
+                trial = self.project(lam + step)
+                found, new_mean, new_variance = self.moments(self.slope(trial), s)
+                gained = value - (found - float(trial @ self.bound))
+                if gained > 0:
+                    lam, value, mean, variance = trial, value - gained, new_mean, new_variance
+                    damping = max(damping / 10, 1e-9)
+                    break
+                damping *= 10
+            if gained < GOOD:
+                break
+        return lam
+
+    def project(self, lam: Floats) -> Floats:
+        """Return λ inside its signs and below the steepest that is useful."""
+        low, high = np.where(self.sign > 0, 0.0, -STEEPEST), np.where(self.sign < 0, 0.0, STEEPEST)
+        return np.clip(lam, low, high)
+
+    def bound_of(self, lam: Floats, share: Ints | None = None) -> float:
+        """Return an upper bound on the ln of the weighted number of histograms, rounded outward.
+
+        `share`: s times SHARES, from `solvers.programs.interval.mixture`; None: all of them (the Lagrangian bound).
+        """
+        whole = [int(x) for x in np.rint(self.project(lam) * LAMBDA).tolist()]
+        slope = [0] * self.cells
+        sparse = self.matrix.tocoo()
+        for r, c, a in zip(sparse.row.tolist(), sparse.col.tolist(), sparse.data.tolist(), strict=True):
+            slope[c] += whole[r] * int(a)
+        dual = Fraction(sum(x * b for x, b in zip(whole, self.bound.tolist(), strict=True)), LAMBDA)
+        exact = np.array([x / LAMBDA for x in slope])  # quotients of integers are correctly rounded
+        shares = np.full(self.cells, 1.0) if share is None else share / SHARES
+        parts = [float(-dual), abs(float(dual)) * 2.0**-52]
+        for bucket in self.buckets:
+            tilt = exact[bucket.at, None] * bucket.y
+            x = bucket.logs + tilt
+            x = x + SLACK * (bucket.sizes + np.abs(tilt) + 1.0)
+            parts += outward(x, shares[bucket.at]).tolist()
+        total = math.fsum(parts)
+        return total + 2.0**-50 * abs(total)
+
+
+def independent_rows(part: Component, rows: Ints) -> Ints:
+    """Return rows that span all the given ones, by a pivoted Cholesky factor of their Gram matrix.
+
+    Equations that follow from others add nothing to the bound, and a bound without some is a bound all the same.
+    """
+    if part.matrix is None or not len(rows):
+        return rows
+    matrix = csr_array(part.matrix[rows].astype(np.float64))
+    gram = np.asarray((matrix @ matrix.T).todense(), dtype=np.float64)
+    _, order, rank, _ = dpstrf(gram, tol=1e-7 * float(gram.max()))
+    return np.sort(rows[order[:rank] - 1])
+
+
+def newton(hessian: Floats, gradient: Floats, damping: float) -> Floats:
+    """Return the damped Newton step, 0 where the matrix is too ill-conditioned for this damping."""
+    damped = hessian + damping * np.diag(1.0 + np.diag(hessian))
+    try:
+        found: Floats = cho_solve(cho_factor(damped, lower=True, check_finite=False), -gradient)
+    except LinAlgError:
+        return np.zeros(len(gradient))
+    return found
+
+
+def outward(x: Floats, share: Floats) -> Floats:
+    """Return an upper bound of s ln Σ e^(x/s) per row, of max x where s = 0.
+
+    The terms lie in [0, 1]: their sum is off by less than (3 + width) 2^-52 of itself, exp(x - top) by an argument's
+    rounding, 2^-52 |x - top| / s, which s times its log turns into at most 2^-52 |x - top|: added to x.
+    """
+    top = x.max(axis=1)
+    down = (x - top[:, None]) * (1.0 - 2.0**-50)  # at most 0
+    s = np.where(share > 0, share, 1.0)
+    whole = np.exp(down / s[:, None]).sum(axis=1)
+    logs = np.log(whole * (1.0 + (8 + x.shape[1]) * 2.0**-52)) * (1.0 + 2.0**-50)
+    found: Floats = np.where(share > 0, top + s * logs, top)
+    return np.asarray(found + 2.0**-50 * (np.abs(found) + 1.0))

@@ -1,0 +1,338 @@
+"""Linear and mixed-integer programs in HiGHS: one model, changed and solved again; its duals, rounded, prove bounds.
+
+What HiGHS says is in floating point: solutions are checked by whoever takes them, duals prove what
+`solvers.programs.linear.dual_bounds` makes of them in whole numbers.
+
+Source: HiGHS (Huangfu, Hall, "Parallelizing the dual revised simplex method", 2018); the elastic program of phase one,
+whose duals are bounded by 1 (Chinneck, "Feasibility and Infeasibility in Optimization", 2008, section 6.1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.components import simplified
+from solvers.cells.linear_system import FREE, SparseStatements
+from solvers.cells.system import CellSystem
+from solvers.foundation.array_types import Floats, Ints
+from solvers.foundation.errors import Inconclusive
+from solvers.foundation.limits import Limits
+from solvers.foundation.native.threads import run_in_thread
+from solvers.programs.linear.dual_bounds import rounded, safe_bound
+
+Array = NDArray[Any]  # whole numbers or floats, which HiGHS takes as floats
+PRIMAL = 4  # HiGHS' number of the primal simplex method: new columns leave the basis feasible
+FAR = 1 << 40  # as good as no bound, for a program in floating point
+TINY = 1e-9  # duals at most this large are none
+PIVOT, PER_ENTRY = 1e-4, 2e-8  # of work: of a pivot, and per coefficient on top
+MIP_STEP = 8  # pivots that a step of branch and bound stands for
+ROOT = 8e-6  # of work: of a step before there are branches, per coefficient; its pivots are not told, measured
+NEAR = 1e-6  # what a bound may lack of the optimum in floating point
+
+
+class _Pivots:
+    """Counts the steps of a solve, as work, and ends it where that is more than there is.
+
+    HiGHS asks at every pivot, and at every step of branch and bound, whether to go on.
+    """
+
+    def __init__(self, solver: highspy.Highs) -> None:
+        self.steps, self.most, self.each, self.root, self.ended = 0.0, math.inf, PIVOT, 0.0, False
+        solver.cbSimplexInterrupt.subscribe(lambda event: self._step(event, 1))
+        solver.cbMipInterrupt.subscribe(self._branch)
+
+    def begin(self, work: float, entries: int) -> None:
+        """Begin to count, up to so much work."""
+        self.steps, self.each = 0.0, PIVOT + PER_ENTRY * entries
+        self.most, self.root = work / self.each, ROOT * entries / self.each
+
+    def end(self) -> float:
+        """Return the work of the solve."""
+        return self.steps * self.each
+
+    def _branch(self, event: Any) -> None:
+        self._step(event, MIP_STEP + (self.root if event.data_out.mip_node_count <= 0 else 0.0))
+
+    def _step(self, event: Any, steps: float) -> None:
+        if self.ended and not self.steps:  # HiGHS keeps what it was told at the last solve
+            event.data_in.user_interrupt = self.ended = False
+        self.steps += steps
+        if self.steps > self.most:
+            self.ended = True
+            event.interrupt()
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramSolution:
+    """What HiGHS found: whether its `x` is optimal, or that there is none; `duals` are positive for lower sides."""
+
+    optimal: bool
+    infeasible: bool
+    value: float
+    x: Floats
+    duals: Floats
+
+
+class LinearProgram:
+    """The least costs @ x with low <= A x <= high and lower <= x <= upper, by columns; kept from solve to solve."""
+
+    def __init__(self, low: Floats, high: Floats, *, presolve: bool = False, primal: bool = False) -> None:
+        """Make the rows, empty. Without `presolve` the basis is kept for the next solve."""
+        self.solver, self.columns, self.busy = highspy.Highs(), 0, False
+        self.solver.HandleUserInterrupt = True
+        self.pivots = _Pivots(self.solver)
+        self.solver.silent()
+        self.option("threads", 1)
+        if not presolve:
+            self.option("presolve", "off")
+        if primal:
+            self.option("simplex_strategy", PRIMAL)
+        nothing = np.zeros(0, dtype=np.int32)
+        # All at once: one by one, HiGHS touches the whole program for every row and column.
+        ends = (np.ascontiguousarray(a, dtype=np.float64) for a in (low, high))
+        self.solver.addRows(len(low), *ends, 0, nothing, nothing, nothing.astype(np.float64))
+
+    def option(self, name: str, value: Any) -> None:
+        """Set an option of HiGHS."""
+        self.solver.setOptionValue(name, value)
+
+    def add(self, costs: Array, room: tuple[Array, Array], entries: tuple[Array, Array, Array]) -> None:
+        """Add columns between the ends of `room`; `entries` are (start, row, coefficient), column by column."""
+        k, (start, row, coef) = len(costs), entries
+        if k:
+            begin, index, value = start[:k].astype(np.int32), row.astype(np.int32), coef.astype(np.float64)
+            ends = (np.ascontiguousarray(a, dtype=np.float64) for a in room)
+            self.solver.addCols(k, costs.astype(np.float64), *ends, len(index), begin, index, value)
+            self.columns += k
+
+    def price(self, costs: Array, first: int = 0) -> None:
+        """Give the columns from `first` on new costs."""
+        columns = np.arange(first, first + len(costs), dtype=np.int32)
+        self.solver.changeColsCost(len(costs), columns, costs.astype(np.float64))
+
+    def integral(self, columns: Ints) -> None:
+        """Make some columns whole numbers: from now on HiGHS solves by branch and bound."""
+        kinds = np.full(len(columns), highspy.HighsVarType.kInteger)
+        self.solver.changeColsIntegrality(len(columns), columns.astype(np.int32), kinds)
+
+    def close(self, column: int) -> None:
+        """Fix a column at 0."""
+        self.between(column, 0.0, 0.0)
+
+    def between(self, column: int, low: float, high: float) -> None:
+        """Give a column other ends."""
+        self.solver.changeColBounds(column, low, high)
+
+    def state(self, row: int, low: float, high: float) -> None:
+        """Give a row other ends."""
+        self.solver.changeRowBounds(row, low, high)
+
+    def start(self, x: Floats) -> None:
+        """Give a solution to begin the next branch and bound with."""
+        known = highspy.HighsSolution()
+        known.col_value = x.tolist()
+        self.solver.setSolution(known)
+
+    def warm(self, other: LinearProgram) -> None:
+        """Begin the next solve at the basis of a program with the same rows and columns."""
+        self.solver.setBasis(other.solver.getBasis())
+
+    def run(self, limits: Limits) -> ProgramSolution:
+        """Return what HiGHS finds in the time left, nothing where that is up.
+
+        Raises `Inconclusive` where HiGHS does not end when it should: it is `busy` from then on, and not to be touched.
+        """
+        solver, nothing = self.solver, np.zeros(0)
+        if self.busy or limits.expired():
+            return ProgramSolution(False, False, math.nan, nothing, nothing)
+        self.option("time_limit", float(solver.getRunTime() + limits.solver_seconds()))
+        self.busy = True
+        self.pivots.begin(limits.work_left(), self.solver.getNumNz())
+        run_in_thread(solver.run, limits.stop, solver.cancelSolve, limits.solver_seconds())
+        self.busy = False
+        limits.charge(self.pivots.end())
+        limits.late()
+        status, found = solver.getModelStatus(), solver.getSolution()
+        return ProgramSolution(
+            status == highspy.HighsModelStatus.kOptimal,
+            status == highspy.HighsModelStatus.kInfeasible,
+            float(solver.getInfo().objective_function_value),
+            np.array(found.col_value, dtype=np.float64),
+            np.array(found.row_dual, dtype=np.float64),
+        )
+
+
+def by_column(row: Ints, column: Ints, coef: Ints | Floats, columns: int) -> tuple[Ints, Ints, Floats]:
+    """Return entries given in any order as (start, row, coefficient), column by column."""
+    order = np.argsort(column, kind="stable")
+    start = np.searchsorted(column[order], np.arange(columns + 1)).astype(np.int64)
+    return start, row[order], coef[order].astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Violation:
+    """The least total violation of statements within the bounds of the cells, where it is reached, and its duals."""
+
+    total: float
+    z: Floats
+    duals: Floats
+
+    @property
+    def refutes(self) -> bool:
+        """Return whether the duals say anything."""
+        return bool(np.abs(self.duals).max(initial=0.0) > TINY)
+
+
+class CellProgram:
+    """The linear relaxation of statements over cells between bounds; only cells that are not fixed are columns."""
+
+    def __init__(self, linear: SparseStatements, lower: Ints, upper: Ints, *, again: bool = False) -> None:
+        """Take down the statements. `again`: it will be solved with several costs, each from the last basis."""
+        self.linear, self.ends, self.again = linear, (lower, upper), again
+        self.free = np.flatnonzero(lower < upper)
+        place = np.full(linear.columns, -1, dtype=np.int64)
+        place[self.free] = np.arange(len(self.free))
+        at = place[linear.col] >= 0
+        used = np.unique(linear.row[at])
+        self.statements = used[(linear.low[used] > -FREE) | (linear.high[used] < FREE)]
+        row = np.full(len(linear), -1, dtype=np.int64)
+        row[self.statements] = np.arange(len(self.statements))
+        at &= row[linear.row] >= 0
+        self.entries = by_column(row[linear.row[at]], place[linear.col[at]], linear.coef[at], len(self.free))
+        base = linear.sums(lower)[self.statements].astype(np.float64)
+        low, high = linear.low[self.statements], linear.high[self.statements]
+        self.low = np.where(low <= -FREE, -math.inf, low - base)
+        self.high = np.where(high >= FREE, math.inf, high - base)
+        self.room = (upper - lower)[self.free].astype(np.float64)
+        self._kept: LinearProgram | None = None
+        self._corner: Floats | None = None
+
+    def _program(self, room: Floats) -> LinearProgram:
+        """Return the program of the free cells, costs 0."""
+        program = LinearProgram(self.low, self.high, presolve=not self.again)
+        nothing = np.zeros(len(self.free))
+        program.add(nothing, (nothing, room), self.entries)
+        return program
+
+    def solve(self, costs: Ints, limits: Limits) -> ProgramSolution | None:
+        """Return the optimum of least costs @ z over the free cells, None where HiGHS found none in time."""
+        program, self._kept = self._kept or self._program(self.room), None
+        program.price(costs[self.free])
+        try:
+            found = program.run(limits)
+        except Inconclusive:
+            return None
+        self._kept = program if self.again else None
+        self._corner = found.x if found.optimal else None
+        if self.again and found.optimal:
+            program.option("simplex_strategy", PRIMAL)  # other costs leave the basis feasible, not its duals
+        return found if found.optimal else None
+
+    def corner(self) -> Ints | None:
+        """Return where the last optimum was attained, once, if that is whole; it is not checked."""
+        x, self._corner = self._corner, None
+        if x is None or np.abs(x - np.rint(x)).max(initial=0.0) > NEAR:
+            return None
+        z = self.ends[0].copy()
+        z[self.free] += np.rint(x).astype(np.int64)
+        return z
+
+    def duals(self, costs: Ints, limits: Limits) -> Floats | None:
+        """Return a dual value per statement (positive for its lower side) of least costs @ z, None for none in time."""
+        found = self.solve(costs, limits) if len(self.statements) else None
+        return None if found is None else self._spread(found.duals)
+
+    def _spread(self, duals: Floats) -> Floats:
+        """Return duals of the program's rows as one per statement."""
+        out = np.zeros(len(self.linear))
+        out[self.statements] = duals
+        return out
+
+    def bound(self, costs: Ints, limits: Limits) -> int:
+        """Return a proved lower bound on costs @ z: the cells' own where HiGHS found nothing in time."""
+        nothing = np.zeros(len(self.linear), dtype=np.int64)
+        best = safe_bound(self.linear, self.ends, costs, nothing)
+        found = self.solve(costs, limits) if len(self.statements) and costs[self.free].any() else None
+        if found is None:
+            return best
+        fixed = costs.astype(np.float64) @ self.ends[0]
+        wanted = math.ceil(found.value + fixed - NEAR)
+        for over, y in rounded(self._spread(found.duals), self.linear.low, self.linear.high):
+            best = max(best, safe_bound(self.linear, self.ends, costs, y, over))
+            if best >= wanted:
+                break
+        return best
+
+    def violation(self, limits: Limits) -> Violation | None:
+        """Return the least total violation of the statements, None where HiGHS found none in time.
+
+        Duals are within [-1, 1]; where the total is above 0 they are what refutes the statements (`refutation`).
+        """
+        many = len(self.statements)
+        if not many:
+            return None
+        each = np.arange(many, dtype=np.int64)
+        slack = np.arange(2 * many + 1, dtype=np.int64), np.repeat(each, 2), np.tile([1.0, -1.0], many)
+        program = self._program(np.where(self.room < FAR, self.room, np.inf))
+        program.add(np.ones(2 * many), (np.zeros(2 * many), np.full(2 * many, np.inf)), slack)
+        try:
+            found = program.run(limits)
+        except Inconclusive:
+            return None
+        if not found.optimal:
+            return None
+        z = self.ends[0].astype(np.float64)
+        z[self.free] += found.x[: len(self.free)]
+        return Violation(found.value, z, self._spread(found.duals))
+
+    def refutation(self, found: Violation) -> tuple[int, Ints] | None:
+        """Return (D, y), whole multipliers over D that prove that no z meets the statements; None for none."""
+        nothing = np.zeros(self.linear.columns, dtype=np.int64)
+        for over, y in rounded(found.duals, self.linear.low, self.linear.high) if found.refutes else ():
+            if safe_bound(self.linear, self.ends, nothing, y, over) > 0:
+                return over, y
+        return None
+
+
+class Relaxation:
+    """The relaxation of the unconditional statements, solved again and again with other objectives."""
+
+    def __init__(self, system: CellSystem, limits: Limits | None = None) -> None:
+        """Presolve the system; raises `Inconclusive` when time is up."""
+        linear = simplified(system, limits or Limits())
+        self.program = CellProgram(linear, system.bounds.lower, system.bounds.upper, again=True)
+
+    def bound(self, coefs: Ints, greatest: bool, limits: Limits) -> int:
+        """Return a proved bound on the least (greatest) coefs @ z over all histograms."""
+        return -self.program.bound(-coefs, limits) if greatest else self.program.bound(coefs, limits)
+
+    def refutes(self, limits: Limits) -> bool:
+        """Return whether the statements are proved to contradict each other."""
+        found = self.program.violation(limits)
+        return found is not None and self.program.refutation(found) is not None
+
+
+def whole_program(
+    costs: Floats, matrix: tuple[Ints, Ints, Floats], ends: tuple[Floats, Floats], room: Floats, limits: Limits,
+    gap: float = 0.0,
+) -> Ints | None:  # fmt: skip
+    """Return whole x, 0 <= x <= room, with ends on matrix @ x and low costs, None where HiGHS found none in time.
+
+    `matrix` as `by_column` gives it. Rounded, not checked. `gap`: how far above the least costs is near enough.
+    """
+    program = LinearProgram(*ends, presolve=True)
+    program.option("mip_rel_gap", gap)
+    program.add(costs, (np.zeros(len(room)), room), matrix)
+    program.integral(np.arange(len(room), dtype=np.int64))
+    try:
+        found = program.run(limits)
+    except Inconclusive:
+        return None
+    some = program.solver.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    return np.rint(found.x).astype(np.int64) if some else None

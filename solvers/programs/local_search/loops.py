@@ -1,0 +1,328 @@
+"""The inner loops of local search: rows walked, moves tried, kept or dropped. Whole numbers only.
+
+Compiled where numba is installed (`solvers.programs.local_search.compiled`); plain lists serve as well as arrays.
+Every function here is compiled: it calls those above it, makes no arrays, and takes and gives whole numbers.
+
+Source: Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 220, 1983; Marsaglia, "Xorshift
+RNGs", Journal of Statistical Software 8(14), 2003 (the generator, 128 bits in four words of 32).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from solvers.programs.local_search.problem import SearchTables
+
+WORD = 0xFFFFFFFF
+DRAWN, KEPT = 16, 4  # rows looked at for a deficient statement, and rows tried
+REPAIRS = 60  # percent of moves that fill a deficient statement
+NEAREST = 75  # percent of clips that take the nearest part
+STEP = 3
+SEEN = 16  # rows looked at where there are too many
+FAR = 1000
+SURPLUS = 40  # percent of repairs that take rows from where there are too many
+
+
+class LoopState(NamedTuple):
+    """Where the search stands: rows (rows x attributes,), the region of each (rows x counters,), statements' counts.
+
+    lacking: statements below their least count, the first `numbers[0]` of them; place (statements,): where each stands
+    there, -1: not. numbers: how many lack, the cost, moves tried. dice: four words of the generator. trial, found:
+    rows tried and their regions. far, near: rows that were drawn. differs: attributes that a trial changes. limit: by
+    how much a move is worse -> below which of 2^32 numbers it is taken.
+    """
+
+    rows: Any
+    region: Any
+    count: Any
+    lacking: Any
+    place: Any
+    numbers: Any
+    dice: Any
+    trial: Any
+    found: Any
+    far: Any
+    near: Any
+    differs: Any
+    limit: Any
+
+
+def draw(dice: Any) -> Any:
+    """Return the next of the generator's numbers below 2^32."""
+    t = dice[0]
+    t = t ^ ((t << 11) & WORD)
+    t = t ^ (t >> 8)
+    w = dice[3]
+    dice[0] = dice[1]
+    dice[1] = dice[2]
+    dice[2] = w
+    w = (w ^ (w >> 19)) ^ t
+    dice[3] = w
+    return w
+
+
+def drawn_below(dice: Any, total: int) -> Any:
+    """Return a number below `total`, uniform but for 2^-32."""
+    return (draw(dice) * total) >> 32
+
+
+def walked(p: SearchTables, t: int, row: Any, start: int) -> Any:
+    """Return the region of counter t that holds the row whose parts begin at `start`."""
+    i = p.root[t]
+    while i >= 0:
+        part = row[start + p.attribute[i]]
+        cut = p.cut[i]
+        if cut >= 0:
+            i = p.yes[i] if part <= cut else p.no[i]
+        else:
+            i = p.yes[i] if p.table[part - 1 - cut] == 1 else p.no[i]
+    return -1 - i
+
+
+def label_of(p: SearchTables, row: Any, start: int) -> Any:
+    """Return the label of the row whose parts begin at `start`, 0 without one."""
+    return row[start + p.sizes[3]] if p.sizes[3] >= 0 else 0
+
+
+def counted(p: SearchTables, s: LoopState, statement: int, more: int) -> Any:
+    """Change the count of a statement by 1 or -1; return by how much the cost grows."""
+    x = s.count[statement]
+    y = x + more
+    s.count[statement] = y
+    low, high = p.low[statement], p.high[statement]
+    if x < low and y >= low:  # no longer lacking: the last one takes its place
+        last = s.numbers[0] - 1
+        other, at = s.lacking[last], s.place[statement]
+        s.lacking[at] = other
+        s.place[other] = at
+        s.place[statement] = -1
+        s.numbers[0] = last
+    elif x >= low and y < low:
+        at = s.numbers[0]
+        s.lacking[at] = statement
+        s.place[statement] = at
+        s.numbers[0] = at + 1
+    before = low - x if x < low else (x - high if x > high else 0)
+    after = low - y if y < low else (y - high if y > high else 0)
+    return after - before
+
+
+def enter(p: SearchTables, s: LoopState) -> None:
+    """Put all rows where they belong: regions, counts, what lacks, the cost."""
+    counters, width, labels, n = p.sizes[0], p.sizes[1], p.sizes[2], p.sizes[5]
+    cost = 0
+    s.numbers[0] = 0
+    for statement in range(len(p.low)):
+        s.count[statement] = 0
+        s.place[statement] = -1
+        if p.low[statement] > 0:
+            s.lacking[s.numbers[0]] = statement
+            s.place[statement] = s.numbers[0]
+            s.numbers[0] += 1
+            cost += p.low[statement]
+    for row in range(n):
+        label = label_of(p, s.rows, row * width)
+        for t in range(counters):
+            region = walked(p, t, s.rows, row * width)
+            s.region[row * counters + t] = region
+            cost += counted(p, s, p.statement[region * labels + label], 1)
+    s.numbers[1] = cost
+
+
+def changed(p: SearchTables, s: LoopState, row: int, c: int, columns: int) -> Any:
+    """Return by how much the cost grows if a row becomes trial c; its regions are written to `found`.
+
+    The trial changes the first so many attributes of `differs`.
+    """
+    counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
+    at, new = row * width, c * width
+    before, after = label_of(p, s.rows, at), label_of(p, s.trial, new)
+    grown = 0
+    for t in range(counters):
+        old = s.region[row * counters + t]
+        region = old
+        for d in range(columns):
+            k = s.differs[d]
+            part, stay = s.trial[new + k], (old * width + k) * 2
+            if part < p.stay[stay] or part > p.stay[stay + 1]:
+                region = walked(p, t, s.trial, new)
+                break
+        s.found[c * counters + t] = region
+        left, joined = p.statement[old * labels + before], p.statement[region * labels + after]
+        if left != joined:
+            x, y = s.count[left], s.count[joined]
+            if x > p.high[left]:
+                grown -= 1
+            elif x <= p.low[left]:
+                grown += 1
+            if y < p.low[joined]:
+                grown -= 1
+            elif y >= p.high[joined]:
+                grown += 1
+    return grown
+
+
+def move(p: SearchTables, s: LoopState, row: int, c: int) -> None:
+    """Let a row become trial c."""
+    counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
+    at, new = row * width, c * width
+    before, after = label_of(p, s.rows, at), label_of(p, s.trial, new)
+    for t in range(counters):
+        old, region = s.region[row * counters + t], s.found[c * counters + t]
+        left, joined = p.statement[old * labels + before], p.statement[region * labels + after]
+        s.region[row * counters + t] = region
+        if left != joined:
+            s.numbers[1] += counted(p, s, left, -1) + counted(p, s, joined, 1)
+    for k in range(width):
+        s.rows[at + k] = s.trial[new + k]
+
+
+def allowed(p: SearchTables, literal: int, part: int) -> Any:
+    """Return whether a literal allows a part."""
+    if part < p.least[literal] or part > p.most[literal]:
+        return False
+    return p.among[literal] < 0 or p.table[p.among[literal] + part] == 1
+
+
+def nearest(p: SearchTables, literal: int, part: int) -> Any:
+    """Return the part that a literal allows next to the given one."""
+    least, most = p.least[literal], p.most[literal]
+    part = least if part < least else (most if part > most else part)
+    if p.among[literal] < 0:
+        return part
+    at = p.among[literal]
+    for off in range(most - least + 1):
+        if part - off >= least and p.table[at + part - off] == 1:
+            return part - off
+        if part + off <= most and p.table[at + part + off] == 1:
+            return part + off
+    return part
+
+
+def outside(p: SearchTables, s: LoopState, statement: int, row: int) -> Any:
+    """Return in how many attributes a row is outside a statement's box; FAR with a label that cannot change."""
+    width, found = p.sizes[1], 0
+    for literal in range(p.begin[statement], p.begin[statement + 1]):
+        k = p.of[literal]
+        if not allowed(p, literal, s.rows[row * width + k]):
+            found += FAR if k == p.sizes[3] and p.sizes[4] == 0 else 1
+    return found
+
+
+def keep(s: LoopState, kept: int, row: int, off: int) -> Any:
+    """Note a row in `near` if it is among the KEPT nearest; return how many are noted."""
+    if kept == KEPT and off >= s.far[kept - 1]:
+        return kept
+    at = kept if kept < KEPT else KEPT - 1
+    while at > 0 and s.far[at - 1] > off:
+        s.far[at] = s.far[at - 1]
+        s.near[at] = s.near[at - 1]
+        at -= 1
+    s.far[at] = off
+    s.near[at] = row
+    return kept + 1 if kept < KEPT else kept
+
+
+def drawn_rows(p: SearchTables, s: LoopState, statement: int, first: int, total: int) -> Any:
+    """Draw rows, and keep those with the fewest attributes outside a statement's box in `near`; return how many."""
+    kept = 0
+    for _ in range(DRAWN):
+        row = first + drawn_below(s.dice, total)
+        off = outside(p, s, statement, row)
+        if 0 < off < FAR:
+            kept = keep(s, kept, row, off)
+    return kept
+
+
+def overfull(p: SearchTables, s: LoopState, statement: int, first: int, total: int) -> Any:
+    """Keep the nearest rows of those where the statement's own counter has too many; return how many."""
+    counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
+    t = p.counter[statement]
+    kept, seen, start = 0, 0, drawn_below(s.dice, total)
+    for step in range(total):
+        at = start + step
+        row = first + (at if at < total else at - total)
+        now = p.statement[s.region[row * counters + t] * labels + label_of(p, s.rows, row * width)]
+        if s.count[now] > p.high[now]:
+            off = outside(p, s, statement, row)
+            if off < FAR:
+                kept = keep(s, kept, row, off)
+                seen += 1
+                if seen == SEEN:
+                    break
+    return kept
+
+
+def repair(p: SearchTables, s: LoopState) -> Any:
+    """Try rows in a statement that lacks some; return (how many trials, the best of them, its row, its cost)."""
+    width = p.sizes[1]
+    statement = s.lacking[drawn_below(s.dice, s.numbers[0])]
+    first, total = p.first[statement], p.end[statement] - p.first[statement]
+    begin, end = p.begin[statement], p.begin[statement + 1]
+    if total == 0:
+        return 0, 0, 0
+    if drawn_below(s.dice, 100) < SURPLUS:
+        kept = overfull(p, s, statement, first, total)
+    else:
+        kept = drawn_rows(p, s, statement, first, total)
+    best, least = -1, 0
+    for c in range(kept):
+        row = s.near[c]
+        for k in range(width):
+            s.trial[c * width + k] = s.rows[row * width + k]
+        columns = 0
+        for literal in range(begin, end):
+            k = p.of[literal]
+            part = s.trial[c * width + k]
+            if not allowed(p, literal, part):
+                if drawn_below(s.dice, 100) >= NEAREST:
+                    part = p.least[literal] + drawn_below(s.dice, p.most[literal] - p.least[literal] + 1)
+                s.trial[c * width + k] = nearest(p, literal, part)
+                s.differs[columns] = k
+                columns += 1
+        grown = changed(p, s, row, c, columns)
+        if best < 0 or grown < least:
+            best, least = c, grown
+    return (kept, best, least) if kept else (0, 0, 0)
+
+
+def stray(p: SearchTables, s: LoopState, row: int) -> Any:
+    """Try another part of one attribute of a row; return by how much the cost grows."""
+    width = p.sizes[1]
+    for k in range(width):
+        s.trial[k] = s.rows[row * width + k]
+    k = p.moved[drawn_below(s.dice, len(p.moved))]
+    part = s.trial[k]
+    if drawn_below(s.dice, 2) == 0:
+        step = 1 + drawn_below(s.dice, STEP)
+        part = part + step if drawn_below(s.dice, 2) == 0 else part - step
+        part = 0 if part < 0 else (p.parts[k] - 1 if part >= p.parts[k] else part)
+    else:
+        part = drawn_below(s.dice, p.parts[k])
+    if part == s.trial[k]:
+        return 1 << 30
+    s.trial[k] = part
+    s.differs[0] = k
+    return changed(p, s, row, 0, 1)
+
+
+def anneal(p: SearchTables, s: LoopState, iterations: int) -> Any:
+    """Try so many moves, at one temperature, until the cost is 0; return the least cost on the way."""
+    least = s.numbers[1]
+    for _ in range(iterations):
+        if s.numbers[1] == 0:
+            break
+        s.numbers[2] += 1
+        c = 0
+        if s.numbers[0] > 0 and drawn_below(s.dice, 100) < REPAIRS:
+            kept, c, grown = repair(p, s)
+            if kept == 0:
+                continue
+            row = s.near[c]
+        else:
+            row = drawn_below(s.dice, p.sizes[5])
+            grown = stray(p, s, row)
+        if grown <= 0 or (grown < len(s.limit) and draw(s.dice) < s.limit[grown]):
+            move(p, s, row, c)
+            least = s.numbers[1] if s.numbers[1] < least else least
+    return least

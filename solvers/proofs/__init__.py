@@ -1,0 +1,1 @@
+"""Proofs that others can check: the search for them, and releases in files that other solvers read."""

@@ -1,0 +1,361 @@
+"""Finds proofs for claims, each checked by `certificate.Verifier` before it is given out.
+
+Cheapest first: regions that settle a claim by themselves; steps, weighted sums and cases over cells; clauses.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from solvers.cells.bit_boxes import WordLayout, padded
+from solvers.cells.cutting import AnyCut, PartitionCut, labels_of
+from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
+from solvers.foundation.limits import STAGES, Limits
+from solvers.kernel.cells import cuts_of, live_cells, start_of
+from solvers.kernel.checker import Verifier, negated, outside, possible_rows
+from solvers.kernel.claims import (
+    AnyClaim,
+    AnyProof,
+    AtLeast,
+    AtMost,
+    Claim,
+    Drat,
+    NoWorld,
+    OnlyWorld,
+    OverCells,
+    OverRows,
+    Proof,
+    ProofStep,
+    RegionProof,
+    Removals,
+    RowLocation,
+    Sum,
+)
+from solvers.kernel.facts import NumberedStatements
+from solvers.positions.assignments.solving import Remembered, assigned
+from solvers.proofs.certificates.by_leaf_values import chain, rooted
+from solvers.proofs.certificates.search import Base, ProofSearch
+from solvers.proofs.certificates.trimming import places_left, trimmed
+from solvers.questions.answers import BoxMultipliers, Side
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import Release
+
+MAX_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
+MAX_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
+FEW = 20  # positions of which the removals that they do not rest on are always left out
+MAX_TRIMMED = 5_000  # removals of which those that positions do not rest on are left out; mostly all are needed
+MAX_COUNTED = 5_000  # statements of a rule list tried one by one
+
+
+@dataclass(slots=True)
+class Walked:
+    """What proofs about a release start from: its fingerprint, and the cells of all its blocks."""
+
+    fingerprint: str | None = None
+    base: Base | None = None
+
+
+class Certifier:
+    """Proofs about one release within limits; the cells that are walked once serve every later one."""
+
+    def __init__(
+        self, release: Release, limits: Limits | None = None, multipliers: Mapping[Side, BoxMultipliers] | None = None
+    ) -> None:
+        """Start; `multipliers` are what an engine proved bounds on boxes with, for claims about these."""
+        self.release, self.multipliers = release, multipliers or {}
+        self.limits, self.late = allowed(limits)
+        self.verifier = Verifier(release, self.limits)
+        self.facts = self.verifier.facts
+        self.blocks = tuple(range(len(release.blocks)))
+        self.settled = chain(release)
+        self.root = Verifier(self.settled[0].before, self.limits) if self.settled else self.verifier
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the fingerprint of the statements as they were published, computed once per release."""
+        walked = self.root.facts.release.derived.part(Walked)
+        if walked.fingerprint is None:
+            walked.fingerprint = self.root.facts.fingerprint
+        return walked.fingerprint
+
+    def rooted(self, proofs: Mapping[AnyClaim, AnyProof | None]) -> dict[AnyClaim, AnyProof | None]:
+        """Return proofs that rest on what was published alone: of a release that leaf values strengthened, with these.
+
+        Whoever gives a proof away passes it through here; claims that are proved together share steps.
+        """
+        if not self.settled:
+            return dict(proofs)
+        out, left = dict[AnyClaim, AnyProof | None](), dict[AnyClaim, AnyProof | None]()
+        plain = Certifier(self.root.facts.release, self.limits)
+        for claim, proof in proofs.items():
+            by_regions = plain.regions(claim) if proof is not None and isinstance(claim, AtMost | AtLeast) else None
+            try:
+                if by_regions is not None:
+                    self.root.verify(claim, by_regions)
+            except CertificateError:
+                by_regions = None
+            (left if by_regions is None else out)[claim] = proof if by_regions is None else by_regions
+        return out | rooted(self.root, self.settled, left, self.limits)
+
+    def prove(self, claim: Claim, clauses: bool = True) -> Proof | None:
+        """Return a proof that was verified, None where none was found within the limits.
+
+        `clauses`: as the last resort a solver may look for a refutation in clauses, in a process of its own.
+        """
+        if self.release.rows.high is None:
+            return None
+        for proof in self.candidates(claim, clauses):
+            try:
+                self.verifier.verify(claim, proof)
+            except CertificateError:
+                continue
+            return proof
+        return None
+
+    @cached_property
+    def removals(self) -> Removals | None:
+        """Return the steps of propagation over rows told apart; None where they cannot be, or nobody asked for them.
+
+        Slots without known bags are not propagated for a proof alone.
+        """
+        if not self.release.bags and self.release.derived.part(Remembered).assigned is None:
+            return None
+        found = assigned(self.release, self.limits.stage("removals"))
+        return None if found is None else Removals(found.steps)
+
+    def located(self, rows: Sequence[int] | None = None) -> RowLocation | None:
+        """Return where positions are by the removals; None where there are none, or nothing is known of them."""
+        if self.removals is None or not self.release.bags:
+            return None
+        try:
+            settled = self.verifier.settled(self.removals)
+        except CertificateError:
+            return None
+        return places_left(settled, range(settled.problem.rows) if rows is None else rows)
+
+    def trimmed(self, claims: Sequence[Claim]) -> dict[Claim, Proof | None]:
+        """Return one proof by removals of some claims, with no more steps than it needs; without claims nothing.
+
+        Where the shorter proof is not verified in time, the whole one serves.
+        """
+        if not claims or self.removals is None:
+            return {}
+        for proof in (self.shorter(claims), self.removals):
+            try:
+                for claim in claims:
+                    self.verifier.verify(claim, proof)
+            except CertificateError:
+                continue
+            return dict.fromkeys(claims, proof)
+        return dict.fromkeys(claims, None)
+
+    def shorter(self, claims: Sequence[Claim]) -> Removals:
+        """Return the removals that some claims rest on, not verified yet; all of them where positions are claimed."""
+        whole = self.removals or Removals(())
+        if len(whole.steps) > MAX_TRIMMED and any(isinstance(c, RowLocation) and len(c.rows) > FEW for c in claims):
+            return whole
+        try:
+            return trimmed(self.verifier.settled(whole), whole, claims, self.limits.stage("trimming"))
+        except CertificateError:
+            return whole
+
+    def regions(self, claim: Claim) -> RegionProof | None:
+        """Return regions that settle a claim, None where none were found within the limits."""
+        try:
+            return regions_for(self, claim)
+        except CertificateError:
+            return None
+
+    def candidates(self, claim: Claim, by_clauses: bool = True) -> Iterator[Proof]:
+        """Yield proofs that may hold, the shortest kinds first; of a box, only by regions when time is short."""
+        if isinstance(claim, RowLocation):
+            if self.removals is not None:
+                yield self.removals
+            return
+        first = bool(self.release.bags) and self.base is None and isinstance(claim, AtMost)
+        if first and self.removals is not None:  # of bags no region says from above how many rows it has
+            yield self.removals
+        if (by_regions := self.regions(claim)) is not None:
+            yield by_regions
+        if self.late and self.base is None and not first and self.removals is not None:
+            yield self.removals
+        if self.late and isinstance(claim, AtMost | AtLeast):
+            return
+        if self.base is not None:
+            share = self.limits.stage("hard claim")
+            for branching in (False, True):
+                if (found := ProofSearch(self.base, claim, share).proof(branching)) is not None:
+                    yield found
+                if self.removals is not None and not branching:
+                    yield self.removals
+        elif not first and self.removals is not None:
+            yield self.removals
+        if self.base is None and (columns := self.by_columns(claim)) is not None:
+            yield columns
+        if by_clauses and not isinstance(claim, OnlyWorld) and (clauses := self.by_clauses(claim)) is not None:
+            yield clauses
+
+    @cached_property
+    def cuts(self) -> list[AnyCut]:
+        """Return what cuts the row space, block by block."""
+        return cuts_of(self.facts, self.blocks)
+
+    @cached_property
+    def base(self) -> Base | None:
+        """Return the cells of all blocks, None where they are too many."""
+        walked = self.release.derived.part(Walked)
+        if walked.base is None:
+            try:
+                live = live_cells(self.facts, self.blocks, self.limits.cells)
+            except CertificateError:
+                return None
+            walked.base = Base(self.facts, live, self.blocks, self.limits)
+        self.verifier.remember(self.blocks, walked.base.live)
+        return walked.base.within(self.facts)
+
+    def by_columns(self, claim: Claim) -> OverCells | None:
+        """Return the weighted sum that column generation finds, over the cells of the blocks that it weighs."""
+        if not isinstance(claim, AtMost | AtLeast):
+            return None
+        side = claim.box, isinstance(claim, AtMost)
+        known = self.multipliers.get(side) or self.by_pricing(side)
+        if known is None:
+            return None
+        pairs = tuple((int(s), int(y)) for s, y in sorted(known.of.items()) if y)
+        blocks = tuple(sorted({self.facts.block_of(s) for s, _ in pairs if s != self.facts.rows}))
+        return OverCells(blocks, (), (Sum(int(known.scale), pairs),), ProofStep((), 0))
+
+    def by_pricing(self, side: Side) -> BoxMultipliers | None:
+        """Return what column generation proves of a box that nobody asked about; None where that fails in time."""
+        from solvers.programs.columns.master import MasterProgram
+
+        share = self.limits.stage("claim by columns")
+        try:
+            master = MasterProgram.of(self.release, share)
+            if master.refutes(share) is not None:
+                return None
+            bound = master.copied().bound(*side, share)
+        except (Inconclusive, Unsupported):
+            return None
+        return BoxMultipliers(bound.multipliers, bound.scale)
+
+    def by_clauses(self, claim: OverRows) -> Drat | None:
+        """Return a refutation of the claim's opposite in clauses, None where none was found."""
+        from solvers.cells.clauses.lowering import clauses_needed, lower
+        from solvers.cells.clauses.sat import satisfy
+
+        opposite = negated(self.release, self.blocks, claim)
+        if clauses_needed(opposite, raw=False) > MAX_CLAUSES or importlib.util.find_spec("pysat") is None:
+            return None
+        try:
+            share = self.limits.stage("hard claim")
+            lowered = lower(opposite, share, raw=False, sorted_rows=True)
+            found = satisfy(lowered, share, proof=True)
+        except (Unsupported, Inconclusive, EngineError):
+            return None
+        return None if found.proof is None else Drat(self.blocks, tuple(found.proof))
+
+
+def allowed(limits: Limits | None) -> tuple[Limits, bool]:
+    """Return the limits of proofs, and whether what was asked before has used up the time: then there is a tenth more.
+
+    A verdict that took all the time still needs its proof, which mostly is a look at one leaf.
+    """
+    limits = limits or Limits()
+    if limits.seconds is None:
+        return limits.limited(), False
+    reserved = STAGES["late certificates"].share * limits.seconds
+    return (limits.lasting(reserved), True) if limits.left() < reserved else (limits, False)
+
+
+def regions_for(certifier: Certifier, claim: Claim) -> RegionProof | None:
+    """Return regions that settle a claim by themselves, None where none were found."""
+    if isinstance(claim, AtMost):
+        return covering(certifier, claim)
+    if isinstance(claim, AtLeast):
+        return enough_inside(certifier, claim)
+    return empty_but_counted(certifier) if isinstance(claim, NoWorld) else None
+
+
+def covering(certifier: Certifier, claim: AtMost) -> RegionProof | None:
+    """Return statements whose regions cover the box: of one partition, or, each counting 0, of several blocks."""
+    facts, cuts = certifier.facts, certifier.cuts
+    if claim.rows <= 0 and certifier.base is not None and certifier.base.live.meeting(claim.box).any():
+        return None  # what regions that count 0 leave is known
+    layout = WordLayout(certifier.release.domain)
+    left = start_of(facts, cuts, possible_rows(facts, claim.box))
+    zeros, every = list[int](), np.ones(len(facts), dtype=bool)
+    for cut in cuts:
+        if not len(left) or len(left) > MAX_LEFT:
+            break
+        words, _, value = cut.apply(left, labels_of(layout, left), every, facts.make_room)
+        if isinstance(cut, PartitionCut):
+            met = np.unique(value)
+            if not zeros and sum(facts.high[met].tolist()) <= claim.rows:
+                return RegionProof(tuple(met.tolist()))
+            empty = facts.high[value] <= 0
+            new = np.unique(value[empty]).tolist()
+        else:
+            new = [s for s in cut.statements if cut.of is None and facts.unconditional[s] and facts.high[s] <= 0][:1]
+            empty = (value >= 0) & bool(new)
+        if empty.any():
+            zeros += new
+            left = words[~empty]
+    return RegionProof(tuple(zeros)) if not len(left) and claim.rows >= 0 else None
+
+
+def enough_inside(certifier: Certifier, claim: AtLeast) -> RegionProof | None:
+    """Return statements of one block whose regions lie inside the box and count enough rows."""
+    facts, layout = certifier.facts, WordLayout(certifier.release.domain)
+    for cut in certifier.cuts:
+        if isinstance(cut, PartitionCut):
+            beyond = np.zeros(len(cut.block.boxes), dtype=bool)
+            labels = np.ones(certifier.release.domain.labels, dtype=bool)
+            rows = layout.rows(cut.block.boxes)
+            for k, mask in claim.box.literals:
+                span = layout.span(k)
+                if k == certifier.release.domain.label:
+                    labels = np.array([bool(mask >> i & 1) for i in range(len(labels))])
+                else:
+                    beyond |= (rows[:, span] & ~padded(mask, span.stop - span.start)).any(axis=1)
+            inside = ~beyond[cut.block.region] & (labels.all() | (cut.block.label >= 0) & labels[cut.block.label])
+            counted = np.flatnonzero(inside & (cut.block.low > 0))
+            if int(cut.block.low[counted].sum()) >= claim.rows > 0:
+                enough = int(np.searchsorted(np.cumsum(cut.block.low[counted]), claim.rows)) + 1
+                return RegionProof(tuple((counted[:enough] + facts.first[cut.b]).tolist()))
+            continue
+        for s in cut.statements if cut.of is None else ():
+            if facts.unconditional[s] and facts.low[s] >= claim.rows and lies_inside(facts, cut.region, claim.box):
+                return RegionProof((s,))
+    return within_one(certifier, claim.box, claim.rows) if certifier.base is None else None
+
+
+def empty_but_counted(certifier: Certifier) -> RegionProof | None:
+    """Return a statement that counts rows where none can be, looked for where cells are too many."""
+    return within_one(certifier, Box(((0, 0),)), 1) if certifier.base is None else None
+
+
+def within_one(certifier: Certifier, box: Box, rows: int) -> RegionProof | None:
+    """Return a statement that counts enough rows and whose region, earlier rules left out, lies inside a box."""
+    facts = certifier.facts
+    candidates = np.flatnonzero(facts.unconditional & (facts.low >= rows))
+    for s in candidates[candidates < facts.rows][:MAX_COUNTED].tolist():
+        if certifier.limits.expired():
+            return None
+        if facts.statement(s).of is None and lies_inside(facts, facts.statement(s).region, box):
+            return RegionProof((s,))
+    return None
+
+
+def lies_inside(facts: NumberedStatements, region: Region, box: Box) -> bool:
+    """Return whether no possible row of a region is beyond a box; most are by one look at their boxes."""
+    held = dict(region.box.literals)
+    beyond = any(held.get(k, facts.release.domain.attributes[k].full) & ~mask for k, mask in box.literals)
+    if beyond and not (region.minus or facts.release.impossible or region.box.empty):
+        return False
+    return not len(outside(facts, region, box))

@@ -1,0 +1,270 @@
+"""A release as an integer program over its live cells, for solvers that are not ours.
+
+One integer variable per live cell, the rows in it; one constraint per statement; per choice one binary selector and
+exactly one of them 1. Its solutions are the histograms that agree with the release, one to one: alternatives exclude
+each other, so selectors follow from the histogram. Nothing is presolved here, so that a solver outside checks our
+propagation too: every variable runs from 0 to the number of rows.
+
+Source: docs/mathematics.md, "Cells and histograms"; indicator constraints by big-M after Williams, "Model Building in
+Mathematical Programming", section 9.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.system import CellSystem, system_of
+from solvers.cells.worlds.worlds import filled_cells, list_worlds
+from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.positions.worlds import part_of
+from solvers.programs.enumeration import histogram_of
+from solvers.statements.release import Release, RowWorld
+
+STEP = 4_096  # constraints between two looks at the clock
+ROWS = "rows"  # the name of the constraint on the number of rows
+ENTRY_BYTES = 60  # what an entry of the program costs a solver and the text of a file; measured
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """low <= Σ coefs * variables <= high in whole numbers; a side that is None is open.
+
+    `columns` number variables, cells first. With a `selector` (a column too) it holds where that is 1. `statement`
+    is the number of the statement in the system, None for the number of rows and for "exactly one alternative".
+    """
+
+    name: str
+    columns: Sequence[int]
+    coefs: Sequence[int]
+    low: int | None
+    high: int | None
+    selector: int | None = None
+    statement: int | None = None
+
+    @property
+    def sides(self) -> int:
+        """Return how many inequalities it takes; an equality is one."""
+        if self.low is not None and self.low == self.high:
+            return 1
+        return (self.low is not None) + (self.high is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerProgram:
+    """The integer program of a release; `system` has the cells and what the statements say."""
+
+    system: CellSystem
+    limits: Limits
+
+    @classmethod
+    def of(cls, release: Release, limits: Limits) -> IntegerProgram:
+        """Return the program of a release.
+
+        Raises `Unsupported` for unbounded rows, `TooLarge` for too many cells, `Inconclusive` when time is up.
+        """
+        if release.rows.high is None:
+            raise Unsupported("the number of rows is unbounded, so variables have no upper end: give 'rows'")
+        made = cls(system_of(release, limits), limits)
+        if (needed := (len(made.system.linear.col) + made.cells) * ENTRY_BYTES) > limits.memory:
+            size = f"{len(made.system.linear.col):,} entries over {made.cells:,} cells, {needed / (1 << 30):.2f} GB"
+            raise TooLarge(f"the integer program has {size} (--memory)")
+        return made
+
+    @property
+    def cells(self) -> int:
+        """Return the number of live cells, the columns 0..cells-1."""
+        return len(self.system.sizes)
+
+    @property
+    def maximum(self) -> int:
+        """Return the greatest number of rows, the upper end of every cell."""
+        return int(self.system.release.rows.high or 0)
+
+    @property
+    def unstated(self) -> tuple[str, ...]:
+        """Return what was published and is not in the program: with it, fewer histograms are those of worlds."""
+        return self.system.release.unstated
+
+    @cached_property
+    def selectors(self) -> tuple[tuple[int, ...], ...]:
+        """Return the column of the selector of every alternative, choice by choice."""
+        out, at = [], self.cells
+        for choice in self.system.choices:
+            out.append(tuple(range(at, at + len(choice))))
+            at += len(choice)
+        return tuple(out)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the variables: c0, c1, ... and, for alternative a of choice i, yi_a."""
+        chosen = (f"y{i}_{a}" for i, columns in enumerate(self.selectors) for a in range(len(columns)))
+        return (*(f"c{c}" for c in range(self.cells)), *chosen)
+
+    def upper(self, column: int) -> int:
+        """Return the upper end of a variable; the lower end is 0."""
+        return self.maximum if column < self.cells else 1
+
+    @cached_property
+    def reach(self) -> tuple[Ints, Ints]:
+        """Return (least, most) of every statement's sum over the histograms of at most so many rows, exactly.
+
+        A row adds at least the least and at most the greatest coefficient, and the number of rows is a constraint.
+        """
+        linear = self.system.linear
+        minimum, maximum = np.zeros(len(linear), dtype=np.int64), np.zeros(len(linear), dtype=np.int64)
+        np.minimum.at(minimum, linear.row, linear.coef)
+        np.maximum.at(maximum, linear.row, linear.coef)
+        return minimum * self.maximum, maximum * self.maximum
+
+    @cached_property
+    def sided(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return masks of the statements whose lower / upper bound is not implied by the number of rows.
+
+        Of an equality both ends are kept, if one of them says anything.
+        """
+        linear, (minimum, maximum) = self.system.linear, self.reach
+        low, high = linear.low > minimum, linear.high < maximum
+        equal = (linear.low == linear.high) & (low | high)
+        if self.system.total is not None:  # written apart, as the number of rows
+            low[self.system.total] = high[self.system.total] = equal[self.system.total] = False
+        return low | equal, high | equal
+
+    @cached_property
+    def written(self) -> Ints:
+        """Return the statements that become constraints."""
+        low, high = self.sided
+        return np.flatnonzero(low | high).astype(np.int64)
+
+    @property
+    def left_out(self) -> int:
+        """Return how many statements every histogram of at most so many rows meets; they are no constraints."""
+        return len(self.system.linear) - len(self.written) - (self.system.total is not None)
+
+    @property
+    def number(self) -> int:
+        """Return how many constraints there are: statements, the number of rows, one per choice."""
+        return 1 + len(self.written) + len(self.selectors)
+
+    def sources(self) -> Iterator[str]:
+        """Yield a human-readable source of every statement, in their order. Cost: linear."""
+        return self.system.index.sources()
+
+    @cached_property
+    def choice_sources(self) -> tuple[str, ...]:
+        """Return a human-readable source of every choice."""
+        return tuple(block.name for block in self.system.release.choices.values())
+
+    def constraints(self) -> Iterator[Constraint]:
+        """Yield every constraint; those of alternatives with their selectors.
+
+        The number of rows comes first, then the statements, then exactly one alternative per choice. Raises
+        `Inconclusive` when time is up.
+        """
+        rows = self.system.release.rows
+        yield Constraint(ROWS, range(self.cells), [1] * self.cells, rows.low, self.maximum)
+        linear, (lows, highs) = self.system.linear, self.sided
+        columns, coefs, start = linear.col.tolist(), linear.coef.tolist(), linear.start.tolist()
+        selector = self.selector_of
+        for i, s in enumerate(self.written.tolist()):
+            if i % STEP == 0 and self.limits.expired():
+                raise Inconclusive("the time was up while the release was written for other solvers")
+            low = int(linear.low[s]) if lows[s] else None
+            high = int(linear.high[s]) if highs[s] else None
+            span = slice(start[s], start[s + 1])
+            yield Constraint(f"s{s}", columns[span], coefs[span], low, high, selector.get(s), s)
+        for i, chosen in enumerate(self.selectors):
+            yield Constraint(f"choice{i}", chosen, [1] * len(chosen), 1, 1)
+
+    @cached_property
+    def selector_of(self) -> dict[int, int]:
+        """Return statement -> column of the selector that it hangs on."""
+        pairs = zip(self.system.choices, self.selectors, strict=True)
+        return {
+            s: column
+            for choice, columns in pairs
+            for alternative, column in zip(choice, columns, strict=True)
+            for s in alternative
+        }
+
+    def linear(self) -> Iterator[Constraint]:
+        """Yield every constraint with selectors as variables: Σ >= low becomes Σ + (least - low) y >= least, and so on.
+
+        `minimum` and `maximum` are what the sum can be at all (`reach`), so that a selector of 0 leaves the sum free.
+        """
+        minimum, maximum = self.reach
+        for one in self.constraints():
+            if one.selector is None or one.statement is None:
+                yield one
+                continue
+            bounds, columns = (int(minimum[one.statement]), int(maximum[one.statement])), [*one.columns, one.selector]
+            free = replace(one, columns=columns, selector=None)
+            if one.low is not None and one.low > bounds[0]:
+                coefs = [*one.coefs, bounds[0] - one.low]
+                yield replace(free, name=f"{one.name}_low", coefs=coefs, low=bounds[0], high=None)
+            if one.high is not None and one.high < bounds[1]:
+                coefs = [*one.coefs, bounds[1] - one.high]
+                yield replace(free, name=f"{one.name}_high", coefs=coefs, low=None, high=bounds[1])
+
+    # ------------------------------------------------------------ solutions and worlds
+
+    @property
+    def projection(self) -> tuple[str, ...]:
+        """Return the names of the variables that a solution is determined by: the cells."""
+        return self.names[: self.cells]
+
+    def histogram(self, values: Sequence[int]) -> Ints:
+        """Return the rows per cell of a solution, `values` of all variables; `EngineError` where it is none."""
+        z = np.array(values[: self.cells], dtype=np.int64)
+        if not self.system.satisfied(z):
+            broken = [s for s in self.system.linear.broken(z).tolist() if self.system.always[s]]
+            if not broken:
+                raise EngineError("no solution: of some choice not exactly one alternative holds")
+            found = int(self.system.linear.sums(z)[broken[0]])
+            raise EngineError(f"no solution: {self.system.figure(broken[0])} as released, {found} in the solution")
+        if list(values[self.cells :]) != self.chosen(z):
+            raise EngineError("no solution: the alternatives chosen are not those that the cells meet")
+        return z
+
+    def chosen(self, z: Ints) -> list[int]:
+        """Return the selectors of a histogram: 1 for every alternative that holds."""
+        wrong = set(self.system.linear.broken(z).tolist())
+        return [int(not wrong & set(alternative)) for choice in self.system.choices for alternative in choice]
+
+    def world(self, values: Sequence[int]) -> RowWorld:
+        """Return one of the worlds that a solution stands for: the first raw row of every cell, as often as it says."""
+        z = self.histogram(values)
+        return next(list_worlds(self.system.release.domain, filled_cells(self.system, z)))
+
+    def values(self, rows: NDArray[Any]) -> dict[str, int]:
+        """Return the solution of rows given by their raw values; `EngineError` where they are no world."""
+        domain, named = self.system.release.domain, self.system.release.mentioned()
+        parts = np.full((len(rows), len(domain.attributes)), -1, dtype=np.int64)
+        for k in named:
+            parts[:, k] = [part_of(domain.attributes[k], int(v)) for v in rows[:, k].tolist()]
+        try:
+            z = histogram_of(self.system, parts)
+        except EngineError:
+            raise EngineError("no solution: the rows break a statement") from None
+        return dict(zip(self.names, [*z.tolist(), *self.chosen(z)], strict=True))
+
+    def weights(self, values: Sequence[int]) -> dict[str, int]:
+        """Return for how many worlds a solution stands, in each convention that is defined."""
+        release, z = self.system.release, self.histogram(values).tolist()
+        if release.domain.relative:
+            raise Unsupported("a continuous attribute has no 'resolution': there is no number of worlds")
+        filled = [(size, count) for size, count in zip(self.system.sizes, z, strict=True) if count]
+        inside = math.prod(size**count for size, count in filled)
+        orders = math.factorial(sum(z)) // math.prod(math.factorial(count) for _, count in filled)
+        several = math.prod(math.comb(size + count - 1, count) for size, count in filled)
+        out = {"ordered": orders * inside, "multiset": several}
+        single = release.single is not None and release.single.open_counts <= 1 and not release.observed
+        return {"assigned": inside, **out} if single else out
