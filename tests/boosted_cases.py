@@ -25,7 +25,7 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.true_rows import TrueRows
 from solvers.laws.gradients.boosted import Boosted
-from solvers.leaf_values.residuals import used
+from solvers.leaf_values.combining import used
 
 DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / "data"))
 LABEL = "recidivate-within-two-years:1"
@@ -74,7 +74,7 @@ def true_points(
     """Return a boosted model of a release, the leaves (points, trees) of the true rows and their numbers by class.
 
     Points are the distinct rows without their label; numbers (points, classes) follow `Boosted.labels`. Both are what
-    `solvers.leaf_values.residuals.used` takes. Of a regression: one number per point.
+    `solvers.leaf_values.combining.used` takes. Of a regression: one number per point.
     """
     boosted = release.statements.boosted[model]
     rows = TrueRows.of(release, frame)

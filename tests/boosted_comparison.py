@@ -24,7 +24,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Listed
 from recon.readers.frames.true_rows import TrueRows
 from recon.readers.loading.settled import settled_release
-from solvers.leaf_values.residuals import used
+from solvers.leaf_values.combining import used
 
 SLACK = 1e-9
 SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (((0, 1),) * 2, ((0, 1, 2), (0, 1)), ((0, 1),) * 3)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from solvers.greedy.chosen import ChosenTree
+from solvers.greedy.gains import ChosenTree
 
 
 def chosen_tree(fitted, max_depth=99, min_samples_split=2, min_samples_leaf=1) -> ChosenTree:

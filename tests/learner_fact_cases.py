@@ -12,9 +12,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed, Test
-from encoders.domain.views import View
-from encoders.models.learner import Learner
+from encoders.domain.values import Grid, Listed, Test, View
+from encoders.models.learner_facts import Learner
 
 TREES = (DecisionTreeClassifier, DecisionTreeClassifier, ExtraTreeClassifier, DecisionTreeRegressor)
 FORESTS = (RandomForestClassifier, ExtraTreesClassifier, RandomForestRegressor)

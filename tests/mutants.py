@@ -61,11 +61,11 @@ VERDICT = ("test_checks.py", "test_fact_guards.py", "test_policies.py", "test_fi
 ENDS = ("test_exit_codes.py",)
 OUTPUT = ("print_error", "print_lines", "parse_memory", "records", "write_table", "write_text")
 TARGETS = (
-    Target("recon.io.console.exit_codes", ENDS),
-    Target("recon.cli.releasing.ending", ENDS),
+    Target("recon.io.console.output", ENDS),
+    Target("recon.cli.releasing.reporting", ENDS),
     Target("recon.cli.releasing.policy", ENDS, ("gate", "gated", "said", "written")),
     Target("recon.io.console.output", ENDS, OUTPUT),
-    Target("recon.release.policies.intervals", VERDICT),
+    Target("recon.release.policies.checks", VERDICT),
     Target("recon.release.policies.checks", VERDICT),
     Target("recon.release.policies.facts", VERDICT),
     Target("recon.release.policies.assessing", VERDICT),
@@ -74,7 +74,7 @@ TARGETS = (
     Target("solvers.engines.marginals.statements", ("test_marginal_statements.py",)),
     Target("solvers.engines.marginals.worlds", ("test_marginals.py",), ("pinned_beside", "of", "is_world")),
     Target("recon.release.remediation.demands", VERDICT, ("limit", "outcomes", "entry_of")),
-    Target("recon.report.results.reassessing", VERDICT, ("outcome_of",)),
+    Target("recon.report.results.reading", VERDICT, ("outcome_of",)),
     Target("solvers.kernel.claims", KERNEL, everything=True),
     Target("solvers.kernel.proof_format", KERNEL, everything=True),
     Target("solvers.kernel.checker", KERNEL, everything=True),
@@ -93,24 +93,24 @@ TARGETS = (
     Target("solvers.programs.feasibility", PROGRAMS, ("by_program",)),
     Target("solvers.foundation.exact", PROGRAMS, ("exact_dot", "magnitude")),
     Target("solvers.programs.columns.master", DUALS, ("proof",)),
-    Target("solvers.programs.concave.multipliers", DUALS),
+    Target("solvers.programs.concave.terms", DUALS),
     Target("solvers.programs.concave.secants", DUALS, ("outwards", "summit")),
     Target("solvers.programs.cpsat", DUALS, ("rounded",)),
     Target("solvers.programs.conflicts.quickxplain", DUALS, ("without_idle", "conflict_of")),
-    Target("solvers.questions.relaxed", ("test_guards_answers.py",)),
+    Target("solvers.questions.engine", ("test_guards_answers.py",)),
     Target("solvers.laws.noise.tails", ("test_noise.py",)),
     Target(
         "solvers.programs.interval.lagrangian_dual",
         COUNTS,
         ("bound_of", "outward", "project", "log_weights", "prefix_sums", "prefix"),
     ),
-    Target("solvers.programs.interval.mixture", COUNTS, ("whole_share", "pivot")),
+    Target("solvers.programs.interval.lagrangian_dual", COUNTS, ("whole_share", "pivot")),
     Target(
         "solvers.statements.regions.capture_bounds", COUNTS, ("_odds", "_fixed_point", "share", "_space", "bound_plain")
     ),
     Target("solvers.programs.interval.bracket", COUNTS, ("weight", "high", "low", "improve", "start")),
     Target("solvers.programs.interval.neighbourhoods", COUNTS, ("log2_ratio", "log2")),
-    Target("solvers.programs.interval.heavy_histogram", COUNTS, ("meets",)),
+    Target("solvers.programs.interval.bracket", COUNTS, ("meets",)),
     Target("solvers.engines.interval", COUNTS, ("add_logs",)),
 )
 

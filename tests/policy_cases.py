@@ -7,8 +7,8 @@ from typing import Any
 import typer
 
 from recon.cli.releasing.policy import gate, policy
-from recon.io.console.exit_codes import USAGE, of_error
 from recon.io.console.guarding import GuardedTyper
+from recon.io.console.output import USAGE, of_error
 from recon.release.policies.assessing import assess
 from recon.release.policies.policy import Policy, Threshold
 

@@ -28,8 +28,7 @@ from recon.certificates.verifying import verify
 from recon.readers.frames.world import parts_of
 from solvers.engines import assignments, chain
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
-from solvers.statements.cross_tables import cross_tables
-from solvers.statements.row_problem import anchored
+from solvers.statements.row_problem import anchored, cross_tables
 
 Figures = list[dict[str, Any]]
 

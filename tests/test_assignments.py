@@ -18,12 +18,11 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.claims import CountRevision, Hall, Labelled, Revised, ValueRemoval
 from solvers.kernel.removals import RemainingDomains
 from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.propagation.counting import tightened
 from solvers.positions.assignments.propagation.engine import Propagation
 from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest, propagate
 from solvers.positions.assignments.propagation.flows import Assignment
-from solvers.positions.assignments.propagation.state import DomainState
-from solvers.positions.assignments.propagation.tables import ProblemTables, packed
+from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, packed
+from solvers.positions.assignments.propagation.vectorised import tightened
 from solvers.positions.assignments.solving import assigned, row_problem
 from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
@@ -398,7 +397,7 @@ def filtered_in_numpy(bits, low, high):
 
 def filtered_compiled(bits, low, high):
     extra("numba")
-    from solvers.positions.assignments.compiled.flows import filtered
+    from solvers.positions.assignments.compiled.loops import filtered
 
     words, count = packed(bits), len(low)
     members, full = np.zeros((count + 1, words.shape[1]), dtype=np.uint64), np.zeros(count + 1, dtype=bool)

@@ -17,10 +17,9 @@ from solvers.engines.chain import answer, ask, engines, plan, refusal
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Places
+from solvers.positions.known_world import numbers_of
 from solvers.positions.sizes import BoxedRows, Lengths
-from solvers.positions.worlds_left import numbers_of
-from solvers.questions.answers import Answer, CountAnswer, DecideAnswer, LocatedAnswer
-from solvers.questions.combined import joined, left_to_others
+from solvers.questions.answers import Answer, CountAnswer, DecideAnswer, LocatedAnswer, joined, left_to_others
 from solvers.questions.query import Count, Decide, Enumerate, Locate, MostLikely, Sample, Selections
 from solvers.statements.boxes import Attribute
 

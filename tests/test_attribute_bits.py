@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import CutDomain
 from recon.queries.measures.revealed.attribute_bits import NO_CLASSES, NO_RESOLUTION, OPEN, attribute_bits, value_of
 from solvers.engines.figures import values
 from solvers.foundation.errors import ContradictionError

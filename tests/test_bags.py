@@ -30,8 +30,8 @@ from solvers.engines.chain import engines
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import CountAnswer
+from solvers.questions.engine import loosen
 from solvers.questions.query import Count, Decide
-from solvers.questions.relaxed import loosen
 from solvers.statements.release import RowCount
 
 BATCHES, PER_BATCH = batches(2, 4), 20

@@ -12,8 +12,8 @@ from extras import extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recon.experiments.belardo2018 import fits
-from recon.experiments.belardo2018.findings import findings
+from recon.experiments.belardo2018 import comparing as fits
+from recon.experiments.belardo2018.experiment import findings
 from recon.experiments.experiment import Point, experiment
 from solvers.foundation.limits import Limits
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from recon.experiments.beyond.experiment import EXPERIMENT, QUESTIONS
-from recon.experiments.beyond.joined import domain_of
+from recon.experiments.beyond.groups import domain_of
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import Point
 from recon.experiments.splits import TrainTestSplit

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, Test
-from encoders.domain.views import View
+from encoders.domain.values import Continuous, Grid, Listed, Test, View
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, ModelNode, PublishedFigure, Rule, RuleList, RuleSet, Support, Table, Tree
 from recon.queries.prediction.black_box import ReleasedModel

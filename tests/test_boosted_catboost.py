@@ -13,13 +13,12 @@ from boosted_cases import true_points
 import recon
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.boosters.catboost.file import json_booster
-from recon.readers.formats.boosters.catboost.model import to_draft
-from recon.readers.formats.boosters.catboost.sums import EXP, NEEDED, UNIT, gradients, started, unusable
+from recon.readers.formats.boosters.catboost.model import EXP, NEEDED, UNIT, gradients, started, to_draft, unusable
 from recon.readers.formats.detection import read_draft
 from recon.readers.frames.true_rows import TrueRows
-from solvers.engines.settling import strengthened
+from solvers.engines.chain import strengthened
 from solvers.foundation.limits import Limits
-from solvers.leaf_values.residuals import used
+from solvers.leaf_values.combining import used
 
 GOLDEN = Path(__file__).parent / "golden" / "boosted"
 USED = ["cat_honest.json", "cat_gradient.cbm", "cat_ordered.cbm", "cat_lossguide.json"]

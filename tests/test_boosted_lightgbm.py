@@ -19,14 +19,13 @@ from encoders.models.models import Boosting, Forest
 from recon.readers.formats.boosters.lightgbm.file import text_booster
 from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, grow, read_lightgbm, read_lightgbm_text
 from recon.readers.formats.boosters.lightgbm.rates import NumberSpan, digits, rate_of, significant
-from recon.readers.formats.boosters.lightgbm.reach import before
 from recon.readers.formats.boosters.lightgbm.summing import EPSILON, Sizes, errors
-from recon.readers.formats.boosters.lightgbm.sums import odd_parameter, snapped
+from recon.readers.formats.boosters.lightgbm.sums import before, odd_parameter, snapped
 from recon.readers.formats.boosters.pickled import read as read_saved
 from recon.readers.formats.boosters.shared import BoosterTree
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.stored.containers import open_stored
-from solvers.leaf_values.residuals import used
+from solvers.leaf_values.combining import used
 from tests.boosted_cases import true_points
 
 HERE = Path(__file__).parent / "golden" / "boosted" / "lightgbm-4.7.0"

@@ -32,8 +32,8 @@ import recon
 from encoders.domain.values import Listed
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.formats.sklearn.boosting.draft import UNIT, pairwise
 from recon.readers.formats.sklearn.boosting.histogram import exact_sums, hessians, least_share
-from recon.readers.formats.sklearn.boosting.rounding import UNIT, pairwise
 from recon.readers.frames.true_rows import violations
 from recon.readers.loading.loading import draft_of
 from solvers.foundation.errors import ReleaseError

@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 
 from encoders.domain.domain import Domain
-from solvers.engines.chain import answer
-from solvers.engines.settling import strengthened
+from solvers.engines.chain import answer, strengthened
 from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import worlds
-from solvers.leaf_values.residuals import used
+from solvers.leaf_values.combining import used
 from solvers.leaf_values.worlds import LeafValueProblem, one_world
 from solvers.questions.query import MostLikely
 from solvers.statements.boxes import Box

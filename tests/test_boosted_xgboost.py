@@ -18,20 +18,27 @@ from boosted_cases import true_points
 import recon
 import solvers.foundation.limits as limits_module
 from encoders.encode.encoder import encode
-from encoders.kinds.open_trees import is_open
+from encoders.kinds.boosting import is_open
 from encoders.models.models import Boosting
 from recon.readers.formats.boosters.xgboost.counts import sizes, starting_shares
 from recon.readers.formats.boosters.xgboost.file import below_single, json_booster
-from recon.readers.formats.boosters.xgboost.logarithm import single_log
-from recon.readers.formats.boosters.xgboost.model import read_xgboost
-from recon.readers.formats.boosters.xgboost.sums import MADE, XGBoostRates, depths, rates_of, start, tree_sums
+from recon.readers.formats.boosters.xgboost.model import (
+    MADE,
+    XGBoostRates,
+    depths,
+    rates_of,
+    read_xgboost,
+    single_log,
+    start,
+    tree_sums,
+)
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.frames.true_rows import violations
-from solvers.engines.settling import strengthened
+from solvers.engines.chain import strengthened
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.leaf_values.residuals import used
+from solvers.leaf_values.combining import used
 from solvers.statements.release import Partition
 
 GOLDEN = Path(__file__).parent / "golden" / "boosted"

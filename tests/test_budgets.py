@@ -37,8 +37,7 @@ from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import CUT, GRACE, STAGES, Limits
 from solvers.foundation.native import threads
 from solvers.histograms import decision_diagram as layers
-from solvers.histograms.decision_diagram import layers_of
-from solvers.histograms.elimination import EliminationWindow, elimination_order
+from solvers.histograms.decision_diagram import EliminationWindow, elimination_order, layers_of
 from solvers.programs.linear.linear_program import by_column, whole_program
 from solvers.questions.query import Count
 
@@ -60,7 +59,7 @@ import recon.queries.questions.probabilistic
 import recon.queries.noisy.likely_worlds
 import recon.queries.measures.sweeping
 import recon.queries.bounds.bounding
-import recon.release.auditing.ground_truth
+import recon.release.auditing.findings
 import pyarrow
 from solvers.engines.chain import engines
 import solvers.programs.linear.linear_program

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.queries.tables.answering import counted, solutions
-from recon.queries.tables.proving import certificate, verified
+from recon.queries.tables.answering import certificate, counted, solutions, verified
 from recon.queries.tables.variability import variability
 from solvers.foundation.limits import Limits
 

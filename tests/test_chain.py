@@ -27,9 +27,9 @@ from solvers.engines.rows import RowsEngine
 from solvers.engines.sat import SatEngine
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.programs import enumeration, verdicts
-from solvers.questions.answers import Answer, CountAnswer, ExtremeAnswer
-from solvers.questions.combined import combined, left_open
+from solvers.programs import cell_model as enumeration
+from solvers.programs import verdicts
+from solvers.questions.answers import Answer, CountAnswer, ExtremeAnswer, combined, left_open
 from solvers.questions.query import Count, Decide, Extreme
 
 ROOT = Path(__file__).parents[1]

@@ -25,8 +25,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Grid, Listed, Test
 from encoders.encode.encoder import encode as encode_models
 from encoders.encode.marginals import figures_of, marginals_of
-from encoders.models.column_figures import ColumnFigures
-from encoders.models.models import Provenance, Tree
+from encoders.models.models import ColumnFigures, Provenance, Tree
 from encoders.models.nodes import ModelNode, Support
 from recon.readers.frames.true_rows import violations
 from recon.readers.inspection.inspecting import inspect

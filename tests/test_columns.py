@@ -24,9 +24,8 @@ from solvers.engines.columns import ColumnsEngine
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import overlaps
-from solvers.programs.columns.incidence import Incidence
 from solvers.programs.columns.master import Bound, MasterProgram
-from solvers.programs.columns.pricing import Pricer, within
+from solvers.programs.columns.pricing import Incidence, Pricer, within
 from solvers.programs.columns.single_partitions import decide_apart
 from solvers.questions.answers import CountAnswer, DecideAnswer
 from solvers.questions.query import Count, Decide

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from recon.attacks.correlation.closed_form import three_variables
 from recon.attacks.correlation.copula import empirical, normals
+from recon.attacks.correlation.intervals import three_variables
 from recon.attacks.correlation.matrices import factors_of, random_matrices
 from recon.attacks.correlation.model_based import InferredCorrelations, crossed, fit, folds, infer, verdicts
 from recon.attacks.correlation.model_less import bin_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from recon.attacks.correlation import intervals
-from recon.attacks.correlation.closed_form import linear_intervals, three_variables
+from recon.attacks.correlation.intervals import linear_intervals, three_variables
 from recon.attacks.correlation.matrices import random_matrices
 from recon.attacks.correlation.model_less import sampled_interval
 from solvers.foundation.errors import ReleaseError

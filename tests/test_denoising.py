@@ -22,13 +22,12 @@ from solvers.laws.noise.laws import NoiseLaw
 from solvers.noisy.likelihood import maximum as denoised
 from solvers.noisy.likelihood.maximum import greatest
 from solvers.noisy.likelihood.most_likely import gains_of, most_likely_of, shape_of
-from solvers.programs.concave import fractional, multipliers
+from solvers.programs.concave import fractional
+from solvers.programs.concave import terms as multipliers
 from solvers.programs.concave.fractional import relax
 from solvers.programs.concave.local_search import ConcaveSearch, StartHistogram, improved
-from solvers.programs.concave.multipliers import binding, conjugates, proved, proved_anywhere
-from solvers.programs.concave.rounding import rounded
 from solvers.programs.concave.separable import shares_of
-from solvers.programs.concave.terms import ConcaveTerm, Gains
+from solvers.programs.concave.terms import ConcaveTerm, Gains, binding, conjugates, proved, proved_anywhere, rounded
 from solvers.statements.boxes import Box, Region
 from solvers.statements.observations import Observation
 from solvers.statements.release import RowCount, Statement

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import recon
 from encoders.domain.values import Continuous
-from recon.readers.formats.drafts.names import alike
+from recon.readers.formats.drafts.drafts import alike
 from recon.readers.formats.release.schema import json_schema
 from recon.readers.formats.release.writing import dump, release_json
 from solvers.foundation.errors import ReleaseError, Unsupported

@@ -16,8 +16,16 @@ from extras import extra
 import recon
 from encoders.models.ledger import PrivacyLedger, PrivacyStep
 from recon.learners.private import dp_greedy_rule_list as dp
-from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier, Mechanism, RuleCandidates, gini
-from recon.learners.private.smooth_sensitivity import impurity_step, margin_of_confidence, margin_of_delta, smooth_bound
+from recon.learners.private.dp_greedy_rule_list import (
+    DPGreedyRuleListClassifier,
+    Mechanism,
+    RuleCandidates,
+    gini,
+    impurity_step,
+    margin_of_confidence,
+    margin_of_delta,
+    smooth_bound,
+)
 from recon.learners.rule_lists.mining import checked_rules, conjunctions, rule_masks
 from recon.learners.rule_lists.vulnerability import vulnerability, vulnerability_of
 

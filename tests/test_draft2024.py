@@ -13,14 +13,16 @@ import pandas as pd
 import pytest
 from extras import extra
 
-from recon.experiments.datasets import load
+from recon.experiments.draft2024 import asked as forests
 from recon.experiments.draft2024 import experiment as exact
-from recon.experiments.draft2024 import findings, forests, published, rows
+from recon.experiments.draft2024 import findings, rows
+from recon.experiments.draft2024 import findings as published
 from recon.experiments.draftdp2025 import experiment as noisy
+from recon.experiments.draftdp2025 import experiment as private
 from recon.experiments.draftdp2025 import findings as noisy_findings
-from recon.experiments.draftdp2025 import forests as private
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine, svg
 from recon.experiments.experiment import Point
+from recon.experiments.running import load
 from solvers.foundation.limits import Limits
 
 TINY = "tiny"

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from test_attribute_bits import SEEDS
 
 import recon
-from recon.report.document import drawing as module
-from recon.report.document.drawing import drawing
+from recon.report import report as module
+from recon.report.report import drawing
 
 GOLDEN = Path(__file__).parent / "golden"
 DOMAIN = {

@@ -16,11 +16,14 @@ from recon.readers.frames.world import wrap
 from solvers.engines.draws import NOTE, DrawsEngine
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.programs.local_search import annealing, compiled, likely
-from solvers.programs.local_search.finding import broken, likely_rows
-from solvers.programs.local_search.likely import (
+from solvers.programs.local_search import compiled
+from solvers.programs.local_search import compiled as annealing
+from solvers.programs.local_search import finding as likely
+from solvers.programs.local_search.finding import (
+    broken,
     drawn_blocks,
     drawn_tables,
+    likely_rows,
     log_likelihood,
     log_surjections,
     log_ways,

@@ -33,17 +33,17 @@ from recon.readers.frames.selections import select_frame
 from solvers.cells.clauses.model_counters import ModelCounter
 from solvers.cells.system import system_of
 from solvers.engines import chain
-from solvers.engines.settling import strengthened
+from solvers.engines.chain import strengthened
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.programs import enumeration
+from solvers.programs import cell_model as enumeration
 from solvers.questions import answers, query
-from solvers.questions.relaxed import loosen
+from solvers.questions.engine import loosen
 from solvers.statements.release import Choice, Partition
 
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(path.stem for path in FOLDER.glob("*.json"))
-SETTLED = " with what leaf values prove"  # the same file, asked about as `solvers.engines.settling` strengthens it
+SETTLED = " with what leaf values prove"  # the same file, asked about as `solvers.engines.chain` strengthens it
 GOLDEN = [*FILES, *(name + SETTLED for name in FILES if name.startswith("boosted"))]
 HUGE = [name for name in GOLDEN if name.startswith("huge")]
 SMALL = [name for name in GOLDEN if name not in HUGE]

@@ -20,7 +20,7 @@ from encoders.domain.values import Listed, Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Rule, RuleList
 from encoders.models.nodes import Support
-from recon.learners.private.smooth_sensitivity import margin_of_confidence, smooth_bound
+from recon.learners.private.dp_greedy_rule_list import margin_of_confidence, smooth_bound
 from recon.learners.rule_lists.brl_posterior import sensitivity
 
 PAGE = Path(__file__).parents[1] / "docs" / "errata.md"

@@ -14,20 +14,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from recon.attacks.evaluation.duplicates import both_sides, duplicates, once
 from recon.attacks.evaluation.figures import (
     DELTAS,
     always_in,
     area,
+    averaged,
     balanced,
+    both_sides,
     clopper_pearson,
+    critical_difference,
     curve,
     deltas,
+    duplicates,
     evaluated,
+    folded,
     meaning,
+    neighbours,
+    once,
+    spread,
 )
-from recon.attacks.evaluation.folds import averaged, folded, spread
-from recon.attacks.evaluation.ranks import critical_difference, neighbours
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 scored = st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 2.0, math.inf]), st.booleans(), st.booleans()),

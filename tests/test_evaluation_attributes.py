@@ -17,7 +17,7 @@ from recon.attacks.evaluation.attributes import (
     confusion_of,
     numbered,
 )
-from recon.queries.prediction.records import RecordColumns, Records
+from recon.queries.prediction.inputs import RecordColumns, Records
 from solvers.foundation.errors import ReleaseError
 
 

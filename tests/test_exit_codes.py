@@ -14,12 +14,25 @@ import typer
 from extras import run
 from policy_cases import facts_of, policy_of
 
-from recon.cli.releasing.ending import ended, ending
-from recon.cli.releasing.ending import policy_of as policy_read
 from recon.cli.releasing.policy import gated, said, written
+from recon.cli.releasing.reporting import ended, ending
+from recon.cli.releasing.reporting import policy_of as policy_read
 from recon.cli.session import finish
-from recon.io.console.exit_codes import GRAVITY, OF_STATUS, gravest, of_error, of_status, of_verdict
-from recon.io.console.output import json_text, parse_memory, print_error, print_lines, records, write_table, write_text
+from recon.io.console.output import (
+    GRAVITY,
+    OF_STATUS,
+    gravest,
+    json_text,
+    of_error,
+    of_status,
+    of_verdict,
+    parse_memory,
+    print_error,
+    print_lines,
+    records,
+    write_table,
+    write_text,
+)
 from recon.release.policies.assessing import assess
 from solvers.foundation.errors import (
     ContradictionError,

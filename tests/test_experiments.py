@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from recon.cli.app import app
 from recon.cli.studies.reproduce import where
 from recon.experiments import experiment as experiments
-from recon.experiments.datasets import SOURCES, load
 from recon.experiments.drawing import (
     GREYS,
     MARKERS,
@@ -32,8 +31,7 @@ from recon.experiments.drawing import (
     svg,
 )
 from recon.experiments.experiment import Point
-from recon.experiments.running import TravellingPoint, reproduce, worked
-from recon.experiments.store import Store
+from recon.experiments.running import SOURCES, Store, TravellingPoint, load, reproduce, worked
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.foundation.limits import Limits
 

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 
 import recon
 from recon.attacks.explainers import neighbourhood, sampling
-from recon.attacks.explainers.chosen import chosen, elbow
-from recon.attacks.explainers.enriched import enriched_tree
-from recon.attacks.explainers.lore import explained, lore, lores
-from recon.attacks.explainers.merging import merged
+from recon.attacks.explainers.lore import explained, lore, lores, merged
 from recon.attacks.explainers.neighbourhood import Breeding, Distance, neighbourhoods
+from recon.attacks.explainers.sampling import chosen, elbow, enriched_tree
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
-from recon.queries.prediction.records import RecordColumns
+from recon.queries.prediction.inputs import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

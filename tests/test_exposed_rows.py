@@ -22,16 +22,14 @@ from test_coupled import releases as coupled
 
 import recon
 from recon.experiments.beyond.groups import removed_bits
-from recon.experiments.datasets import load
+from recon.experiments.running import load
 from recon.queries.located.positions import placed
 from recon.queries.measures.measures import measure
 from recon.readers.frames.true_rows import TrueRows
 from recon.readers.loading.settled import settled_release
-from recon.release.auditing.persons import alike
-from recon.release.auditing.persons.alike import by_gap, equal_rows
-from recon.release.auditing.persons.exposed_rows import exposed_rows
+from recon.release.auditing.persons import exposed_rows as alike
+from recon.release.auditing.persons.exposed_rows import by_gap, equal_rows, exposed_rows, people_in_groups, quartiles
 from recon.release.auditing.persons.people import people
-from recon.release.auditing.persons.protected import people_in_groups, quartiles
 from recon.release.auditing.persons.row_groups import row_groups
 from recon.release.auditing.persons.wording import who_lines
 from solvers.foundation.errors import ReleaseError

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import recon
 from recon.queries.measures.measures import measure
-from recon.queries.measures.revealed.known import interval_left
+from recon.queries.measures.revealed.attribute_bits import interval_left
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.inspecting import Inspection
 from recon.release.auditing.auditing import group_disclosure
@@ -37,7 +37,7 @@ from recon.release.auditing.findings import AuditFindings
 from recon.release.policies.assessing import assess
 from recon.release.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
 from recon.release.remediation.demands import Demands, outcomes
-from recon.report.results.reassessing import outcome_of
+from recon.report.results.reading import outcome_of
 
 LABEL = {"name": "y", "values": [0, 1]}
 BITS = {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}], "label": LABEL}
@@ -241,8 +241,7 @@ def test_a_file_that_gives_people_away_never_gets_a_green_page(facts, first):
     from policy_cases import document_of
 
     from recon.report.page.words import first_page
-    from recon.report.pipelines.junit import junit
-    from recon.report.pipelines.sarif import sarif
+    from recon.report.pipelines.sarif import junit, sarif
 
     document = documents.met() | document_of(harmless(**facts), policy_of(smallest_group=10))
     assessment = document["assessment"]

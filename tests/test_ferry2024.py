@@ -10,13 +10,10 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from recon.experiments.datasets import load
-from recon.experiments.ferry2024.experiment import EXPERIMENT, TIES, fitted, points
-from recon.experiments.ferry2024.findings import PUBLISHED, findings
+from recon.experiments.ferry2024.experiment import EXPERIMENT, PUBLISHED, TIES, findings, fitted, points
 from recon.experiments.ferry2024.fits import run
-from recon.experiments.running import reproduce
+from recon.experiments.running import load, reproduce, together
 from recon.experiments.splits import split
-from recon.experiments.store import together
 from solvers.foundation.limits import Limits
 
 

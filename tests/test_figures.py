@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from recon.release.policies.checks import all_of, compared, interval_text, none_small
 from recon.release.policies.facts import (
     FIGURES,
     ROW_FIGURES,
@@ -18,7 +19,6 @@ from recon.release.policies.facts import (
     UnusedFigure,
     smallest_of,
 )
-from recon.release.policies.intervals import all_of, compared, interval_text, none_small
 
 
 def some_facts(**figures):

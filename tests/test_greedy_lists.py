@@ -21,8 +21,19 @@ from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.greedy import rule_lists, states
 from solvers.greedy.lists import conditions
-from solvers.greedy.lists.windows import Mass, added, at, free, grown, left, masked
-from solvers.greedy.rule_lists import ListLevel, ListRule, broken_limit, list_share
+from solvers.greedy.rule_lists import (
+    ListLevel,
+    ListRule,
+    Mass,
+    added,
+    at,
+    broken_limit,
+    free,
+    grown,
+    left,
+    list_share,
+    masked,
+)
 from solvers.greedy.states import free_leaf
 
 CLOSE = 1e-9  # bits

@@ -10,11 +10,19 @@ from hypothesis import strategies as st
 
 from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.greedy.chosen import ChosenTree, GreedyRule
-from solvers.greedy.gains import leaves_allowed, splits_allowed
+from solvers.greedy.gains import ChosenTree, GreedyRule, leaves_allowed, splits_allowed
 from solvers.greedy.rows import marginals as module
-from solvers.greedy.rows.marginals import ColumnMarginal, StateMarginals, States, expected_rows, some_row
-from solvers.greedy.rows.support import StateSupports, apart, runs, together
+from solvers.greedy.rows.marginals import (
+    ColumnMarginal,
+    StateMarginals,
+    States,
+    StateSupports,
+    apart,
+    expected_rows,
+    runs,
+    some_row,
+    together,
+)
 
 
 def tree_of(shape, leaves, opens=()):

@@ -19,7 +19,7 @@ from test_greedy_trees import fitted
 
 from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.greedy.chosen import ChosenTree, GreedyRule
+from solvers.greedy.gains import ChosenTree, GreedyRule
 from solvers.greedy.sampling import Sampler, _below
 from solvers.greedy.tree_counts import ChoiceConditions, exact_counts
 

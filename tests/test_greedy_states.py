@@ -12,9 +12,21 @@ from hypothesis import strategies as st
 
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.greedy import convolutions
-from solvers.greedy.convolutions import convolved, sums_reached, transform_error
-from solvers.greedy.states import StateWindow, U, binomials, choice_of_leaf, free_leaf, kept, log2_of, point, trimmed
+from solvers.greedy import states as convolutions
+from solvers.greedy.states import (
+    StateWindow,
+    U,
+    binomials,
+    choice_of_leaf,
+    convolved,
+    free_leaf,
+    kept,
+    log2_of,
+    point,
+    sums_reached,
+    transform_error,
+    trimmed,
+)
 
 LIMITS = Limits()
 

@@ -14,8 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.greedy.chosen import ChosenTree, GreedyRule
-from solvers.greedy.gains import splits_allowed
+from solvers.greedy.gains import ChosenTree, GreedyRule, splits_allowed
 from solvers.greedy.tree_counts import ChoiceConditions, Passes, empty_node, exact_counts, tree_share
 
 LIMITS = Limits()

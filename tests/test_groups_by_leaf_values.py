@@ -15,16 +15,16 @@ from policy_cases import policy_of
 import recon
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.loading.settled import settled_release
-from recon.release.auditing.evidence.unused import implied
+from recon.release.auditing.evidence.evidence import implied
 from recon.release.auditing.facts import open_facts
 from recon.release.auditing.together import Together, judged_together
 from recon.release.policies.assessing import assess
 from recon.release.policies.facts import KnownFigure, UnknownFigure
-from recon.report.open_report import settled_early
+from recon.report.stored_report import settled_early
+from solvers.engines.chain import only_sizes
 from solvers.engines.groups.items import items_of
 from solvers.engines.groups.leaf_values import LeafValueModel, small_by_programs, world_model
 from solvers.engines.groups.smallest import SmallestGroup, smallest_by_programs, smallest_group
-from solvers.engines.settling import only_sizes
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import KIND
 from solvers.statements.boxes import Box

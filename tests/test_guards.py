@@ -20,8 +20,11 @@ import pytest
 from solvers.cells.system import system_of
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.master import MasterProgram
-from solvers.programs.concave.multipliers import (
+from solvers.programs.concave.secants import STRETCH, outwards, summit
+from solvers.programs.concave.terms import (
     ERROR,
+    ConcaveTerm,
+    Gains,
     binding,
     conjugates,
     dearest,
@@ -32,8 +35,6 @@ from solvers.programs.concave.multipliers import (
     proved_anywhere,
     rise,
 )
-from solvers.programs.concave.secants import STRETCH, outwards, summit
-from solvers.programs.concave.terms import ConcaveTerm, Gains
 from solvers.programs.conflicts.quickxplain import UNPROVEN, FeasibilityOracle, conflict_of, without_idle
 from solvers.programs.cpsat import rounded
 from solvers.programs.feasibility import Feasibility

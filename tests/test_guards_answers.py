@@ -25,8 +25,8 @@ from solvers.questions.answers import (
     ShareAnswer,
     WorldsAnswer,
 )
+from solvers.questions.engine import loosen
 from solvers.questions.query import Count, Extreme, PerCell
-from solvers.questions.relaxed import loosen
 from solvers.statements.boxes import Attribute, RowSpace
 from solvers.statements.release import Release, RowCount
 

@@ -22,24 +22,25 @@ from solvers.cells.system import system_of
 from solvers.engines.interval import add_logs
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.programs.interval.bracket import Bracket, BracketCase, WorkStretch
-from solvers.programs.interval.heavy_histogram import meets
+from solvers.programs.interval.bracket import Bracket, BracketCase, WorkStretch, meets
 from solvers.programs.interval.lagrangian_dual import (
     LAMBDA,
+    SHARES,
     SLACK,
     STEEPEST,
+    Mixture,
+    Tableau,
     Tilt,
     log_factorials,
     log_weights,
     outward,
     prefix_sums,
 )
-from solvers.programs.interval.mixture import SHARES, Mixture, Tableau
 from solvers.programs.interval.neighbourhoods import Around, Blocks, log2_ratio
 from solvers.statements.boxes import Attribute, Box, Region, RowSpace
 from solvers.statements.regions.capture_bounds import SHIFT, _fixed_point, bound_plain, share
+from solvers.statements.regions.diagram import Measure
 from solvers.statements.regions.first_match import FirstMatch
-from solvers.statements.regions.inclusion_exclusion import Measure
 from solvers.statements.release import Release, RowCount, Statement
 
 EXACT = Context(prec=60)

@@ -22,8 +22,14 @@ from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import run, state
 from solvers.programs.feasibility import by_program
 from solvers.programs.linear.dual_bounds import LARGEST, rounded, safe_bound, whole
-from solvers.programs.linear.farkas import SumSearch
-from solvers.programs.linear.linear_program import CellProgram, LinearProgram, ProgramSolution, Relaxation, Violation
+from solvers.programs.linear.linear_program import (
+    CellProgram,
+    LinearProgram,
+    ProgramSolution,
+    Relaxation,
+    SumSearch,
+    Violation,
+)
 from solvers.statements.boxes import Attribute, Box, Region, RowSpace
 from solvers.statements.release import UNBOUNDED, Choice, Release, RowCount, Statement
 

@@ -18,7 +18,7 @@ from test_coupled import releases, total
 
 import recon
 import recon.queries.bounds.intervals
-import solvers.programs.enumeration
+import solvers.programs.cell_model
 from recon.queries.bounds.intervals import interval_cells
 from recon.readers.formats.drafts.suggesting import suggested
 from recon.report.wording.headline import LEGEND, headline_json, order_json, worlds_lines
@@ -239,7 +239,7 @@ def cpsat_only(monkeypatch):
         raise Inconclusive("not listed in this test")
 
     monkeypatch.setattr(histogram.HistogramEngine, "refuses", lambda self, release, query: "not in this test")
-    monkeypatch.setattr(solvers.programs.enumeration, "listed", unlisted)
+    monkeypatch.setattr(solvers.programs.cell_model, "listed", unlisted)
 
 
 @pytest.mark.parametrize(("engine", "number"), [("histogram", 60), ("cpsat", 40)])

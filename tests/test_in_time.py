@@ -16,8 +16,8 @@ from recon.readers.formats.drafts.binding import border, enclosed, near, single
 from solvers.cells import refinement
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
-from solvers.programs.columns.incidence import Incidence
 from solvers.programs.columns.master import KnownMaster, MasterProgram
+from solvers.programs.columns.pricing import Incidence
 from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
 from solvers.statements.release import Partition, Release, RowCount
 

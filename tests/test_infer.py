@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from encoders.domain.domain import Domain
 from encoders.domain.patterns import bases, span, suffix
-from encoders.domain.values import Continuous, Grid, Listed
-from encoders.domain.views import TRAINING_DATA
+from encoders.domain.values import TRAINING_DATA, Continuous, Grid, Listed
 from solvers.foundation.errors import ReleaseError
 
 DATA = Path(os.environ.get("RECON_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")

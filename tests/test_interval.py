@@ -22,8 +22,16 @@ from solvers.engines.interval import IntervalEngine, add_logs, case_of
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.interval.bracket import Bracket, WorkStretch
-from solvers.programs.interval.lagrangian_dual import Tilt, log_factorials, log_weights, prefix_sums
-from solvers.programs.interval.mixture import PRIME, SHARES, Mixture, Tableau
+from solvers.programs.interval.lagrangian_dual import (
+    PRIME,
+    SHARES,
+    Mixture,
+    Tableau,
+    Tilt,
+    log_factorials,
+    log_weights,
+    prefix_sums,
+)
 from solvers.programs.interval.neighbourhoods import log2_ratio
 from solvers.questions.query import Count
 from solvers.statements.boxes import Attribute, RowSpace

@@ -16,8 +16,7 @@ from recon.attacks.attacking.records import population, splits
 from recon.attacks.explainers.lore import lores
 from recon.attacks.explainers.trepan import trepan
 from recon.experiments.experiment import Point, experiment
-from recon.experiments.joint.certifying import verdicts
-from recon.experiments.joint.experiment import learner, points, run
+from recon.experiments.joint.experiment import learner, points, run, verdicts
 from recon.experiments.joint.explaining import left_by, rules_of
 from recon.experiments.joint.findings import ATTACKERS, SKETCHED, findings
 from recon.experiments.joint.releases import (
@@ -32,7 +31,7 @@ from recon.experiments.joint.releases import (
 )
 from recon.experiments.running import plain
 from recon.queries.prediction.black_box import ReleasedModel
-from recon.queries.prediction.records import RecordColumns, Records, predicted
+from recon.queries.prediction.inputs import RecordColumns, Records, predicted
 from recon.readers.frames.true_rows import violations
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount

@@ -14,7 +14,7 @@ import pytest
 
 from recon.cli.app import app
 from recon.experiments.experiment import Experiment, ExperimentFindings, Point
-from recon.experiments.store import Run, Store
+from recon.experiments.running import Run, Store
 from recon.io.files import opening
 from recon.io.files.opening import files_opened_once, opened, read_once, read_whole
 from recon.io.files.writing import writing

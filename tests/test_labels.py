@@ -13,7 +13,7 @@ from extras import encoded
 
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.labels import label_step, label_steps, proves, statements, totals
+from solvers.positions.assignments.propagation.engine import label_step, label_steps, proves, statements, totals
 from solvers.statements.row_problem import RowProblem, problem_of
 
 LIMITS = Limits()  # none: what comes out must not depend on the clock

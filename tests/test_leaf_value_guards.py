@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from test_leaf_values import case
 
-from solvers.engines.settling import strengthened
+from solvers.engines.chain import strengthened
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import peeling, settling
 from solvers.leaf_values.cells import AssumptionError, CellLevel, ColumnSystem, first_cells, with_trees

@@ -24,7 +24,7 @@ from recon.certificates.certificate_format import sharing_steps
 from recon.certificates.issuing import all_of_it
 from recon.certificates.verifying import verify
 from recon.readers.loading.settled import settled_release
-from solvers.engines.settling import with_block
+from solvers.engines.chain import with_block
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
@@ -46,7 +46,7 @@ from solvers.kernel.proof_format import proof_from, proof_json
 from solvers.laws.gradients.boosted import Gradients
 from solvers.laws.gradients.enclosed import BITS, WORK, added, contribution, exp_of_minus, nearest
 from solvers.laws.gradients.floating import rows_at
-from solvers.proofs.certificates.by_leaf_values import rooted
+from solvers.proofs.certificates.certifier import rooted
 from solvers.proofs.certificates.leaf_steps import StepWalk, TracedReplay
 from solvers.questions.answers import SettledAnswer
 from solvers.statements.boxes import Box, Boxes

@@ -10,15 +10,14 @@ import pytest
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, equals
-from encoders.domain.views import View
+from encoders.domain.values import Continuous, Grid, Listed, View, equals
 from encoders.encode.encoder import encode
-from recon.experiments.datasets import load
+from recon.experiments.running import load
+from recon.learner_rule.chosen import learner_of
 from recon.learner_rule.counting import learner_rule
 from recon.learner_rule.estimating.bounds import worlds_at_most
 from recon.learner_rule.estimating.estimates import could_grow, estimated_share
 from recon.learner_rule.estimating.grown import grown_of
-from recon.learner_rule.settings import learner_of
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

@@ -19,16 +19,13 @@ from learner_fact_cases import random_fit
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, Test
-from encoders.domain.views import View
+from encoders.domain.values import Continuous, Grid, Listed, Test, View
 from encoders.encode.encoder import asking, encode, with_known_rows
 from encoders.encode.learner_facts import facts_of_learner, with_learner_facts
 from encoders.kinds.open_leaves import always_kept, least_improvement
-from encoders.models.known_rows import KnownRows
-from encoders.models.learner import Learner
-from encoders.models.learner_facts import FactLimits
-from encoders.models.models import GroupQuestion, ModelNode, Nodes, PublishedFigure, Support, Table, Tree
-from encoders.parts.single_values import around, as_ranges, chains
+from encoders.models.learner_facts import FactLimits, Learner
+from encoders.models.models import GroupQuestion, KnownRows, ModelNode, Nodes, PublishedFigure, Support, Table, Tree
+from encoders.parts.statistics import around, as_ranges, chains
 from recon.learner_rule.facts import fact_bits, with_facts
 from recon.readers.frames.true_rows import violations
 from solvers.foundation.errors import ContradictionError, ReconError, ReleaseError, Unsupported

@@ -10,14 +10,12 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.experiments.datasets import load
+from recon.experiments.running import load
+from recon.learner_rule.chosen import learner_of
 from recon.learner_rule.counting import learner_rule, rule_or_reason
 from recon.learner_rule.facts import with_facts
-from recon.learner_rule.figures import bits_text
-from recon.learner_rule.settings import learner_of
-from recon.learner_rule.verdicts import RowQuestions, RuleProfile, attribute, certify, chosen_tree_of
-from recon.learner_rule.wording import rule_lines
-from recon.learner_rule.worlds import sample
+from recon.learner_rule.figures import bits_text, rule_lines
+from recon.learner_rule.verdicts import RowQuestions, RuleProfile, attribute, certify, chosen_tree_of, sample
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from tests.learner_oracle import Settings, assigned_rows, by_fillings, fillings, node_of, possible_trees

@@ -13,11 +13,11 @@ import learner_products as products
 import numpy as np
 import pytest
 
-from encoders.models.learner import Learner
+from encoders.models.learner_facts import Learner
 from recon.learner_rule.chosen import check_limits, limits_of, not_used
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
-from solvers.greedy.chosen import ChosenTree, GreedyRule
+from solvers.greedy.gains import ChosenTree, GreedyRule
 from solvers.greedy.rule_lists import ListLevel, ListRule, list_share
 from solvers.greedy.sampling import Sampler
 from solvers.greedy.tree_counts import tree_share

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import recon
 from recon.cli.app import run_app
-from recon.release.auditing.persons.under_rule import about, people_line
+from recon.release.auditing.gathering import about, people_line
 
 COLUMNS = ["owns", "rents", "works", "owes"]
 

@@ -8,8 +8,16 @@ import pytest
 
 from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.learner_rule import fits
-from recon.experiments.learner_rule.experiment import groups, persons, rule_list, tree
-from recon.experiments.learner_rule.findings import bits_table, findings, interval, learner_text
+from recon.experiments.learner_rule.experiment import (
+    bits_table,
+    findings,
+    groups,
+    interval,
+    learner_text,
+    persons,
+    rule_list,
+    tree,
+)
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
 
@@ -18,7 +26,7 @@ EXPERIMENT = experiment("learner_rule")
 
 @pytest.fixture
 def compas(data):
-    from recon.experiments.datasets import load
+    from recon.experiments.running import load
 
     data("compas27.csv.gz")
     return load("compas27")[0]

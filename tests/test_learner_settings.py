@@ -33,9 +33,8 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Test
 from encoders.encode.encoder import encode
-from encoders.models.count_kinds import kinds_of
-from encoders.models.learner import Learner
-from encoders.models.models import Forest, Provenance, Rule, RuleList, Tree
+from encoders.models.learner_facts import Learner
+from encoders.models.models import Forest, Provenance, Rule, RuleList, Tree, kinds_of
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.console.learner_option import AMOUNTS, SWITCHES, WHOLE, WORDS, asked_of
 from recon.io.console.options import known_learner
@@ -45,22 +44,24 @@ from recon.learner_rule.chosen import (
     chosen_tree,
     columns_of,
     depths,
+    exact_refusals,
     greedy_rule,
     improvements,
+    learner_of,
+    learners_of,
     least_rows,
     limits_of,
     not_used,
 )
-from recon.learner_rule.settings import exact_refusals, learner_of, learners_of
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.readers.formats.release.learner import learner_json
+from recon.readers.formats.release.schema import learner_json
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.loading.loading import models_of
-from recon.report.wording.provenance import provenance_json, provenance_lines
+from recon.report.wording.headline import provenance_json, provenance_lines
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
-from solvers.greedy.chosen import ChosenTree
+from solvers.greedy.gains import ChosenTree
 from solvers.greedy.rule_lists import ListLevel
 
 OFF = {"source": "the file", "version": "1.9.1"}

@@ -29,9 +29,9 @@ from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.ledger.forms import HERE, is_name, more_than_settings
 from recon.readers.inspection.ledger.spelling import json_spaces
 from recon.readers.inspection.ledgers import ledger_of
-from recon.readers.inspection.objects.tree_fields import stray
+from recon.readers.inspection.objects.traversal import stray
 from recon.readers.inspection.searching import searched
-from recon.readers.loading.uses import uses_of
+from recon.readers.loading.loading import uses_of
 from recon.readers.stored.binary.rds import RObject
 from recon.readers.stored.containers import open_stored
 

@@ -19,10 +19,10 @@ from solvers.engines.local_search import LocalSearchEngine
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.native import compiling
-from solvers.programs.local_search import annealing, compiled, loops
+from solvers.programs.local_search import compiled, loops
+from solvers.programs.local_search import compiled as annealing
 from solvers.programs.local_search.finding import broken, known_rows
-from solvers.programs.local_search.problem import class_sizes, problem_of
-from solvers.programs.local_search.walks import Walks
+from solvers.programs.local_search.problem import Walks, class_sizes, problem_of
 from solvers.questions.query import Count, Enumerate, MostLikely
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.release import Choice, Loose
@@ -413,8 +413,7 @@ def test_gaps_without_a_number_of_single_precision_stay_empty(tmp_path):
 def test_middles_lie_in_their_parts():
     from fractions import Fraction
 
-    from encoders.domain.cuts import AttributeCuts
-    from encoders.domain.middles import holds, middles
+    from encoders.domain.cuts import AttributeCuts, holds, middles
     from encoders.domain.values import Continuous
 
     rng = random.Random(0)

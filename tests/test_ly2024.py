@@ -10,10 +10,8 @@ import pytest
 
 from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.ly2024 import fits
-from recon.experiments.ly2024.attacked import RATES
-from recon.experiments.ly2024.comparing import ENOUGH
-from recon.experiments.ly2024.figures import amplitudes
-from recon.experiments.ly2024.findings import findings
+from recon.experiments.ly2024.findings import amplitudes, findings
+from recon.experiments.ly2024.fits import ENOUGH, RATES
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
 

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed
+from encoders.domain.values import Continuous, Grid, Listed, View
 from encoders.domain.values import Test as Condition
-from encoders.domain.views import View
 from encoders.encode.marginals import LARGEST, stated
-from encoders.models.column_figures import ColumnFigures
+from encoders.models.models import ColumnFigures
 from solvers.engines.marginals.statements import Marginal, MarginalColumn
 from solvers.foundation.errors import Unsupported
 from solvers.statements.release import RowCount

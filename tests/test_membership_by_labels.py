@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recon.attacks.membership.agnostic import Agnostic
-from recon.attacks.membership.label_only import (
+from recon.attacks.membership.attacks import (
+    Agnostic,
     LabelOnly,
     Perturbations,
     best_threshold,
@@ -21,7 +21,7 @@ from recon.attacks.membership.label_only import (
     robustness,
 )
 from recon.attacks.membership.shadow_data import knowledge
-from recon.queries.prediction.records import RecordColumns, predicted
+from recon.queries.prediction.inputs import RecordColumns, predicted
 from solvers.foundation.errors import ReleaseError
 
 TWO_BITS = RecordColumns(("a", "b"), (False, False))

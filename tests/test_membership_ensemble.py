@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recon.attacks.membership.attack import MembershipGuess
-from recon.attacks.membership.ensemble import beyond_elbow, ensemble, surest
+from recon.attacks.membership.attack import MembershipGuess, beyond_elbow, ensemble, surest
 from solvers.foundation.errors import ReleaseError
 
 SCORES = st.tuples(st.integers(1, 7), st.integers(1, 4)).flatmap(

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recon.attacks.membership import shadow_models
+from recon.attacks.membership import attacks as shadow_models
 from recon.attacks.membership.attack import Knowledge
+from recon.attacks.membership.attacks import ShadowModels, balanced, forest, half
 from recon.attacks.membership.shadow_data import knowledge
-from recon.attacks.membership.shadow_models import ShadowModels, balanced, forest, half
-from recon.queries.prediction.records import RecordColumns
+from recon.queries.prediction.inputs import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

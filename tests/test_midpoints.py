@@ -29,8 +29,12 @@ from solvers.positions.assignments.solving import assigned, row_problem
 from solvers.positions.midpoints.alternating import locate_in_turn, without
 from solvers.positions.midpoints.locating import locate
 from solvers.positions.midpoints.replay import StepError, ceil, floor, number, proves
-from solvers.positions.midpoints.singles import (
+from solvers.positions.midpoints.splits import (
     LARGEST,
+    Applied,
+    Attained,
+    Barred,
+    Cycled,
     after,
     at_least,
     at_most,
@@ -41,7 +45,6 @@ from solvers.positions.midpoints.singles import (
     surely_exact,
     tiny_from,
 )
-from solvers.positions.midpoints.splits import Applied, Attained, Barred, Cycled
 
 SINGLES = st.floats(width=32, allow_nan=False, allow_infinity=False)
 DOUBLES = st.floats(-1e300, 1e300, allow_nan=False)
@@ -172,7 +175,7 @@ def test_the_truth_is_never_excluded(tmp_path, classes, known):
 
 
 def test_three_classes_settle_values_without_ranges_and_two_never_do(tmp_path):
-    """All rows of one class up and all others down leaves every threshold: see solvers.positions.midpoints.chains."""
+    """All rows of one class up and all others down leaves every threshold: see solvers.positions.midpoints.locating."""
     exact = {}
     for classes in (2, 3):
         X, y = diabetes(100, classes, 0)

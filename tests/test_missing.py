@@ -28,8 +28,7 @@ from test_infer import real
 import recon
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, Test
-from encoders.domain.views import View
+from encoders.domain.values import Continuous, Grid, Listed, Test, View
 from encoders.encode.joining import same_values
 from recon.certificates.verifying import verify
 from recon.models.exporting.exporting import export, restored

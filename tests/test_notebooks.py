@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 import recon
 from encoders.domain.values import Continuous, Grid, Listed
 from encoders.models.nodes import Nodes
-from recon.queries.bounds.bound_answer import BoundAnswer, Later
+from recon.queries.bounds.placed import BoundAnswer, Later
 from recon.readers.inspection.findings.findings import LEVELS, Finding
-from solvers.foundation.display.counts import power
+from solvers.foundation.display.plots import power
 from solvers.foundation.escaping import HIDDEN
 from solvers.questions.answers import CountAnswer
 from solvers.statements.release import RowWorld as SolverWorld

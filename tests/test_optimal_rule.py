@@ -16,17 +16,21 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed, equals
-from encoders.domain.views import View
+from encoders.domain.values import Grid, Listed, View, equals
 from encoders.encode.encoder import encode
-from encoders.models.learner import Learner
+from encoders.models.learner_facts import Learner
 from encoders.models.models import ModelNode, PublishedFigure, Rule, RuleList, Support, Table, Tree
 from recon.learner_rule.optimal.alternatives import Alternative, joined, under, without
 from recon.learner_rule.optimal.classes import class_of
-from recon.learner_rule.optimal.every_model import every_model
-from recon.learner_rule.optimal.generation import ConstraintGeneration, optimal_rule
+from recon.learner_rule.optimal.generation import (
+    ConstraintGeneration,
+    every_model,
+    fixed_attributes,
+    optimal_rule,
+    ordered_bits,
+    product_share,
+)
 from recon.learner_rule.optimal.replaced import one_column, replaced
-from recon.learner_rule.optimal.shares import fixed_attributes, ordered_bits, product_share
 from recon.learner_rule.optimal.verdicts import certify_under_optimal
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.domain.domain import Domain
-from recon.learners.optimal.trees.nodes import errors, leaves
-from recon.learners.optimal.trees.table import distinct_rows
+from recon.learners.optimal.trees.table import distinct_rows, errors, leaves
 from recon.learners.optimal.trees.tied_trees import tied_trees
 
 
@@ -114,8 +113,7 @@ def test_scores_over_attributes_are_those_of_all_trees(data):
 
 @cache
 def nested():
-    from encoders.domain.values import Listed, Test, equals
-    from encoders.domain.views import View
+    from encoders.domain.values import Listed, Test, View, equals
 
     attributes = Listed("a", (0, 1, 2, 3)), Listed("b", (0, 1, 2))
     columns = {

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from recon.certificates.verifying import read_result
-from recon.io.files.locating import model_file
 from recon.io.files.named_files import read_regular
-from recon.models.exporting.maps import read_map
+from recon.io.files.opening import model_file
+from recon.models.exporting.exporting import read_map
 from recon.readers.formats.drafts.binding import single_limits
 from recon.readers.formats.sklearn.trees.counts import MAX_MULTIPLES, multiples
 from solvers.foundation.errors import CertificateError, Inconclusive, ReleaseError

@@ -18,7 +18,7 @@ from recon.cli.app import app
 from recon.cli.studies.learn import learn_app
 from recon.io.console.guarding import OUTPUTS
 from recon.io.console.output import records, write_table, write_text
-from recon.io.files.spreadsheets import RAW, guarded, unguarded
+from recon.io.files.tables import RAW, guarded, unguarded
 from recon.readers.frames.selections import read_table
 from solvers.foundation.errors import ReleaseError
 

@@ -24,13 +24,11 @@ import recon
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, exact
-from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import CutDomain
 from recon.queries.measures.exposed import curve_points, exposed_groups, exposed_in_all, worst_first
 from recon.readers.formats.drafts.binding import single_limits
 from recon.readers.formats.release.writing import dump, release_json
-from recon.readers.frames.describe import condition_text, values_text
-from recon.readers.frames.words.folding import one_hot_groups
-from recon.readers.frames.words.thresholds import edge_text, shortest
+from recon.readers.frames.describe import condition_text, edge_text, one_hot_groups, shortest, values_text
 from recon.report.wording.group_report import aligned, exposure_lines
 from solvers.statements.boxes import Box
 

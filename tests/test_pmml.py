@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed, Test, equals
-from encoders.domain.views import View
+from encoders.domain.values import Grid, Listed, Test, View, equals
 from encoders.encode.encoder import encode
 from encoders.models.models import RuleList, RuleSet, Table, Tree
 from recon.readers.formats.drafts.binding import Binder, passes

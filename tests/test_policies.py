@@ -14,15 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy_cases import HOSTILE, facts_of, group, policy_of, ran
 
-from recon.io.console.exit_codes import USAGE, of_error
+from recon.io.console.output import USAGE, of_error
 from recon.release.policies.assessing import assess, least_loss
-from recon.release.policies.checks import PLACES
+from recon.release.policies.checks import PLACES, all_of, at_least, at_most, interval_text, none_small
 from recon.release.policies.facts import FactTable
-from recon.release.policies.intervals import all_of, at_least, at_most, interval_text, none_small
-from recon.release.policies.policy import MOST_FILES, preset, presets, read_policy
-from recon.release.policies.rules import RULES
-from recon.release.policies.schema import WORDS, PolicyPart, json_schema, parsed, preset_names
-from recon.release.policies.templates import init_text, policy_lines
+from recon.release.policies.policy import MOST_FILES, init_text, policy_lines, preset, presets, read_policy
+from recon.release.policies.rules import RULES, WORDS, PolicyPart, json_schema, parsed, preset_names
 from solvers.foundation.errors import PolicyError
 
 TOP = 12  # values of the intervals that brute force walks

@@ -12,7 +12,7 @@ import pytest
 from extras import after_verdict, run, some
 
 import recon
-from recon.queries.located.wording import percent, rounded
+from recon.queries.located.positions import percent, rounded
 from solvers.positions.assignments import world
 
 sklearn = pytest.importorskip("sklearn")

@@ -27,7 +27,7 @@ from solvers.cells import linear_system
 from solvers.cells.bit_boxes import Covering, WordLayout, minus, split, split_parts
 from solvers.cells.components import Component
 from solvers.cells.system import build
-from solvers.cells.worlds.row_lists import RandomSource
+from solvers.cells.worlds.worlds import RandomSource
 from solvers.engines import chain
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits

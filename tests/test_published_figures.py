@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, Test
-from encoders.domain.views import View
+from encoders.domain.values import Continuous, Grid, Listed, Test, View
 from encoders.encode.encoder import encode
 from encoders.models.models import PublishedFigure, Rule, RuleList, Table, Tree
 from encoders.models.nodes import ModelNode, Support
@@ -313,7 +312,7 @@ def test_a_tree_with_48842_rows_is_counted_and_certified_quickly():
 
 
 def test_json_output_has_the_keys_of_the_contract(tmp_path):
-    from recon.report.wording.counts import count_json
+    from recon.report.wording.noise_report import count_json
 
     found = count_json(table_ii(), recon.measure(table_ii()))
     keys = [

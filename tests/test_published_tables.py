@@ -31,8 +31,8 @@ from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import histograms
 from solvers.histograms.branches import branches_of
-from solvers.programs.linear import tightening
-from solvers.programs.linear.tightening import tightened
+from solvers.programs.linear import linear_program as tightening
+from solvers.programs.linear.linear_program import tightened
 from solvers.questions.answers import DecideAnswer
 from solvers.questions.query import Decide
 from solvers.statements.boxes import Box, Region
@@ -205,7 +205,7 @@ def test_linear_programs_fix_what_statements_nearly_determine():
 
 def test_bounds_by_linear_programs_hold_in_every_data_set(monkeypatch):
     """Sets of items and how many people have them, some left out: programs see more than propagation, nothing wrong."""
-    monkeypatch.setattr(tightening, "NEAR", 0.0)
+    monkeypatch.setattr(tightening, "TIGHTENING_NEAR", 0.0)
     rng, moved = random.Random("tightened"), 0
     for _ in range(40):
         people = [tuple(rng.randrange(2) for _ in range(4)) for _ in range(rng.randint(4, 9))]

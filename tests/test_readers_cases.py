@@ -20,7 +20,7 @@ from sklearn.tree import export_text
 from typer.testing import CliRunner
 
 import recon
-from recon.certificates.assumed import contradicted
+from recon.certificates.agreement import contradicted
 from recon.certificates.issuing import contradiction_certificate
 from recon.certificates.verifying import verify
 from recon.cli.app import app

@@ -24,11 +24,10 @@ import recon
 from recon.cli import app as cli
 from recon.cli.releasing.register import register as command
 from recon.readers.loading.loading import load
-from recon.release.registers.adding import adds, joined
+from recon.release.registers.adding import adds, joined, named_by_file
 from recon.release.registers.differences import SMALL
 from recon.release.registers.figures import RemainingUncertainty, tied
 from recon.release.registers.index import HEAD, INDEX, RegisterEntry, appended, parsed, quoted
-from recon.release.registers.naming import named_by_file
 from recon.release.registers.register import Register
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits

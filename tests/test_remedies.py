@@ -29,8 +29,7 @@ from recon.io.console.guarding import GuardedTyper
 from recon.readers.loading.loading import load, read_domain
 from recon.release.auditing.auditing import stored_outright
 from recon.release.policies.policy import Policy, Threshold
-from recon.release.remediation.helping import accuracy, remedies
-from recon.release.remediation.otherwise import interval_facts, rounded_counts, structure_only
+from recon.release.remediation.helping import accuracy, interval_facts, remedies, rounded_counts, structure_only
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 

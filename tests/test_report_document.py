@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 import recon
 from recon.cli.releasing.reporting import report
 from recon.report.document.schema import json_schema
-from recon.report.page.html import page
-from recon.report.page.markdown import markdown_page
+from recon.report.page.html import markdown_page, page
 from recon.report.page.plain import text_page
 from recon.report.results.reading import as_read, checked, read_document
 from solvers.foundation.errors import PolicyError, ReleaseError, Unsupported

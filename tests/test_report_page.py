@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 
 from recon.report.page import blocks
 from recon.report.page.advice import STEPS, steps
-from recon.report.page.content.computing import parts
-from recon.report.page.content.glossary import GLOSSARY
-from recon.report.page.html import page
-from recon.report.page.markdown import markdown_page
+from recon.report.page.content.computing import GLOSSARY, parts
+from recon.report.page.html import markdown_page, page
 from recon.report.page.plain import text_page
 from recon.report.page.words import first_page
 

@@ -14,11 +14,11 @@ from extras import batches, encoded, run
 from test_coupled import releases, total
 
 import recon
-from recon.queries.answers.reasons import no_reconstruction, plain_reasons
-from recon.queries.bounds.bound_answer import BoundAnswer
+from recon.queries.answers.undecided import no_reconstruction, plain_reasons
 from recon.queries.bounds.disclosure import disclosed_values
+from recon.queries.bounds.placed import BoundAnswer
 from recon.queries.measures.measures import tied
-from recon.report.wording.bounds import bound_line
+from recon.report.wording.group_report import bound_line
 from recon.report.wording.headline import worlds_lines
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits

@@ -15,9 +15,9 @@ import report_documents as documents
 from extras import run
 
 from recon.release.policies.facts import FIGURES
-from recon.report.audited import rendered
 from recon.report.results.consistency import LISTED, ORDERS, SAME, contradictions
 from recon.report.results.reading import READ, as_read, checked, filled
+from recon.report.stored_report import rendered
 from solvers.foundation.errors import ReleaseError
 
 ROOT = Path(__file__).parents[1]

@@ -15,13 +15,28 @@ from sklearn import metrics
 from recon.attacks.evaluation.figures import always_in, evaluated
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import NAMES, Point, experiment
-from recon.experiments.reveal import local, measuring, published, sentences
-from recon.experiments.reveal.cases import FOLDS, black_box, case, mixture, records
+from recon.experiments.reveal import experiment as local
+from recon.experiments.reveal import findings as sentences
+from recon.experiments.reveal import measuring, published
 from recon.experiments.reveal.findings import findings
-from recon.experiments.reveal.measuring import ALWAYS, BALANCED, PAPER, SINGLE, Judge, built, line, performance
+from recon.experiments.reveal.measuring import (
+    ALWAYS,
+    BALANCED,
+    FOLDS,
+    PAPER,
+    SINGLE,
+    Judge,
+    black_box,
+    built,
+    case,
+    line,
+    mixture,
+    performance,
+    records,
+)
 from recon.experiments.reveal.tables import complete, means, printed
 from recon.experiments.running import reproduce
-from recon.queries.prediction.records import predicted
+from recon.queries.prediction.inputs import predicted
 from solvers.foundation.limits import Limits
 
 EXPERIMENT = experiment("reveal")
@@ -85,7 +100,7 @@ def test_the_mixture_is_the_same_each_time_and_can_be_learnt():
 
 def test_groups_of_the_data_are_one_hot(data):
     folder = str(Path(data("compas27.csv.gz")).parent)
-    from recon.experiments.datasets import load
+    from recon.experiments.running import load
 
     for dataset, most in (("compas27", 7_214), ("adult24", 12_000)):
         whole = records(dataset, load(dataset, folder)[0])

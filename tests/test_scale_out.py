@@ -19,7 +19,7 @@ from extras import extra
 from recon.experiments import experiment as experiments
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.parallel import cluster as clusters
+from solvers.foundation.parallel import opening as clusters
 from solvers.foundation.parallel.opening import kept_open
 from solvers.foundation.parallel.pieces import completed, completed_with
 

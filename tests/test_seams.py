@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from extras import run
 
-from recon.cli.output.other_answers import fold_file
+from recon.cli.output.printing import fold_file
 from recon.io.files.budget import within
 from recon.readers.formats.boosters import pickled
 from recon.readers.frames.selections import read_table

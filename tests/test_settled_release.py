@@ -14,7 +14,7 @@ import pytest
 import recon
 from recon.readers.frames.true_rows import violations
 from recon.readers.loading.settled import as_released, settled_release
-from solvers.engines import settling
+from solvers.engines import chain as settling
 from solvers.foundation.errors import Unsupported
 from solvers.questions.answers import SettledAnswer
 from solvers.statements.boxes import Box, Boxes

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
-from solvers.statements.regions import capture_counts
+from solvers.statements.regions import captures as capture_counts
 from solvers.statements.regions import captures as sizes
 from solvers.statements.regions.captures import Captures, captures, minus_size
 from solvers.statements.regions.diagram import Diagram, below

@@ -21,7 +21,7 @@ from recon.release.auditing import spreading
 from solvers.cells.system import system_of
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
-from solvers.foundation.parallel.processes import Processes
+from solvers.foundation.parallel.opening import Processes
 from solvers.foundation.parallel.work import unpacked
 from solvers.histograms import branches
 

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import recon
 from recon.cli.app import app
-from recon.io.console.exit_codes import of_error
-from recon.io.files.locating import located, model_file
+from recon.io.console.output import of_error
+from recon.io.files.opening import located, model_file
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.stripping import strip
 from recon.report.stored_report import rows_stored, stored_report

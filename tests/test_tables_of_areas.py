@@ -16,9 +16,8 @@ from typer.testing import CliRunner
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed, Test
 from recon.cli.app import app
-from recon.queries.tables.answering import certified, counted, solutions
+from recon.queries.tables.answering import KEY, certified, counted, counted_with_proofs, solutions, verified
 from recon.queries.tables.definitions import Cell
-from recon.queries.tables.proving import KEY, counted_with_proofs, verified
 from recon.queries.tables.tables import Tables
 from recon.queries.tables.variability import variability
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError

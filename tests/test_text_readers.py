@@ -15,11 +15,10 @@ import pytest
 from extras import extra
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed, Test
-from encoders.domain.views import View
+from encoders.domain.values import Grid, Listed, Test, View
 from encoders.encode.encoder import encode
 from recon.readers.formats.drafts.binding import Binder, passes
-from recon.readers.formats.drafts.guessing import guess_domain
+from recon.readers.formats.drafts.suggesting import guess_domain
 from recon.readers.formats.printed.corels_text import looks_like_corels_text, read_corels_text
 from recon.readers.formats.printed.count_table import looks_like_count_table, read_count_table
 from recon.readers.formats.printed.export_text import looks_like_export_text, read_export_text

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, Test, exact
-from encoders.domain.views import View
+from encoders.domain.values import Continuous, Grid, Listed, Test, View, exact
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Tree
 from encoders.models.nodes import CountTable, ModelNode, Nodes, Support

@@ -11,8 +11,8 @@ import types
 import numpy as np
 import pytest
 
-from recon.learners.optimal.trees.nodes import counted, errors
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.trees.table import counted, errors
 from recon.learners.optimal.trees.tree_solvers import Solved, in_dl85, solved
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits

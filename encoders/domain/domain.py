@@ -9,16 +9,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from encoders.domain.values import (
+    TRAINING_DATA,
     AnyAttribute,
     Continuous,
     Listed,
     Position,
     Ranges,
     Test,
+    View,
     complement,
     intersection,
 )
-from encoders.domain.views import TRAINING_DATA, View
 from solvers.foundation.display.displayed import LINES, NAME, Displayed, DisplayFacts, many, short
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import named

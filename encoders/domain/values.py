@@ -4,6 +4,8 @@ Every attribute is a line of *positions*: a test ("at most 25", "one of a, b") i
 positions. Listed and gridded attributes use the index of the value; a continuous attribute uses pairs
 (x, side), where side 0 stands just below x and side 1 just above, so that "below x" and "at most x" differ.
 Where cells may be empty, "missing" is one more position behind all values.
+
+Binary columns as views of attributes.
 """
 
 from __future__ import annotations
@@ -382,3 +384,14 @@ class Continuous(AttributeBase):
 
 
 AnyAttribute = Listed | Grid | Continuous
+
+
+TRAINING_DATA = "training data"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A binary column: 1 where the test on the attribute holds, else 0."""
+
+    attribute: str
+    test: Test

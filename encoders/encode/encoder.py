@@ -2,6 +2,10 @@
 
 An encoder is one file named after the kind (`tree`, `rule_list`, ...) with a class named after it (`RuleListEncoder`);
 it is found by that name, so adding a kind touches nothing here.
+
+Statements over one cut of a domain, over a finer one; and with labels that no row has.
+
+How a release shows itself: its models, who is counted, and how small its groups are; nothing is counted for it.
 """
 
 from __future__ import annotations
@@ -9,36 +13,181 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from encoders.domain.domain import Domain
-from encoders.domain.values import Position
+from encoders.domain.values import Grid, Listed, Position
 from encoders.encode.assumed import assumptions, level_lines, privacy_lines
-from encoders.encode.recutting import label_excluded, recut, without_labels
-from encoders.encode.shown import groups_plot, models_frame, release_facts
-from encoders.models.known_rows import KnownPositions, KnownRows
 from encoders.models.learner_facts import LearnerFacts
-from encoders.models.models import AnyModel, Forest, GroupQuestion
+from encoders.models.models import (
+    AnyModel,
+    Boosting,
+    Forest,
+    GroupQuestion,
+    KnownPositions,
+    KnownRows,
+    RuleList,
+    RuleSet,
+    Tree,
+)
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain
-from encoders.parts.resolutions import Resolutions
+from encoders.parts.resolutions import CutDomain, Resolutions
 from encoders.parts.supports import MAX_ROWS, count_text
-from solvers.foundation.collector import collector_paused
 from solvers.foundation.derived import Derived
-from solvers.foundation.display.displayed import Displayed, DisplayFacts
+from solvers.foundation.display.displayed import LINES, Displayed, DisplayFacts, many, short
+from solvers.foundation.display.plots import standing_bars
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number
+from solvers.foundation.limits import collector_paused
 from solvers.laws.gradients.boosted import Boosted
 from solvers.statements.bags import TreeBags
-from solvers.statements.release import Block, Observed, Partition, Release, RowCount
+from solvers.statements.boxes import Boxes
+from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Observed, Partition, Release, RowCount
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from solvers.foundation.display.plots import Axes
+
+SMALL = 10  # rows: the minimum cell of official statistics
+
+
+def rows_words(rows: RowCount) -> str:
+    """Return a number of rows in words."""
+    if rows.exact:
+        return many(rows.low, "row")
+    return f"{rows.low:,} to {rows.high:,} rows" if rows.high is not None else f"at least {many(rows.low, 'row')}"
+
+
+def model_words(model: AnyModel) -> str:
+    """Return the kind and size of a model in a few words."""
+    kind = model.kind.replace("_", " ")
+    if isinstance(model, Forest | Boosting):
+        return f"{kind} of {many(len(model.trees), 'tree')}"
+    if isinstance(model, Tree):
+        return f"{kind} of {many(len(model.nodes), 'node')}"
+    if isinstance(model, RuleList | RuleSet):
+        return f"{kind} of {many(len(model.rules), 'rule')}"
+    return f"{kind} of {many(len(model.statements), 'figure')}"
+
+
+def noise_words(model: AnyModel) -> str:
+    """Return the law of a model's noise, "" without."""
+    return "" if model.noise is None else model.noise.law.name.replace("_", " ")
+
+
+def release_facts(
+    domain: Domain, models: Sequence[AnyModel], statements: Release, confidence: float, files: Iterable[str], sha: str
+) -> DisplayFacts:
+    """Return what is shown of a release. Cost: linear in models, not in their trees."""
+    first = [model_words(model) for model in models[:2]] + ([f"{len(models) - 2:,} more"] if len(models) > 2 else [])
+    label = "no label" if domain.label is None else f"label {short(domain.label.name)}"
+    noisy = bool(statements.observed)
+    line = f"{' and '.join(first)}, {rows_words(statements.rows)}, {many(len(domain.attributes), 'attribute')}, {label}"
+    pairs = [
+        ("file", ", ".join(files)), ("SHA-256", sha), ("rows", rows_words(statements.rows)),
+        ("attributes", len(domain.attributes)), ("continuous attributes", len(domain.continuous) or None),
+        ("domain", domain.origin), ("counts", "noisy" if noisy else "without noise"),
+        ("confidence", confidence if noisy else None),
+    ]  # fmt: skip
+    return DisplayFacts(
+        f"{line}{', noisy counts' if noisy else ''}", pairs, ("model", "what", "noise"),
+        lambda: [(model.name, model_words(model), noise_words(model)) for model in models[:LINES]], len(models),
+        statements.assumptions, "to_frame(), plot()",
+    )  # fmt: skip
+
+
+def models_frame(models: Sequence[AnyModel]) -> pd.DataFrame:
+    """Return one line per model: name, kind, trees, parts (nodes, rules or figures), noise, format, counts."""
+    import pandas as pd
+
+    lines = []
+    for model in models:
+        trees = model.trees if isinstance(model, Forest | Boosting) else (model,) if isinstance(model, Tree) else ()
+        parts = sum(len(tree.nodes) for tree in trees) or size(model)
+        origin = model.origin
+        form, counts = ("", "") if origin is None else (origin.format, ", ".join(origin.counts))
+        lines.append((model.name, model.kind, len(trees), parts, noise_words(model), form, counts))
+    return pd.DataFrame(lines, columns=["name", "kind", "trees", "parts", "noise", "format", "counts"])
+
+
+def size(model: AnyModel) -> int:
+    """Return the number of rules or figures of a model without trees."""
+    if isinstance(model, RuleList | RuleSet):
+        return len(model.rules)
+    return 0 if isinstance(model, Tree | Forest | Boosting) else len(model.statements)
+
+
+def group_sizes(statements: Release) -> NDArray[np.int64]:
+    """Return the least number of rows of every published group: leaves and rules of all classes, figures that count."""
+    found = []
+    for block in statements.blocks:
+        if isinstance(block, Partition):
+            sizes = np.zeros(len(block.boxes), dtype=np.int64)
+            np.add.at(sizes, block.region, np.maximum(block.low, 0))
+            found.append(sizes)
+        elif isinstance(block, Loose | Choice):
+            found.append(np.array([max(s.low, 0) for s in block.members if s.of is None], dtype=np.int64))
+    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+
+
+def groups_plot(statements: Release, ax: Axes | None = None) -> Axes:
+    """Return axes with how many published groups have 0, 1, ... rows at least, `SMALL` and more together."""
+    times = np.bincount(np.minimum(group_sizes(statements), SMALL), minlength=SMALL + 1)
+    names = [*map(str, range(SMALL)), f"{SMALL}+"]
+    return standing_bars(
+        names, times.tolist(), "Published groups by their rows", "rows in a group, at least", "groups", ax
+    )
+
+
+def recut(block: Partition, before: CutDomain, after: CutDomain) -> Partition:
+    """Return a partition over the parts of a cut that has all cuts of the one before, and maybe others."""
+    known: dict[tuple[int, int], int] = {}
+    masks = []
+    for k, mask in zip(block.boxes.attribute.tolist(), block.boxes.mask.tolist(), strict=True):
+        if (k, mask) not in known:
+            known[k, mask] = finer(int(mask), k, before, after)
+        masks.append(known[k, mask])
+    wide = any(mask >> 64 for mask in masks)
+    moved = np.empty(len(masks), dtype=object if wide else np.uint64)
+    moved[:] = masks
+    return replace(block, boxes=Boxes(block.boxes.start, block.boxes.attribute, moved))
+
+
+def finer(mask: int, k: int, before: CutDomain, after: CutDomain) -> int:
+    """Return the parts of attribute k after a further cut that some parts before have become, as bits."""
+    old, new = before.cuts[k], after.cuts[k]
+    return new.mask(tuple(old.bounds(p) for p in range(len(old.edges) - 1) if mask >> p & 1))
+
+
+def label_excluded(domain: Domain, models: Iterable[AnyModel]) -> NDArray[np.bool_] | None:
+    """Return which values of the label no row has, as figures of the label say; None where they say nothing."""
+    label = domain.label
+    origins = [m.origin for m in models if isinstance(m, AnyModel) and m.origin is not None]  # no questions
+    figures = [f for origin in origins for f in origin.columns if label is not None and f.column == label.name]
+    among = [f.values if f.values is not None else f.among for f in figures if f.make is None]
+    if not isinstance(label, Listed | Grid) or not any(values is not None for values in among):
+        return None
+    out = np.zeros(label.span[1], dtype=bool)
+    for values in among:
+        if values is not None:
+            out[: label.known[1]] |= [label.value_at(i) not in values for i in range(label.known[1])]
+    return out if out.any() else None
+
+
+def without_labels(block: Block, excluded: NDArray[np.bool_]) -> Block:
+    """Return a block of counts whose upper ends say, too, that no row has one of the excluded labels."""
+    if not isinstance(block, Partition):
+        return block
+    none = (block.label != ANY_LABEL) & excluded[block.label]
+    return replace(block, high=np.where(none, block.low, block.high))
+
 
 CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
 

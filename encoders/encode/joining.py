@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from encoders.domain.domain import DECLARED, Domain
-from encoders.domain.values import AnyAttribute, Grid, Listed
-from encoders.domain.views import View
+from encoders.domain.values import AnyAttribute, Grid, Listed, View
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble, check, encoder_of, total_rows
 from encoders.models.models import AnyModel
 from solvers.foundation.errors import ContradictionError, ReleaseError

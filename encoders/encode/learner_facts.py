@@ -10,11 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble
-from encoders.kinds.node_regions import NodeRegion, node_regions
 from encoders.kinds.open_leaves import ROUNDED, Features, always_kept, open_leaves, why_closed
-from encoders.kinds.split_midpoints import Midpoints
-from encoders.models.learner import Learner
-from encoders.models.learner_facts import FactLimits, LearnerFact, LearnerFacts
+from encoders.kinds.split_midpoints import Midpoints, NodeRegion, node_regions
+from encoders.models.learner_facts import FactLimits, Learner, LearnerFact, LearnerFacts
 from encoders.models.models import Forest, Tree
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.statements.release import RowCount

@@ -11,8 +11,7 @@ from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.tree import TreeLinks, shape
 from encoders.models.models import Forest, Tree
-from encoders.parts.cut_domain import CutDomain
-from encoders.parts.resolutions import Resolutions
+from encoders.parts.resolutions import CutDomain, Resolutions
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.positions.midpoints.splits import TreeSplits
 from solvers.statements.row_problem import RowProblem, bags_with_most

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import GUESSED, Domain
 from encoders.domain.values import Cell, Continuous, Listed, Ranges, Test, intersection
-from encoders.models.known_rows import KnownRows
+from encoders.models.models import KnownRows
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain
-from encoders.parts.resolutions import Resolutions
+from encoders.parts.resolutions import CutDomain, Resolutions
 from encoders.parts.supports import PartitionSupports, label_texts, partition
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Boxes

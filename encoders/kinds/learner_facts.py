@@ -11,8 +11,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from encoders.models.learner_facts import GroupCount, LearnerFacts
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain
-from encoders.parts.resolutions import Resolutions
+from encoders.parts.resolutions import CutDomain, Resolutions
 from solvers.statements.boxes import Region
 from solvers.statements.release import UNBOUNDED, Block, Choice, Loose, RowCount, Statement
 

@@ -34,8 +34,7 @@ from encoders.models.models import (
 )
 from encoders.models.nodes import UNPUBLISHED, Support
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain
-from encoders.parts.resolutions import Resolutions
+from encoders.parts.resolutions import CutDomain, Resolutions
 from encoders.parts.supports import label_texts
 from solvers.foundation.errors import ReleaseError
 from solvers.laws.noise.laws import NoiseLaw

@@ -19,11 +19,10 @@ import numpy as np
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Continuous
-from encoders.kinds.node_regions import NodeRegion
-from encoders.models.learner import Learner
-from encoders.models.learner_facts import GroupCount, LearnerFact
+from encoders.kinds.split_midpoints import NodeRegion
+from encoders.models.learner_facts import GroupCount, Learner, LearnerFact
 from encoders.models.models import Tree
-from encoders.parts.single_values import Positions, Singles, as_ranges, chains, positions_in, singles
+from encoders.parts.statistics import Positions, Singles, as_ranges, chains, positions_in, singles
 
 EPSILON = float(np.finfo(np.float64).eps)  # of sklearn/tree/_tree.pyx
 MOST_ROWS = 1 << 24  # impurities of larger nodes may round to nothing

@@ -10,8 +10,7 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
 from encoders.models.models import GroupQuestion
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain
-from encoders.parts.resolutions import Resolutions
+from encoders.parts.resolutions import CutDomain, Resolutions
 from encoders.parts.statistics import numbers_of, numeric, value_cuts
 from solvers.statements.boxes import Region
 from solvers.statements.release import UNBOUNDED, Block, Loose, RowCount, Statement

@@ -10,8 +10,7 @@ from encoders.kinds.tree import check_label
 from encoders.models.models import RuleList
 from encoders.models.nodes import CountTable
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain
-from encoders.parts.resolutions import Resolutions
+from encoders.parts.resolutions import CutDomain, Resolutions
 from encoders.parts.supports import PartitionSupports, check_support, partition
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Boxes

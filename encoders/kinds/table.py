@@ -11,8 +11,7 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position, exact, is_number
 from encoders.models.models import PublishedFigure, Statistic, Table
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain
-from encoders.parts.resolutions import Resolutions
+from encoders.parts.resolutions import CutDomain, Resolutions
 from encoders.parts.statistics import PartNumbers, StatisticGroup, numbers_of, numeric, statements_of, value_cuts
 from encoders.parts.supports import check_count
 from solvers.foundation.errors import ReleaseError

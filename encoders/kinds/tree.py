@@ -18,8 +18,7 @@ from encoders.domain.domain import Condition, Domain
 from encoders.models.models import Tree
 from encoders.models.nodes import LEAF, UNPUBLISHED, Nodes
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain
-from encoders.parts.resolutions import Resolutions, SplitTable
+from encoders.parts.resolutions import CutDomain, Resolutions, SplitTable
 from encoders.parts.supports import MAX_ROWS, PartitionSupports, check_support, fits, partition
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.statements.boxes import Boxes, RunMasks

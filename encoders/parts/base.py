@@ -8,8 +8,7 @@ from typing import Generic, TypeVar
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
-from encoders.parts.cut_domain import CutDomain
-from encoders.parts.resolutions import Resolutions
+from encoders.parts.resolutions import CutDomain, Resolutions
 from solvers.laws.gradients.boosted import Boosted
 from solvers.statements.bags import TreeBags
 from solvers.statements.release import Block, Observed, RowCount

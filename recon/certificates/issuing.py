@@ -21,7 +21,7 @@ import pandas as pd
 
 from encoders.domain.values import Listed, plain
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.assumed import contradicted, refuted
+from recon.certificates.agreement import contradicted, refuted
 from recon.certificates.certificate_format import VERSION, Json, digest, level_json, naming_steps, only_world, seal_of
 from recon.certificates.position_claims import located, positions_json
 from recon.io.files.writing import writing

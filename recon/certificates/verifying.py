@@ -18,8 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.agreement import VerifiedClaim, agreement
-from recon.certificates.assumed import contradicted
+from recon.certificates.agreement import VerifiedClaim, agreement, contradicted
 from recon.certificates.certificate_format import (
     SHARING,
     VALUES,

@@ -1,4 +1,9 @@
-"""The command line: every command asks one question of a release and prints the answer (docs/commands.md)."""
+"""The command line: every command asks one question of a release and prints the answer (docs/commands.md).
+
+`recon variability`: how far two data sets that agree with published tables can lie apart, area by area.
+
+`recon plan`: which engines would answer, in which order, and what is left for them to solve; `engines`, `schema`.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +16,21 @@ import typer
 from recon.cli.commands.inspecting import inspect
 from recon.cli.commands.labels import labels
 from recon.cli.commands.noise import denoise, posterior, sweep
-from recon.cli.commands.plan import engines, plan, schema
 from recon.cli.commands.positions import positions
 from recon.cli.commands.proof import export, verify
 from recon.cli.commands.reading import convert, domain
-from recon.cli.commands.variability import variability
 from recon.cli.output.of_tables import with_tables
-from recon.cli.output.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
-from recon.cli.output.proofs import estimate_lines, estimates_json, stored_certificates
+from recon.cli.output.printing import (
+    ended_early,
+    estimate_lines,
+    estimates_json,
+    extreme_world,
+    leave_at_once,
+    show,
+    show_emptiness,
+    show_verdicts,
+    stored_certificates,
+)
 from recon.cli.releasing.auditing import audit
 from recon.cli.releasing.policy import gate, policy
 from recon.cli.releasing.register import register
@@ -29,10 +41,10 @@ from recon.cli.studies.attack import attack_app
 from recon.cli.studies.learn import learn_app
 from recon.cli.studies.reproduce import reproduce
 from recon.io.console.channels import lost_output
-from recon.io.console.exit_codes import DONE, INCONCLUSIVE, INTERNAL, INTERRUPTED, UNREADABLE, USAGE, of_error
 from recon.io.console.guarding import GuardedTyper
 from recon.io.console.options import (
     Certificates,
+    Cluster,
     Confidence,
     ConventionName,
     Counter,
@@ -57,13 +69,134 @@ from recon.io.console.options import (
     Seed,
     Truth,
     Views,
+    Workers,
     WorldOut,
     bounded,
+    within_machine,
 )
-from recon.io.console.output import print_error, print_json, print_lines, records, working, write_table
+from recon.io.console.output import (
+    DONE,
+    INCONCLUSIVE,
+    INTERNAL,
+    INTERRUPTED,
+    UNREADABLE,
+    USAGE,
+    of_error,
+    print_error,
+    print_json,
+    print_lines,
+    records,
+    working,
+    write_table,
+)
 from recon.io.console.suggesting import asking
 from recon.io.console.version import VERSION
 from solvers.foundation.escaping import shown
+
+QuestionName = Annotated[
+    str | None, typer.Option("--question", help="One kind of question: count, decide, sample, ...; by default all.")
+]
+
+
+def plan(
+    files: Files, question: QuestionName = None, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None,
+    seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False,
+    log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Print which engines would be asked, in which order and why not others, and what is left to solve."""
+    from recon.queries.questions.planning import QUESTIONS
+    from recon.queries.questions.planning import plan as run
+
+    if question is not None and question not in QUESTIONS:
+        raise typer.BadParameter(f"--question is one of {', '.join(QUESTIONS)}, not '{question}'")
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows, settle=False, known=known)
+        found = run(release, question, convention, limits)
+    if json:
+        print_json(found.to_dict())
+    else:
+        print_lines(*found.lines())
+    finish(found.status)
+
+
+Described = Annotated[str, typer.Argument(metavar="[release|report|policy]", help="Of which file.")]
+
+
+def schema(of: Described = "release") -> None:
+    """Print the JSON Schema of release files, of an audit's JSON (report) or of policies."""
+    if of == "release":
+        from recon.readers.formats.release.schema import json_schema as described
+    elif of == "report":
+        from recon.report.document.schema import json_schema as described
+    elif of == "policy":
+        from recon.release.policies.rules import json_schema as described
+    else:
+        raise typer.BadParameter(f"there is a schema of release, report and policy, not of '{of}'")
+    print_json(described())
+
+
+def engines(json: Json = False) -> None:
+    """List the engines and whether they can run here."""
+    from solvers.engines.chain import iter_statuses
+
+    found = [{"name": name, "about": about, "status": status} for name, about, status in iter_statuses()]
+    if json:
+        print_json(found)
+    else:
+        print_lines(*(line for e in found for line in (f"{e['name']}: {e['status']}", f"  {e['about']}")))
+
+
+TableFiles = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release files with tables of areas.")]
+LeftOut = Annotated[
+    str | None, typer.Option("--without", help="Tables left out, with commas (P8,P10): both and the difference.")
+]
+Alone = Annotated[bool, typer.Option("--alone", help="By the smallest areas' own tables only, which is faster.")]
+Store = Annotated[
+    str | None,
+    typer.Option("--store", help="File for every area as it is done: a run that was stopped goes on from it."),
+]
+
+
+def variability(
+    files: TableFiles, without: LeftOut = None, alone: Alone = False, store: Store = None, out: Out = None,
+    seconds: Seconds = None, memory: Memory = "1G", workers: Workers = 1, dask: Cluster = None, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Say per smallest area how different two data sets with the same tables can be; 0: it is the only one."""
+    from recon.queries.tables.reading import opened_tables
+    from recon.queries.tables.variability import lines_of
+    from recon.queries.tables.variability import variability as run
+    from solvers.foundation.errors import Unsupported
+
+    with working(seconds, memory, 1, quiet, log_json) as whole:
+        limits = within_machine(whole, workers, dask)
+        tables = opened_tables(files)
+        if tables is None:
+            raise Unsupported(
+                f"{files[0]}: holds no tables of areas (kind 'tables'): variability is asked of them alone"
+            )
+        found = run(tables, coupled=not alone, store=store, limits=limits)
+        left_out = [] if without is None else [name.strip() for name in without.split(",")]
+        beside = None
+        if left_out:
+            kept = None if store is None else f"{store}.without"
+            beside = run(tables, without=left_out, coupled=not alone, store=kept, limits=limits)
+    summary = {"kind": "variability", "status": found.status, "all_tables": found.summary(),
+               "assumptions": list(found.assumptions)}  # fmt: skip
+    if beside is not None:
+        summary |= {"without": left_out, "without_them": beside.summary()}
+    if out is not None:
+        write_table(found.to_frame(), out, private=True)
+    if json:
+        print_json(summary | {"areas": records(found.to_frame())})
+    else:
+        print_lines(*lines_of(found, "all tables"))
+        if beside is not None:
+            print_lines(*lines_of(beside, f"without {', '.join(left_out)}"))
+        print_lines("assuming: " + "; ".join(found.assumptions))
+    finish(found.status if beside is None or beside.status == "exact" else beside.status)
 
 
 def show_version(asked: bool) -> None:
@@ -117,8 +250,7 @@ def count(
     from recon.cli.output.under_rule import count_rule, rule_json, rule_text
     from recon.queries.measures.measures import measure
     from recon.readers.formats.drafts.suggesting import not_assessed_lines
-    from recon.report.wording.headline import worlds_lines
-    from recon.report.wording.provenance import assumption_lines, doubts
+    from recon.report.wording.headline import assumption_lines, doubts, worlds_lines
     from solvers.foundation.errors import EmptyConfidenceSet
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
@@ -138,13 +270,13 @@ def count(
         counted = estimates_json(release, counter, digits, limits, measures.counted) if counter else []
         added = count_rule(release, learner, measures.status, limits)
     if json:
-        from recon.report.wording.counts import count_json
+        from recon.report.wording.noise_report import count_json
 
         found = count_json(release, measures, digits)
         found |= {"certificate": proved} if proved is not None else {}
         print_json(found | ({"estimates": counted} if counted else {}) | rule_json(added))
     elif measures.status == "unsat":
-        from recon.certificates.assumed import contradicted
+        from recon.certificates.agreement import contradicted
         from recon.certificates.certificate_format import certified_lines
 
         why = contradicted(release)
@@ -215,8 +347,8 @@ def reconstruct(
     from recon.queries.measures.measures import measure
     from recon.queries.questions.questions import reconstruct as run
     from recon.readers.frames.naming import table_like
-    from recon.release.auditing.ground_truth import check_truth
-    from recon.report.wording.truth import truth_json, truth_lines
+    from recon.release.auditing.findings import check_truth
+    from recon.report.wording.group_report import truth_json, truth_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
@@ -310,7 +442,7 @@ def bound(
 ) -> None:  # fmt: skip
     """Bound a count, a mean, a share or a correlation of the rows that meet a condition over all worlds."""
     from recon.queries.bounds.bounding import bound as run
-    from recon.report.wording.bounds import bound_json, bound_line
+    from recon.report.wording.group_report import bound_json, bound_line
 
     named = None if of is None else tuple(part.strip() for part in of.split(","))
     if named is not None and (len(named) > 2 or not all(named)):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from recon.io.console.exit_codes import of_status
-from recon.io.console.output import ended_at_once
+from recon.io.console.output import ended_at_once, of_status
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease

@@ -16,13 +16,20 @@ import numpy as np
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.learner_facts import facts_of_learner
-from encoders.models.learner import Learner, Ties
-from encoders.models.learner_facts import LearnerFact, LearnerFacts
+from encoders.models.learner_facts import Learner, LearnerFact, LearnerFacts, Ties
 from encoders.models.models import AnyModel, RuleList, Tree
-from recon.learner_rule.chosen import chosen_list, chosen_tree, columns_of, depths, greedy_rule, not_used
-from recon.learner_rule.figures import Bits, LearnerRule, RuleContribution
-from recon.learner_rule.settings import OPTIMAL, exact_refusals, learner_of
-from recon.learner_rule.wording import rule_assumptions
+from recon.learner_rule.chosen import (
+    OPTIMAL,
+    chosen_list,
+    chosen_tree,
+    columns_of,
+    depths,
+    exact_refusals,
+    greedy_rule,
+    learner_of,
+    not_used,
+)
+from recon.learner_rule.figures import Bits, LearnerRule, RuleContribution, rule_assumptions
 from recon.queries.answers.counting import count
 from recon.queries.measures.measures import measure
 from recon.readers.frames.describe import condition_text
@@ -32,7 +39,7 @@ from solvers.foundation.display.displayed import short
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.exact import log2_multinomial
 from solvers.foundation.limits import Limits
-from solvers.greedy.chosen import ChosenTree, GreedyRule, RuleShare
+from solvers.greedy.gains import ChosenTree, GreedyRule, RuleShare
 from solvers.greedy.rule_lists import ListLevel, ListRule, list_share, united
 from solvers.greedy.tree_counts import tree_share
 from solvers.questions.query import Convention

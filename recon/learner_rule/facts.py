@@ -18,9 +18,8 @@ from typing import NoReturn
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.learner_facts import facts_of_learner, with_learner_facts
-from encoders.kinds.node_regions import NodeRegion, node_regions
-from encoders.models.learner import Learner
-from encoders.models.learner_facts import FactLimits, LearnerFact
+from encoders.kinds.split_midpoints import NodeRegion, node_regions
+from encoders.models.learner_facts import FactLimits, Learner, LearnerFact
 from encoders.models.models import Tree
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from encoders.domain.values import Continuous, Listed, Position, plain
-from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import CutDomain
 from solvers.statements.boxes import Box
 
 LARGE = 1 << 53  # whole numbers beyond are written as decimal strings, as everywhere

@@ -18,9 +18,9 @@ from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.proofs.export.clauses import ClauseForm
 from solvers.proofs.export.formats import clause_comments, cpsat_model, highs_model
 from solvers.proofs.export.integer_program import IntegerProgram
+from solvers.proofs.export.world_rows import ClauseForm
 from solvers.statements.observations import observations
 
 if TYPE_CHECKING:

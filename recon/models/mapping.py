@@ -20,8 +20,8 @@ from recon.readers.frames.world import World, wrap
 from solvers.foundation.display.displayed import Displayed, DisplayFacts, many
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 from solvers.foundation.escaping import named
-from solvers.proofs.export.clauses import ClauseForm
 from solvers.proofs.export.integer_program import IntegerProgram
+from solvers.proofs.export.world_rows import ClauseForm
 from solvers.statements.release import RowWorld as SolverWorld
 
 WHOLE = 1e-5  # a value so near a whole number is that number: solvers in floating point are not nearer

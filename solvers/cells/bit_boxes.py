@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.foundation.numeric_limits import EXACT
+from solvers.foundation.exact import EXACT
 from solvers.statements.boxes import Box, Boxes, Region, RowSpace
 
 Words = NDArray[np.uint64]

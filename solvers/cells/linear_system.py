@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Ints
-from solvers.foundation.numeric_limits import OPEN
+from solvers.foundation.exact import OPEN
 from solvers.statements.release import UNBOUNDED
 
 FREE = OPEN  # the slack of a side without a bound

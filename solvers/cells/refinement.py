@@ -30,8 +30,8 @@ from solvers.cells.implied_sums import implied_zeros
 from solvers.cells.linear_system import SparseStatements, propagate
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, TooLarge
+from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import MAX_SUM
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release
 

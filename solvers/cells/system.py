@@ -22,8 +22,8 @@ from solvers.cells.refinement import Refinement, TooShort, hold, refine
 from solvers.foundation.array_types import Ints
 from solvers.foundation.derived import Derived
 from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.exact import DOUBLE, MAX_SUM
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import DOUBLE, MAX_SUM
 from solvers.statements.boxes import Box
 from solvers.statements.numbering import Choices, StatementIndex
 from solvers.statements.regions.row_space import Space

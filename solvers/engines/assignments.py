@@ -15,18 +15,15 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.cells.system import cells_fit, cells_known
-from solvers.cells.worlds.row_lists import RandomSource
+from solvers.cells.worlds.worlds import RandomSource
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import multinomial_factors
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.solving import Assigned, assigned, room
-from solvers.positions.known_world import known_world, values_in
-from solvers.positions.settled import DeterminedRows, settled
-from solvers.positions.sizes import boxed
+from solvers.positions.known_world import count_placed, draw_parts, draw_placed, known_world, list_placed, values_in
+from solvers.positions.sizes import DeterminedRows, boxed, settled
 from solvers.positions.verdicts import decide_placed, decide_settled, share_placed
-from solvers.positions.worlds import draw_parts, draw_placed, list_placed
-from solvers.positions.worlds_left import count_placed
 from solvers.questions.answers import Answer, CountAnswer, LocatedAnswer, WorldsAnswer
 from solvers.questions.engine import FEW, Engine, no_coupling
 from solvers.questions.query import Convention, Count, Decide, Enumerate, Locate, MostLikely, Query, Sample, ShareQuery

@@ -13,8 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import PartitionCells, cells_of, no_closed_form
-from solvers.cells.worlds.row_lists import RandomSource, cell_boxes, draw_rows
-from solvers.cells.worlds.worlds import CellRows, draw_world, list_worlds, spread_world
+from solvers.cells.worlds.worlds import (
+    CellRows,
+    RandomSource,
+    cell_boxes,
+    draw_rows,
+    draw_world,
+    list_worlds,
+    spread_world,
+)
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts

@@ -49,7 +49,7 @@ class CpSatEngine(Engine):
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return the exact answer where all histograms could be listed, else what single solves prove."""
         from solvers.programs.bounded_answers import prove
-        from solvers.programs.enumeration import listed
+        from solvers.programs.cell_model import listed
 
         system = system_of(release, limits)
         if system.bounds.conflict is not None:

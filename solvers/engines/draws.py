@@ -3,14 +3,14 @@
 A world must explain the counts; the more rows a leaf holds, the more ways there are to draw what it counted. Measured,
 such worlds are nearer to the truth than others that fit (docs/measured.md).
 
-Source: Metropolis over worlds, see solvers.programs.local_search.likely.
+Source: Metropolis over worlds, see solvers.programs.local_search.finding.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from solvers.cells.worlds.row_lists import RandomSource
+from solvers.cells.worlds.worlds import RandomSource
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import world_of

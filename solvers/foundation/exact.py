@@ -3,6 +3,8 @@
 No cancellation eats digits: logarithms are sums of positive terms or of log1p terms, those of factorials are subtracted
 with 60 digits. Their cost does not grow with the numbers of rows, which a file may set to anything; exact products,
 which are taken apart into prime powers (Legendre's formula), are refused beyond `MAX_FACTORED`.
+
+Up to where whole numbers are exact, in 64 bits and in double precision, and what stands for an open side.
 """
 
 from __future__ import annotations
@@ -21,7 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.errors import Inconclusive, ReleaseError
-from solvers.foundation.numeric_limits import EXACT
+
+EXACT = 1 << 62  # sums whose terms' absolute values add up to less stay exact in 64 bits
+OPEN = 1 << 60  # stands for no bound in sums and in CP-SAT, which refuses bounds near 2^62
+MAX_SUM = 1 << 59  # sums over all cells: exact in 64 bits, and below what stands for no bound
+DOUBLE = 1 << 53  # whole numbers up to here are exact in double precision
+
 
 Factor = tuple[int, int]  # (base, exponent); the product over all factors is an integer
 STEPS = 1 << 17  # terms that are added one by one

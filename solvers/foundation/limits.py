@@ -4,18 +4,35 @@ Work is counted, not timed: whatever loops or solves says what that took in unit
 a second of one core of the machine on which docs/measured.md was written. Stages end by that count, so that the same
 question of the same file comes to the same answer wherever it runs. The clock ends them only where somebody asked for a
 time limit, and `Limits.cut_short` says where it did.
+
+Python's cyclic garbage collector, paused where millions of objects are made and none of them is garbage.
 """
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import TypeVar
 
 from solvers.foundation.errors import Inconclusive
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause the cyclic garbage collector: it would walk all new objects again and again (half of the time)."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
 
 SECONDS = 60.0  # of work for one question, where no limit is given
 GRACE = 2.0  # seconds beyond the whole budget that shares with a length of their own may reach (a conflict, a proof)

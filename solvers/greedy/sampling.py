@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 
 from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.greedy.chosen import ChosenTree, GreedyRule
-from solvers.greedy.convolutions import DIRECT
-from solvers.greedy.gains import check_choice
-from solvers.greedy.states import UP, StateWindow, U, log2_of
+from solvers.greedy.gains import ChosenTree, GreedyRule, check_choice
+from solvers.greedy.states import DIRECT, UP, StateWindow, U, log2_of
 from solvers.greedy.tree_counts import ChoiceConditions, Passes, check_tree, downwards
 
 WHOLE = 40_000  # states of the root for which nothing is cut off: about 400 rows

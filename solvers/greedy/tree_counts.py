@@ -20,10 +20,27 @@ from numpy.typing import NDArray
 
 from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.greedy.chosen import ChosenTree, GreedyRule, RuleShare, two_classes
-from solvers.greedy.convolutions import DIRECT, convolved, sums_reached
-from solvers.greedy.gains import check_choice, leaves_allowed, splits_allowed
-from solvers.greedy.states import Mask, StateWindow, choice_of_leaf, free_leaf, kept, log2_of, point
+from solvers.greedy.gains import (
+    ChosenTree,
+    GreedyRule,
+    RuleShare,
+    check_choice,
+    leaves_allowed,
+    splits_allowed,
+    two_classes,
+)
+from solvers.greedy.states import (
+    DIRECT,
+    Mask,
+    StateWindow,
+    choice_of_leaf,
+    convolved,
+    free_leaf,
+    kept,
+    log2_of,
+    point,
+    sums_reached,
+)
 
 CUTS = ((1e-18, DIRECT), (1e-40, 1e9), (1e-120, 2e10), (1e-250, 2e10))  # what is cut, products before transforms
 LEAF_BYTES = 120  # per state of an open leaf, while its states are looked at

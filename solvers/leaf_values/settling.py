@@ -34,10 +34,9 @@ from solvers.leaf_values.cells import (
     flat,
     with_trees,
 )
-from solvers.leaf_values.combining import IntegerStatements
+from solvers.leaf_values.combining import IntegerStatements, evaluated
 from solvers.leaf_values.lattice import MOST, reduced, unavailable
 from solvers.leaf_values.peeling import affordable, peel
-from solvers.leaf_values.residuals import evaluated
 from solvers.questions.answers import SettledAnswer, Status
 from solvers.statements.boxes import Boxes
 from solvers.statements.numbering import StatementIndex

@@ -1,19 +1,179 @@
 """One world of rows told apart, searched for once and remembered with the release: the leaves of its rows, and its box.
 
 Whatever a row of it is, another of the same leaves may stand in its place where nothing but the trees was published.
+
+How many worlds there are where rows are told apart: exactly where the leaves of all rows are known, else bounds.
+
+Where every row i takes a known value in every tree, the worlds are the products of one raw row from each box B_i, the
+points that its values share: |B_1| ... |B_n| datasets by position. From one choice of values that meets every count
+follow as many worlds at least; what is left for the rows bounds them from above.
+
+Datasets without their order: rows whose boxes meet, directly or by way of others, form groups. A dataset is an order of
+at most Π k! of those with the same rows (k: rows of a group), as every raw row stays within its group; and it is drawn
+from the union of the group's boxes, of U raw rows: at most Π C(U + k - 1, k), which is exact where a group's boxes are
+equal. Any dataset has at least one order and none more than n!.
+
+Worlds of rows told apart, one row per position in the order of the training file.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from solvers.foundation.array_types import Ints
-from solvers.foundation.errors import EngineError
+from solvers.cells.worlds.worlds import RandomSource, draw_box, index_type
+from solvers.foundation.array_types import Bits, Ints
+from solvers.foundation.errors import EngineError, Inconclusive
+from solvers.foundation.exact import Factor, log2_multisets, multiset_factors
 from solvers.foundation.limits import Limits
+from solvers.positions.assignments.domains import Places
 from solvers.positions.assignments.solving import Assigned
+from solvers.positions.sizes import SLACK, BoxedRows, bits_left, boxed, log2_whole, settled
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import Convention
+from solvers.statements.boxes import Attribute, Box
+from solvers.statements.release import Release, RowWorld
 from solvers.statements.row_problem import RowProblem
+
+Row = tuple[int, ...]
+MOST_STATES = 20_000  # ways to go on that are kept together while orders are counted
+TRIES = 10_000  # draws of a row before it is given up that one avoids the impossible boxes
+
+
+def box_of(release: Release, places: Places, i: int) -> Box:
+    """Return the place of row i as a box, without parts that no row can have (impossible boxes of one attribute)."""
+    literals, barred = [], dict[int, int]()
+    for one in release.impossible:
+        if len(one.literals) == 1:
+            ((k, parts),) = one.literals
+            barred[k] = barred.get(k, 0) | parts
+    for k, attribute in enumerate(release.domain.attributes):
+        start, end = int(places.start[i, k]), int(places.end[i, k])
+        if k in places.sets:
+            mask = sum(1 << p for p in np.flatnonzero(places.sets[k][i]).tolist())
+        else:
+            mask = (1 << end) - (1 << start)
+        mask &= ~barred.get(k, 0)
+        if mask != attribute.full:
+            literals.append((k, mask))
+    return Box(tuple(literals))
+
+
+def draw_placed(release: Release, places: Places, unique: bool | None, note: str, random: RandomSource) -> RowWorld:
+    """Return a world with a raw row of every place, drawn uniformly, in the order of the rows.
+
+    Raises `Inconclusive` where no draw of a row avoids the impossible boxes.
+    """
+    rows = [draw_possible(release, box_of(release, places, i), random) for i in range(len(places.start))]
+    width = len(release.domain.attributes)
+    values = np.concatenate(rows) if rows else np.zeros((0, width), dtype=index_type(release.domain))
+    return RowWorld(values, np.ones(len(rows), dtype=np.int64), unique=unique, note=note)
+
+
+def draw_parts(release: Release, parts: Ints, note: str, random: RandomSource) -> RowWorld:
+    """Return a world of rows given by their parts (rows, attributes), values inside a part drawn."""
+    rows = [
+        draw_box(release.domain, Box(tuple((k, 1 << p) for k, p in enumerate(row))), 1, random)
+        for row in parts.tolist()
+    ]
+    width = len(release.domain.attributes)
+    values = np.concatenate(rows) if rows else np.zeros((0, width), dtype=index_type(release.domain))
+    return RowWorld(values, np.ones(len(rows), dtype=np.int64), note=note)
+
+
+def draw_possible(release: Release, box: Box, random: RandomSource) -> NDArray[np.int64]:
+    """Return (1, attributes) a row of a box that is in no impossible box, uniform among them."""
+    for _ in range(TRIES):
+        row = draw_box(release.domain, box, 1, random)
+        if not any(inside(release, one, row[0]) for one in release.impossible):
+            return row
+    raise Inconclusive(f"no row was found in {TRIES:,} draws that avoids the impossible combinations")
+
+
+def inside(release: Release, box: Box, row: NDArray[np.int64]) -> bool:
+    """Return whether a row, by its raw values, is in a box."""
+    return all(mask >> part_of(release.domain.attributes[k], int(row[k])) & 1 for k, mask in box.literals)
+
+
+def part_of(attribute: Attribute, value: int) -> int:
+    """Return the part of a raw value."""
+    return int(np.searchsorted(np.array(attribute.ends[1:], dtype=object), value, side="right"))
+
+
+def list_placed(release: Release, rows: BoxedRows, limits: Limits) -> Iterator[RowWorld]:
+    """Yield the datasets with a raw row of every box, each once up to the order of rows; lazily, in memory."""
+    known: set[tuple[tuple[int, ...], ...]] = set()
+    every = [list(values_of(release, rows.places, i)) for i in range(len(rows.sizes))] if len(rows.sizes) else []
+    for step, found in enumerate(itertools.product(*every)):
+        if step % 256 == 0:
+            limits.check("worlds were listed")
+        if (key := tuple(sorted(found))) in known:
+            continue
+        known.add(key)
+        orders = {} if (number := orders_of(key, every)) is None else {"orders": number}
+        values: NDArray[np.int64] = np.array(found, dtype=index_type(release.domain)).reshape(
+            len(found), len(release.domain.attributes)
+        )
+        yield RowWorld(values, np.ones(len(found), dtype=np.int64), figures=orders)
+
+
+def orders_of(rows: Sequence[Row], every: Sequence[Sequence[Row]]) -> int | None:
+    """Return in how many orders rows have one of the values `every[i]` at each position i; None where that is long.
+
+    Positions with the same values are one group, filled after the other; rows that no later group can take have to be
+    used up, so that what is left to choose stays small where few values are shared.
+    """
+    groups = Counter(frozenset(values) for values in every)
+    ordered = sorted(groups, key=len)
+    last = {row: g for g, members in enumerate(ordered) for row in members}
+    kinds = Counter(rows)
+    at = list(kinds)
+    states = {tuple(kinds.values()): 1}
+    for g, members in enumerate(ordered):
+        found: dict[tuple[int, ...], int] = {}
+        inside = [k for k, row in enumerate(at) if row in members]
+        for left, ways in states.items():
+            for taken in _shares([(left[k], last[at[k]] == g) for k in inside], groups[members]):
+                rest = list(left)
+                for k, n in zip(inside, taken, strict=True):
+                    rest[k] -= n
+                number = math.factorial(groups[members]) // math.prod(map(math.factorial, taken))
+                found[tuple(rest)] = found.get(tuple(rest), 0) + ways * number
+                if len(found) > MOST_STATES:
+                    return None
+        states = found
+    return states.get((0,) * len(at), 0)
+
+
+def _shares(left: Sequence[tuple[int, bool]], total: int) -> Iterator[tuple[int, ...]]:
+    """Yield how many of each kind are taken, `total` in all: at most those left, all of them where it says so."""
+    if not left:
+        if not total:
+            yield ()
+        return
+    (most, whole), *others = left
+    needed = sum(n for n, all_of in others if all_of)
+    room = sum(n for n, _ in others)
+    for n in range(most if whole else max(0, total - room), min(most, total - needed) + 1):
+        yield from ((n, *rest) for rest in _shares(others, total - n))
+
+
+def values_of(release: Release, places: Places, i: int) -> Iterator[tuple[int, ...]]:
+    """Yield the raw rows of a place that are in no impossible box."""
+    ranges = []
+    named = dict(box_of(release, places, i).literals)
+    for k, attribute in enumerate(release.domain.attributes):
+        mask, ends = named.get(k, attribute.full), attribute.ends
+        ranges.append([v for p in range(len(attribute.sizes)) if mask >> p & 1 for v in range(ends[p], ends[p + 1])])
+    for found in itertools.product(*ranges):
+        if not any(inside(release, one, np.array(found, dtype=object)) for one in release.impossible):
+            yield found
 
 
 @dataclass(slots=True)
@@ -69,3 +229,118 @@ def values_in(problem: RowProblem, parts: Ints) -> Ints:
             raise EngineError("a row of a world lies in no leaf of a tree, or in several")
         chosen[seen, t] = values[held.argmax(axis=1)] if len(values) else -1
     return chosen
+
+
+@dataclass(frozen=True)
+class DatasetBits:
+    """log2 of the number of datasets of rows in known boxes, by position, and of those without an order.
+
+    The latter as bounds, `exact` where they are equal but for rounding.
+    """
+
+    ordered: float
+    multiset: tuple[float, float]
+    exact: bool
+
+
+def numbers_of(rows: BoxedRows) -> DatasetBits:
+    """Return how many datasets rows in known boxes are."""
+    ordered = math.fsum(map(log2_whole, rows.sizes)) if all(rows.sizes) else -math.inf
+    low = high = 0.0
+    exact = True
+    for group in groups(rows):
+        boxes = {key: rows.sizes[same[0]] for key, same in enumerate(group)}
+        k = sum(map(len, group))
+        union = sum(boxes.values())
+        most = log2_multisets(union, k) if union else -math.inf
+        if len(group) == 1:
+            low, high = low + most, high + most
+            continue
+        exact = False
+        orders = math.lgamma(k + 1) / math.log(2)
+        own = math.fsum(len(same) * log2_whole(rows.sizes[same[0]]) for same in group)
+        least = max(log2_multisets(rows.sizes[same[0]], len(same)) for same in group) if union else -math.inf
+        low += max(0.0, least, own - orders - SLACK)
+        high += min(most, own) + SLACK
+    return DatasetBits(ordered, (low, max(low, high)), exact)
+
+
+def groups(rows: BoxedRows) -> list[list[list[int]]]:
+    """Return the groups of rows whose boxes meet, directly or by way of others: per group the rows with equal boxes."""
+    same = rows.same()
+    first = [one[0] for one in same]
+    parent = list(range(len(same)))
+
+    def root(a: int) -> int:
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        return a
+
+    for a, i in enumerate(first):
+        for b in np.flatnonzero(meeting(rows.places, i, first[:a])).tolist():
+            parent[root(b)] = root(a)
+    found: dict[int, list[list[int]]] = {}
+    for a, one in enumerate(same):
+        found.setdefault(root(a), []).append(one)
+    return list(found.values())
+
+
+def meeting(places: Places, i: int, others: list[int]) -> Bits:
+    """Return which of some rows have boxes that share a point with that of row i."""
+    start, end = places.start[others], places.end[others]
+    meets: Bits = (np.maximum(start, places.start[i]) < np.minimum(end, places.end[i])).all(axis=1)
+    for allowed in places.sets.values():
+        meets &= (allowed[others] & allowed[i]).any(axis=1)
+    return meets
+
+
+def count_placed(state: Assigned, convention: Convention, limits: Limits) -> CountAnswer:
+    """Return the number of worlds where leaves are known, else bounds: from below by one world that is looked for."""
+    problem = state.problem
+    known = settled(state, limits)
+    if known is not None and known.conflict:
+        return CountAnswer("unsat", convention=convention, conflict=(known.conflict,))
+    if known is not None and known.free:
+        return counted(problem, known.rows, convention)
+    upper = float(np.sum(bits_left(state, limits)) * (1.0 + 1e-12))
+    if upper == -math.inf:
+        return CountAnswer("unsat", convention=convention)
+    found = known_world(state, limits.limited().stage("world of positions"))
+    if found.contradicted:
+        return CountAnswer("unsat", convention=convention, conflict=(found.reason,))
+    relative = problem.release.domain.relative
+    lower = -math.inf if relative else 0.0  # a true release has a world, see `solvers.questions.engine`
+    if found.parts and problem.exhaustive:
+        try:
+            rows = boxed(problem, values_in(problem, next(iter(found.parts.values()))), limits)
+            numbers = numbers_of(rows)
+            lower = (numbers.ordered if convention == "ordered" else numbers.multiset[0]) - SLACK
+        except (Inconclusive, EngineError):  # the sizes of its rows are not exact
+            pass
+    trail = () if found.parts else (found.reason,)
+    bounds = lower, max(lower, upper)
+    return CountAnswer("bounds", convention=convention, bounds=bounds, relative=relative, trail=trail)
+
+
+def counted(problem: RowProblem, rows: BoxedRows, convention: Convention) -> CountAnswer:
+    """Return the number of worlds where every row is in a known box and nothing else is said."""
+    n, numbers, relative = problem.rows, numbers_of(rows), problem.release.domain.relative
+    if convention == "ordered":
+        factors = list(Counter(size for size in rows.sizes if size != 1).items())
+        return CountAnswer.of_rows(convention, n, factors, relative)
+    if not numbers.exact:
+        return CountAnswer("bounds", convention=convention, bounds=numbers.multiset, relative=relative)
+
+    def per_rows() -> dict[int, list[Factor]]:
+        return {n: [f for same in rows.same() for f in multiset_factors(rows.sizes[same[0]], len(same))]}
+
+    bits = numbers.multiset[0]
+    return CountAnswer(
+        "exact",
+        convention=convention,
+        bounds=(bits, bits),
+        per_rows=per_rows,
+        log2_per_rows={n: bits},
+        relative=relative,
+    )

@@ -23,10 +23,8 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import PriorMembership
 from solvers.positions.assignments.domains import Places
 from solvers.positions.assignments.solving import Assigned
-from solvers.positions.known_world import known_world, values_in
-from solvers.positions.settled import DeterminedRows
-from solvers.positions.sizes import places_of
-from solvers.positions.worlds_left import numbers_of
+from solvers.positions.known_world import known_world, numbers_of, values_in
+from solvers.positions.sizes import DeterminedRows, places_of
 from solvers.questions.answers import DecideAnswer, ShareAnswer, settled_share
 from solvers.questions.query import Decide, Selections, ShareQuery
 from solvers.statements.boxes import Box

@@ -19,10 +19,9 @@ from solvers.cells.linear_system import SparseStatements
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.escaping import named
-from solvers.foundation.exact import exact_dot
+from solvers.foundation.exact import OPEN, exact_dot
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import run_in_thread
-from solvers.foundation.numeric_limits import OPEN
 
 T = TypeVar("T")
 Choices = tuple[tuple[tuple[int, ...], ...], ...]  # choice -> alternative -> statements

@@ -13,8 +13,8 @@ import numpy as np
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import MAX_SUM
 from solvers.histograms.branches import branches_of
 from solvers.programs.linear.linear_program import CellProgram
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
+from solvers.foundation.exact import OPEN
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import OPEN
 from solvers.programs.cpsat import FOUND, run, solutions
 from solvers.statements.boxes import Box, Region, RowSpace
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Choice, Loose, Partition, Release, Statement

@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from solvers.tables.sums.areas import Live
-from solvers.tables.sums.atoms import Ints
-from solvers.tables.sums.propagation import Rows
+from solvers.tables.sums.atoms import Ints, Rows
 
 START = 1 << 36
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import recon
 from encoders.domain.domain import Domain
 from solvers.laws.gradients.boosted import Boosted
-from solvers.leaf_values.residuals import used
+from solvers.leaf_values.combining import used
 
 
 def synthetic(random: np.random.Generator, gaps: bool = False, classes: int = 2) -> tuple[pd.DataFrame, Domain]:

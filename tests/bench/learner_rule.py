@@ -47,9 +47,9 @@ def counted(job: str, name: str, depth: int, n: int, options: dict[str, Any]) ->
     from greedy_trees import chosen_tree
     from sklearn.tree import DecisionTreeClassifier
 
-    from recon.experiments.datasets import load
+    from recon.experiments.running import load
     from solvers.foundation.limits import Limits
-    from solvers.greedy.chosen import GreedyRule
+    from solvers.greedy.gains import GreedyRule
     from solvers.greedy.sampling import Sampler
     from solvers.greedy.tree_counts import tree_share
 

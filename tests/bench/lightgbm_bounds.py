@@ -23,7 +23,7 @@ from encoders.models.models import Boosting
 from recon.readers.formats.boosters.lightgbm.file import LightGBMFile, json_booster, text_booster
 from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, grow, read_lightgbm, read_lightgbm_text
 from solvers.laws.gradients.boosted import Boosted
-from solvers.leaf_values.residuals import used
+from solvers.leaf_values.combining import used
 
 PLAIN = ("plain", "rate", "ridge", "sigmoid", "no average", "threads", "columns", "missing", "categories", "extra")
 PLAIN += ("goss", "classes", "rounded", "large", "strong", "continued", "schedule", "json", "deep", "zero as missing")

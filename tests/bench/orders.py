@@ -43,7 +43,7 @@ def ordered(job: str) -> list[Line]:
     from solvers.cells.components import known_presolve
     from solvers.cells.system import system_of
     from solvers.foundation.limits import Limits
-    from solvers.histograms.elimination import elimination_order, width
+    from solvers.histograms.decision_diagram import elimination_order, width
 
     name, model = models()[job]
     data = getattr(datasets, f"load_{name}")(as_frame=True)

@@ -134,8 +134,7 @@ def warm() -> None:
     from solvers.foundation.limits import Limits
     from solvers.positions.assignments.domains import Domains
     from solvers.positions.assignments.propagation.fixpoint import WORK, fastest
-    from solvers.positions.assignments.propagation.state import DomainState
-    from solvers.positions.assignments.propagation.tables import ProblemTables
+    from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
     from solvers.positions.assignments.solving import assigned
 
     problem = assigned(read("breast_cancer", 40, 5).statements, Limits()).problem
@@ -190,8 +189,7 @@ def plain(job: str, name: str, n: int, trees: int) -> list[Line]:
     from solvers.positions.assignments.domains import Domains
     from solvers.positions.assignments.propagation.engine import Propagation
     from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest, propagate
-    from solvers.positions.assignments.propagation.state import DomainState
-    from solvers.positions.assignments.propagation.tables import ProblemTables
+    from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
     from solvers.statements.row_problem import problem_of
 
     problem = problem_of(read(name, n, trees).statements)

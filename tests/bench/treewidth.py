@@ -220,7 +220,7 @@ def random_lists() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def diagram_problem(ask: Callable[[], object]) -> tuple[int, list[list[int]]] | None:
     """Return the hypergraph (variables, edges) that the first decision diagram of a question is ordered for."""
-    from solvers.statements.regions import capture_counts
+    from solvers.statements.regions import captures as capture_counts
 
     found: list[tuple[int, list[list[int]]]] = []
     usual = capture_counts.good_order
@@ -351,7 +351,7 @@ def cells(some: slice) -> None:
     from solvers.cells.system import system_of
     from solvers.foundation.errors import ReconError
     from solvers.foundation.limits import Limits
-    from solvers.histograms.elimination import elimination_order, width
+    from solvers.histograms.decision_diagram import elimination_order, width
 
     tally = np.zeros(5, dtype=np.int64)
     for name, make in [*stored(), *fitted()][some]:

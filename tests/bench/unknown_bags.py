@@ -3,7 +3,7 @@
     python tests/bench/unknown_bags.py [--quick | --lines BEGINNING ...] [--check]
 
 A forest of scikit-learn with its seeds taken out of the file. A world must explain what every leaf counts (covering);
-`recon.reconstruct` goes on to worlds that make the bags' counts likely (solvers.programs.local_search.likely). Kept is
+`recon.reconstruct` goes on to worlds that make the bags' counts likely (solvers.programs.local_search.finding). Kept is
 how far the worlds are from the truth: mean share of the columns that differ after the best matching of rows within
 classes, beside the covering world that the search starts from, and rows drawn from the columns' own frequencies (which
 nobody has without the data). The log-likelihoods are those of the covering world, the likely one and the truth. Needs
@@ -40,7 +40,7 @@ def stripped(forest, path: Path):
 def covering(statements, seed: int):
     """Return the world that covers, parts of all attributes, -1: any."""
     from solvers.foundation.limits import Limits
-    from solvers.programs.local_search.annealing import searched
+    from solvers.programs.local_search.compiled import searched
     from solvers.programs.local_search.problem import problem_of
 
     problem = problem_of(statements, Limits())
@@ -74,7 +74,7 @@ def runs(job: str, rows: int, count: int, times: int) -> list[Line]:
     """Find a likely world of every run; the line is that of the middle one in seconds of the processor."""
     import recon
     from solvers.foundation.limits import Limits
-    from solvers.programs.local_search.likely import log_likelihood
+    from solvers.programs.local_search.finding import log_likelihood
 
     data, found, spent = pd.read_csv(DATA / "compas14.csv.gz"), [], []
     said: dict[str, str] = {}

@@ -29,7 +29,7 @@ from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
 from encoders.models.models import Noise, PublishedFigure, Table
 from recon.attacks.correlation.intervals import pair_interval
 from recon.queries.measures.sweeping import exact_counts, with_noise
-from recon.queries.prediction.views import BinaryView, labels_of, named_view, rows_of, views_of
+from recon.queries.prediction.black_box import BinaryView, labels_of, named_view, rows_of, views_of
 from recon.readers.frames.selections import select_conditions
 from recon.readers.frames.true_rows import violations
 from solvers.engines.figures.selection_bounds import selection_bounds

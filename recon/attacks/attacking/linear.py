@@ -16,11 +16,10 @@ import numpy as np
 import pandas as pd
 
 from recon.attacks.attacking.correlations import Correlations, correlations
-from recon.attacks.correlation.closed_form import linear_intervals, three_variables
-from recon.attacks.correlation.intervals import label_correlations, pair_interval
+from recon.attacks.correlation.intervals import label_correlations, linear_intervals, pair_interval, three_variables
 from recon.attacks.correlation.matrices import checked_constraints
 from recon.io.files.budget import within
-from recon.queries.prediction.records import Floats
+from recon.queries.prediction.inputs import Floats
 from recon.readers.formats.release.reading import read_bytes, strict_json
 from recon.readers.frames.selections import numbers_of
 from recon.readers.loading.asking import Released, release_of
@@ -164,7 +163,7 @@ def linear_correlations(
     their deviations, and the truth; without it the model must come with the correlations. Two columns: a point
     (`estimate`), else intervals. Raises `ReleaseError` for columns that lack or are unknown, constant columns, a label
     of one value or not of numbers, and where no correlation matrix has the weights and the correlations given.
-    Source: `recon.attacks.correlation.closed_form`.
+    Source: `recon.attacks.correlation.intervals`.
     """
     truth: Floats | None = None
     weights, rho = model.weights, model.given

@@ -16,13 +16,22 @@ import pandas as pd
 from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
 from recon.attacks.attacking.records import Population, RecordSplit, population, public_ranges, splits
-from recon.attacks.evaluation.duplicates import Duplicates, duplicates, once
-from recon.attacks.evaluation.figures import Evaluation, always_in, balanced, clopper_pearson, evaluated
-from recon.attacks.evaluation.folds import FoldMean, averaged
+from recon.attacks.evaluation.figures import (
+    Duplicates,
+    Evaluation,
+    FoldMean,
+    always_in,
+    averaged,
+    balanced,
+    clopper_pearson,
+    duplicates,
+    evaluated,
+    once,
+)
 from recon.attacks.membership.attack import Kind, Knowledge, MembershipGuess
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
-from recon.queries.prediction.records import Bits, Ints, predicted
+from recon.queries.prediction.inputs import Bits, Ints, predicted
 from recon.queries.questions.questions import certify
 from recon.readers.frames.true_rows import violations
 from recon.readers.loading.asking import Released, release_of

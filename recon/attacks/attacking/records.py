@@ -12,8 +12,18 @@ from encoders.domain.values import Continuous, Grid, Listed
 from encoders.encode.encoder import EncodedRelease
 from recon.attacks.membership.shadow_data import constant_columns
 from recon.queries.prediction.black_box import ReleasedModel, predicting
-from recon.queries.prediction.inputs import InputColumn, attack_columns, class_numbers, columns_of, numbers, shown
-from recon.queries.prediction.records import Bits, Floats, Ints, Records
+from recon.queries.prediction.inputs import (
+    Bits,
+    Floats,
+    InputColumn,
+    Ints,
+    Records,
+    attack_columns,
+    class_numbers,
+    columns_of,
+    numbers,
+    shown,
+)
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import from_text
 from recon.readers.frames.true_rows import speaks_of

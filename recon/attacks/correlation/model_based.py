@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from recon.attacks.correlation.closed_form import linear_intervals
-from recon.attacks.correlation.intervals import pair_interval
+from recon.attacks.correlation.intervals import linear_intervals, pair_interval
 from recon.attacks.correlation.matrices import checked_constraints, named
 from recon.attacks.correlation.model_less import BINS, bin_of, decided, in_one_bin
 from recon.attacks.correlation.shadow_models import (
@@ -25,7 +24,7 @@ from recon.attacks.correlation.shadow_models import (
     shadows,
 )
 from recon.attacks.correlation.trainers import META, Networks, NetworkTraining, softmax_regressions, trained, with_ones
-from recon.queries.prediction.records import Bits, Floats, Ints
+from recon.queries.prediction.inputs import Bits, Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

@@ -1,15 +1,110 @@
-"""How good a membership guess is: the rates that papers print, and those without which they say nothing."""
+"""How good a membership guess is: the rates that papers print, and those without which they say nothing.
+
+Means over folds with intervals, and the folds of rows themselves.
+
+Rows that are the same: whether one was trained on is then no question about the row alone.
+
+Ranks of several treatments over data sets: Friedman's test, Nemenyi's, and a critical-difference diagram's data.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from recon.queries.prediction.records import Bits, Floats, Ints
-from solvers.foundation.errors import ReleaseError
+from recon.queries.prediction.inputs import Bits, Floats, Ints
+from solvers.foundation.errors import ReleaseError, Unsupported, installing
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Treatments by mean rank (1: best) over `blocks` of the same conditions.
+
+    `statistic`, `p`: Friedman's test that all are alike; `critical_difference`: of mean ranks, at level `alpha`;
+    `groups`: the largest sets of neighbours that are not significantly apart, best first (one of a single treatment is
+    left out); `pairs`: Nemenyi's p for each pair; `left_out`: blocks where a treatment has no value.
+    """
+
+    treatments: tuple[str, ...]
+    ranks: tuple[float, ...]
+    blocks: int
+    statistic: float
+    p: float
+    alpha: float
+    critical_difference: float
+    groups: tuple[tuple[str, ...], ...]
+    pairs: pd.DataFrame
+    left_out: int = 0
+
+    def sentence(self) -> str:
+        """Return it in words."""
+        order = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(self.treatments, self.ranks, strict=True))
+        differ = "differ" if self.p < self.alpha else "do not differ"
+        alike = "; ".join(" and ".join(group) for group in self.groups)
+        return (
+            f"mean ranks over {self.blocks} conditions: {order}; by Friedman's test they {differ} "
+            f"(p = {self.p:.2g}), the critical difference is {self.critical_difference:.2f}; not apart: "
+            f"{alike or 'none'}"
+        )
+
+
+def critical_difference(table: pd.DataFrame, alpha: float = 0.05, greater_is_better: bool = True) -> Ranking:
+    """Return the ranking of a table's columns (treatments) over its lines (blocks), ties at their mean rank.
+
+    Lines with a gap are left out and counted. Raises `ReleaseError` for fewer than three treatments or two complete
+    lines, `Unsupported` without scikit-posthocs.
+    Source: Demšar 2006, section 3.2.2 (Friedman's test, Nemenyi's critical difference q sqrt(k(k+1) / 6N)).
+    """
+    try:
+        from scikit_posthocs import posthoc_nemenyi_friedman
+    except ImportError:
+        raise Unsupported(f"ranks over data sets need scikit-posthocs: {installing('attacks')}") from None
+    from scipy.stats import studentized_range
+
+    whole = table.dropna()
+    blocks, k = whole.shape
+    if k < 3 or blocks < 2:
+        raise ReleaseError(f"ranks need three treatments and two conditions with all of them: there are {k}, {blocks}")
+    values = whole.to_numpy(dtype=np.float64) * (-1 if greater_is_better else 1)
+    ranks, statistic, p = friedman(values)
+    apart = float(studentized_range.ppf(1 - alpha, k, np.inf)) * float(np.sqrt(k * (k + 1) / (12 * blocks)))
+    order = np.argsort(ranks, kind="stable")
+    names = [str(whole.columns[i]) for i in order]
+    found = posthoc_nemenyi_friedman(values)
+    pairs = pd.DataFrame(found.to_numpy()[np.ix_(order, order)], index=names, columns=names)
+    placed = [float(ranks[i]) for i in order]
+    return Ranking(tuple(names), tuple(placed), blocks, statistic, p, alpha, apart, neighbours(names, placed, apart),
+                   pairs, len(table) - blocks)  # fmt: skip
+
+
+def friedman(values: np.ndarray) -> tuple[np.ndarray, float, float]:
+    """Return mean ranks (k,) of values (blocks, k), the smallest 1, Friedman's statistic with ties, and its p.
+
+    Where every block is one tie, the statistic is 0 and p is 1.
+    """
+    from scipy.stats import friedmanchisquare, rankdata
+
+    ranked = rankdata(values, axis=1)
+    ranks = ranked.mean(axis=0)
+    if np.ptp(values, axis=1).max() == 0:
+        return ranks, 0.0, 1.0
+    found = friedmanchisquare(*values.T)
+    return ranks, float(found.statistic), float(found.pvalue)
+
+
+def neighbours(names: list[str], ranks: list[float], apart: float) -> tuple[tuple[str, ...], ...]:
+    """Return the largest runs of treatments, in the order of their ranks, whose ends are less than `apart` apart."""
+    found: list[tuple[int, int]] = []
+    for first in range(len(ranks)):
+        last = max(j for j in range(first, len(ranks)) if ranks[j] - ranks[first] < apart)
+        if last > first and (not found or last > found[-1][1]):
+            found.append((first, last))
+    return tuple(tuple(names[a : b + 1]) for a, b in found)
+
 
 DELTAS = ("precision", "recall", "f1", "accuracy")  # what REVEAL compares
 
@@ -204,3 +299,125 @@ def shown(of: Evaluation | Mapping[str, float]) -> str:
     """Return an AUC with its interval as text."""
     row = of.row() if isinstance(of, Evaluation) else of
     return f"{row['auc']:.3f} ({row['auc_low']:.3f} to {row['auc_high']:.3f})"
+
+
+@dataclass(frozen=True)
+class FoldMean:
+    """A mean over folds and the ends of its t-interval; of one fold the ends are NaN, of none all three."""
+
+    mean: float
+    low: float
+    high: float
+    folds: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f}" if self.folds < 2 else f"{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+def spread(values: Sequence[float], confidence: float = 0.95) -> FoldMean:
+    """Return the mean of a figure's values over folds with Student's interval; what is no number is left out.
+
+    Folds share training rows, so their values are not independent: the interval is somewhat too narrow (Bengio and
+    Grandvalet 2004: no unbiased estimator exists). It is not cut at 0 or 1.
+    """
+    from scipy.special import stdtrit
+
+    found = np.array([v for v in values if np.isfinite(v)], dtype=np.float64)
+    n = len(found)
+    if n < 2:
+        return FoldMean(float(found.mean()) if n else float("nan"), float("nan"), float("nan"), n)
+    mean = float(found.mean())
+    reach = float(stdtrit(n - 1, 0.5 + confidence / 2) * found.std(ddof=1) / np.sqrt(n))
+    return FoldMean(mean, mean - reach, mean + reach, n)
+
+
+def averaged(folds: Sequence[Evaluation], confidence: float = 0.95) -> dict[str, FoldMean]:
+    """Return every figure of several folds' evaluations: mean and interval."""
+    rows = [fold.row() for fold in folds]
+    return {name: spread([row[name] for row in rows], confidence) for name in (rows[0] if rows else {})}
+
+
+def folded(rows: int, folds: int, rng: np.random.Generator) -> list[Ints]:
+    """Return the row numbers of each of `folds` test parts: disjoint, all rows, sizes that differ by one at most.
+
+    Raises `ReleaseError` for fewer than two folds or fewer rows than folds.
+    """
+    if folds < 2 or rows < folds:
+        raise ReleaseError(f"{rows} rows cannot be cut into {folds} folds")
+    return [np.sort(part).astype(np.int64) for part in np.array_split(rng.permutation(rows), folds)]
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """How far membership is a property of rows, label included.
+
+    `rows`: all; `distinct`: different ones; `members_both`, `others_both`: rows inside and outside whose like is on
+    the other side too. `best_auc`, `best_advantage`: what an attacker reaches on these very rows who knows how often
+    each distinct row is inside and outside: no score that depends on the row alone is better.
+    """
+
+    rows: int
+    distinct: int
+    members_both: int
+    others_both: int
+    best_auc: float
+    best_advantage: float
+
+    def sentence(self) -> str:
+        """Return it in words."""
+        both = self.members_both + self.others_both
+        if not both:
+            return f"All {self.rows:,} rows ({self.distinct:,} distinct) are either inside or outside, none is both."
+        return (
+            f"Of {self.rows:,} rows only {self.distinct:,} are distinct; {both:,} ({both / self.rows:.0%}) are the "
+            f"same as a row on the other side, so no attack on rows has an AUC above {self.best_auc:.3f} or an "
+            f"advantage above {self.best_advantage:.3f} here."
+        )
+
+
+def counted(number: Ints, member: Bits) -> tuple[Ints, Ints]:
+    """Return (distinct rows,) how often each is inside and outside; `number` (rows,): which distinct row each is."""
+    member = np.asarray(member, dtype=bool)
+    _, at = np.unique(number, return_inverse=True)
+    size = int(at.max()) + 1 if len(at) else 0
+    inside: Ints = np.bincount(at[member], minlength=size).astype(np.int64)
+    outside: Ints = np.bincount(at[~member], minlength=size).astype(np.int64)
+    return inside, outside
+
+
+def once(number: Ints) -> Bits:
+    """Return (rows,) which rows have no like among all rows, inside or outside: their membership is well defined.
+
+    Where rows are put inside at random, these are a fair test set: a row's being inside says nothing about it. Dropping
+    only the rows that are on both sides (`both_sides`) is not: a row with k copies is more often wholly inside than
+    wholly outside where more rows are inside, so that the members left have more copies, which a model tells.
+    """
+    _, at, copies = np.unique(number, return_inverse=True, return_counts=True)
+    found: Bits = (copies == 1)[at.reshape(-1)]
+    return found
+
+
+def both_sides(number: Ints, member: Bits) -> Bits:
+    """Return (rows,) whose like is both inside and outside; see `once` for what to test on."""
+    inside, outside = counted(number, member)
+    _, at = np.unique(number, return_inverse=True)
+    found: Bits = ((inside > 0) & (outside > 0))[at]
+    return found
+
+
+def duplicates(number: Ints, member: Bits) -> Duplicates:
+    """Return how many rows are on both sides, and what that leaves to the best attack. Cost: sorting the rows.
+
+    Source of the best scores: Neyman and Pearson 1933, by the share of a distinct row's copies that is inside.
+    """
+    member = np.asarray(member, dtype=bool)
+    inside, outside = counted(number, member)
+    both = (inside > 0) & (outside > 0)
+    members, others = int(inside.sum()), int(outside.sum())
+    auc, advantage = 0.5, 0.0
+    if members and others:
+        _, at = np.unique(number, return_inverse=True)
+        ratio = (inside / (inside + outside))[at]
+        auc = area(ratio[member], ratio[~member])[0]
+        advantage = float(np.maximum(0, inside / members - outside / others).sum())
+    return Duplicates(len(member), len(inside), int(inside[both].sum()), int(outside[both].sum()), auc, advantage)

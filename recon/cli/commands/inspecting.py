@@ -45,7 +45,7 @@ def inspect(
     out: ReportFile = None, memory: ReadingMemory = "1G",
 ) -> None:  # fmt: skip
     """List what released files store outright of their training data; nothing in them is run."""
-    from recon.io.files.locating import located
+    from recon.io.files.opening import located
     from recon.readers.inspection.inspecting import beside, inspect_bytes, read_file
 
     limit = parse_memory(memory)
@@ -74,8 +74,7 @@ def inspect(
 def with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection with the ledger of the whole file, in which statements say what they carry."""
     from recon.readers.inspection.ledgers import ledger_of
-    from recon.readers.loading.loading import load
-    from recon.readers.loading.uses import uses_of
+    from recon.readers.loading.loading import load, uses_of
     from solvers.foundation.errors import ReconError
 
     uses, why = None, "no statement is made of standard input: save it as a file"
@@ -111,8 +110,7 @@ def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
 
     With `json` a list of objects, in the order of the files: an unreadable one has `file` and `error`.
     """
-    from recon.io.console.exit_codes import DONE, gravest, of_error
-    from recon.io.console.output import print_error
+    from recon.io.console.output import DONE, gravest, of_error, print_error
     from recon.readers.inspection.inspecting import inspect as inspected
     from solvers.foundation.errors import ReconError
 

@@ -51,7 +51,7 @@ def labels(
     from recon.queries.questions.labels import beside_truth, is_regression, target_truth, targets
     from recon.queries.questions.labels import labels as run
     from recon.readers.frames.selections import read_table
-    from recon.report.wording.provenance import assumption_lines
+    from recon.report.wording.headline import assumption_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)

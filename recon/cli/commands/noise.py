@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from recon.cli.session import open_release
-from recon.io.console.exit_codes import INCONCLUSIVE
 from recon.io.console.options import (
     Confidence,
     DomainFile,
@@ -28,7 +27,7 @@ from recon.io.console.options import (
     Seed,
     known_epsilons,
 )
-from recon.io.console.output import print_json, print_lines, records, working, write_table, write_text
+from recon.io.console.output import INCONCLUSIVE, print_json, print_lines, records, working, write_table, write_text
 
 PriorName = Annotated[str, typer.Option("--prior", help="counts or worlds: what is thought before the release.")]
 
@@ -51,8 +50,8 @@ def posterior(
     from recon.queries.noisy.likely_worlds import sampled
     from recon.queries.noisy.posterior import posterior as run
     from recon.queries.noisy.posterior import single
+    from recon.report.wording.headline import assumption_lines
     from recon.report.wording.noise_report import posterior_json, posterior_lines
-    from recon.report.wording.provenance import assumption_lines
 
     chosen = known_prior(prior)
     with working(seconds, memory, max_cells, quiet, log_json) as limits:

@@ -62,11 +62,10 @@ def positions(
     """Give back, row by row of the training file, what is proved: label, values, intervals."""
     from recon.certificates.certificate_format import certified_lines
     from recon.certificates.issuing import position_certificate
-    from recon.cli.output.proofs import stored_certificates
+    from recon.cli.output.printing import stored_certificates
     from recon.queries.located.against_truth import compared
     from recon.queries.located.placed_rows import attributes
-    from recon.queries.located.positions import LEARNERS, placed
-    from recon.queries.located.wording import position_json, without_infinity, written
+    from recon.queries.located.positions import LEARNERS, placed, position_json, without_infinity, written
     from recon.queries.questions.which_columns import which_columns
     from recon.readers.frames.naming import table_like
     from recon.readers.loading.known_positions import with_known_positions
@@ -102,8 +101,8 @@ def positions(
 
 def summary(found: PlacedRows, beside: Mapping[str, Any] | None) -> list[str]:
     """Return what is printed for people: what is given back, the first positions, the truth beside it, assumptions."""
-    from recon.queries.located.wording import position_lines, truth_position_lines
-    from recon.report.wording.provenance import assumption_lines
+    from recon.queries.located.positions import position_lines, truth_position_lines
+    from recon.report.wording.headline import assumption_lines
 
     assumed = [*found.assumes, *found.assumed(assumption_lines(found.release))]
     truth = [] if beside is None else truth_position_lines(beside)

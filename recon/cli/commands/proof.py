@@ -10,7 +10,6 @@ import typer
 
 from recon.cli.output.of_tables import with_tables
 from recon.cli.session import open_release
-from recon.io.console.exit_codes import DONE, INCONCLUSIVE, VIOLATED
 from recon.io.console.options import (
     Confidence,
     DomainFile,
@@ -27,7 +26,7 @@ from recon.io.console.options import (
     Seconds,
     known_size,
 )
-from recon.io.console.output import print_json, print_lines, working
+from recon.io.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines, working
 from solvers.foundation.escaping import named
 
 if TYPE_CHECKING:

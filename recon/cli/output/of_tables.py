@@ -60,8 +60,7 @@ def _opened(files: list[str]) -> Tables | None:
 def _count(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     from recon.cli.session import finish
     from recon.io.console.output import print_json, print_lines
-    from recon.queries.tables.proving import counted_with_proofs
-    from recon.queries.tables.wording import answer_json, count_lines
+    from recon.queries.tables.answering import answer_json, count_lines, counted_with_proofs
 
     found, proofs = counted_with_proofs(tables, limits)
     if given["json"]:
@@ -75,8 +74,7 @@ def _audit(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     from recon.cli.session import finish
     from recon.io.console.options import suffix
     from recon.io.console.output import json_text, write_text
-    from recon.queries.tables.proving import counted_with_proofs
-    from recon.queries.tables.wording import answer_json, audit_lines
+    from recon.queries.tables.answering import answer_json, audit_lines, counted_with_proofs
 
     out = given["out"]
     if out is not None and suffix(out) not in {".json", ".txt", ".md"}:
@@ -105,9 +103,8 @@ def _certify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
 
 def _verify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     from recon.certificates.verifying import read_result
-    from recon.io.console.exit_codes import DONE, INCONCLUSIVE, VIOLATED
-    from recon.io.console.output import print_json, print_lines
-    from recon.queries.tables.proving import verified
+    from recon.io.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines
+    from recon.queries.tables.answering import verified
 
     found = verified(read_result(given["result"], limits.memory), tables, limits)
     rejected = [c for c in found if c.error and not c.error.startswith("not verified")]

@@ -1,19 +1,189 @@
-"""What commands print besides single objects: worlds, tables of answers; and how the program ends."""
+"""What commands print besides single objects: worlds, tables of answers; and how the program ends.
+
+What `recon audit` answers where the files are no one release: rows that stand in them, models of several folds.
+
+Light to import: the command line does so at every start.
+
+Certificates and estimates as commands print them.
+"""
 
 from __future__ import annotations
 
+import functools
+import json as json_text
+import math
 import os
 import sys
+import tempfile
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from recon.io.console.exit_codes import INCONCLUSIVE, INTERNAL
-from recon.io.console.output import print_json, print_lines, records, write_table
+from recon.io.console.output import INCONCLUSIVE, INTERNAL, print_json, print_lines, records, write_table
+from solvers.foundation.errors import Unsupported
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
     from recon.release.auditing.findings import Emptiness
+    from solvers.foundation.limits import Limits
+    from solvers.questions.answers import CountAnswer
+
+
+def stored_certificates(found: list[Any], folder: str | None, out: str | None, kind: str = "certificate") -> list[Any]:
+    """Return certificates, equal steps once; or, with a folder, what names the files into which they were written.
+
+    Files are named as seen from the folder of the result, `out`.
+    """
+    from recon.certificates.certificate_format import sharing_steps
+    from recon.certificates.issuing import stored
+
+    if folder is None:
+        return sharing_steps(found)
+    return [
+        None if c is None else stored(c, folder, f"{kind}-{i:05}-{c['seal'][:8]}", os.path.dirname(out or ""))
+        for i, c in enumerate(found)
+    ]
+
+
+def estimates_json(
+    release: EncodedRelease, names: list[str], digits: int, limits: Limits, proved: CountAnswer
+) -> list[dict[str, Any]]:
+    """Return what outside model counters say about the number of `ordered` worlds; nobody proved their figures.
+
+    A count that should be exact and lies outside `proved` bounds of the same convention is not shown.
+    """
+    from recon.report.wording.headline import LOG2_10
+    from solvers.engines.chain import estimates
+    from solvers.foundation.exact import decimal
+    from solvers.questions.answers import HASHED
+
+    out = []
+    for found in estimates(release.statements, "ordered", limits, names):
+        value, note = found.value, found.note
+        log2 = math.log2(value) if value else None
+        low, high = proved.bounds
+        if log2 is not None and proved.convention == "ordered" and found.guarantee == HASHED:
+            near = 1e-9 * (1.0 + abs(log2))
+            if not low - near <= log2 <= high + near:
+                value, note = None, f"counted 2^{log2:.6f}, outside the proved bounds 2^{low:.6f} to 2^{high:.6f}"
+        short = value is not None and value.bit_length() / LOG2_10 <= digits
+        stated: dict[str, Any] = {
+            "engine": found.engine,
+            "worlds": decimal(value) if short and value is not None else None,
+        }
+        stated |= {
+            "log2_worlds": None if value is None else log2,
+            "guarantee": found.guarantee,
+            "convention": "ordered",
+        }
+        out.append(stated | {"seconds": round(found.seconds, 6), "note": note})
+    return out
+
+
+def estimate_lines(estimates: list[dict[str, Any]]) -> list[str]:
+    """Return what model counters say, one line each."""
+    out = []
+    for stated in estimates:
+        figure = stated["worlds"] or (f"2^{stated['log2_worlds']:,.2f}" if stated["log2_worlds"] is not None else None)
+        text = f"counts {figure} ordered worlds, {stated['guarantee']}, not proved"
+        out.append(f"{stated['engine']} {text if figure is not None else 'says nothing: ' + stated['note']}")
+    return out
+
+
+def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
+    """Return the command `audit` with an answer for models without counts and for calibrations on folds.
+
+    Files whose training rows stand in them get a report of their own (exit 0); every fold of a calibration is audited
+    by itself, and the exit code is the worst. Everything else ends as before.
+    """
+
+    @functools.wraps(audit)
+    def command(**given: Any) -> None:
+        begun = time.monotonic()
+        try:
+            audit(**given)
+        except Unsupported as error:
+            raise typer.Exit(other_answer(audit, error, given, begun)) from None
+
+    return command
+
+
+def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str, Any], begun: float) -> int:
+    """Write what can be said instead, and return the exit code; raises the error again where there is nothing.
+
+    `begun`: when the command did; its time and memory bound this too.
+    """
+    from recon.cli.releasing.reporting import ended, policy_of
+    from recon.io.console.options import suffix
+    from recon.io.console.output import parse_memory, write_text
+    from recon.io.console.suggesting import command_line
+    from recon.io.files.budget import drawing
+    from recon.readers.formats.sklearn.pipelines.pipeline import Folds
+    from recon.report.stored_report import stored_instead
+    from solvers.foundation.limits import Limits
+
+    files = given["files"]
+    if isinstance(error, Folds) and len(files) == 1:
+        return each_fold(audit, files[0], len(error.drafts), given)
+    limits = Limits(seconds=given.get("seconds"), memory=parse_memory(given["memory"]), started=begun)
+    out = given.get("out")
+    with drawing(limits, rings=True):
+        report = stored_instead(files, error, limits, policy_of(given.get("policy")), command_line())
+    write_text(report.written_as(".json" if given.get("json") else suffix(out)), out, private=True)
+    return ended(report, bool(out))
+
+
+def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str, Any]) -> int:
+    """Audit every fold by itself and return the worst exit code; the time is shared.
+
+    With --json one list is printed; with --out NAME.md the reports go to NAME.1.md, NAME.2.md, ...
+    """
+    from recon.io.console.guarding import refuse_overwriting
+    from recon.io.console.output import DONE, gravest, print_json, print_lines, write_text
+
+    seconds = given.get("seconds")
+    shared = given | {"seconds": None if seconds is None else seconds / folds}
+    out, worst, texts = given.get("out"), DONE, []
+    print_lines(f"{file}: {folds} models of different parts of the rows, each a release of its own", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as place:
+        paths = [fold_file(out or os.path.join(place, "report"), k) for k in range(1, folds + 1)]
+        for path in paths:
+            refuse_overwriting(given | {"out": path})
+        for k, path in enumerate(paths, start=1):
+            worst = gravest((worst, _code_of(audit, shared | {"files": [f"{file}#{k}"], "out": path})))
+            if out:
+                print_lines(f"fold {k}: {path}", file=sys.stderr)
+            elif os.path.exists(path):
+                with open(path, encoding="utf-8") as report:
+                    texts.append(report.read())
+    if given.get("json") and not out:
+        print_json([json_text.loads(t) for t in texts])
+    elif not out:
+        write_text("\n".join(texts), None)  # reports, whose lines are shown already
+    return worst
+
+
+def fold_file(out: str, fold: int) -> str:
+    """Return the file of one fold's report: NAME.1.md for NAME.md."""
+    stem, ending = os.path.splitext(out)
+    return f"{stem}.{fold}{ending}"
+
+
+def _code_of(audit: Callable[..., None], given: dict[str, Any]) -> int:
+    """Run one audit and return its exit code; a refusal is said, and the next one goes on."""
+    from recon.io.console.output import of_error, print_error
+    from solvers.foundation.errors import ReconError
+
+    try:
+        audit(**given)
+    except typer.Exit as ended:
+        return int(ended.exit_code)
+    except ReconError as error:
+        print_error(error)
+        return of_error(error)
+    return 0
 
 
 def ended_early(notes: list[str], early: str) -> None:
@@ -42,7 +212,7 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
         print_lines(*found.attrs.get("notes", ()), file=sys.stderr)
         return
     write_table(found, out, private=True)
-    from recon.report.wording.provenance import assumption_lines
+    from recon.report.wording.headline import assumption_lines
 
     print_lines(*found.attrs.get("notes", ()), file=sys.stderr)
     convention = found.attrs["convention"]
@@ -75,7 +245,6 @@ def show_verdicts(
     """
     from recon.certificates.certificate_format import proof_word
     from recon.certificates.issuing import profiles_json
-    from recon.cli.output.proofs import stored_certificates
 
     proved = found["certificate"].tolist()
     kinds = ["" if c is None else f"{proof_word(c)} ({c['proof']['kind']})" for c in proved]

@@ -17,7 +17,7 @@ import numpy as np
 
 from recon.io.console.channels import failure_of
 from recon.io.console.output import free_name, records
-from recon.io.files.spreadsheets import write_csv
+from recon.io.files.tables import write_csv
 from recon.io.files.writing import writing
 from solvers.foundation.errors import Inconclusive, ReleaseError, installing
 from solvers.foundation.escaping import json_shown

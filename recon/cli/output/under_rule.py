@@ -38,7 +38,7 @@ def rule_text(found: LearnerRule | str | None) -> list[str]:
     """Return what is added to a command's lines."""
     if found is None or isinstance(found, str):
         return [] if found is None else [found]
-    from recon.learner_rule.wording import rule_lines
+    from recon.learner_rule.figures import rule_lines
 
     return rule_lines(found)
 
@@ -51,7 +51,7 @@ def drawn_worlds(
         from recon.queries.questions.questions import drawn
 
         return drawn(release, k, seed, convention, limits)
-    from recon.learner_rule.worlds import sample
+    from recon.learner_rule.verdicts import sample
 
     return sample(release, k, seed, learner, convention, limits)
 
@@ -81,7 +81,7 @@ def show_under_rule(
         print_json(whole, out, private=True)
     else:
         write_table(bare, out, private=True)
-    from recon.report.wording.provenance import assumption_lines
+    from recon.report.wording.headline import assumption_lines
 
     # of the release as short as elsewhere, of the learner whole
     said = [line for line in assumption_lines(release) if line != NO_LEARNER]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.cli.output.of_tables import with_tables
-from recon.cli.output.other_answers import with_other_answers
-from recon.cli.releasing.ending import ended, ending, policy_of
+from recon.cli.output.printing import with_other_answers
+from recon.cli.releasing.reporting import ended, ending, policy_of
 from recon.cli.session import open_release
 from recon.io.console.options import (
     BUDGET,
@@ -81,7 +81,7 @@ def audit(
     from recon.readers.frames.naming import table_like
     from recon.report.audit import audit as run
     from recon.report.document.making import limits_line
-    from recon.report.open_report import open_report
+    from recon.report.stored_report import open_report
     from solvers.foundation.parallel.opening import kept_open
 
     if protected is not None and data is None:

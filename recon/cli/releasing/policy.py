@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.releasing.ending import ending
-from recon.io.console.exit_codes import gravest, of_error, of_verdict
+from recon.cli.releasing.reporting import ending
 from recon.io.console.guarding import same_file
 from recon.io.console.options import (
     Confidence,
@@ -23,7 +22,16 @@ from recon.io.console.options import (
     Seed,
     written_as,
 )
-from recon.io.console.output import print_error, print_json, print_lines, working, write_text
+from recon.io.console.output import (
+    gravest,
+    of_error,
+    of_verdict,
+    print_error,
+    print_json,
+    print_lines,
+    working,
+    write_text,
+)
 from recon.io.files.opening import files_opened_once
 
 if TYPE_CHECKING:
@@ -56,8 +64,7 @@ def policy(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Check a policy and print every threshold with its source; --init writes a new one, --list lists the presets."""
-    from recon.release.policies.policy import presets, read_policy
-    from recon.release.policies.templates import init_text, policy_lines, preset_lines
+    from recon.release.policies.policy import init_text, policy_lines, preset_lines, presets, read_policy
 
     if sum([file is not None, init, listed]) != 1:
         raise typer.BadParameter("give a policy file, or --init, or --list")
@@ -142,7 +149,7 @@ def gated(
     from recon.cli.session import open_release
     from recon.readers.loading.settled import settled_release
     from recon.report.audit import audit
-    from recon.report.open_report import open_report, settled_early
+    from recon.report.stored_report import open_report, settled_early
     from solvers.foundation.errors import ReconError
 
     try:
@@ -163,8 +170,7 @@ def gated(
 
 def written(found: list[Gate], sarif: str | None, junit: str | None) -> None:
     """Write what a gate found as SARIF and as JUnit XML, all files in one."""
-    from recon.report.pipelines.junit import junit_of_several
-    from recon.report.pipelines.sarif import sarif_of_several
+    from recon.report.pipelines.sarif import junit_of_several, sarif_of_several
 
     documents = [one.document for one in found if one.document is not None]
     unread = [(one.file, one.why) for one in found if one.document is None]

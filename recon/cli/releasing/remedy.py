@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.session import open_release
-from recon.io.console.exit_codes import INCONCLUSIVE, VIOLATED
 from recon.io.console.options import BUDGET, DomainFile, Json, LogJson, MaxCells, Memory, Quiet, Seconds, Seed, suffix
-from recon.io.console.output import print_json, print_lines, working
+from recon.io.console.output import INCONCLUSIVE, VIOLATED, print_json, print_lines, working
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,15 +1,54 @@
-"""The command `recon report`: the result of an audit in another format, or held against another policy."""
+"""The command `recon report`: the result of an audit in another format, or held against another policy.
+
+How the commands about a release begin and end: its policy read before all else, its verdict as the exit code.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.releasing.ending import ending
-from recon.io.console.exit_codes import of_verdict
 from recon.io.console.options import suffix
-from recon.io.console.output import write_text
+from recon.io.console.output import of_error, of_verdict, print_error, print_lines, write_text
+from solvers.foundation.errors import ReconError
+
+if TYPE_CHECKING:
+    from recon.release.policies.policy import Policy
+    from recon.report.stored_report import AuditReport
+
+
+@contextlib.contextmanager
+def ending(code: int) -> Iterator[None]:
+    """End with an exit code that is fixed before the block prints or writes.
+
+    Where that fails, or is stopped, the reason is said, and the code is that of the failure only if it was 0.
+    """
+    try:
+        yield
+    except (ReconError, OSError, MemoryError, KeyboardInterrupt) as error:
+        print_error(error)
+        code = code or of_error(error)
+    raise typer.Exit(code)
+
+
+def policy_of(path: str | None) -> Policy | None:
+    """Return the policy of a file or preset, before anything is read; wrong usage where it is none."""
+    from recon.release.policies.policy import read_policy
+
+    return None if path is None else read_policy(path)
+
+
+def ended(report: AuditReport, quietly: bool) -> int:
+    """Return the exit code of a report: of its policy where there is one; `quietly`: the verdict is not shown yet."""
+    told = report.assessment
+    if told is not None and report.status != "unsat" and quietly:
+        print_lines(f"{told.verdict}: {told.sentence}", file=sys.stderr)
+    return of_verdict(report.status, None if told is None else told.outcome)
+
 
 SUFFIXES = {".html": "html", ".md": "md", ".txt": "txt", ".json": "json", ".sarif": "sarif", ".xml": "junit"}
 FORMATS = tuple(SUFFIXES.values())
@@ -39,8 +78,8 @@ ReportTo = Annotated[
 
 def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo = None) -> None:
     """Show the result of an audit as a page, Markdown, text, SARIF or JUnit; nothing is computed anew."""
-    from recon.report.audited import rendered
     from recon.report.results.reading import as_read, filled, read_document
+    from recon.report.stored_report import rendered
 
     form = chosen(to, out)
     demanded = None
@@ -50,7 +89,7 @@ def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo
         demanded = read_policy(policy)
     document = read_document(result)
     if demanded is not None:
-        from recon.report.results.reassessing import reassessed
+        from recon.report.results.reading import reassessed
 
         document = reassessed(document, demanded)
     with ending(of_verdict("exact", outcome(document))):

@@ -187,8 +187,7 @@ def learn_optimal_tree(
 ) -> None:  # fmt: skip
     """Train the tree with the fewest training errors, say whether that is proved, and write the release."""
     from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
-    from recon.learners.training.tie_lines import tie_lines
-    from recon.learners.training.training import training
+    from recon.learners.training.training import tie_lines, training
 
     chosen: Any = solver
     learner = OptimalTreeClassifier(

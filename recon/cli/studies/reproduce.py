@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.io.console.exit_codes import INCONCLUSIVE
 from recon.io.console.options import Cluster, Json, LogJson, Memory, Quiet, Seconds, Workers, within_machine
-from recon.io.console.output import print_json, print_lines, working
+from recon.io.console.output import INCONCLUSIVE, print_json, print_lines, working
 
 if TYPE_CHECKING:
     from recon.experiments.experiment import Point

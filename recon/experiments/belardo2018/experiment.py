@@ -1,17 +1,328 @@
-"""The experiment: BRL and DP-BRL under three target laws, four budgets, the thesis's steps and longer chains."""
+"""The experiment: BRL and DP-BRL under three target laws, four budgets, the thesis's steps and longer chains.
+
+AUC by budget, how chains mixed, the tables of interpretability and scores.
+
+Chains as they walk: traces, how they come together, and what a step costs (the thesis's 6.1, 6.2 and 6.3).
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise, product
 
+import numpy as np
 import pandas as pd
 
-from recon.experiments.belardo2018.findings import findings
-from recon.experiments.belardo2018.fits import LAWS, MINED, PLAIN, run
-from recon.experiments.belardo2018.traces import traced
-from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size, in_chunks
-from recon.experiments.splits import shuffled
+from recon.experiments.belardo2018.comparing import (
+    CHAINS,
+    IN_SAMPLE,
+    LAWS,
+    LENGTHS,
+    MINED,
+    OUT_OF_SAMPLE,
+    PLAIN,
+    associated,
+    learner,
+    run,
+    scores_of,
+    sentences,
+)
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import (
+    Experiment,
+    ExperimentFindings,
+    Point,
+    ResultTable,
+    Row,
+    Scalar,
+    Size,
+    in_chunks,
+)
+from recon.experiments.splits import TrainTestSplit, shuffled
+from recon.learners.rule_lists.brl_posterior import Chosen, RuleListLaw, sensitivity, tempered
+from recon.learners.rule_lists.brl_sampling import draw_prior, run_chain, split_r_hat
 from solvers.foundation.limits import Limits
+from solvers.laws.noise.sampling import Randomness
+
+EACH = 25  # steps between two marks of a trace
+THIRD = 1 / 3  # of epsilon draws the list, as in the thesis
+
+
+def traced(point: Point, some: TrainTestSplit, seed: int, limits: Limits) -> list[Row]:
+    """Return a row per chain and mark: log weight per row, length of the list, CPU seconds of the chain so far."""
+    of = scores_of(learner(point, some, seed), associated(some.x, some.y), some)
+    law = RuleListLaw()
+    if point["law"] != PLAIN:
+        law = tempered(point["law"], point["epsilon"] * THIRD, sensitivity("replace", some.rows, (1.0, 1.0)))
+    dice = Randomness(seed)
+    rows: list[Row] = []
+    for chain in range(CHAINS):
+        state: Chosen = (0,) if not chain and of.prior.longest else draw_prior(of.prior, dice)
+        spent = 0.0
+        for step in range(EACH, point["steps"] + 1, EACH):
+            limits.check("a chain was followed")
+            begun = time.process_time()
+            walked = run_chain(of, law, state, EACH, dice)
+            spent += time.process_time() - begun
+            state = walked.lists[-1]
+            rows.append({"chain": chain + 1, "step": step, "per_row": float(walked.log_weights[-1]) / some.rows,
+                         "length": len(state), "seconds": spent})  # fmt: skip
+    return rows
+
+
+def named(law: str, epsilon: float) -> str:
+    """Return a law with its budget in words."""
+    return law if law == PLAIN else f"{law}, epsilon {epsilon:g}"
+
+
+def cases(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[tuple[str, str, pd.DataFrame]]:
+    """Return data, law and rows of everything that was followed."""
+    if not len(traces):
+        return []
+    parts = traces.groupby(["dataset", "law", "epsilon"], dropna=False, sort=False)
+    return [(f"{titles[str(d)]}, {int(part['rows'].iloc[0]):,} rows", named(str(law), float(str(e))), part)
+            for (d, law, e), part in parts]  # fmt: skip
+
+
+def trace_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure:
+    """Return the log weight per training row against the steps, a line per chain."""
+    panels = [
+        Panel(f"{title}: {law}", "step", "log weight per row (nats)",
+              [PlotLine(f"chain {chain}", one["step"].tolist(), one["per_row"].tolist(), style="step")
+               for chain, one in part.groupby("chain")])
+        for title, law, part in cases(traces, titles)
+    ]  # fmt: skip
+    about = (
+        f"Log of the weight that the target law gives the list, per training row, every {EACH} steps; the first chain "
+        "begins at the first antecedent as in the thesis, the others at lists drawn from the prior."
+    )
+    return PanelFigure("traces", about, panels)
+
+
+def convergence_figure(traces: pd.DataFrame, titles: Mapping[str, str], mixed: float) -> PanelFigure:
+    """Return split R-hat of the log weight against the steps walked, a line per law."""
+    panels: dict[str, list[PlotLine]] = {}
+    for title, law, part in cases(traces, titles):
+        chains = [one["per_row"].to_numpy() for _, one in part.groupby("chain")]
+        ends = np.unique(np.linspace(8, len(chains[0]), 20).astype(int)).tolist()
+        values = [split_r_hat([chain[:end] for chain in chains]) for end in ends]
+        known = [(end * EACH, value) for end, value in zip(ends, values, strict=True) if value is not None]
+        panels.setdefault(title, []).append(PlotLine(law, [x for x, _ in known], [y for _, y in known]))
+    drawn = []
+    for title, lines in panels.items():
+        ends = [min(line.x[0] for line in lines), max(line.x[-1] for line in lines)]
+        reference = PlotLine("have mixed below", ends, [mixed, mixed], style="dashed")
+        drawn.append(Panel(title, "steps walked", "split R-hat", [*lines, reference], "linear", "log"))
+    about = (
+        f"Split R-hat of the log weight of {CHAINS} chains after so many steps (their second halves); below the dashed "
+        "line chains are taken to have mixed."
+    )
+    return PanelFigure("convergence", about, drawn)
+
+
+def time_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure:
+    """Return CPU seconds of a chain against its steps, a line per law; mean over chains."""
+    panels: dict[str, list[PlotLine]] = {}
+    for title, law, part in cases(traces, titles):
+        mean = part.groupby("step")["seconds"].mean()
+        panels.setdefault(title, []).append(PlotLine(law, mean.index.tolist(), mean.tolist()))
+    drawn = [Panel(title, "steps", "CPU seconds of a chain", lines) for title, lines in panels.items()]
+    return PanelFigure("run-time", "CPU seconds that a chain takes for so many steps, mean over chains.", drawn)
+
+
+def trace_sentences(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
+    """Return what 1,000 steps cost, and how far chains still are from each other at their ends."""
+    out = []
+    for title, law, part in cases(traces, titles):
+        last = part[part["step"] == part["step"].max()]
+        steps, seconds = int(last["step"].iloc[0]), float(last["seconds"].mean())
+        ends = sorted(last["per_row"])
+        jumps = [abs(b - a) for a, b in pairwise(ends)]
+        out.append(f"Chains, {title}, {law}: {1000 * seconds / steps:.2f} CPU seconds per 1,000 steps; after {steps:,} "
+                   f"steps log weights per row from {ends[0]:.4f} to {ends[-1]:.4f} (neighbours at most "
+                   f"{max(jumps):.4f} apart), lists of {int(last['length'].min())} to {int(last['length'].max())} "
+                   "rules.")  # fmt: skip
+    return out
+
+
+TITLES = {
+    "mushroom": "mushroom",
+    "adult24": "Adult",
+    "kr-vs-kp": "kr-vs-kp",
+    "german-credit": "German credit",
+    "tic-tac-toe": "tic-tac-toe",
+}
+MIXED = 1.1  # split R-hat from which on chains have not mixed (Gelman et al., Bayesian Data Analysis, 2013)
+GROUPS = ["dataset", "law", "epsilon", "steps"]
+THESIS = tuple(OUT_OF_SAMPLE)
+OTHERS = tuple(name for name in TITLES if name not in THESIS)
+SIDES = {"auc": ("other rows", OUT_OF_SAMPLE), "train_auc": ("training rows", IN_SAMPLE)}
+
+
+def findings(results: pd.DataFrame) -> ExperimentFindings:
+    """Return the figures, tables and sentences of all results that are there."""
+    followed = results[results["part"] == "trace"] if "part" in results else results.iloc[:0]
+    results = results.drop(followed.index)
+    chains = [
+        trace_figure(followed, TITLES),
+        convergence_figure(followed, TITLES, MIXED),
+        time_figure(followed, TITLES),
+    ]
+    chains = [figure for figure in chains if figure.panels]
+    if not len(results):
+        return ExperimentFindings([], chains, trace_sentences(followed, TITLES))
+    fits = results.assign(mixing=mixing(results))
+    means = averaged(fits)
+    first = means[means["steps"] == means.groupby(["dataset", "law"])["steps"].transform("min")]
+    longer = means[means["steps"] > means.groupby("dataset")["steps"].transform("min")]
+    figures = [
+        auc_figure(first, "auc-by-epsilon", "as many steps as in the thesis", THESIS, SIDES),
+        auc_figure(
+            longer, "auc-longer-chains", "ten (mushroom) and four (Adult) times the thesis's steps", THESIS, SIDES
+        ),
+        auc_figure(first, "auc-further-data", "data that the thesis does not have", OTHERS, ("auc",)),
+        mixing_figure(means),
+    ]
+    tables = [
+        ResultTable("interpretability", interpretability(means), "Rules of the list without the default one, mean and "
+              "standard deviation over random splits; `used`: rules that capture a training row; `width`: literals per "
+              "rule; `published`: the thesis's least and greatest mean over all epsilon (Table 6.2)."),
+        ResultTable("scores", score_table(means),
+                    "Log posterior of the published list on the training rows in nats (log "
+              "prior + log likelihood, without the normaliser; of the true counts, so not for publication) and AUC, "
+              "with standard deviations over random splits, beside the thesis's (Tables 6.1 and A.1); `r_hat`: median "
+              f"over splits of the larger split R-hat of log weight and length ({CHAINS} chains); `mixed`: share of "
+              f"splits where it is at most {MIXED}."),
+    ]  # fmt: skip
+    said = [*sentences(fits, means, TITLES, MIXED), *trace_sentences(followed, TITLES)]
+    return ExperimentFindings(tables, [*(f for f in figures if f.panels), *chains], said)
+
+
+def mixing(results: pd.DataFrame) -> pd.Series:
+    """Return the larger split R-hat of every fit, infinite where one is undefined."""
+    return results[["r_hat", "r_hat_length"]].astype(float).fillna(np.inf).max(axis=1)
+
+
+def averaged(fits: pd.DataFrame) -> pd.DataFrame:
+    """Return means and standard deviations over seeds, a line per data set, law, budget and number of steps."""
+    known = fits.assign(
+        log_posterior=fits["log_prior"] + fits["log_likelihood"],
+        per_row=(fits["log_prior"] + fits["log_likelihood"]) / fits["train_rows"],
+        mixed=fits["mixing"] <= MIXED,
+    )
+    found = known.groupby(GROUPS, as_index=False, dropna=False, sort=False).agg(
+        splits=("seed", "nunique"), rows=("train_rows", "first"),
+        auc=("auc", "mean"), auc_sd=("auc", "std"), train_auc=("train_auc", "mean"),
+        train_auc_sd=("train_auc", "std"), rules=("rules", "mean"), rules_sd=("rules", "std"), used=("used", "mean"),
+        width=("width", "mean"), antecedents=("antecedents", "mean"), log_prior=("log_prior", "mean"),
+        log_likelihood=("log_likelihood", "mean"), log_posterior=("log_posterior", "mean"), per_row=("per_row", "mean"),
+        r_hat=("mixing", "median"), mixed=("mixed", "mean"),
+    )  # fmt: skip
+    order = {law: k for k, law in enumerate((PLAIN, *LAWS))}
+    place = [found["dataset"].map({name: k for k, name in enumerate(TITLES)}), found["law"].map(order)]
+    keyed = found.assign(first=place[0], second=place[1])
+    keyed = keyed.sort_values(["first", "second", "steps", "epsilon"], kind="stable", ignore_index=True)
+    return keyed.drop(columns=["first", "second"])
+
+
+def auc_figure(
+    means: pd.DataFrame, name: str, which: str, datasets: Iterable[str], sides: Iterable[str]
+) -> PanelFigure:
+    """Return AUC against the budget: a panel per data set and side, a line per law, the plain list dashed."""
+    panels = []
+    for dataset, side in product(datasets, sides):
+        some = means[means["dataset"] == dataset]
+        budgets = sorted(some["epsilon"].dropna().unique().tolist())
+        rows, published = SIDES[side]
+        if budgets:
+            drawn = [line(some[some["law"] == law], law, side) for law in LAWS if (some["law"] == law).any()]
+            plain = some[some["law"] == PLAIN]
+            if len(plain):
+                hollow = [bool(plain["r_hat"].iloc[0] > MIXED)] * len(budgets)
+                level = [float(plain[side].iloc[0])] * len(budgets)
+                drawn.append(PlotLine("plain BRL", budgets, level, hollow=hollow, style="dashed"))
+            if known := {e: v for e, v in published.get(dataset, {}).items() if e is not None}:
+                drawn.append(PlotLine("thesis", sorted(known), [known[e] for e in sorted(known)], style="points"))
+            trained = int(some["rows"].iloc[0])
+            panels.append(
+                Panel(
+                    f"{TITLES[dataset]}, {trained:,} training rows, on {rows}", "epsilon", "AUC", drawn, x_scale="log"
+                )
+            )
+    about = (
+        f"AUC of private Bayesian rule lists against epsilon, {which}: means over random splits (band: one standard "
+        f"error); hollow: chains have not mixed (median split R-hat above {MIXED}); dashed: without privacy; points: "
+        "the thesis's tables."
+    )
+    return PanelFigure(name, about, panels)
+
+
+def line(part: pd.DataFrame, label: str, side: str) -> PlotLine:
+    """Return one law's mean AUC by budget, hollow where chains have not mixed."""
+    part = part.sort_values("epsilon")
+    error = part[f"{side}_sd"] / np.sqrt(part["splits"])
+    low, high = (part[side] - error).tolist(), (part[side] + error).tolist()
+    return PlotLine(label, part["epsilon"].tolist(), part[side].tolist(), low, high, (part["r_hat"] > MIXED).tolist())
+
+
+def mixing_figure(means: pd.DataFrame) -> PanelFigure:
+    """Return split R-hat against the budget for the thesis's data, a line per law and length of chains."""
+    panels = []
+    for dataset in THESIS:
+        some = means[means["dataset"] == dataset]
+        budgets = sorted(some["epsilon"].dropna().unique().tolist())
+        drawn = []
+        for (law, steps), part in some[np.isfinite(some["r_hat"])].groupby(["law", "steps"], sort=False):
+            ordered = part.sort_values("epsilon")
+            label = f"{law}{', longer' if steps > some['steps'].min() else ''}"
+            if law == PLAIN:
+                level = [float(part["r_hat"].iloc[0])] * len(budgets)
+                drawn.append(PlotLine(label, budgets, level, style="dashed"))
+            else:
+                drawn.append(PlotLine(label, ordered["epsilon"].tolist(), ordered["r_hat"].tolist()))
+        if budgets:
+            drawn.append(PlotLine("have mixed below", budgets, [MIXED] * len(budgets), style="dashed"))
+            panels.append(
+                Panel(
+                    f"{TITLES[dataset]}, {int(some['rows'].iloc[0]):,} rows",
+                    "epsilon",
+                    "split R-hat",
+                    drawn,
+                    x_scale="log",
+                    y_scale="log",
+                )
+            )
+    about = (
+        f"Split R-hat of {CHAINS} chains (the larger of log weight's and length's, median over random splits) against "
+        f"epsilon; chains have mixed below {MIXED}; longer: ten (mushroom) and four (Adult) times the thesis's steps."
+    )
+    return PanelFigure("mixing", about, panels)
+
+
+def interpretability(means: pd.DataFrame) -> pd.DataFrame:
+    """Return how long lists are."""
+    columns = ["splits", "rules", "rules_sd", "used", "width", "antecedents"]
+    table = means[[*GROUPS, *columns]].copy()
+    known = [LENGTHS.get(name) for name in table["dataset"]]
+    table["published"] = ["" if pair is None else f"{pair[0]} to {pair[1]}" for pair in known]
+    return table
+
+
+def score_table(means: pd.DataFrame) -> pd.DataFrame:
+    """Return log posteriors and AUC, beside the thesis's."""
+    columns = ["splits", "log_prior", "log_likelihood", "log_posterior", "per_row", "auc", "auc_sd", "train_auc",
+               "train_auc_sd", "r_hat", "mixed"]  # fmt: skip
+    table = means[[*GROUPS, *columns]].copy()
+    lines = table[["dataset", "epsilon"]].to_dict("records")
+    for side, (_, published) in SIDES.items():
+        table[f"published_{side}"] = [
+            published.get(line["dataset"], {}).get(None if np.isnan(line["epsilon"]) else line["epsilon"])
+            for line in lines
+        ]
+    return table
+
 
 BUDGETS = (0.01, 0.1, 0.5, 0.9)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from recon.experiments.correlation import attacked, basics
+from recon.experiments.correlation import attacked
+from recon.experiments.correlation import attacked as basics
 from recon.experiments.correlation.findings import findings
 from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size, in_chunks
 from solvers.foundation.limits import Limits

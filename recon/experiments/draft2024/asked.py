@@ -1,18 +1,24 @@
-"""What an attack asks of a release: one world, how many there are, who certainly is in the data."""
+"""What an attack asks of a release: one world, how many there are, who certainly is in the data.
+
+One forest: fitted, released with or without its bags, and what an attack makes of it.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.experiments.draft2024.rows import Bits, TrainingSample, error, right
-from recon.experiments.experiment import Row
+from recon.experiments.draft2024.rows import Bits, TrainingSample, baselines, drawn, error, right
+from recon.experiments.experiment import Point, Row
 from recon.queries.answers.counting import count
 from recon.queries.questions.questions import certify, reconstruct
 from recon.readers.frames.world import World
+from recon.readers.loading.loading import encode
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
 
@@ -83,3 +89,83 @@ def certain(release: EncodedRelease, some: TrainingSample, unique: bool, limits:
         return {"certain": None}
     found = verdicts.loc[verdicts["verdict"] == "certain", "min_count"]
     return {"certain": float(found.sum()) / len(some.x)}
+
+
+NONE, KNOWN, UNKNOWN = "none", "known", "unknown"  # no bootstrap; bags of seeds that the file holds; seeds taken out
+ZEROS = "zeros"  # no bootstrap, one tree; what it leaves open of a row is taken to be 0, and nothing is asked
+ORDERS = {NONE: "multiset", KNOWN: "ordered", UNKNOWN: "multiset"}  # known bags tell rows apart by their position
+# Shares of a point's time: for the number of worlds, a world, and who certainly is in the data. What the count proves
+# of single rows helps the search for a world.
+SHARES = {NONE: (0.4, 0.3, 0.3), KNOWN: (0.5, 0.35, 0.15), UNKNOWN: (0.15, 0.7, 0.15)}
+
+
+def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+    """Return the row of one forest."""
+    assert frame is not None
+    bags, seed = point["bags"], point["seed"]
+    some = drawn(point.dataset, frame, point["rows"], seed)
+    model = fitted(some, point["trees"], point["depth"], bags in (KNOWN, UNKNOWN), seed)
+    found: Row = {
+        "train_accuracy": float(model.score(some.x, some.y)),
+        "test_accuracy": float(model.score(some.x_other, some.y_other)),
+        "columns_split": len({int(j) for tree in model.estimators_ for j in tree.tree_.feature if j >= 0}),
+        "deepest": max(tree.tree_.max_depth for tree in model.estimators_),
+    }
+    found |= baselines(some, seed)
+    if bags == ZEROS:
+        guess = zeros(model.estimators_[0].tree_, some)
+        found |= dict.fromkeys(("unique", "certain", "log2_low", "log2_high"))
+        found |= {"count": "not asked", "error": error(some.truth, guess), "rows_right": right(some.truth, guess)}
+        return [found | {"ones": float(some.truth.mean())}]
+    release = released(model, some, bags)
+    times = [part * point["cap_seconds"] for part in SHARES[bags]]
+    found |= numbered(release, ORDERS[bags], timed(limits, times[0]))
+    found |= guessed(release, some.truth, seed, timed(limits, times[1]))
+    found |= certain(release, some, found["unique"] is True, timed(limits, times[2]))
+    return [found]
+
+
+def fitted(some: TrainingSample, trees: int, depth: int | None, bootstrap: bool, seed: int) -> Any:
+    """Return scikit-learn's forest as the authors fit it: everything else at its default."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    model = RandomForestClassifier(trees, max_depth=depth, bootstrap=bootstrap, random_state=seed)
+    return model.fit(some.x, some.y)
+
+
+def released(model: Any, some: TrainingSample, bags: str) -> EncodedRelease:
+    """Return what the fitted forest says; `UNKNOWN`: its seeds, from which the bags follow, are taken out before."""
+    if bags == UNKNOWN:
+        for one in (model, *model.estimators_):
+            one.random_state = None
+    return encode(model, some.domain)
+
+
+def zeros(tree: Any, some: TrainingSample) -> Bits:
+    """Return the rows that one exact tree's leaves tell, every column that a leaf leaves open 0 where it can be.
+
+    Of columns of which one has to be 1, it is the first that may be. Which leaf has how many rows the tree says.
+    """
+    out = []
+    for leaf, path in paths(tree).items():
+        row = np.array([path.get(j, 0) for j in range(some.x.shape[1])], dtype=np.int64)
+        for block in some.blocks:
+            if len(block) > 1 and not row[list(block)].any():
+                row[next(j for j in block if j not in path)] = 1
+        out += [row] * int(tree.n_node_samples[leaf])
+    return np.array(out)
+
+
+def paths(tree: Any) -> dict[int, dict[int, int]]:
+    """Return the columns that are known in every leaf of a tree over bits."""
+    found: dict[int, dict[int, int]] = {}
+    stack: list[tuple[int, dict[int, int]]] = [(0, {})]
+    while stack:
+        node, path = stack.pop()
+        if tree.children_left[node] < 0:
+            found[node] = path
+            continue
+        column = int(tree.feature[node])
+        stack += [(int(child[node]), {**path, column: bit})
+                  for bit, child in enumerate((tree.children_left, tree.children_right))]  # fmt: skip
+    return found

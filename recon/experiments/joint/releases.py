@@ -14,15 +14,15 @@ from encoders.domain.values import Test, equals
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import AnyModel, ModelNode, Nodes, RuleList, Support, Tree
-from recon.attacks.explainers.chosen import chosen
 from recon.attacks.explainers.lore import lore
+from recon.attacks.explainers.sampling import chosen
 from recon.attacks.explainers.surrogate import Surrogate
 from recon.attacks.explainers.trepan import trepan
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.learners.rule_lists.estimator import RuleListClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.queries.prediction.records import RecordColumns, Records, Target
+from recon.queries.prediction.inputs import RecordColumns, Records, Target
 from recon.readers.loading.loading import encode
 from solvers.foundation.limits import Limits
 

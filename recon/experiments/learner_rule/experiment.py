@@ -1,10 +1,196 @@
-"""The experiment: trees, rule lists, forests, persons and one-hot groups, by depth, rows, data set and learner."""
+"""The experiment: trees, rule lists, forests, persons and one-hot groups, by depth, rows, data set and learner.
+
+The table of bits by depth, rows, data set and learner, figures, and what they say in sentences.
+"""
 
 from __future__ import annotations
 
-from recon.experiments.experiment import Experiment, Point, Scalar, Size
-from recon.experiments.learner_rule.findings import findings
+import math
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import pandas as pd
+
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Scalar, Size
 from recon.experiments.learner_rule.fits import run
+
+TITLES = {"compas27": "COMPAS (27 columns)", "adult24": "Adult (24 columns)"}
+LEFT_OUT = "limits"
+
+
+def findings(results: pd.DataFrame) -> ExperimentFindings:
+    """Return the tables, figures and sentences of all results that are there."""
+    done = results[results["reason"].fillna("") == ""]
+    exact = done[done["question"].isin(["tree", "rule list"])].copy()
+    tables = [ResultTable("bits", bits_table(exact), BITS)] if len(exact) else []
+    for question, make, about in FINDINGS_OTHERS:
+        some = done[done["question"] == question]
+        if len(some):
+            tables.append(ResultTable(question, make(some), about))
+    missing = results[results["reason"].fillna("") != ""]
+    if len(missing):
+        kept = [c for c in ("question", "dataset", "used_rows", "depth", "reason") if c in missing]
+        tables.append(ResultTable(LEFT_OUT, missing[kept].reset_index(drop=True), "Points without a figure, and why."))
+    trees = exact[exact["question"] == "tree"] if len(exact) else exact
+    figures = [depth_figure(trees)] if len(trees) else []
+    sentences = [*tree_sentences(trees), *list_sentences(exact), *person_sentences(done), *group_sentences(done)]
+    return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
+
+
+BITS = (
+    "What knowing the learner adds, exact (`assigned`; where two numbers are given they are rigorous bounds). "
+    "`world_bits`: log2 of the worlds that the counts leave; `counts`: bits that they remove of one bit per row and "
+    "column; `inner`: bits that the comparisons at splits remove beside, `extra`: with what open leaves say; `strict`: "
+    "if every seed must give this model (inf: no data set has that); `leaves`: the part of open leaves; `per_row`: "
+    "extra bits per training row."
+)
+
+
+def bits_table(exact: pd.DataFrame) -> pd.DataFrame:
+    """Return the table: one line per model."""
+    return pd.DataFrame({
+        "dataset": exact["dataset"],
+        "learner": [learner_text(row) for row in exact.to_dict("records")],
+        "rows": exact["used_rows"].astype(int),
+        "leaves_or_rules": exact["size"].astype(int),
+        "accuracy": exact["accuracy"],
+        "world_bits": exact["world_bits"],
+        "counts": exact["counts_low"],
+        "inner": [interval(a, b) for a, b in zip(exact["inner_low"], exact["inner_high"], strict=True)],
+        "extra": [interval(a, b) for a, b in zip(exact["extra_low"], exact["extra_high"], strict=True)],
+        "strict": [interval(a, b) for a, b in zip(exact["strict_low"], exact["strict_high"], strict=True)],
+        "leaves": exact["leaves_bits"],
+        "per_row": exact["extra_low"] / exact["used_rows"],
+    }).sort_values(["dataset", "learner", "rows"], kind="stable", ignore_index=True)  # fmt: skip
+
+
+def learner_text(row: dict[Hashable, Any]) -> str:
+    """Return the learner of a row in a few words."""
+    if row["question"] == "rule list":
+        return f"GreedyRL, support {row['support']:g}, {int(row['length'])} rules"
+    leaf = int(row["leaf"])
+    depth = f"{int(row['depth']):2d}"
+    return f"tree {row['criterion']}, depth {depth}" + (f", {leaf} rows per leaf" if leaf > 1 else "")
+
+
+def interval(low: float, high: float) -> str:
+    """Return bounds on bits as text: one number where both read the same to a thousandth, else rounded outwards."""
+    if low is None or math.isnan(low):
+        return ""
+    if f"{low:.3f}" == f"{high:.3f}":
+        return f"{low:,.3f}" if math.isfinite(low) else "inf"
+    return f"{math.floor(low * 1000) / 1000:,.3f} to " + (
+        f"{math.ceil(high * 1000) / 1000:,.3f}" if math.isfinite(high) else "inf"
+    )
+
+
+def person_table(some: pd.DataFrame) -> pd.DataFrame:
+    """Return verdicts that the rule alone gives, a line per model."""
+    names = [c for c in some.columns if c.startswith(("members", "others", "values_"))]
+    return some[["dataset", "used_rows", "depth", *names]].reset_index(drop=True)
+
+
+def forest_table(some: pd.DataFrame) -> pd.DataFrame:
+    """Return bounds for forests."""
+    extra = [interval(a, b) for a, b in zip(some["extra_low"], some["extra_high"], strict=True)]
+    counts = [interval(a, b) for a, b in zip(some["counts_low"], some["counts_high"], strict=True)]
+    kept = some[["dataset", "used_rows", "trees", "depth", "size", "accuracy"]].reset_index(drop=True)
+    return kept.assign(counts=counts, extra=extra)
+
+
+def group_table(some: pd.DataFrame) -> pd.DataFrame:
+    """Return estimates beside rigorous bounds."""
+    extra = [interval(a, b) for a, b in zip(some["extra_low"], some["extra_high"], strict=True)]
+    kept = some[["dataset", "used_rows", "depth", "size", "world_bits", "removed_at_least", "estimate", "events"]]
+    return kept.reset_index(drop=True).assign(interval=extra)
+
+
+FINDINGS_OTHERS: tuple[tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str], ...] = (
+    ("persons", person_table, "Persons under a tree's rule: the first rows that were trained on (`members`) and rows "
+     "that were not (`others`); certain and impossible, and those that are so only by the rule (`_by_rule`). `ratio`: "
+     "probability of being in the data under the rule over that without. `values`: of columns of members whose other "
+     "columns and label are known: asked, certain by the counts, certain only by the rule."),
+    ("forest", forest_table, "Forests, `bootstrap=False`: bounds on the bits (`ordered`) that the counts remove, and "
+     "that the hard facts of thresholds and leaves remove beside. Which columns were drawn at a node is not used."),
+    ("groups", group_table, "Trees where one-hot groups are attributes of several values: an estimate of the bits that "
+     "the rule removes with its interval at confidence .95, not exact, beside the bits that the conditions on single "
+     "binary columns remove for certain (`removed_at_least`)."),
+)  # fmt: skip
+
+
+def depth_figure(trees: pd.DataFrame) -> PanelFigure:
+    """Return extra bits per row by depth: a panel per data set, a line per number of rows."""
+    panels = []
+    plain = trees[(trees["criterion"] == "gini") & (trees["leaf"] == 1)]
+    for dataset, title in TITLES.items():
+        lines = []
+        of_it = plain[plain["dataset"] == dataset].sort_values("depth")
+        for rows in sorted(set(of_it["used_rows"])):
+            part = of_it[of_it["used_rows"] == rows]
+            share = part["extra_low"] / part["used_rows"]
+            lines.append(PlotLine(f"{int(rows):,} rows", part["depth"].tolist(), share.tolist()))
+        if lines:
+            panels.append(Panel(title, "depth", "bits per row that the rule removes", lines))
+    about = "Bits per training row that knowing the learner removes beside the counts, by depth: scikit-learn, Gini."
+    return PanelFigure("by-depth", about, panels)
+
+
+def tree_sentences(trees: pd.DataFrame) -> list[str]:
+    """Return where a tree's rule gives away most and least, beside the counts."""
+    if not len(trees):
+        return []
+    ordered = trees.assign(per=trees["extra_low"] / trees["used_rows"]).sort_values("per").to_dict("records")
+    out = []
+    for word, row in (("Least", ordered[0]), ("Most", ordered[-1])):
+        out.append(
+            f"{word} per row: {row['dataset']}, {int(row['used_rows']):,} rows, {learner_text(row)}: "
+            f"{row['extra_low']:,.3f} bits ({row['per']:.4f} per row) beside {row['counts_low']:,.1f} of the counts."
+        )
+    more = trees[trees["extra_low"] > trees["counts_low"]]
+    out.append(f"Of {len(trees)} trees the rule removes more bits than the counts in {len(more)}.")
+    leaves = trees[trees["leaves_bits"] > trees["extra_low"] / 2]
+    out.append(f"Leaves that were not split remove more than the splits in {len(leaves)} of {len(trees)} trees.")
+    return out
+
+
+def list_sentences(exact: pd.DataFrame) -> list[str]:
+    """Return what the rule of greedy lists removes at most."""
+    lists = exact[exact["question"] == "rule list"] if len(exact) else exact
+    if not len(lists):
+        return []
+    row = lists.sort_values("extra_low").to_dict("records")[-1]
+    return [
+        f"Rule lists: at most {row['extra_low']:,.3f} bits ({row['dataset']}, {int(row['used_rows']):,} rows, "
+        f"{learner_text(row)}), beside {row['counts_low']:,.1f} of the counts."
+    ]
+
+
+def person_sentences(done: pd.DataFrame) -> list[str]:
+    """Return how many persons and values the rule alone decides."""
+    some = done[done["question"] == "persons"]
+    if not len(some):
+        return []
+    asked = int((some["members"] + some["others"]).sum())
+    names = [[f"{who}_{word}_by_rule" for who in ("members", "others")] for word in ("certain", "impossible")]
+    sure, never = (int(some[pair].to_numpy().sum()) for pair in names)
+    values, held = int(some["values_asked"].sum()), int(some["values_certain_by_rule"].sum())
+    return [
+        f"Of {asked:,} persons asked about under {len(some)} trees {sure:,} become certain and {never:,} impossible "
+        f"only by the rule; of {values:,} values of members {held:,} become certain only by it."
+    ]
+
+
+def group_sentences(done: pd.DataFrame) -> list[str]:
+    """Return the estimates in words."""
+    some = done[done["question"] == "groups"].to_dict("records")
+    return [
+        f"One-hot groups as attributes, {row['dataset']}, {int(row['used_rows']):,} rows, depth {int(row['depth'])}: "
+        f"about {row['estimate']:,.1f} bits ({interval(row['extra_low'], row['extra_high'])} at confidence .95), "
+        f"of {row['world_bits']:,.1f} bits of worlds."
+        for row in some
+    ]
+
 
 DEPTHS = tuple(range(1, 11))
 ROWS = (100, 300, 1000, 0)  # 0: all

@@ -13,11 +13,11 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.experiments.experiment import Point, Row
 from recon.experiments.splits import TrainTestSplit, shuffled
+from recon.learner_rule.chosen import learner_of
 from recon.learner_rule.counting import learner_rule
 from recon.learner_rule.estimating.bounds import worlds_at_most
 from recon.learner_rule.estimating.estimates import estimated_share
 from recon.learner_rule.figures import Bits, LearnerRule
-from recon.learner_rule.settings import learner_of
 from recon.learner_rule.verdicts import attribute, certify
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from recon.readers.loading.loading import encode

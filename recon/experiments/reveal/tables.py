@@ -7,11 +7,9 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 
-from recon.attacks.evaluation.figures import DELTAS, Evaluation
-from recon.attacks.evaluation.folds import FoldMean, spread
+from recon.attacks.evaluation.figures import DELTAS, Evaluation, FoldMean, spread
 from recon.experiments.experiment import ResultTable
-from recon.experiments.reveal.cases import TITLES
-from recon.experiments.reveal.measuring import PAPER
+from recon.experiments.reveal.measuring import PAPER, TITLES
 from recon.experiments.reveal.published import DELTAS as PRINTED_DELTAS
 from recon.experiments.reveal.published import F1, ROUNDING, TRIAL, f1_range
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from recon.io.files.spreadsheets import RAW
+from recon.io.files.tables import RAW
 
 T = TypeVar("T", bound=Callable[..., None])
 OUTPUTS = ("out", "strip", "certificates", "ledger", "sarif", "junit")  # parameters that name what a command writes

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease, encode
-from encoders.models.learner import Learner
+from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel
 from recon.learner_rule.chosen import greedy_rule
 from recon.learner_rule.estimating.estimates import assumed, learner_of_tree

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from encoders.models.learner import Learner
+from encoders.models.learner_facts import Learner
 from recon.learner_rule.figures import Bits, bits_text, interval
 from solvers.foundation.display.displayed import Displayed, DisplayFacts
 

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition, Domain
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.learner import Learner
+from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, Tree
-from recon.learner_rule.chosen import check_limits, least_rows, limits_of
+from recon.learner_rule.chosen import check_limits, exact_refusals, least_rows, limits_of
 from recon.learner_rule.estimating.columns import SeenAttribute, seen_of, total_columns
-from recon.learner_rule.settings import exact_refusals
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.escaping import named
-from solvers.greedy.chosen import ChosenTree
+from solvers.greedy.gains import ChosenTree
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -29,7 +28,7 @@ class FittedTree:
 
     Arrays by node: `left`, `right` (-1 at leaves), `attribute` and `column` (of that attribute's) that it splits on,
     `threshold` (NaN: not known to the last digit), `goes_left` per inner node (values,) which values do, `counts`
-    (nodes, classes), `open_leaf` (see `solvers.greedy.chosen.ChosenTree`). `chosen`: the same for exact counts, the
+    (nodes, classes), `open_leaf` (see `solvers.greedy.gains.ChosenTree`). `chosen`: the same for exact counts, the
     attributes that are one binary column numbered first (`bits`, attribute numbers), every other test after them.
     """
 

@@ -12,7 +12,7 @@ from typing import Literal
 from encoders.domain.domain import Condition
 from encoders.domain.values import Listed
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.learner import Learner
+from encoders.models.learner_facts import Learner
 from encoders.models.models import RuleList, Tree
 from encoders.models.nodes import Support
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported

@@ -8,29 +8,283 @@ released what it did (ties are the learner's to break: the rule says "no model m
 Source: constraint generation, as in Dantzig, Fulkerson, Johnson, "Solution of a large-scale traveling-salesman
 problem", Operations Research 2 (1954); optimal trees: van der Linden et al., NeurIPS 2023 (STreeD); optimal lists:
 Angelino et al., JMLR 18 (2018). Proofs of what is used: docs/mathematics.md.
+
+All models of a small class, each function once: with all their inequalities nothing of the rule is left out.
+
+Rigorous upper bounds on the share of a release's worlds in which no known alternative makes fewer errors.
+
+Given every row's leaf and class, rows are independent and uniform over the leaf, and so are the attributes that no leaf
+fixes: inequalities over disjoint sets of such attributes hold independently, and the share in which all of them hold is
+the product of their shares (docs/mathematics.md). Two columns that the release does not mention are interchangeable: an
+inequality over one of them has a copy over the other, which holds as often.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.learner import Learner
-from recon.learner_rule.optimal.alternatives import Alternative, AssumedCount, under
+from encoders.models.learner_facts import Learner
+from recon.learner_rule.optimal.alternatives import (
+    Alternative,
+    AssumedCount,
+    Leaf,
+    Solver,
+    best_on,
+    training_table,
+    under,
+    without,
+)
 from recon.learner_rule.optimal.classes import ModelClass, class_of
-from recon.learner_rule.optimal.every_model import every_model
 from recon.learner_rule.optimal.replaced import Replaced, replaced
-from recon.learner_rule.optimal.searching import Solver, best_on, training_table
-from recon.learner_rule.optimal.shares import FLOATS, Bits, ShareUpperBound, joint_share, ordered_bits, product_share
+from recon.learners.rule_lists.mining import conjunctions
 from recon.queries.questions.questions import drawn, reconstruct, refuse_continuous
 from recon.readers.frames.world import World
 from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.settled import settled_release
+from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.answers import CountAnswer
+from solvers.questions.query import Count
+
+FLOATS = 2.0**-40  # relative: far more than sums of logarithms are off
+Bits = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class ShareUpperBound:
+    """An upper bound `high` on log2 of the share of worlds (at most 0), and the alternatives that prove it.
+
+    `places`: where replacements prove it instead. `exact`: the share in which all of `alternatives` hold is known,
+    between `low` and `high`; else `low` is -infinity.
+    """
+
+    low: float
+    high: float
+    alternatives: tuple[Alternative, ...]
+    exact: bool = False
+    places: tuple[Replaced, ...] = ()
+
+
+def ordered_bits(release: EncodedRelease, limits: Limits) -> Bits:
+    """Return bounds on log2 of the ordered worlds, rounded outwards; -infinity twice where there is none."""
+    found = ask(release.statements, Count("ordered"), CountAnswer, limits)
+    if found.status == "unsat":
+        return -math.inf, -math.inf
+    low, high = found.bounds
+    return low - FLOATS * max(1.0, abs(low)), high + FLOATS * max(1.0, abs(high))
+
+
+def joint_share(
+    release: EncodedRelease, alternatives: Sequence[Alternative], base: Bits, limits: Limits
+) -> ShareUpperBound | None:
+    """Return the share under all of some inequalities, None where no engine bounds it within the limits."""
+    try:
+        low, high = ordered_bits(under(release, alternatives), limits)
+    except (Unsupported, Inconclusive):
+        return None
+    if math.isinf(high) and high > 0:
+        return None
+    exact = high - low <= 4 * FLOATS * max(1.0, abs(high)) or high == -math.inf
+    return ShareUpperBound(low - base[1], min(0.0, high - base[0]), tuple(alternatives), exact)
+
+
+def fixed_attributes(release: EncodedRelease, columns: Sequence[str]) -> frozenset[int] | None:
+    """Return the attributes that every leaf fixes as far as the columns tell; None where leaves are no products.
+
+    None too where something else couples the attributes: other models, known rows, impossible rows.
+    """
+    cut = under(release, [Alternative("", tuple((((name, 1),), 0) for name in columns), 0)])
+    statements = cut.statements
+    if len(release.models) != 1 or release.known is not None or statements.impossible or not release.rows.exact:
+        return None
+    (block, *_), fixed = statements.blocks, set(range(len(release.domain.all)))
+    part = statements.partitions.get(0)
+    if part is None or block is not part or part.open_counts:
+        return None
+    for j in range(len(part.boxes)):
+        region = part.region_of(j)
+        masks = dict(region.box.literals)
+        for box in region.minus:
+            if any(masks.get(k, -1) & mask == 0 for k, mask in box.literals):
+                continue  # it takes nothing away
+            left = [(k, mask) for k, mask in box.literals if masks.get(k, full(cut, k)) & ~mask]
+            if len(left) != 1:
+                return None
+            k, mask = left[0]
+            masks[k] = masks.get(k, full(cut, k)) & ~mask
+        fixed = {k for k in fixed if masks.get(k, full(cut, k)).bit_count() == 1}
+    return frozenset(fixed)
+
+
+def full(release: EncodedRelease, k: int) -> int:
+    """Return the mask of all parts of an attribute."""
+    return release.statements.domain.attributes[k].full
+
+
+def fresh_columns(release: EncodedRelease, models: ModelClass) -> list[str]:
+    """Return the columns that are attributes of their own and that nothing in the release mentions."""
+    mentioned = release.statements.mentioned()
+    place = release.domain.place
+    viewed = {view.attribute for view in release.domain.columns.values()}
+    return [n for n in models.columns if n in place and n not in viewed and place[n] not in mentioned]
+
+
+def product_share(
+    release: EncodedRelease, models: ModelClass, found: Sequence[Alternative], base: Bits, limits: Limits
+) -> ShareUpperBound:
+    """Return the best product of shares of single inequalities over disjoint attributes, copies included.
+
+    Each of `found` (the most telling first) is counted alone while there is time; then the one that removes most bits
+    per attribute is taken with all its copies, then the next one over what attributes are left. Where leaves are no
+    products, the best single one. Cost: a count per alternative.
+    """
+    single: list[tuple[float, Alternative]] = []
+    for one in found:
+        if limits.expired():
+            break
+        alone = joint_share(release, [one], base, limits)
+        if alone is not None and alone.high < 0.0:
+            single.append((alone.high, one))
+    if not single:
+        return ShareUpperBound(-math.inf, 0.0, ())
+    columns = tuple(dict.fromkeys(name for _, one in single for name in one.columns))
+    fixed = fixed_attributes(release, columns)
+    if fixed is None:
+        high, one = min(single, key=lambda pair: pair[0])
+        return ShareUpperBound(-math.inf, high, (one,))
+    fresh = set(fresh_columns(release, models))
+
+    def attributes(one: Alternative) -> set[str]:
+        return {n for n in one.columns if attribute_of(release, n) not in fixed}
+
+    single.sort(key=lambda pair: pair[0] / max(1, len(attributes(pair[1]))))
+    left, taken, total, chosen = sorted(fresh), set[int](), 0.0, []
+    for high, one in single:
+        own = attributes(one)
+        moved, shared = [n for n in one.columns if n in fresh], own - fresh
+        if not own:
+            continue  # it says something of the counts alone, which hold
+        while len(left) >= len(moved) and not {attribute_of(release, n) for n in shared} & taken:
+            names = dict(zip(moved, left[: len(moved)], strict=True))
+            left = left[len(moved) :]
+            taken |= {attribute_of(release, n) for n in shared}
+            chosen.append(one.renamed(names))
+            total += high
+            if not moved:
+                break
+    return ShareUpperBound(-math.inf, total * (1.0 - FLOATS), tuple(chosen))
+
+
+def attribute_of(release: EncodedRelease, name: str) -> int:
+    """Return the attribute that a column belongs to."""
+    place = release.domain.place
+    return place[name] if name in place else release.domain.view_ranges(name)[0]
+
+
+MOST_COLUMNS = 4
+MOST_MODELS = 600  # functions: each is an inequality over the cells of the whole row space
+Truth = tuple[int, ...]  # the class of every combination of the columns
+Known = dict[Truth, tuple[Leaf, ...]]
+
+
+def every_model(models: ModelClass, limits: Limits) -> tuple[Alternative, ...] | None:
+    """Return one labelled model per function that the class can express; None where they are too many.
+
+    Raises `Inconclusive` where time is up. Cost: columns x functions².
+    """
+    if len(models.columns) > MOST_COLUMNS or models.labels ** (1 << len(models.columns)) > MOST_MODELS**4:
+        return None
+    rows = list(product((0, 1), repeat=len(models.columns)))
+    constants: Known = {(label,) * len(rows): (((), label),) for label in range(models.labels)}
+    if models.kind == "rule list":
+        found = lists(models, constants, rows, limits)
+    elif models.leaves is not None:
+        found = trees_by_leaves(models, constants, rows, limits)
+    else:
+        found = trees_by_depth(models, constants, rows, limits)
+    if found is None:
+        return None
+    return tuple(Alternative(models.kind, leaves, models.least) for leaves in found.values())
+
+
+def splits(
+    models: ModelClass, ones: Known, zeros: Known, rows: list[tuple[int, ...]]
+) -> Iterator[tuple[Truth, tuple[Leaf, ...]]]:
+    """Yield every tree that tests a column and goes on with one of `ones` where it is 1, one of `zeros` else."""
+    for c, name in enumerate(models.columns):
+        for (one, its), (zero, others) in product(ones.items(), zeros.items()):
+            truth = tuple(one[i] if row[c] else zero[i] for i, row in enumerate(rows))
+            yield truth, (*given(its, name, 1), *given(others, name, 0))
+
+
+def given(leaves: tuple[Leaf, ...], name: str, value: int) -> list[Leaf]:
+    """Return the leaves below a test: those that contradict it are left out."""
+    return [
+        (((name, value), *(pair for pair in path if pair[0] != name)), label)
+        for path, label in leaves
+        if (name, 1 - value) not in path
+    ]
+
+
+def trees_by_depth(models: ModelClass, constants: Known, rows: list[tuple[int, ...]], limits: Limits) -> Known | None:
+    """Return the trees of at most so many tests on a path."""
+    found = dict(constants)
+    for _ in range(models.depth):
+        before, grown = len(found), dict(found)
+        for truth, leaves in limits.paced(splits(models, found, found, rows), "the models of a class are listed"):
+            grown.setdefault(truth, leaves)
+            if len(grown) > MOST_MODELS:
+                return None
+        found = grown
+        if len(found) == before:
+            break
+    return found
+
+
+def trees_by_leaves(models: ModelClass, constants: Known, rows: list[tuple[int, ...]], limits: Limits) -> Known | None:
+    """Return the trees of at most so many leaves."""
+    assert models.leaves is not None
+    sized: list[Known] = [{}, dict(constants)]
+    found = dict(constants)
+    for leaves in range(2, models.leaves + 1):
+        sized.append({})
+        for left in range(1, leaves):
+            pairs = splits(models, sized[left], sized[leaves - left], rows)
+            for truth, tree in limits.paced(pairs, "the models of a class are listed"):
+                if truth not in found:
+                    found[truth] = sized[leaves][truth] = tree
+                    if len(found) > MOST_MODELS:
+                        return None
+    return found
+
+
+def lists(models: ModelClass, constants: Known, rows: list[tuple[int, ...]], limits: Limits) -> Known | None:
+    """Return the lists of at most so many rules before the default rule."""
+    place = {name: c for c, name in enumerate(models.columns)}
+    antecedents = conjunctions(models.columns, models.width, models.negations)
+    found = dict(constants)
+    for _ in range(models.length):
+        before, grown = len(found), dict(found)
+        rules = product(antecedents, range(models.labels), found.items())
+        for antecedent, label, (truth, tail) in limits.paced(rules, "the models of a class are listed"):
+            met = [all(row[place[n]] == v for n, v in antecedent) for row in rows]
+            now = tuple(label if hit else old for hit, old in zip(met, truth, strict=True))
+            if now not in grown:
+                rest = [(piece, other) for path, other in tail for piece in without(path, antecedent)]
+                grown[now] = ((antecedent, label), *rest)
+                if len(grown) > MOST_MODELS:
+                    return None
+        found = grown
+        if len(found) == before:
+            break
+    return found
+
 
 DRAWS = 32  # worlds drawn uniformly before inequalities are used to find others
 ROUNDS = 60  # worlds found under inequalities

@@ -14,11 +14,10 @@ import pandas as pd
 
 from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.learner import Learner
-from recon.learner_rule.optimal.alternatives import Alternative, AssumedCount, under
+from encoders.models.learner_facts import Learner
+from recon.learner_rule.optimal.alternatives import Alternative, AssumedCount, Solver, under
 from recon.learner_rule.optimal.classes import ModelClass, class_of
 from recon.learner_rule.optimal.generation import ConstraintGeneration, Generated, assumption_of, impossible_model
-from recon.learner_rule.optimal.searching import Solver
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact
 from recon.queries.questions.questions import refuse_continuous
 from recon.readers.frames.outside import answered

@@ -22,7 +22,7 @@ from encoders.models.nodes import Support
 from solvers.foundation.errors import ReleaseError
 
 if TYPE_CHECKING:
-    from encoders.models.learner import Learner
+    from encoders.models.learner_facts import Learner
     from encoders.models.models import Noise
 
 Literal = tuple[str, int]

@@ -17,7 +17,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from encoders.models.learner import Learner, Ties
+from encoders.models.learner_facts import Learner, Ties
 from recon.learners.rule_lists.estimator import (
     Literal,
     RuleListClassifier,

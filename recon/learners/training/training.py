@@ -3,6 +3,8 @@
 The file of a private learner holds nothing that was computed from the rows outside its ledger: no notes on them, no
 number of rows, no domain. What is taken as public all the same (`--domain-is-public`, `--publish-rows`, a seed) is
 written into the ledger, which stands in the file.
+
+What `recon learn optimal-tree --ties` prints: how many trees are as good, and how much they give away.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import pandas as pd
 from encoders.domain.domain import DECLARED, Domain
 from encoders.encode.encoder import encode
 from encoders.models.ledger import PrivacyLedger
+from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.trees.tied_trees import Ties
 from recon.learners.rule_lists.estimator import BinaryClassifier
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.frames.selections import numbers_of, read_table
@@ -131,3 +135,30 @@ def whole_ledger(table: TrainingTable, learner: Any, publish_rows: bool) -> Priv
     if learner.random_state is not None:
         notes.append(SEEDED)
     return ledger.with_public(notes)
+
+
+WORDS = {True: "trees in which no split is needless", False: "all trees, with needless splits"}
+
+
+def tie_lines(table: TrainingTable, learner: OptimalTreeClassifier, slack: int, independent: bool) -> list[str]:
+    """Return a line for each number of errors, first of trees without needless splits, then of all.
+
+    Raises `Inconclusive` and `TooLarge` where time or memory end first.
+    """
+    rows, labels = table.frame.drop(columns=table.label), table.frame[table.label]
+    domain = None if independent else table.domain
+    found = []
+    for minimal, words in WORDS.items():
+        found += [
+            f"{line(one)} ({words})" for one in learner.ties(rows, labels, slack=slack, minimal=minimal, domain=domain)
+        ]
+    return found
+
+
+def line(one: Ties) -> str:
+    """Return one number of errors in words."""
+    low, high = one.dist_g
+    many = (
+        f"{one.trees:,}" if one.trees < 10**9 else f"{float(one.trees):.3g}" if one.trees < 10**300 else "over 10^300"
+    )
+    return f"{one.errors:,} errors: {many} {'tree' if one.trees == 1 else 'trees'}, Dist_G from {low:.4f} to {high:.4f}"

@@ -4,28 +4,229 @@ Whoever doubts an answer asks a solver of his own: `export` writes the integer p
 CP-SAT) or the clauses row by row (DIMACS), `restored` turns a solution of the file into rows.
 
 Source: docs/mathematics.md, "Cells and histograms"; docs/own-solver.md.
+
+Solutions as solvers print them: JSON, lines "v ...", lines of a name and a value, numbers of true literals.
+
+The map beside an exported file: what every variable and constraint means, as JSON.
+
+Source: docs/mathematics.md, "Cells and histograms"; docs/own-solver.md, "Files, and a solution back".
 """
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from recon.io.files.pieces import write_all
+from encoders.encode.encoder import EncodedRelease
+from encoders.parts.resolutions import CutDomain
+from recon.io.files.opening import read_whole
+from recon.io.files.writing import write_all
+from recon.models.boxes import boxes_json, dumped, number, values_json
 from recon.models.constraint_models import mapping_of
-from recon.models.exporting.maps import demand_same, map_lines, read_map
-from recon.models.exporting.solutions import from_digits, read_solution
 from recon.models.graphs import interaction_graph
+from recon.models.mapping import Mapping
 from recon.models.meaning import title
+from recon.readers.formats.release.writing import attribute_json, release_json
+from recon.readers.frames.true_rows import between
 from recon.readers.frames.world import World
 from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.proofs.export.clauses import ClauseForm
-from solvers.proofs.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines
-from solvers.proofs.export.integer_program import IntegerProgram
+from solvers.proofs.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables
+from solvers.proofs.export.integer_program import Constraint, IntegerProgram
+from solvers.proofs.export.world_rows import EXISTS, NOT_A_PART, ClauseBit, ClauseForm
+
+TOLD = ("release", "meaning")  # keys of a map that do not say what variables are
+
+
+def map_lines(mapping: Mapping, to: str, about: tuple[str, ...]) -> Iterator[str]:
+    """Yield the map of a model that is written in a format, line by line."""
+    if isinstance(mapping.form, ClauseForm):
+        return clause_map(mapping.release, mapping.form, about)
+    assert isinstance(mapping.form, IntegerProgram)
+    return cell_map(mapping.release, mapping.form, to, about)
+
+
+def read_map(path: str) -> dict[str, Any]:
+    """Return a map; `ReleaseError` where the file is none."""
+    data = read_whole(path)
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ReleaseError("is no map of an export: it is not JSON", file=path) from None
+    if not isinstance(found, dict) or found.get("recon_map") != 1:
+        raise ReleaseError('is no map of an export: the key "recon_map" is missing (it must be 1)', file=path)
+    return found
+
+
+def demand_same(mapping: Mapping, found: dict[str, Any], to: str, path: str) -> None:
+    """Raise `ReleaseError` where a map is that of another release than the mapping's."""
+    own = json.loads("".join(map_lines(mapping, to, ())))
+    if {k: v for k, v in own.items() if k not in TOLD} != {k: v for k, v in found.items() if k not in TOLD}:
+        origin = found.get("release")
+        name = origin.get("name") if isinstance(origin, dict) else None
+        of = f"'{name}'" if name else "a release in memory"
+        raise ReleaseError(f"is the map of another release ({of}), or was written with other options", file=path)
+
+
+def head(release: EncodedRelease, to: str, about: tuple[str, ...]) -> Iterator[str]:
+    """Yield the first keys of a map, a line each, each with a comma behind."""
+    origin = {"name": os.path.basename(release.file), "sha256": release.sha256}
+    ends = {"at_least": release.rows.low, "at_most": release.rows.high}
+    yield f'{{"recon_map": 1,\n "format": {dumped(to)},\n "release": {dumped(origin)},\n "rows": {dumped(ends)},\n'
+    yield f' "meaning": {dumped(list(about))},\n'
+    yield f' "attributes": {dumped([attribute_json(a) for a in release.domain.all])},\n'
+
+
+def cell_map(release: EncodedRelease, program: IntegerProgram, to: str, about: tuple[str, ...]) -> Iterator[str]:
+    """Yield the map of an integer program: cells as boxes of declared values, then constraints with their sources."""
+    system, box_json = program.system, boxes_json(release.cut)
+    terms = "a constraint: at_least <= sum of coefs (1 where there are none) times the rows of cells <= at_most"
+    yield from head(release, to, (*about, terms))
+    yield ' "cells": ['
+    for c in range(program.cells):
+        one: dict[str, Any] = {"variable": program.names[c], "at_most": number(program.maximum)}
+        if to == "opb":
+            one["digits"] = [f"x{x}" for _, x in opb_variables(program, c)]
+        one["raw_rows"] = None if system.release.domain.relative else str(system.sizes[c])
+        one["boxes"] = [box_json(system.boxes[i]) for i in system.pieces[c]]
+        yield ("," if c else "") + "\n  " + dumped(one)
+    yield '\n ],\n "choices": ['
+    for i, (source, columns) in enumerate(zip(program.choice_sources, program.selectors, strict=True)):
+        names = [program.names[y] if to != "opb" else f"x{opb_variables(program, y)[0][1]}" for y in columns]
+        yield ("," if i else "") + "\n  " + dumped({"name": f"choice{i}", "source": source, "selectors": names})
+    yield f'\n ],\n "left_out": {program.left_out},\n "constraints": ['
+    sources = list(program.sources())
+    place = {y: (i, a) for i, columns in enumerate(program.selectors) for a, y in enumerate(columns)}
+    for i, constraint in enumerate(c for c in program.constraints() if not c.name.startswith("choice")):
+        s = constraint.statement
+        entry = constraint_json(constraint, "the number of rows" if s is None else sources[s])
+        low, high = (constraint.low, constraint.high) if s is None else (system.linear.low[s], system.linear.high[s])
+        entry["figure"] = between(int(low or 0), int(high or 0))
+        if constraint.selector is not None:
+            entry["choice"], entry["alternative"] = place[constraint.selector]
+        yield ("," if i else "") + "\n  " + dumped(entry)
+    yield "\n ]}\n"
+
+
+def constraint_json(one: Constraint, source: str) -> dict[str, Any]:
+    """Return a constraint over cells as the map writes it; coefficients that are all 1 are left out."""
+    out: dict[str, Any] = {"name": one.name, "source": source}
+    for key, side in (("at_least", one.low), ("at_most", one.high)):
+        if side is not None:
+            out[key] = number(side)
+    out["cells"] = list(one.columns)
+    if any(a != 1 for a in one.coefs):
+        out["coefs"] = [number(a) for a in one.coefs]
+    return out
+
+
+def clause_map(release: EncodedRelease, form: ClauseForm, about: tuple[str, ...]) -> Iterator[str]:
+    """Yield the map of clauses: what the bits of every row mean, and the release itself, to check rows against."""
+    lowered = form.lowered
+    yield from head(release, "dimacs", about)
+    yield f' "convention": {dumped(form.rows.convention)},\n'
+    document = release_json(release.domain, release.models, release.declared)
+    yield f' "document": {dumped(document)},\n "variables": {lowered.variables},\n "bits": ['
+    for i, bit in enumerate(lowered.bits):
+        yield ("," if i else "") + "\n  " + dumped(bit_json(release.cut, bit))
+    yield "\n ]}\n"
+
+
+def bit_json(cut: CutDomain, bit: ClauseBit) -> dict[str, Any]:
+    """Return what a variable of a row says: that the row exists, or has these values, or how far along in them."""
+    out: dict[str, Any] = {"variable": bit.variable, "row": bit.row + 1}
+    if bit.attribute == EXISTS:
+        return out
+    out["attribute"] = cut.cuts[bit.attribute].attribute.name
+    if bit.part == NOT_A_PART:
+        return out | {"further": str(1 << bit.offset)}
+    return out | {"part": bit.part, "values": values_json(cut, bit.attribute, 1 << bit.part)}
+
+
+LITERAL = re.compile(r"-?x?[0-9]+")
+OTHER = ("c", "s", "o")  # first words of lines that hold no values: comments, status, objective
+NEEDED = 'give JSON (names and values, or literals), lines "v ..." or lines of a name and a value'
+
+
+def read_solution(path: str, mapping: Mapping, to: str) -> dict[Any, Any]:
+    """Return the values of variables by name that a file says.
+
+    JSON: an object, or a list of literals; text: lines "v 1 -2 3 0" of SAT solvers (x1 -x2 in those of OPB), or lines
+    of a name and a value, of which only those behind "# Columns" count where HiGHS wrote them. Raises `ReleaseError`.
+    """
+    text = read_whole(path).decode("utf-8", errors="replace")
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            raise ReleaseError(f"is no solution: it is not JSON; {NEEDED}", file=path) from None
+        if isinstance(found, list):
+            return _literals(found, to, path)
+        values = {k: v for k, v in found.items() if isinstance(v, int | float)}
+        if len(values) < len(found):
+            raise ReleaseError("is no solution: a value is no number", file=path)
+        return values
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    if any(words[0] in ("v", "V") for words in lines):
+        return _literals([x for words in lines if words[0] in ("v", "V") for x in words[1:]], to, path)
+    if all(LITERAL.fullmatch(x) for words in lines for x in words) and to in ("dimacs", "opb") and lines:
+        return _literals([x for words in lines for x in words], to, path)
+    return _named_values(lines, mapping, path)
+
+
+def _literals(found: list[Any], to: str, path: str) -> dict[str, int]:
+    """Return literals as values of variables x1, x2, ...; a 0 ends them."""
+    out = {}
+    for x in found:
+        word = str(x)
+        if to not in ("dimacs", "opb") or isinstance(x, bool) or not LITERAL.fullmatch(word):
+            raise ReleaseError(f"is no solution: '{word[:40]}' is no literal of a file of format {to}", file=path)
+        name = word.lstrip("-").removeprefix("x")
+        if name.strip("0"):
+            out[f"x{int(name)}"] = int(not word.startswith("-"))
+    return out
+
+
+def _named_values(lines: list[list[str]], mapping: Mapping, path: str) -> dict[str, float]:
+    """Return the values of lines of a name and a value."""
+    if start := [i for i, words in enumerate(lines) if words[:2] == ["#", "Columns"]]:
+        behind = lines[start[0] + 1 :]
+        lines = behind[: next((i for i, words in enumerate(behind) if words[0] == "#"), len(behind))]
+    out: dict[str, float] = {}
+    for words in lines:
+        if words[0] in OTHER or words[0].startswith("#"):
+            continue
+        try:
+            name, value = words
+            out[name] = int(value) if value.lstrip("-").isdecimal() else float(value)
+        except ValueError:
+            text = " ".join(words)[:60]
+            raise ReleaseError(f"is no solution: the line '{text}' is no name and value; {NEEDED}", file=path) from None
+    if not out and mapping.projection:
+        raise ReleaseError(f"is no solution: it names no variable; {NEEDED}", file=path)
+    return out
+
+
+def from_digits(program: IntegerProgram, solution: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the rows of cells and the selectors of a solution of an OPB file, whose variables are binary digits."""
+    left, out = dict(solution), {}
+    for i, name in enumerate(program.names):
+        digits = [(weight, f"x{x}") for weight, x in opb_variables(program, i)]
+        values = [(weight, left.pop(x, 0)) for weight, x in digits]
+        if wrong := [x for _, x in values if x not in (0, 1)]:
+            raise ReleaseError(f"the solution gives a binary digit the value {wrong[0]}")
+        out[name] = sum(int(weight * x) for weight, x in values)
+    if left:
+        raise ReleaseError(f"the solution names '{str(next(iter(left)))[:40]}', which is no variable of the map")
+    return out
+
 
 FORMATS = ("mps", "opb", "cpsat", "dimacs")
 GRAPH = "graphml"

@@ -2,11 +2,16 @@
 
 The extremes of a ratio are found by Dinkelbach's iteration in whole numbers (Dinkelbach, "On nonlinear fractional
 programming", Management Science 13, 1967); a correlation from the joint distribution of the sums it is made of.
+
+Figures made of sums over a group of rows, and their distribution over worlds.
+
+Whether a bound says more than the domain and the number of rows do by themselves.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -15,26 +20,78 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
-from encoders.encode.encoder import EncodedRelease, asking
+from encoders.encode.encoder import EncodedRelease, asking, encode
 from encoders.kinds.question import class_numbers
-from encoders.models.models import GroupQuestion
+from encoders.models.models import GroupQuestion, PublishedFigure, Table
 from recon.queries.answers.counting import convention_of
 from recon.queries.answers.undecided import decide
-from recon.queries.bounds.bound_answer import BoundAnswer, Later
 from recon.queries.bounds.disclosure import numbers_within
-from recon.queries.bounds.informative import informative
-from recon.queries.bounds.placed import nearer, places, same_mean
-from recon.queries.bounds.sums import correlation, distribution_of
+from recon.queries.bounds.placed import BoundAnswer, Later, nearer, places, same_mean
 from recon.readers.frames.selections import as_condition, select_conditions
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.engines.chain import ask
 from solvers.engines.figures.system import LARGEST_SUM, SystemFigures
-from solvers.foundation.errors import EmptyConfidenceSet, EngineError, Inconclusive, ReleaseError, TooLarge, Unsupported
+from solvers.foundation.errors import (
+    ContradictionError,
+    EmptyConfidenceSet,
+    EngineError,
+    Inconclusive,
+    ReleaseError,
+    TooLarge,
+    Unsupported,
+)
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import ExtremeAnswer, JointAnswer, WorldsAnswer
 from solvers.questions.query import Attain, Convention, Extreme, Joint
+
+Ask = Callable[[EncodedRelease, Condition, "tuple[str, ...] | None", "str | None", Limits], "BoundAnswer"]
+
+
+def informative(
+    release: EncodedRelease, where: Condition, names: tuple[str, ...], found: BoundAnswer, ask: Ask
+) -> bool | None:
+    """Return whether bounds say more than the same question asked of the domain and the number of rows alone.
+
+    None where that was not found out: of correlations that are bounded at all, and within the stage "domain alone".
+    """
+    if found.min is None or found.max is None:
+        return True
+    if len(names) == 2:
+        return False if (found.min, found.max) == (-1.0, 1.0) else None
+    try:
+        known = ask(rows_alone(release), where, names or None, "ordered", Limits().stage("domain alone"))
+    except (Inconclusive, Unsupported, ContradictionError):
+        return None
+    if known.min is None or known.max is None:
+        return None
+    return found.min > known.min or found.max < known.max
+
+
+def rows_alone(release: EncodedRelease) -> EncodedRelease:
+    """Return a release of the same domain that only says how many rows there are."""
+    rows = release.declared if release.declared is not None and release.declared.high is not None else release.rows
+    everybody = Table((PublishedFigure((), None, rows.low, rows.high),), "the number of rows")
+    return encode(release.domain, [everybody], rows)
+
+
+def distribution_of(found: JointAnswer, value: Callable[[Ints], float | None]) -> dict[float, float]:
+    """Return value -> share among the worlds that have one, ascending."""
+    out: dict[float, float] = {}
+    for sums, share in zip(found.values, found.shares.tolist(), strict=True):
+        if (v := value(sums)) is not None:
+            out[v] = out.get(v, 0.0) + share
+    whole = math.fsum(out.values())
+    return {v: out[v] / whole for v in sorted(out)} if whole else {}
+
+
+def correlation(sums: Ints) -> float | None:
+    """Return Pearson's correlation from (n, Σa, Σb, Σa², Σb², Σab), None where a variance is 0."""
+    n, a, b, aa, bb, ab = (int(x) for x in sums)
+    left, right = n * aa - a * a, n * bb - b * b
+    return (n * ab - a * b) / math.sqrt(left * right) if left > 0 and right > 0 else None
+
 
 Ints = NDArray[np.int64]
 DECLARE = "declare a domain (--domain)"

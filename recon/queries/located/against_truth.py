@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import MISSING, AnyAttribute, Continuous, Listed, Ranges, is_number
 from encoders.encode.encoder import EncodedRelease
-from recon.queries.located.columns import Floats, PositionColumn, columns_of
 from recon.queries.located.known_ranges import KnownRanges
-from recon.queries.located.placed_rows import PlacedRows
+from recon.queries.located.placed_rows import Floats, PlacedRows, PositionColumn, columns_of
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import profile_ranges, untested, whole_rows
 from recon.readers.frames.true_rows import TrueRows, speaks_of

@@ -1,29 +1,474 @@
 """The question `positions`: one line per training position and attribute, what is proved about its value.
 
 Source: Ferry et al., "Trained Random Forests Completely Reveal your Dataset", ICML 2024 (what trees on bags give away).
+
+What the learner's midpoints add: values of numbers narrowed, some of them to the last bit that the trees saw.
+
+What is proved by position, in words and as an object ready for JSON.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
+from encoders.domain.cuts import AttributeCuts
+from encoders.domain.values import Continuous, Grid, Listed, cell_text
 from encoders.encode.encoder import EncodedRelease
+from encoders.encode.learnt import learnt_splits, seen_ranges
 from encoders.models.models import Forest
 from recon.certificates.issuing import position_certificate
+from recon.io.console.suggesting import stripped_name, suggestion
 from recon.queries.located.against_truth import compared
-from recon.queries.located.columns import PositionColumn, columns_of
 from recon.queries.located.known_ranges import Ranges, known_ranges
-from recon.queries.located.learning import with_midpoints
-from recon.queries.located.placed_rows import PlacedRows, attributes
+from recon.queries.located.placed_rows import (
+    ClassFigures,
+    Floats,
+    PlacedRows,
+    PositionColumn,
+    attributes,
+    between,
+    columns_of,
+    of_spans,
+)
 from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.known_columns import Table
 from recon.readers.loading.known_positions import contradicting, with_known_positions
 from solvers.engines.chain import ask
-from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.positions.assignments.solving import assigned
+from solvers.positions.midpoints.alternating import locate_in_turn
+from solvers.positions.midpoints.locating import ASSUMES, LocatedRows
+from solvers.positions.midpoints.splits import TreeSplits, raw_ends
 from solvers.questions.answers import LocatedAnswer
 from solvers.questions.query import Locate
+from solvers.statements.row_problem import bags_with_most
+
+SHOWN_ROWS = 3
+SHOWN_CLASSES = 5
+SHOWN_VALUES = 4  # of a row that is shown: those that are known, then the narrowest
+LISTED_VALUES = 4  # values of one attribute written out
+ORDER = "positions count from 0, in the order in which fit got the rows"
+WIDTHS = {
+    "range": "of the column's range",
+    "gaps": "of the column's gaps between thresholds",
+    "range or gaps": "of the column's range, or of its gaps between thresholds where no range is known",
+}
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage that never rounds up to all of it, or down to none."""
+    if share is None:
+        return "not defined"
+    text = f"{100 * share:.1f}"
+    if text == "100.0" and share < 1:
+        text = "99.9"
+    return f"{'less than 0.1' if text == '0.0' and share > 0 else text.removesuffix('.0')} %"
+
+
+def gives_back(found: PlacedRows) -> str:
+    """Return the one line on what the file gives back by position."""
+    boxes = f"boxes of mean width {rounded(found.width)}"
+    if found.status == "unknown":
+        return f"nothing is proved by position about the {found.rows:,} training rows"
+    if found.label is None and not found.rows_known:
+        return f"this file gives back by position {boxes}, for each of {found.rows:,} training rows"
+    rows = f" {found.rows_known:,} of {found.rows:,} rows whole" if found.rows_known else ""
+    labels = labels_text(found, ", " if rows else " ")
+    return f"this file gives back{rows}{labels} by position, and {boxes}{worst_off(found)}"
+
+
+def worst_off(found: PlacedRows) -> str:
+    """Return which class is worst off, and what is proved of its rows; "" where no row has a proved label."""
+    told = [one for one in found.classes if one.labels_known]
+    if len(found.classes) < 2 or not told:
+        return ""
+    return f"; worst off is {class_text(told[0])}"
+
+
+def class_text(one: ClassFigures) -> str:
+    """Return what is proved of the rows of one class, in words."""
+    most = f"{one.rows_most:,}" if one.labels_known == one.rows_most else f"at most {one.rows_most:,}"
+    width = "" if one.mean_width is None else f", boxes of mean width {rounded(one.mean_width)}"
+    whole = f", {one.boxes_whole:,} of them whole" if one.mean_width is not None else ""
+    leaves = f"{percent(one.share_leaves_known)} of leaves"
+    return f"class {cell_text(one.value)}: {one.labels_known:,} of {most} labels, {leaves}{width}{whole}"
+
+
+def class_lines(found: PlacedRows) -> list[str]:
+    """Return one line per class, the worst-off class first; none where the rows have one class at most."""
+    if len(found.classes) < 2 or found.status == "unknown":
+        return []
+    shown = [f"  {class_text(one)}" for one in found.classes[:SHOWN_CLASSES]]
+    more = len(found.classes) - len(shown)
+    rest = [f"  and {more:,} more classes"] if more else []
+    return [
+        "by class, the worst-off first (a box is whole where its row's leaf in every tree is known):",
+        *shown,
+        *rest,
+    ]
+
+
+def why_open(found: PlacedRows) -> str:
+    """Return why labels are open and whether time or another method could help; "" where none is, or none is told.
+
+    A bound by counting: labels have rows x entropy bits, and a sum that a tree publishes of a class tells no more than
+    about the entropy of such a sum, of multiplicities and of different rows. The classes' shares are those of the bags.
+    """
+    open_rows = 0 if found.label is None else found.rows - int(found.labels_known or 0)
+    bags = bags_with_most(found.release.statements.bags)
+    totals = [np.bincount(tree.label, tree.count) for tree in bags.trees if (tree.label >= 0).all() and len(tree.label)]
+    if not open_rows or not totals:
+        return ""
+    shares = [share / share.sum() for share in totals if share.sum()]
+    classes = max(map(len, shares), default=0)
+    mean = np.mean([np.pad(share, (0, classes - len(share))) for share in shares], axis=0)
+    mean = mean[(mean > 0) & (mean < 1)]
+    labels = open_rows * float(-(mean * np.log2(mean)).sum())
+    spread = [0.5 * np.log2(2 * np.pi * np.e * max(1.0, 2 * open_rows * p * (1 - p))) for p in mean.tolist()]
+    told = 2 * len(totals) * (sum(spread) - max(spread, default=0.0))
+    text = (
+        f"{open_rows:,} labels are open: they have about {labels:,.0f} bits, the class totals of {len(totals):,} trees "
+    )
+    text += f"tell about {told:,.0f} at most"
+    if told < labels:
+        text += ": from these alone no method can tell them all, the trees would have to be more or something be known"
+    elif found.complete:
+        text += (
+            ": they might be told, but not by propagation and linear programs; more trees, or values known, would help"
+        )
+    time = "more time changes nothing" if found.complete else "more time (--time) may prove more"
+    return f"{text}; {time}"
+
+
+def labels_text(found: PlacedRows, before: str) -> str:
+    """Return how many labels are proved, "" without a label."""
+    if found.label is None:
+        return ""
+    given = int(found.given[:, found.label].sum())
+    told = f" ({given:,} of them known before)" if given else ""
+    return f"{before}{found.labels_known:,} of {found.rows:,} labels{told}"
+
+
+def rounded(width: float) -> str:
+    """Return a width with two digits, three below 0.1, rounded up: never less than what is proved."""
+    digits = 2 if width >= 0.1 else 3
+    return f"{math.ceil(width * 10**digits - 1e-9) / 10**digits:.{digits}f}"
+
+
+def figure_lines(found: PlacedRows) -> list[str]:
+    """Return the lines on the figures: leaves, rows, widths, what was assumed and whether more follows."""
+    assumed = "" if found.learner == "none" else f", learner: {found.learner}"
+    lines = [
+        f"leaves proved: {percent(found.answer.leaves_proved)}; values proved: {percent(found.values_known)}; rows "
+        f"wholly known: {found.rows_known:,} of {found.rows:,}{assumed}",
+        f"mean width of what is left: {rounded(found.width)} {WIDTHS[found.width_of]} (0: known; 1: the domain alone)",
+    ]
+    if not found.complete:
+        why = found.answer.trail[-1] if found.answer.trail else "the time was up"
+        lines.append(f"the limits ended the work ({why}): this is what was proved by then, more may follow")
+    if reason := why_open(found):
+        lines.append(reason)
+    return [*lines, *found.notes]
+
+
+def first_rows(found: PlacedRows, rows: int = SHOWN_ROWS) -> list[str]:
+    """Return the first positions in words, of each what is known best."""
+    names = [a.name for a in found.release.domain.all]
+    lines = []
+    for i in range(min(rows, found.rows)):
+        order = sorted(range(len(found.data)), key=lambda k: float(found.columns[k].width[i]))
+        kept = sorted(k for k in order[:SHOWN_VALUES] if found.columns[k].width[i] < 1)
+        said = [f"{names[k]} {cell(found, k, i)}" for k in kept]
+        if found.label is not None:
+            said = [f"{names[found.label]} {cell(found, found.label, i)}", *said]
+        more = sum(1 for k in order[SHOWN_VALUES:] if found.columns[k].width[i] < 1)
+        rest = f", and {more} more" if more else ""
+        lines.append(f"position {i}: {', '.join(said) or 'nothing'}{rest}")
+    return lines
+
+
+def cell(found: PlacedRows, k: int, i: int) -> str:
+    """Return what is left of one value in words: "= 1", "in {a, b}", "in 0.5..0.75", "> 0.5"."""
+    column = found.columns[k]
+    low, high, values = float(column.low[i]), float(column.high[i]), column.values[int(column.values_of[i])]
+    if values is not None and len(values) == 1:
+        return f"= {cell_text(values[0])}"
+    if values is not None and (len(values) <= LISTED_VALUES or len(values) - 1 != high - low):
+        more = f", ... {len(values):,} values" if len(values) > LISTED_VALUES else ""
+        return "in {" + ", ".join(map(cell_text, values[:LISTED_VALUES])) + more + "}"
+    if low == high:
+        return f"= {low:.9g}"
+    if math.isinf(low):
+        return f"at most {high:.6g}" if math.isfinite(high) else "any"
+    return f"above {low:.6g}" if math.isinf(high) else f"in {low:.6g}..{high:.6g}"
+
+
+def position_lines(found: PlacedRows) -> list[str]:
+    """Return everything that a report says first: what is given back, the figures, the first positions."""
+    rows = [f"  {line}" for line in first_rows(found)] if found.status != "unknown" else []
+    figures = [*class_lines(found), *figure_lines(found)]
+    return [gives_back(found), *figures, *([f"the first positions ({ORDER}):"] if rows else []), *rows]
+
+
+def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
+    """Return the lines on the true rows beside what is proved."""
+    if truth["inside"]:
+        lines = ["the true rows: every true value is among those left"]
+    else:
+        first = truth["first_outside"]
+        left = first["values"] if first["values"] is not None else f"{first['low']} to {first['high']}"
+        lines = [
+            f"the true rows are NOT inside ({truth['outside']:,} values are not among those left): another file, or "
+            f"other rows or another order than fit got? first at position {first['position']}: {first['attribute']} is "
+            f"{first['value']}, left is {left}"
+        ]
+    if truth["labels_right"] is not None:
+        lines.append(f"of the labels proved, right: {truth['labels_right']:,}")
+    for one in truth["classes"][:SHOWN_CLASSES]:
+        beside = f"{rounded(one['mean_width'])} (true leaves {rounded(one['mean_width_true_leaves'])})"
+        lines.append(
+            f"  class {cell_text(one['class'])}, {one['rows']:,} rows: {one['labels_right']:,} labels, "
+            f"mean width {beside}, boxes as tight as the truth allows: {one['boxes_as_tight']:,}"
+        )
+    lines.append(
+        f"mean width, of the true columns' ranges: {rounded(truth['mean_width'])} proved, "
+        f"{rounded(truth['mean_width_true_leaves'])} if every true leaf were known, 1 from the marginals alone"
+    )
+    lines.append(
+        f"values right by the middle of what is left (numbers within 1 %): {percent(truth['values_right'])}; by rows "
+        f"drawn from the true marginals: {percent(truth['values_right_marginals'])}"
+    )
+    if truth["mean_error"] is not None:
+        lines.append(
+            f"mean distance of numbers, as a share of their range: {truth['mean_error']:.3f}; by rows drawn from the "
+            f"true marginals: {truth['mean_error_marginals']:.3f}"
+        )
+    return lines
+
+
+def remedy(found: PlacedRows) -> str:
+    """Return how to take out what follows by position, and what is left then; "" where nothing follows."""
+    release = found.release
+    if found.status == "unknown":
+        return ""
+    after = "" if found.label is None else f"0 of {found.rows:,} labels and "
+    if all(model.origin is None or not model.origin.format for model in release.models):
+        return (
+            f"remedy: without multiplicities (recon convert --without-bags) {after}no boxes are given back by position"
+        )
+    file = release.file or "FILE"
+    strip = f"{suggestion('inspect', [file], {'--strip': stripped_name(file)})} writes such a copy"
+    return (
+        f"remedy: without the stored seeds {after}no boxes are given back by position: {strip}; who guesses the seed "
+        "(random_state=0, 42) draws the same bags again: fit without one"
+    )
+
+
+def audit_lines(found: PlacedRows, truth: Mapping[str, Any] | None) -> list[str]:
+    """Return the lines with which a report opens: what is given back by position, and how to take it out."""
+    beside = [] if truth is None else truth_position_lines(truth)
+    listing = suggestion("positions", [found.release.file or "FILE"], {"--out": "ROWS.csv"})
+    more = f"{listing} lists every position and value"
+    after = remedy(found)
+    return [*position_lines(found), *beside, *([more, after] if after else [])]
+
+
+def audit_json(found: PlacedRows, truth: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what is given back by position as an object ready for JSON: the figures, not the rows."""
+    out = {
+        "summary": gives_back(found),
+        "open": why_open(found),
+        **found.figures(),
+        "notes": list(found.notes),
+        "remedy": remedy(found),
+    }
+    return out if truth is None else out | {"truth": dict(truth)}
+
+
+def position_json(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the object that `recon positions --json` prints: the figures in `attrs`, then the lines, `positions`."""
+    from recon.io.console.output import records
+
+    return {**{str(k): v for k, v in frame.attrs.items()}, "positions": records(without_infinity(frame))}
+
+
+def without_infinity(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the lines with empty cells for ends that are not known."""
+    ends = {name: frame[name].where(~frame[name].abs().eq(math.inf)) for name in ("low", "high")}
+    return frame.assign(**ends)
+
+
+def written(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the lines as a file holds them: values as text ("{a, b}"), empty cells for ends that are not known."""
+    texts = ["" if one is None else "{" + ", ".join(map(cell_text, one)) + "}" for one in frame["values"]]
+    return without_infinity(frame).assign(values=texts)
+
+
+MAX_VALUES = 100_000  # of an attribute that is narrowed value by value
+
+
+def with_midpoints(found: PlacedRows, limits: Limits) -> PlacedRows:
+    """Return what is proved where thresholds are midpoints: an assumption, which every figure then names.
+
+    Where no threshold is known to be one, or they contradict the leaves: what was found before, with a note on that.
+    """
+    release = found.release
+    state = assigned(release.statements, limits)
+    if state is None:
+        return found
+    try:
+        splits = learnt_splits(release, state.problem)
+    except Unsupported as error:
+        return replace(found, notes=(*found.notes, str(error)))
+    as_seen = [is_as_seen(found, splits, c) for c in range(len(splits.attribute))]
+    limits.report("midpoints")
+    ranges = ranges_of(found, splits, as_seen)
+    narrowed, _ = locate_in_turn(state.problem, state.domains, splits, ranges, limits)
+    if narrowed.contradiction:
+        return replace(found, notes=(*found.notes, f"midpoints are not used: {narrowed.contradiction}"))
+    columns = list(found.columns)
+    edges = splits.edges(state.problem)
+    for c, k in enumerate(splits.attribute.tolist()):
+        ends = narrowed.low[:, c], narrowed.high[:, c]
+        columns[k] = by_parts(release.cut.cuts[k], columns[k], edges[c], ends)
+        if as_seen[c]:
+            columns[k] = by_values(found, k, columns[k], ends)
+    notes = notes_of(splits, as_seen, narrowed)
+    return replace(
+        found,
+        columns=tuple(columns),
+        assumes=(*found.assumes, ASSUMES),
+        notes=(*found.notes, *notes),
+        complete=found.complete and narrowed.complete,
+        learner="midpoints",
+    )
+
+
+def notes_of(splits: TreeSplits, as_seen: list[bool], narrowed: LocatedRows) -> list[str]:
+    """Return what is to be said of columns that a pipeline transformed."""
+    names = [name for name, same in zip(splits.names, as_seen, strict=True) if not same]
+    if not names:
+        return []
+    exact = int(narrowed.exact[:, [not same for same in as_seen]].sum())
+    shown = ", ".join(dict.fromkeys(names[:3])) + (", ..." if len(names) > 3 else "")
+    text = f"the trees saw {shown} transformed: of the values before it, intervals are proved"
+    return [f"{text} ({exact:,} transformed values are known to the last bit)"]
+
+
+def is_as_seen(found: PlacedRows, splits: TreeSplits, c: int) -> bool:
+    """Return whether a column of the trees is its attribute in single precision: then its cuts are the thresholds."""
+    cuts = found.release.cut.cuts[int(splits.attribute[c])]
+    own = splits.column == c
+    last, part = splits.last_left[own], splits.part[own]
+    if isinstance(cuts.attribute, Continuous):
+        numbers = np.array([float(edge[0]) for edge in cuts.edges])
+        return bool((raw_ends(last, last)[1] == numbers[part]).all())
+    values = single_values(cuts)
+    if values is None:
+        return False
+    edges = np.array(cuts.edges)[part]
+    inner = (edges > 0) & (edges < len(values))
+    edges, last = edges[inner], last[inner]
+    return bool(((values[edges - 1] <= last) & (last < values[edges])).all())
+
+
+def single_values(cuts: AttributeCuts) -> Floats | None:
+    """Return the values of an attribute of numbers in single precision, None for others and for too many."""
+    attribute = cuts.attribute
+    if attribute.known[1] > MAX_VALUES or attribute.missing:
+        return None
+    if isinstance(attribute, Grid) or (isinstance(attribute, Listed) and attribute.numeric):
+        values = [float(attribute.value_at(i)) for i in range(attribute.known[1])]
+        return np.array(values, dtype=np.float64).astype(np.float32).astype(np.float64)
+    return None
+
+
+def ranges_of(found: PlacedRows, splits: TreeSplits, as_seen: list[bool]) -> Floats:
+    """Return (columns, 2) the least and greatest values that are given, as the trees saw them; NaN where not known.
+
+    Of columns that a pipeline transformed where they are the ends of the domain.
+    """
+    out = seen_ranges(found.release, splits, found.ranges.given)
+    for c, name in enumerate(splits.names):
+        if as_seen[c] and name in found.ranges.given:
+            out[c] = np.array(found.ranges.given[name], dtype=np.float64).astype(np.float32)
+    return out
+
+
+def by_parts(
+    cuts: AttributeCuts, column: PositionColumn, edges: tuple[Floats, Floats], ends: tuple[Floats, Floats]
+) -> PositionColumn:
+    """Return an attribute of any numbers narrowed to the parts whose values, as the trees saw them, are still left."""
+    if not isinstance(cuts.attribute, Continuous):
+        return column
+    least, most = edges
+    first = np.searchsorted(most, ends[0])
+    behind = np.searchsorted(least, ends[1], side="right")
+    numbers = np.array([float(min(edge, cuts.attribute.known[1])[0]) for edge in cuts.edges])
+    low = np.maximum(column.low, numbers[np.minimum(first, len(most) - 1)])
+    high = np.minimum(column.high, numbers[np.maximum(behind, 1)])
+    return narrower(column, low, high)
+
+
+def narrower(column: PositionColumn, low: Floats, high: Floats) -> PositionColumn:
+    """Return an attribute of any numbers with closer ends; its width shrinks with the interval, where both have one."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shrunk = (high - low) / (column.high - column.low)
+    width = column.width * np.where(np.isfinite(shrunk), np.clip(shrunk, 0.0, 1.0), 1.0)
+    return replace(column, low=low, high=high, width=width, middle=between(low, high))
+
+
+def by_values(found: PlacedRows, k: int, column: PositionColumn, ends: tuple[Floats, Floats]) -> PositionColumn:
+    """Return a column narrowed to the values that single precision rounds into the intervals.
+
+    Of any numbers: `exact` where one number of single precision is left, which `values` has; low and high are the
+    numbers that round to it.
+    """
+    cuts = found.release.cut.cuts[k]
+    if not isinstance(cuts.attribute, Continuous):
+        return finite_values(cuts, column, ends)
+    least, most = raw_ends(*ends)
+    made = narrower(column, np.maximum(column.low, least), np.minimum(column.high, most))
+    known = ends[0] == ends[1]
+    values = np.unique(ends[0][known])
+    place = np.where(known, np.searchsorted(values, ends[0]), len(values))
+    texts = (*((float(v),) for v in values), None)
+    return replace(made, exact=column.exact | known, width=np.where(known, 0.0, made.width), values=texts,
+                   values_of=place, left=np.where(known, 1, 0))  # fmt: skip
+
+
+def finite_values(cuts: AttributeCuts, column: PositionColumn, ends: tuple[Floats, Floats]) -> PositionColumn:
+    """Return a column of single values without those outside of the intervals."""
+    single = single_values(cuts)
+    if single is None:
+        return column
+    attribute = cuts.attribute
+    first, behind = np.searchsorted(single, ends[0]), np.searchsorted(single, ends[1], side="right")
+    keys = np.stack([column.values_of, first, behind], axis=1)
+    different, at, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    spans = []
+    for (pattern, a, b), row in zip(different.tolist(), at.tolist(), strict=True):
+        values = column.values[pattern]
+        if values is None:  # a run of a grid
+            held = [(attribute.point(plain(column.low[row]))[0], attribute.point(plain(column.high[row]))[1])]
+        else:
+            held = [attribute.point(value) for value in values]
+        kept = [(max(start, a), min(end, b)) for start, end in held]
+        spans.append([one for one in kept if one[0] < one[1]] or held)
+    return of_spans(cuts, spans, back.reshape(-1))
+
+
+def plain(x: float) -> int | float:
+    """Return a whole number as one."""
+    return int(x) if x.is_integer() else float(x)
+
 
 LEARNERS = ("none", "midpoints")
 UNKNOWN = "which rows each tree drew is not known:"  # how the reader of forests begins to say it

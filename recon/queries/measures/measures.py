@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import CutDomain
 from recon.queries.answers.counting import convention_of, count
 from recon.queries.measures.exposed import without_bits_left, without_shares
 from recon.queries.measures.figures import Measures, empty, exposure_frame

@@ -22,7 +22,7 @@ from recon.readers.loading.asking import Released, release_of
 from solvers.foundation.display.displayed import Displayed
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noisy.posteriors.sampled_worlds import SampledWorlds
+from solvers.noisy.posteriors.markov_chain import SampledWorlds
 from solvers.statements.observations import observations
 
 ENOUGH_RHAT = 1.05

@@ -20,8 +20,7 @@ from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.display.displayed import Displayed
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noisy.posteriors.partition_posterior import posterior_of
-from solvers.noisy.posteriors.posterior import CountPosterior, Prior
+from solvers.noisy.posteriors.posterior import CountPosterior, Prior, posterior_of
 from solvers.questions.query import Selections
 from solvers.statements.observations import observations
 

@@ -3,6 +3,10 @@
 A tree or a rule list answers with the shares of the rows that its leaf or rule counts, a forest with the mean over its
 trees: what scikit-learn's `predict_proba` gives, to the bit, where counts are exact. A boosted model whose leaf values
 were read adds them up.
+
+What leaves and rules answer: shares of the rows that they count, or what they add to scores.
+
+The 0/1 views that a released model cuts its rows by, named as people read them, and their values in true rows.
 """
 
 from __future__ import annotations
@@ -17,15 +21,214 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import Test
+from encoders.domain.values import Listed, Ranges, Test, complement, equals, intersection
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.count_kinds import MEANING, kinds_of
-from encoders.models.models import AnyModel, Boosting, Forest, RuleList, RuleSet, Table, Tree
-from encoders.models.nodes import Nodes
-from recon.queries.prediction.inputs import InputColumn, InputLayout, NameLine, columns_of, line, numbers
-from recon.queries.prediction.records import Floats, Ints
-from recon.queries.prediction.shares import clipped, leaf_shares, leaf_steps, linked, rule_shares, tables_of
+from encoders.models.models import (
+    MEANING,
+    AnyModel,
+    Boosting,
+    Forest,
+    RuleList,
+    RuleSet,
+    Table,
+    Tree,
+    TreeSums,
+    kinds_of,
+)
+from encoders.models.nodes import CountTable, Nodes
+from recon.queries.prediction.inputs import Floats, InputColumn, InputLayout, Ints, NameLine, columns_of, line, numbers
+from recon.readers.frames.selections import frame_ranges, whole_rows
 from solvers.foundation.errors import ReleaseError, Unsupported
+
+
+@dataclass(frozen=True)
+class BinaryView:
+    """A column of 0 and 1: where one test on one attribute (or column) of the domain holds."""
+
+    name: str
+    attribute: int
+    ones: Ranges
+    zeros: Ranges
+    condition: Condition
+
+    def of(self, codes: NDArray[np.int64], ranges: list[Ranges]) -> NDArray[np.bool_]:
+        """Return (rows,) where the view is 1; `ReleaseError` for a row that leaves it open."""
+        held = [intersection(found, self.ones) for found in ranges]
+        left_open = [part not in ((), found) for part, found in zip(held, ranges, strict=True)]
+        if any(left_open):
+            row = int(np.flatnonzero(np.isin(codes, np.flatnonzero(left_open)))[0]) + 1
+            raise ReleaseError(f"the data leave '{self.name}' open", place=f"row {row}")
+        return np.array([bool(part) for part in held], dtype=bool)[codes]
+
+
+def views_of(release: EncodedRelease) -> list[BinaryView]:
+    """Return the views that the models test, in the domain's order: each once, a test and its contrary being one.
+
+    A binary column or attribute is itself; any other attribute gives a 0/1 view of each test ("age <= 40"). The label
+    is none. Raises `Unsupported` for boosted models, which say more than counts.
+    """
+    found: dict[tuple[int, Ranges], BinaryView] = {}
+    for model in release.models:
+        for condition in conditions_of(model):
+            for name, test in condition:
+                view = view_of(release.domain, name, test)
+                if view is not None and not {(view.attribute, view.ones), (view.attribute, view.zeros)} & found.keys():
+                    found[view.attribute, view.ones] = view
+    return sorted(found.values(), key=lambda v: (v.attribute, v.ones))
+
+
+def conditions_of(model: AnyModel) -> Iterator[Condition]:
+    """Yield the conditions of a model."""
+    if isinstance(model, Boosting):
+        raise Unsupported(f"{model.name}: correlations are bounded from counts, not from a boosted model's leaf values")
+    if isinstance(model, Tree):
+        yield from model.nodes.tested()
+    elif isinstance(model, Forest):
+        for tree in model.trees:
+            yield from tree.nodes.tested()
+    elif isinstance(model, Table):
+        yield from (figure.condition for figure in model.statements)
+    elif isinstance(model, RuleList | RuleSet):
+        yield from (rule.condition for rule in model.rules)
+
+
+def view_of(domain: Domain, name: str, test: Test) -> BinaryView | None:
+    """Return the view of a test; None for the label, and where every row of the domain is on one side.
+
+    A test for 0 of a binary column or attribute gives the column itself.
+    """
+    k, ones = domain.ranges(name, test)
+    attribute = domain.all[k]
+    zeros = complement(ones, attribute.span)
+    if (domain.label is not None and k == len(domain.all) - 1) or not ones or not zeros:
+        return None
+    if name in domain.columns or (isinstance(attribute, Listed) and attribute.values == (0, 1)):
+        test, shown = equals(1), name
+        k, ones = domain.ranges(name, test)
+        zeros = complement(ones, attribute.span)
+    else:
+        shown = f"{name} {test}"
+    return BinaryView(shown, k, ones, zeros, ((name, test),))
+
+
+def named_view(release: EncodedRelease, views: list[BinaryView], name: str) -> BinaryView:
+    """Return a view by its name: one of the model's, or any binary column or attribute of the domain.
+
+    Raises `ReleaseError` naming what there is.
+    """
+    domain = release.domain
+    if found := next((view for view in views if view.name == name), None):
+        return found
+    k = domain.place.get(name)
+    binary = name in domain.columns if k is None else getattr(domain.all[k], "values", None) == (0, 1)
+    view = view_of(domain, name, equals(1)) if binary else None
+    if view is None:
+        known = ", ".join(f"'{view.name}'" for view in views)
+        raise ReleaseError(f"'{name}' is no column of 0 and 1; the model tests {known}")
+    return view
+
+
+def rows_of(release: EncodedRelease, data: pd.DataFrame, views: list[BinaryView]) -> NDArray[np.bool_]:
+    """Return (rows, views) where each view is 1; `ReleaseError` where the data say nothing of one or leave it open."""
+    found = frame_ranges(whole_rows(data, release.domain), release.domain)
+    out = np.zeros((len(data), len(views)), dtype=bool)
+    for i, view in enumerate(views):
+        if view.attribute not in found:
+            raise ReleaseError(f"the data say nothing about '{view.name}', which the model tests")
+        out[:, i] = view.of(*found[view.attribute])
+    return out
+
+
+def labels_of(release: EncodedRelease, data: pd.DataFrame) -> NDArray[np.int64]:
+    """Return (rows,) the number of each row's label among the domain's values; `ReleaseError` where there is none."""
+    label = release.domain.label
+    if label is None:
+        raise ReleaseError("the release has no label: nothing is known that correlations could follow from")
+    if label.name not in data.columns:
+        told = "say which column is (--label NAME), or name the label in the domain"
+        raise ReleaseError(f"the data have no column '{label.name}', the model's label: {told}")
+    codes, ranges = frame_ranges(data[[label.name]], release.domain)[len(release.domain.all) - 1]
+    if wide := [k for k, found in enumerate(ranges) if len(found) != 1 or found[0][1] - found[0][0] != 1]:
+        row = int(np.flatnonzero(codes == wide[0])[0]) + 1
+        raise ReleaseError(f"the data leave the label '{label.name}' open", place=f"row {row}")
+    return np.array([found[0][0] for found in ranges], dtype=np.int64)[codes]
+
+
+def tables_of(model: Tree | Forest | RuleList) -> list[CountTable]:
+    """Return what the leaves of every tree, or the rules, count."""
+    if isinstance(model, RuleList):
+        return [CountTable.of([rule.support for rule in model.rules])]
+    return [tree.nodes.leaf_counts for tree in (model.trees if isinstance(model, Forest) else (model,))]
+
+
+def clipped(table: CountTable, classes: int) -> Floats:
+    """Return (entries, classes) counts as floats; what noise made negative is 0."""
+    counts = np.array([float(v) for v in table.values.tolist()]) if table.values.dtype == object else table.values
+    return np.maximum(counts.astype(np.float64).reshape(len(table), classes), 0.0)
+
+
+def rule_shares(counts: Floats) -> Floats:
+    """Return (rules, classes) shares; a rule without rows has those of all rules, or equal ones."""
+    overall = counts.sum(axis=0) if counts.any() else np.ones(counts.shape[1])
+    held = np.where(counts.any(axis=1, keepdims=True), counts, overall)
+    shares: Floats = held / held.sum(axis=1, keepdims=True)
+    return shares
+
+
+def leaf_shares(nodes: Nodes, classes: int) -> Floats:
+    """Return (nodes, classes) shares at the leaves; a leaf without rows has those of the nearest node above with some.
+
+    Equal ones where the tree counts no rows at all. Cost: linear in nodes.
+    """
+    held = np.zeros((len(nodes), classes))
+    held[nodes.leaves] = clipped(nodes.leaf_counts, classes)
+    if not held[nodes.leaves].any(axis=1).all():
+        levels = levels_of(nodes)
+        children = nodes.children
+        for level in reversed(levels):
+            inner = level[nodes.inner[level]]
+            held[inner] = held[children[inner, 0].astype(np.int64)] + held[children[inner, 1].astype(np.int64)]
+        if not held[0].any():
+            held[0] = 1.0
+        for level in levels:
+            parents = np.repeat(level[nodes.inner[level]], 2)
+            below = children[level[nodes.inner[level]]].astype(np.int64).ravel()
+            empty = ~held[below].any(axis=1)
+            held[below[empty]] = held[parents[empty]]
+    total = held.sum(axis=1, keepdims=True)
+    shares: Floats = held / np.where(total == 0, 1.0, total)
+    return shares
+
+
+def leaf_steps(nodes: Nodes, sums: TreeSums, scores: int) -> Floats:
+    """Return (nodes, scores) what each leaf of one tree of a boosted model adds to the scores."""
+    found = np.zeros((len(nodes), scores))
+    found[nodes.leaves, sums.of] = sums.step
+    return found
+
+
+def linked(model: Boosting, scores: Floats, classes: int) -> Floats:
+    """Return (rows, classes) the probabilities of a boosted model's scores; 0 for labels that it never saw."""
+    found = np.zeros((len(scores), classes))
+    if model.gradients.loss == "log_loss":
+        from scipy.special import expit
+
+        one = expit(model.gradients.scale * scores[:, 0])
+        found[:, list(model.labels)] = np.column_stack([1.0 - one, one])
+        return found
+    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    found[:, list(model.labels)] = shifted / shifted.sum(axis=1, keepdims=True)
+    return found
+
+
+def levels_of(nodes: Nodes) -> list[Ints]:
+    """Return the nodes by level, the root first."""
+    out, level = [], np.zeros(1, dtype=np.int64)
+    while len(level):
+        out.append(level)
+        level = nodes.children[level[nodes.inner[level]]].astype(np.int64).ravel()
+    return out
+
 
 CHUNK = 1 << 20  # entries of a table of rows at a time
 ABOVE = np.iinfo(np.int32).max  # a missing value above all parts

@@ -16,16 +16,14 @@ from numpy.typing import NDArray
 from encoders.domain.values import MISSING
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.known_rows import KnownRegions, known_labels
-from encoders.models.known_rows import KnownRows
-from encoders.models.models import Boosting
+from encoders.models.models import Boosting, KnownRows
 from recon.queries.answers.exact import select_with
 from recon.queries.answers.undecided import decide, why_open
 from recon.readers.frames.naming import named_like
 from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.known_columns import known_rows
 from recon.readers.loading.settled import held, proofs, settled_release
-from solvers.engines.chain import answer
-from solvers.engines.settling import NOT_USED
+from solvers.engines.chain import NOT_USED, answer
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import TargetsAnswer

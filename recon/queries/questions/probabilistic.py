@@ -10,7 +10,7 @@ import pandas as pd
 
 from encoders.domain.values import cell_text
 from encoders.encode.encoder import EncodedRelease
-from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import CutDomain
 from recon.io.console.output import free_name
 from recon.queries.answers.counting import convention_of
 from recon.queries.bounds.placed import parts_left, places

@@ -10,8 +10,8 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 
+from encoders.domain.cuts import narrow
 from encoders.domain.domain import GUESSED
-from encoders.domain.middles import narrow
 from encoders.domain.values import MISSING, Continuous, Listed, Value, intersection
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.counting import convention_of

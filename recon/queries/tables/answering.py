@@ -1,22 +1,36 @@
-"""Questions to published tables, answered one top area after the other; what is proved of each is a small record."""
+"""Questions to published tables, answered one top area after the other; what is proved of each is a small record.
+
+Answers about tables in words and as JSON.
+
+Certificates that one data set only fits the tables of a top area, and their check from the release alone.
+
+A certificate holds the numbers of statements to apply in turn, each once (`solvers.tables.replay`); the statements are
+made anew from the release. What it proves is about the cells that the tables of the smallest areas tell apart.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recon.queries.tables.tables import Tables
-from solvers.foundation.errors import Inconclusive, ReleaseError
-from solvers.foundation.exact import tree_product
+from solvers.foundation.errors import CertificateError, ContradictionError, Inconclusive, ReleaseError
+from solvers.foundation.exact import decimal, tree_product
 from solvers.foundation.limits import Limits
 from solvers.tables import two_way
+from solvers.tables.replay import replayed
 from solvers.tables.solving import Designs, Range, Solved, solved
+from solvers.tables.steps import steps_for
+from solvers.tables.sums.areas import live
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -268,3 +282,232 @@ def certified(tables: Tables, profiles: pd.DataFrame, limits: Limits | None = No
             verdicts.append("certain" if a > 0 else "possible" if attained else "unknown")
     lows = [0 if inner else a for a, inner in zip(low.tolist(), narrow, strict=True)]
     return pd.DataFrame({"verdict": verdicts, "min_count": lows, "max_count": high.tolist()})
+
+
+DIGITS = 30
+NAMED = 20
+
+
+def number_text(n: Range, digits: int = DIGITS) -> str:
+    """Return a number of data sets: exact with commas, about 10^x, or the two numbers that it lies between."""
+    if n[0] != n[1]:
+        return f"between {number_text((n[0], n[0]), digits)} and {number_text((n[1], n[1]), digits)}"
+    bits = log2(n[0])
+    return f"{n[0]:,}" if bits is None or bits < 3.3 * digits else f"about 10^{bits * 0.30102999566398120:,.2f}"
+
+
+def number_json(n: Range, digits: int) -> dict[str, Any]:
+    """Return a number of data sets for JSON: its value where exact and short, and log2 of both bounds."""
+    ends = [log2(n[0]), log2(n[1])]
+    exact = n[0] == n[1]
+    short = exact and (ends[0] is None or ends[0] < 3.3 * digits)
+    return {"value": decimal(n[0]) if short else None, "exact": exact, "log2": ends}
+
+
+def by_size(answer: TablesAnswer) -> list[dict[str, Any]]:
+    """Return per size of the smallest areas: how many there are, and how many of them their tables settle."""
+    leaves = [leaf for a in answer.areas for leaf in a.leaves if leaf[1]]
+    out = []
+    for i, least in enumerate(SIZES):
+        below = SIZES[i + 1] if i + 1 < len(SIZES) else None
+        mine = [x for x in leaves if x[1] >= least and (below is None or x[1] < below)]
+        out.append({"people_least": least, "people_below": below, "areas": len(mine),
+                    "people": sum(x[1] for x in mine), "settled_alone": sum(x[2] for x in mine),
+                    "settled": sum(x[3] for x in mine)})  # fmt: skip
+    return out
+
+
+def count_lines(answer: TablesAnswer) -> list[str]:
+    """Return what `count` prints of tables."""
+    people, exact = answer.people, all(a.multiset[0] == a.multiset[1] for a in answer.areas)
+    unique = sum(a.unique is True for a in answer.areas)
+    lines = [
+        f"data sets that agree with the tables: {number_text(answer.multiset)}"
+        f"   [convention: multiset; {'exact' if exact else 'bounds'}]",
+        f"with the order of rows: {number_text(answer.ordered)}   [ordered]",
+        f"people: {number_text(people)}, of them the same in every data set: {_at_least(answer)}",
+        f"areas that lie in no other: {len(answer.areas):,}; one data set only over the cells that their smallest areas"
+        f" tell apart, in {unique:,}",
+    ]
+    if answer.not_solved:
+        lines.append(f"NOT SOLVED, the time was up: {len(answer.not_solved):,} areas, from '{answer.not_solved[0]}' on")
+    return [*lines, "assuming: " + "; ".join(answer.assumptions)]
+
+
+def _at_least(answer: TablesAnswer) -> str:
+    sure = all(a.unique is True for a in answer.areas)
+    return f"{answer.certain:,}" if sure else f"at least {answer.certain:,}"
+
+
+def audit_lines(answer: TablesAnswer) -> list[str]:
+    """Return what `audit` prints of tables: who is given back, where, by size of area, and what follows."""
+    hit = sum(a.certain > 0 for a in answer.areas)
+    people = number_text(answer.people)
+    lines = [
+        "Audit of published tables",
+        f"  {_at_least(answer)} of {people} people are given back for certain, in {hit:,} of {len(answer.areas):,}"
+        " areas",
+    ]
+    settled = [x for a in answer.areas for x in a.leaves if x[3] and x[1]]
+    every = [x for a in answer.areas for x in a.leaves if x[1]]
+    lines.append(
+        f"  smallest areas with people: {len(every):,}; in {len(settled):,} of them every person's cell follows"
+        f" ({sum(x[2] for x in every):,} from their own tables alone)"
+    )
+    if settled:
+        first = min(settled, key=lambda x: x[1])
+        lines.append(f"  the smallest area where nothing is protected: {first[0]} ({first[1]:,} people)")
+    lines.append("  by size of area:  people      areas   settled alone   settled")
+    for line in by_size(answer):
+        below = f"{line['people_least']:,}-{line['people_below'] - 1:,}" if line["people_below"] else "1,000+"
+        lines.append(f"    {below:>18} {line['areas']:>12,} {line['settled_alone']:>15,} {line['settled']:>9,}")
+    for a in sorted(answer.areas, key=lambda a: -a.certain)[:NAMED]:
+        lines.append(f"  {a.name}: {a.certain:,} of {number_text(a.people)} people certain;"
+                     f" data sets: {number_text(a.multiset)}")  # fmt: skip
+    if len(answer.areas) > NAMED:
+        lines.append(f"  ... and {len(answer.areas) - NAMED:,} more areas (--json has all)")
+    lines.append("  a policy was not applied: the rules of a policy file are not read for tables of areas")
+    if answer.not_solved:
+        lines.append(
+            f"  NOT SOLVED, the time was up: {len(answer.not_solved):,} areas, from '{answer.not_solved[0]}' on"
+        )
+    return [*lines, "assuming: " + "; ".join(answer.assumptions)]
+
+
+def answer_json(answer: TablesAnswer, digits: int, certificates: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return an answer as JSON, with the certificate of every area that has one."""
+    return {
+        "kind": "tables", "status": answer.status, "people": list(answer.people), "people_certain": answer.certain,
+        "people_certain_exact": all(a.unique is True for a in answer.areas) and not answer.not_solved,
+        "multiset": number_json(answer.multiset, digits), "ordered": number_json(answer.ordered, digits),
+        "by_size": by_size(answer), "areas": [_area_json(a, digits, certificates or {}) for a in answer.areas],
+        "not_solved": list(answer.not_solved), "assumptions": list(answer.assumptions),
+    }  # fmt: skip
+
+
+def _area_json(a: AreaFigures, digits: int, certificates: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "area": a.name, "people": list(a.people), "unique": a.unique, "people_certain": a.certain,
+        "over_lower_cells": number_json(a.solutions, digits), "multiset": number_json(a.multiset, digits),
+        "ordered": number_json(a.ordered, digits), "certificate": certificates.get(a.name),
+        "smallest_areas": [
+            {"area": n, "people": p, "settled_alone": s, "settled": t} for n, p, s, t in a.leaves
+        ],
+    }  # fmt: skip
+
+
+KEY = "recon_tables_certificate"
+KEYS = {KEY, "area", "claim", "people", "cells", "release", "steps"}
+CLAIM = "one data set only over the cells that the tables of its smallest areas tell apart"
+MOST_STEPS = 50_000_000
+
+
+def certificate(tables: Tables, one: Solved) -> dict[str, Any] | None:
+    """Return the certificate that a top area has one data set; None where propagation leaves a count open."""
+    steps = steps_for(one.live)
+    if steps is None:
+        return None
+    changes = np.diff(np.array([0, *steps], np.int64))
+    signed = np.where(changes < 0, -2 * changes - 1, 2 * changes)
+    packed = base64.b64encode(zlib.compress(_varints(signed.tolist()), 9)).decode()
+    people, cells = int(one.low.sum()), int((one.low > 0).sum())
+    return {KEY: 1, "area": one.live.top.names[0], "claim": CLAIM, "people": people, "cells": cells,
+            "release": list(tables.hashes), "steps": packed}  # fmt: skip
+
+
+def counted_with_proofs(tables: Tables, limits: Limits) -> tuple[TablesAnswer, dict[str, Any]]:
+    """Return what is proved of every top area, and the certificates by area."""
+    proofs: dict[str, Any] = {}
+
+    def proved(one: Solved) -> None:
+        if not len(one.open):
+            proofs[one.live.top.names[0]] = certificate(tables, one)
+
+    return counted(tables, limits, proved), proofs
+
+
+def _varints(numbers: list[int]) -> bytes:
+    out = bytearray()
+    for n in numbers:
+        rest = n
+        while rest > 127:
+            out.append(rest & 127 | 128)
+            rest >>= 7
+        out.append(rest)
+    return bytes(out)
+
+
+def _unpacked(text: Any) -> list[int]:
+    """Return the steps of a certificate; `CertificateError` where they are none."""
+    try:
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(base64.b64decode(str(text), validate=True), MOST_STEPS)
+    except (binascii.Error, zlib.error, ValueError) as error:
+        raise CertificateError(f"its steps cannot be unpacked ({error})") from None
+    if unpacker.unconsumed_tail or not unpacker.eof:
+        raise CertificateError("its steps are cut off, or too many")
+    steps, at, n, shift = list[int](), 0, 0, 0
+    for byte in data:
+        n |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            at += n // 2 if n % 2 == 0 else -(n // 2) - 1
+            steps.append(at)
+            n = shift = 0
+        elif shift > 56:
+            raise CertificateError("its steps are malformed")
+    if shift:
+        raise CertificateError("its steps are cut off")
+    return steps
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One certificate that was checked: the top area it is about, what it claims, and why it does not hold ("")."""
+
+    area: str
+    claim: str
+    error: str
+
+
+def certificates_in(data: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every certificate about tables in a result."""
+    if isinstance(data, dict):
+        if KEY in data:
+            yield data
+            return
+        for value in data.values():
+            yield from certificates_in(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from certificates_in(value)
+
+
+def verified(data: Any, tables: Tables, limits: Limits) -> list[Checked]:
+    """Return what the check of every certificate in a result found; those that time left out say so."""
+    designs, out = Designs(tables.system), []
+    place = {name: k for k, name in enumerate(tables.top_names)}
+    for found in certificates_in(data):
+        error = "not verified: the time was up" if limits.expired() else _error(found, tables, designs, place)
+        said = f"{found.get('area')!s:.200}: {found.get('claim')!s:.80} ({found.get('people')!s:.20} people)"
+        out.append(Checked(f"{found.get('area')!s:.200}", said, error))
+    return out
+
+
+def _error(found: Mapping[str, Any], tables: Tables, designs: Designs, place: dict[str, int]) -> str:
+    try:
+        if set(found) != KEYS or found[KEY] != 1 or isinstance(found[KEY], bool) or found["claim"] != CLAIM:
+            raise CertificateError("it is no certificate of this format")
+        if found["release"] != list(tables.hashes):
+            raise CertificateError("it is about another release")
+        if found["area"] not in place:
+            raise CertificateError("there is no such area that lies in no other")
+        top = tables.top(place[found["area"]])
+        x = replayed(live(tables.system, top, designs.of(top)), _unpacked(found["steps"]))
+        if (int(x.sum()), int((x > 0).sum())) != (found["people"], found["cells"]):
+            raise CertificateError("it says another number of people or cells than follows")
+    except (CertificateError, ContradictionError) as error:
+        return str(error)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return f"it is malformed ({type(error).__name__})"
+    return ""

@@ -2,25 +2,151 @@
 
 Containers of Python objects are opened without importing or running anything (`recon.readers.stored`); the class name
 of the object then says which reader it is. Text is looked at from its first characters on.
+
+What a file is that no reader reads, by its first bytes or the members of its archive, and what to do instead.
+
+Sources: the formats' own documentation (H2O MOJO, ONNX, XGBoost, R "Serialization Formats", NumPy NEP 1, ECMA-376), and
+files written by treelite 4.8, YDF 0.16, skl2onnx 1.20, CatBoost 1.2, XGBoost 3.2 and LightGBM 4.7.
 """
 
 from __future__ import annotations
 
+import gzip
 import importlib
+import io
 import re
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from recon.io.files.budget import current, read_text, within
 from recon.readers.formats.boosters.catboost.file import looks_like_catboost_json, looks_like_cbm
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.foreign import refuse_foreign
 from recon.readers.formats.printed.rpart_rds import read_rpart_rds
 from recon.readers.stored.binary.rds import is_rds
 from recon.readers.stored.containers import open_stored, unpacked
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
+
+FOREIGN_HEAD = 4096  # bytes that are looked at
+TAIL = 1 << 16  # and those at the end of Parquet, where the names of its columns stand
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A format that is not read: how it begins or what its archive holds, what it says of rows, what to do.
+
+    `like` is a pattern of its first bytes, `member` of its archive's names; `within` stands near its begin.
+    """
+
+    name: str
+    holds: str
+    instead: str
+    like: bytes = b""
+    member: Callable[[str], bool] | None = None
+    within: bytes = b""
+
+
+def _named(*ends: str) -> Callable[[str], bool]:
+    return lambda name: name.endswith(ends)
+
+
+_BINARY = ("an XGBoost model in its old binary format", "covers of its nodes",
+           "load it with XGBoost 1.x or 2.x and save_model('model.json')")  # fmt: skip
+_LEAVES = (
+    "as a table of counts (CSV: leaf, label, count), of drawn or partly held out rows >=1 for a count, no line for 0"
+)
+_SHEET = ("a table, if it is one of counts", "save the sheet with the counts as CSV")
+_MODEL = "save the model itself (pickle, joblib, skops)"
+FOREIGN = (
+    Foreign(*_BINARY, b"binf|bs64"),
+    Foreign(*_BINARY, within=b"\x06\0\0\0\0\0\0\0gbtree"),
+    Foreign("a table of XGBoost's trees_to_dataframe", "covers of its nodes, without base_score and objective",
+            "save the model: save_model('model.json')", b",?Tree,Node,ID,Feature,"),
+    Foreign("a table of LightGBM's trees_to_dataframe", "rows per node, without the parameters that say if they were "
+            "drawn", "save the model: save_model('model.txt')", b",?tree_index,node_depth,node_index,"),
+    Foreign("CatBoost's code of a model", "leaf values, no weights of leaves", "save_model('model.cbm')",
+            rb"###  Model data\r?\nclass catboost_model|#include <string>[\s\S]{0,400}struct CatboostModel"),
+    Foreign("an H2O MOJO", "no counts of rows, but node weights where they were asked for",
+            f"h2o.print_mojo('model.zip', format='json') shows them: write them {_LEAVES}", member=_named("model.ini")),
+    Foreign("a KNIME workflow", "the model inside its nodes",
+            "write it with KNIME's PMML Writer node: PMML is read", member=_named("workflow.knime")),
+    Foreign("a PyTorch file", "weights, no counts of rows",
+            "nothing is counted in it; what else it stores recon does not say", member=_named("/data.pkl")),
+    Foreign("an Excel workbook", *_SHEET, member=_named("xl/workbook.xml")),
+    Foreign("an OpenDocument spreadsheet", *_SHEET, member=lambda name: name == "content.xml"),
+    Foreign("a NumPy archive (.npz)", "arrays, no model", _MODEL, member=_named(".npy")),
+    Foreign("a NumPy array (.npy)", "numbers, no model", _MODEL, rb"\x93NUMPY"),
+    Foreign("an R workspace (.RData)", "any number of R objects",
+            "load() it, and saveRDS(model, 'model.rds') the one model: rpart objects are read", rb"RD[XA][23]\n"),
+    Foreign("a Java object (Weka's .model, for instance)", "a model that only its library opens",
+            "print the classifier (J48, PART) into a text file: that is read", rb"\xac\xed\x00\x05"),
+    Foreign("an HDF5 file (Keras, pandas)", "weights or tables, no counts of rows per leaf",
+            "save a table as CSV, a tree model as pickle", rb"\x89HDF\r\n\x1a\n"),
+    Foreign("the data of a Spark ML tree (Parquet)", "impurityStats: rows per class and node, weighted if they were",
+            f"write impurityStats of its leaves {_LEAVES}", b"PAR1", within=b"impurityStats"),
+    Foreign("a Parquet file", "a table of rows", "give it as --domain or --profiles, not as a release", b"PAR1"),
+    Foreign("an Arrow or Feather file", "a table of rows", "save it as CSV or Parquet, for --domain", b"ARROW1"),
+    Foreign("a treelite checkpoint", "node statistics only where the original had them",
+            "give the original model file: LightGBM, XGBoost and scikit-learn are read",
+            rb"[\x03-\x05]\0{3}[\0-\x1f]\0{3}[\0-\x1f]\0{3}[\x02\x03][\x01-\x03]"),
+    Foreign("treelite's JSON", "node statistics only where the original had them",
+            "give the original model file: LightGBM, XGBoost and scikit-learn are read",
+            rb'\s*\{\s*"threshold_type":', within=b'"leaf_output_type"'),
+    Foreign("an ONNX model", "no counts of rows: leaf values or shares in single precision",
+            "give the model that it was converted from", rb"\x08", within=b"onnx"),
+    Foreign("a Core ML model", "no counts of rows: leaf values", "give the model that it was converted from",
+            rb"\x08[\x01-\x0a]\x12[\x80-\xff]{1,3}[\0-\x7f]\x0a"),
+    Foreign("Spark ML metadata", "statistics of nodes stand beside it, in Parquet",
+            f"write impurityStats of the leaves {_LEAVES}, or PMML by jpmml-sparkml",
+            within=b'"class":"org.apache.spark.ml'),
+    Foreign("a model of YDF or TensorFlow Decision Forests", "distributions of labels in its node files, of drawn rows "
+            "or without those held out", f"write num_examples times probability of the leaves in model.get_tree(0) "
+            f"{_LEAVES}", rb"BS[\0-\x09]\0|\x0a[\x04-\x20](?:RANDOM_FOREST|GRADIENT_BOOSTED_TREES|ISOLATION_FOREST)"),
+    Foreign("a PDF", "text and pictures", "type the counts into a CSV table (leaf, label, count)", b"%PDF-"),
+    Foreign("a picture", "what it shows", "export_text or export_graphviz of the model is read",
+            rb"\x89PNG\r\n|\xff\xd8\xff|GIF8"),
+    Foreign("an SPSS data file", "rows of data", "save it as CSV, for --domain", rb"\$FL[23]"),
+    Foreign("an SQLite database", "tables", "save the table of counts as CSV", rb"SQLite format 3\x00"),
+)  # fmt: skip
+
+
+def foreign(data: bytes) -> Foreign | None:
+    """Return the format of a file that no reader reads, None for all others. Looks at its head, or a zip's names."""
+    head = data[:FOREIGN_HEAD] + (data[-TAIL:] if data.startswith(b"PAR1") else b"")
+    if head[:2] == b"\x1f\x8b":
+        with suppress(OSError, EOFError, zlib.error):
+            head = gzip.GzipFile(fileobj=io.BytesIO(data)).read(64)
+    if head[:4] == b"PK\x03\x04":
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                names = archive.namelist()[:10_000]
+        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
+            return None
+        if "schema.json" in names:  # skops
+            return None
+        return next((f for f in FOREIGN if f.member is not None and any(map(f.member, names))), None)
+    text = head.lstrip()[:1] in (b"{", b"[", b"<")
+    for one in FOREIGN:
+        if one.like and not re.match(one.like, head):
+            continue
+        if one.within and (one.within not in head or (text and one.within[:1] != b'"')):
+            continue
+        if one.like or one.within:
+            return one
+    return None
+
+
+def refuse_foreign(data: bytes) -> None:
+    """Raise `Unsupported` for a format that is known and not read: what it is, what it holds, what to do."""
+    found = foreign(data)
+    if found is not None:
+        raise Unsupported(f"is {found.name}, which is not read (it holds {found.holds}): {found.instead}")
+
 
 HEAD = 4096  # bytes that tell a text format
 COMMENT = re.compile(r"[ \t]*#(?:#|>)? ?")

@@ -11,7 +11,7 @@ import pandas as pd
 from encoders.domain.domain import GUESSED, Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.io.console.output import print_lines
-from recon.readers.formats.drafts.names import alike, matching_notes
+from recon.readers.formats.drafts.drafts import alike, matching_notes
 from recon.readers.frames.selections import read_table
 from solvers.foundation.errors import ReleaseError
 

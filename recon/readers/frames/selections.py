@@ -3,6 +3,8 @@
 A column of a frame is an attribute, the label, or a binary view of an attribute; several views of one attribute
 are intersected. Text from a CSV file is matched with the declared values, then read as a number. An empty cell of a
 profile is open; of an attribute that may be missing, the cell "missing" asks for that, and of whole rows the empty one.
+
+How much of every part of an attribute some ranges of positions hold.
 """
 
 from __future__ import annotations
@@ -21,15 +23,52 @@ from numpy.typing import NDArray
 from encoders.domain.domain import GUESSED, Condition, Domain
 from encoders.domain.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
 from encoders.encode.encoder import EncodedRelease
-from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import CutDomain
 from recon.io.files.budget import current, within
-from recon.io.files.spreadsheets import read_back
-from recon.io.files.tables import metered, read_parquet, table_text, without_row_numbers
+from recon.io.files.tables import metered, read_back, read_parquet, table_text, without_row_numbers
 from recon.readers.frames.odd import Odd, doubt, refusal
-from recon.readers.frames.parts_held import part_sizes
 from solvers.foundation.errors import Inconclusive, ReleaseError, installing
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Selections
+
+
+def part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
+    """Return how many values of each part of attribute k the ranges hold.
+
+    A single number of a continuous attribute has no length; it counts as one unit of its part, so that "in
+    some world" stays right while shares are not given.
+    """
+    cuts = cut.cuts[k]
+    if isinstance(cuts.attribute, Continuous):
+        return continuous_sizes(cut, k, ranges)
+    sizes = [0] * len(cuts.sizes)
+    for start, end in ranges:
+        for part in range(cuts.part(start), cuts.part(end - 1) + 1):
+            low, high = cuts.bounds(part)
+            sizes[part] += int(min(end, high) - max(start, low))
+    return tuple(sizes)
+
+
+def continuous_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
+    """Return the scaled lengths of the ranges inside each part: 1 or more where touched, all only where whole."""
+    cuts = cut.cuts[k]
+    (first, _), (last, side) = cuts.attribute.span
+    bounded = isinstance(cuts.attribute, Continuous) and cuts.attribute.bounded  # without an end there is no length
+    whole = last - first if bounded else 0
+    scale = sum(cuts.sizes) / (whole * (2 if side == 2 else 1)) if whole else 0  # "missing" weighs as much
+    sizes = [0] * len(cuts.sizes)
+    for start, end in ranges:
+        for part in range(cuts.part(start), min(cuts.part(end), len(sizes) - 1) + 1):
+            low, high = cuts.bounds(part)
+            a, b = max(start, low), min(end, high)
+            if (a, b) == (low, high):
+                sizes[part] = cuts.sizes[part]
+            elif a < b:
+                gaps = (b[1] == 2) - (a[1] == 2)
+                length = max(1, int((b[0] - a[0] + gaps * whole) * scale)) if bounded else 1
+                sizes[part] = min(cuts.sizes[part] - 1, sizes[part] + length)
+    return tuple(sizes)
+
 
 NAMES_SHOWN = 8
 TRUTHS = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0", "true": "1", "false": "0", "": ""}

@@ -17,7 +17,7 @@ from encoders.kinds.table import source_of
 from encoders.models.models import Table
 from encoders.parts.statistics import StatisticGroup, bounds, number, numbers_of
 from recon.readers.frames.selections import frame_ranges, select_frame, whole_rows
-from solvers.engines.figures.leaf_values import broken as broken_figures
+from solvers.engines.figures.values import broken as broken_figures
 from solvers.foundation.errors import ReleaseError
 from solvers.laws.gradients.boosted import Boosted
 from solvers.statements.boxes import Box, Boxes, Region

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from encoders.domain.cuts import middles
 from encoders.domain.domain import Domain
-from encoders.domain.middles import middles
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Ranges, Value, exact, is_number
 from encoders.encode.encoder import EncodedRelease
-from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import CutDomain
 from solvers.foundation.display.displayed import WIDTH, Displayed, DisplayFacts, many
 from solvers.statements.release import RowWorld as SolverWorld
 

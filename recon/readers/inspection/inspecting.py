@@ -9,13 +9,21 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from recon.io.files.budget import within
-from recon.io.files.locating import companions, located
+from recon.io.files.opening import companions, located
 from recon.readers.inspection.documents.documents import document_findings
 from recon.readers.inspection.documents.leftovers import member_leftovers, odd_findings, text_leftovers
 from recon.readers.inspection.documents.published import completed, draft_findings, rows_of
-from recon.readers.inspection.findings.findings import EXAMPLES, LEVELS, Finding, Level, merged, not_understood, plain
+from recon.readers.inspection.findings.findings import (
+    EXAMPLES,
+    LEVELS,
+    Finding,
+    Level,
+    merged,
+    naming,
+    not_understood,
+    plain,
+)
 from recon.readers.inspection.findings.leaf_values import boosted
-from recon.readers.inspection.findings.refusing import naming
 from recon.readers.inspection.findings.severity import graded
 from recon.readers.inspection.graphs import inspect_graph
 from recon.readers.inspection.ledger.entries import FileLedger

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recon.readers.inspection.findings.findings import Finding
-from recon.readers.inspection.ledger.sizes import parts_of
+from recon.readers.inspection.ledger.entries import parts_of
 from recon.readers.inspection.objects.traversal import GraphPlace, is_sparse, traverse
 from recon.readers.stored.objects.things import Thing
 

@@ -19,15 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recon.io.files.locating import located
+from recon.io.files.opening import located
 from recon.io.files.writing import writing
 from recon.readers.formats.sklearn.trees.seeds import bags
-from recon.readers.inspection.findings.findings import Finding
-from recon.readers.inspection.findings.refusing import naming
+from recon.readers.inspection.findings.findings import Finding, naming
 from recon.readers.inspection.graphs import matches
 from recon.readers.inspection.inspecting import Inspection, inspect_stored, read_file
-from recon.readers.inspection.objects.seeding import seed_findings
-from recon.readers.inspection.objects.traversal import GraphPlace, traverse
+from recon.readers.inspection.objects.traversal import GraphPlace, seed_findings, traverse
 from recon.readers.stored.containers import StoredFile, open_stored
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.things import Thing

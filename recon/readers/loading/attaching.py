@@ -38,7 +38,7 @@ from encoders.models.nodes import Nodes, Support
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
-from recon.readers.formats.rules.skeletons import SkeletonDraft
+from recon.readers.formats.rules.plain_values import SkeletonDraft
 from recon.readers.frames.true_rows import TrueRows, violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount

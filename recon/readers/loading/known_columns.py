@@ -13,7 +13,7 @@ import pandas as pd
 from encoders.domain.domain import GUESSED, Domain
 from encoders.domain.values import AnyAttribute, Cell, Continuous, Listed, exact, is_number
 from encoders.encode.encoder import EncodedRelease, with_known_rows
-from encoders.models.known_rows import KnownRows
+from encoders.models.models import KnownRows
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import columns_by_attribute, from_text, missing, read_table
 from solvers.foundation.errors import ReleaseError

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.known_rows import KnownPositions
+from encoders.models.models import KnownPositions
 from recon.io.files.opening import read_whole
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import missing, profile_ranges, selections_of

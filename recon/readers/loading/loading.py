@@ -1,10 +1,13 @@
-"""Files and fitted models in, one encoded release out."""
+"""Files and fitted models in, one encoded release out.
+
+Which published figures the statements of a release carry: reading a figure is not using it.
+"""
 
 from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,25 +16,59 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
 from encoders.encode.encoder import encode as encode_models
 from encoders.encode.joining import PublishedFile, join
-from encoders.models.models import AnyModel, Provenance
+from encoders.encode.marginals import figures_of, marginals_of
+from encoders.models.models import AnyModel, Boosting, Provenance
 from recon.io.files.budget import MEMORY, current, within
-from recon.io.files.locating import located
+from recon.io.files.opening import located
 from recon.readers.formats.detection import draft_of_object, read_draft
 from recon.readers.formats.drafts.binding import Binder
-from recon.readers.formats.drafts.drafts import SUBSET, Draft, with_classes
-from recon.readers.formats.drafts.guessing import guess_domain, with_class_columns
-from recon.readers.formats.drafts.names import with_own_names
+from recon.readers.formats.drafts.drafts import SUBSET, Draft, with_classes, with_own_names
+from recon.readers.formats.drafts.suggesting import guess_domain, with_class_columns
 from recon.readers.formats.release import reading
 from recon.readers.formats.rules import streed
-from recon.readers.formats.sklearn.pipelines.folds import Folds
+from recon.readers.formats.sklearn.pipelines.pipeline import Folds
+from recon.readers.inspection.ledger.entries import FigureKind, Use
 from recon.readers.stored.containers import open_stored, unpacked
-from solvers.foundation.collector import collector_paused
-from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
-from solvers.foundation.limits import Limits
+from solvers.foundation.errors import Inconclusive, ReconError, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits, collector_paused
 from solvers.foundation.parallel.pieces import STARTING, completed
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.release import ANY_LABEL
 
 if TYPE_CHECKING:
     from recon.readers.loading.known_columns import Table
+
+
+def uses_of(release: EncodedRelease) -> Mapping[FigureKind, Use]:
+    """Return what the statements of a release carry, by kind of figure. Cost: linear in the blocks of statements."""
+    statements = release.statements
+    index = StatementIndex(statements)
+    left = tuple(f"{one.what}: {one.why}" for m in release.models if m.origin is not None for one in m.origin.unused)
+    counts = f"statements 0 to {index.rows - 1:,}, from {index.source(0)} on" if index.rows else ""
+    by_class = any((block.label != ANY_LABEL).any() for block in statements.partitions.values()) or any(
+        {"exact", "bag", "ratio", "label"} & set(m.origin.counts) for m in release.models if m.origin is not None
+    )
+    sums = sum(len(tree.low) for m in release.models if isinstance(m, Boosting) for tree in m.sums)
+    values = f"{sums:,} sums of gradients in intervals" if sums else ""
+    bags = ", ".join(f"the times of {one.rows:,} rows in {len(one.times):,} bags" for one in statements.bags)
+    return {
+        "counts": Use(counts, left),
+        "classes": Use(counts if by_class else "", left),
+        "values": Use(values, left),
+        "bags": Use(bags, left),
+        "columns": _of_columns(release),
+    }
+
+
+def _of_columns(release: EncodedRelease) -> Use:
+    """Return what is stated of single columns, which needs a domain that says their values."""
+    if not figures_of(release):
+        return Use("", ("nothing is stated of single columns",))
+    try:
+        return Use(f"{len(marginals_of(release)):,} sums over the values of single columns")
+    except ReconError as error:
+        return Use("", (str(error),))
+
 
 BY_NAME = (
     "files were joined by the names of attributes and label: what is called differently counts as different (--domain)"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from encoders.encode.encoder import EncodedRelease
-from solvers.engines.settling import strengthened
+from solvers.engines.chain import strengthened
 from solvers.foundation.limits import Limits
 from solvers.statements.release import AddedBlocks, Partition, Release
 
@@ -32,7 +32,7 @@ def settled_release(
     """Return the release with what its leaf values prove; itself without leaf values, and beside noisy counts.
 
     Its assumptions say how much is known by them, or which assumption they contradict. Remembered: the first question
-    pays for it, out of its own time. `lattices`: see `solvers.engines.settling.strengthened`, whose cost this has.
+    pays for it, out of its own time. `lattices`: see `solvers.engines.chain.strengthened`, whose cost this has.
     """
     if not release.statements.boosted or release.noisy or release.derived.part(Unsettled).release is not None:
         return release

@@ -10,8 +10,8 @@ from typing import Any
 from recon.io.files.budget import shown, within
 from recon.readers.stored.pickled import joblib_files, skops_files
 from recon.readers.stored.pickled.pickles import PickleBudget
-from solvers.foundation.collector import collector_paused
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.limits import collector_paused
 
 # How pickles without a protocol byte (protocols 0 and 1) begin: a global, or an object, list, dict or tuple.
 _EARLY = re.compile(

@@ -14,23 +14,20 @@ from typing import Any
 from encoders.domain.values import Listed
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.marginals import figures_of
-from encoders.models.count_kinds import kinds_of
-from encoders.models.models import Boosting, Forest, RuleList, Tree
+from encoders.models.models import Boosting, Forest, RuleList, Tree, kinds_of
 from recon.queries.bounds.disclosure import numeric_target, regression
 from recon.queries.bounds.intervals import IntervalCells
-from recon.queries.located.wording import class_text
-from recon.queries.measures.figures import Measures
-from recon.queries.measures.revealed.known import interval_left, least_bits, pinned, system_of
+from recon.queries.located.positions import class_text
+from recon.queries.measures.figures import Measures, bits_left
+from recon.queries.measures.revealed.attribute_bits import interval_left, least_bits, pinned, system_of
 from recon.queries.measures.system import groups_left_out, published_cells
-from recon.queries.measures.unordered import bits_left
 from recon.readers.frames.describe import condition_text
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.findings.severity import ROWS, About, about, is_counting
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import as_released
 from recon.release.auditing.auditing import group_disclosure
-from recon.release.auditing.evidence.evidence import with_evidence
-from recon.release.auditing.evidence.unused import OPENS, implied
+from recon.release.auditing.evidence.evidence import OPENS, implied, with_evidence
 from recon.release.auditing.findings import AuditFindings, GroupDisclosure
 from recon.release.auditing.together import Together, with_together
 from recon.release.policies.facts import (

@@ -25,8 +25,7 @@ from recon.release.policies.facts import (
     SmallGroups,
     UnknownFigure,
 )
-from solvers.engines.groups.classes import KnownClasses, known_classes
-from solvers.engines.groups.mixed import known_mixed_world
+from solvers.engines.groups.classes import KnownClasses, known_classes, known_mixed_world
 from solvers.engines.groups.pinned import PinnedPeople, pinned_people
 from solvers.engines.groups.published import ProvedGroup
 from solvers.engines.groups.smallest import UNUSED, SmallestGroup, smallest_by_programs, smallest_group

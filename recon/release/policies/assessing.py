@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recon.release.policies.checks import PLACES, PolicyRule, RuleResult
+from recon.release.policies.checks import PLACES, Outcome, PolicyRule, RuleResult, all_of, interval_text
 from recon.release.policies.facts import FactTable, KnownFigure
-from recon.release.policies.intervals import Outcome, all_of, interval_text
 from recon.release.policies.policy import Policy, Threshold
 from recon.release.policies.rules import RULES
 from solvers.foundation.escaping import named

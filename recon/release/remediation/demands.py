@@ -18,8 +18,8 @@ from recon.release.auditing.auditing import by_position, group_disclosure
 from recon.release.auditing.facts import facts_of, nothing_known
 from recon.release.auditing.findings import AuditFindings
 from recon.release.auditing.together import judged_together
+from recon.release.policies.checks import Outcome, all_of
 from recon.release.policies.facts import FactTable, KnownFigure
-from recon.release.policies.intervals import Outcome, all_of
 from recon.release.policies.rules import RULES
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits

@@ -12,8 +12,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.attacks.attacking.correlations import Correlations
 from recon.attacks.attacking.linear import MODEL, LinearModel
 from recon.report.rendering import DIGITS, Rendered, Sections
-from recon.report.wording.headline import finite
-from recon.report.wording.provenance import assumption_lines, provenance_json, provenance_lines
+from recon.report.wording.headline import assumption_lines, finite, provenance_json, provenance_lines
 
 PAIRS_SHOWN = 15
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.count_kinds import kinds_of
+from encoders.models.models import kinds_of
 from recon.io.console.suggesting import suggestion
 from recon.io.console.version import VERSION as PROGRAM
 from recon.readers.inspection.inspecting import Inspection

@@ -1,6 +1,10 @@
 """The document of an audit as msgspec structs: the JSON that every other format is made from, `"audit": 2`.
 
 Keys that a later recon adds are let pass, at every place; what is there must be of its kind.
+
+The keys of the document that `recon count --json` prints too: the figures of one convention, and what is behind.
+
+The parts of the document about single people and about earlier releases; see `recon.report.document.schema`.
 """
 
 from __future__ import annotations
@@ -9,9 +13,8 @@ from inspect import cleandoc
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
-from recon.report.document.counted import Counted, Loose
 from recon.report.document.parts import (
     Assessment,
     AttributeBits,
@@ -19,14 +22,193 @@ from recon.report.document.parts import (
     Drawing,
     Exposed,
     Facts,
+    Float,
     Forced,
+    Group,
     How,
+    Interval,
     IntervalCell,
     Made,
+    Part,
     Remedy,
     Whole,
 )
-from recon.report.document.people import Adds, Persons, Profiles
+
+
+class Profile(Part):
+    """A given person, and whether somebody like that is in the training data."""
+
+    position: Whole
+    verdict: str
+    name: str | None
+    probability: Float | None
+    convention: str | None
+    certificate: str | None
+    why: str
+    profile_values: Annotated[
+        dict[str, Any] | None, Meta(description="The given values; only where they were asked for.")
+    ] = None
+
+
+class Profiles(Part):
+    """The given people."""
+
+    rows: list[Profile]
+    rows_in_all: Whole
+    shown: bool = False
+    verdicts: Annotated[dict[str, Whole], Meta(description="How many people have each verdict.")] = field(
+        default_factory=dict
+    )
+    positions: Annotated[dict[str, list[Whole]], Meta(description="The first positions of every verdict.")] = field(
+        default_factory=dict
+    )
+    certificates: Annotated[list[dict[str, Any]], Meta(description="Proofs of verdicts, for recon verify.")] = field(
+        default_factory=list
+    )
+
+
+class Person(Part):
+    """A row of the training data, by position; `row` only where it was asked for."""
+
+    position: Whole
+    group: str | None
+    bits_left: Float | None
+    group_rows: tuple[Whole, Whole] | None
+    pinned: bool
+    worlds_per_row: str | None = None
+    row: dict[str, Any] | None = None
+
+
+class PeopleGroup(Part):
+    """People with one value of a protected attribute, and how exposed they are."""
+
+    value: str
+    rows: Whole
+    pinned: Whole
+    mean_bits_left: Float | None
+    least_bits_left: Float | None
+    mean_share_left: Float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a mean without a least figure, or the other way round."""
+        if (self.mean_bits_left is None) != (self.least_bits_left is None):
+            raise ValueError("mean_bits_left and least_bits_left must be known together")
+
+
+class ByGroup(Part):
+    """Exposure by a protected attribute."""
+
+    attribute: str
+    groups: list[PeopleGroup]
+
+
+class Persons(Part):
+    """How exposed the given training rows are, the most exposed first."""
+
+    most_exposed: list[Person]
+    in_all: Whole
+    label: str | None = None
+    by_group: ByGroup | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+class Earlier(Part):
+    """An earlier release of the register."""
+
+    file: str
+    sha256: str | None = None
+    date: str | None = None
+    decision: str | None = None
+
+
+class ReleaseFigures(Part):
+    """The figures of some releases together."""
+
+    log2_datasets: Interval | None = None
+    bits_left_per_person: Interval | None = None
+    pinned: Interval | None = None
+    least_bits_left: Interval | None = None
+    smallest_group: Interval | None = None
+    status: str = ""
+    note: str = ""
+
+
+class Adds(Part):
+    """The earlier releases without and with the new one, and the new one alone."""
+
+    register: str
+    earlier: list[Earlier] = field(default_factory=list)
+    before: ReleaseFigures | None = None
+    after: ReleaseFigures | None = None
+    alone: ReleaseFigures | None = None
+    sentences: list[str] = field(default_factory=list)
+    left_out: Annotated[list[Earlier], Meta(description="Earlier files that were not released: not joined.")] = field(
+        default_factory=list
+    )
+    differences: Annotated[list[Group], Meta(description="Small groups that only all together single out.")] = field(
+        default_factory=list
+    )
+    differences_in_all: Annotated[Whole | None, Meta(description="null: they were not looked for.")] = 0
+    conflict: Annotated[list[str], Meta(description="Statements that cannot hold together.")] = field(
+        default_factory=list
+    )
+
+
+Loose = dict[str, Any]
+Maybe = Float | None
+Bounds = list[Maybe] | None
+
+
+class Counted(Struct, kw_only=True):
+    """Worlds, bits and figures, of which every number is also in words in `sections`; see `recon count --json`."""
+
+    status: Annotated[
+        str | None, Meta(description="How the audit ended: exact, bounds, unsat, empty, stored, unbounded.")
+    ] = None
+    read_from: Annotated[list[Loose], Meta(description="Models: name, format they were read from, counts.")] = []
+    convention: Annotated[str | None, Meta(description="What counts as one training set.")] = None
+    guarantee: Annotated[str | None, Meta(description="proved, or the confidence.")] = None
+    worlds: Annotated[str | None, Meta(description="Possible training sets, a decimal string.")] = None
+    log2_worlds: Annotated[Maybe, Meta(description="log2 of their number, where it is exact.")] = None
+    log2_lower: Annotated[Maybe, Meta(description="Lower bound on it.")] = None
+    log2_upper: Annotated[Maybe, Meta(description="Upper bound on it.")] = None
+    per_rows: Annotated[Loose | None, Meta(description="log2 of it by number of rows, where that is open.")] = None
+    prior_on_rows: Annotated[str | None, Meta(description="Prior over numbers of rows.")] = None
+    datasets: Annotated[str | None, Meta(description="Training sets without the order of rows.")] = None
+    log2_datasets: Annotated[Bounds, Meta(description="log2 of their number, least and most.")] = None
+    rows: Annotated[int | None, Meta(description="Rows, null where their number is open.")] = None
+    uninformed_bits: Annotated[Maybe, Meta(description="Bits before the release.")] = None
+    entropy_bits: Annotated[Maybe, Meta(description="Bits left by it.")] = None
+    bits_removed_per_row: Annotated[Maybe, Meta(description="Bits that it takes, per row.")] = None
+    bits_removed_per_row_bounds: Annotated[Bounds, Meta(description="Bounds on them.")] = None
+    dist_g: Annotated[Maybe, Meta(description="Dist_G: the share of bits left.")] = None
+    dist_g_bounds: Annotated[Bounds, Meta(description="Bounds on Dist_G.")] = None
+    dist_g_mentioned: Annotated[Maybe, Meta(description="Dist_G over the attributes that the models name.")] = None
+    dist: Annotated[Maybe, Meta(description="Dist, of independent cells.")] = None
+    bits_due_to_order: Annotated[Maybe, Meta(description="Bits due to the order of rules.")] = None
+    bits_of_row_order: Annotated[Maybe, Meta(description="Of the bits left, those of the order of rows.")] = None
+    bits_of_row_order_bounds: Annotated[Bounds, Meta(description="Bounds on them.")] = None
+    figures: Annotated[str | None, Meta(description="exact, or bounds.")] = None
+    why_bounds: Annotated[str | None, Meta(description="Why there are bounds only.")] = None
+    determined_rows: Annotated[int | None, Meta(description="Rows that are the same in every world.")] = None
+    smallest_region: Annotated[str | None, Meta(description="Fewest raw rows that fit a published row.")] = None
+    smallest_group: Annotated[int | None, Meta(description="Rows of the smallest published group.")] = None
+    regions: Annotated[list[Loose], Meta(description="One object per leaf or rule, in the file's order.")] = []
+    confidence: Annotated[Maybe, Meta(description="Of noisy counts: that of all figures.")] = None
+    improbability: Annotated[Maybe, Meta(description="Where nothing fits: a p-value of the noise.")] = None
+    posterior_entropy_bits: Annotated[Maybe, Meta(description="Bits left under the prior.")] = None
+    posterior_uninformed_bits: Annotated[Maybe, Meta(description="Bits before, under the prior.")] = None
+    posterior_bits_removed_per_row: Annotated[Maybe, Meta(description="Bits taken per row, under the prior.")] = None
+    posterior_prior: Annotated[str | None, Meta(description="The prior.")] = None
+    posterior_remainder: Annotated[Maybe, Meta(description="Probability that was not summed.")] = None
+    posterior_odds_factor: Annotated[Maybe, Meta(description="Factor by which odds of a row can move.")] = None
+    conflict: Annotated[list[str], Meta(description="Statements that contradict each other.")] = []
+    assumptions: Annotated[list[str], Meta(description="What all figures assume.")] = []
+    engine: Annotated[str | None, Meta(description="The engine that answered.")] = None
+    trail: Annotated[list[str], Meta(description="What each engine said.")] = []
+    seconds: Annotated[Maybe, Meta(description="Seconds that the count took.")] = None
+    release_sha256: Annotated[str | None, Meta(description="SHA-256 of the release.")] = None
+
 
 VERSION = 2
 Share = Annotated[float, Meta(ge=0, le=1.000001)]  # sums of shares may end a little beyond 1

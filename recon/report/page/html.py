@@ -1,12 +1,17 @@
-"""The report as one self-contained page: no script, nothing from a network; prints on A4, with a place to sign."""
+"""The report as one self-contained page: no script, nothing from a network; prints on A4, with a place to sign.
+
+The report as Markdown: the structure of the page, with tables.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recon.report.charts.svg import PALETTE
 from recon.report.page.blocks import (
+    Block,
     ChartBlock,
     CommandList,
     Document,
@@ -18,10 +23,96 @@ from recon.report.page.blocks import (
 )
 from recon.report.page.content.computing import parts
 from recon.report.page.words import SPOKEN, SYMBOLS, first_page
-from solvers.foundation.escaping import shown
+from solvers.foundation.escaping import markdown, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
+
+SIGN = ("☐ release  ☐ release with changes  ☐ do not release", "Name, role:", "Date:", "Signature:")
+
+
+def markdown_page(document: Document) -> str:
+    """Return the document as Markdown; no text in it can add markup, a link or HTML. Drawings are left out."""
+    pieces = [f"# {markdown(sentence_of(document['title'], 160))}", "", *first_lines(document)]
+    for part in parts(document):
+        pieces += [f"## {markdown(part.title)}", ""]
+        if part.intro:
+            pieces += [markdown(part.intro), ""]
+        for block in part.blocks:
+            pieces += block_lines(block)
+    return "\n".join(pieces).rstrip("\n") + "\n"
+
+
+def first_lines(document: Document) -> Iterator[str]:
+    """Yield the first page."""
+    first = first_page(document)
+    if first.confidential:
+        yield from (f"**Confidential: describes individuals.** {markdown(first.confidential)}", "")
+    yield from (f"## Verdict: {markdown(first.verdict)}", "", markdown(first.against), "")
+    if first.policy:
+        yield from (markdown(first.policy), "")
+    assessed = document.get("assessment") is not None
+    yield from (
+        f"- {SYMBOLS[outcome] if assessed else '!'} {markdown(sentence)}" for outcome, sentence in first.reasons
+    )
+    if first.more_reasons:
+        yield f"- {markdown(first.more_reasons)}"
+    yield ""
+    yield from table(("Number", "Figure", "What it means"),
+                     [(one.label, f"{one.value} {one.beside}".strip(), one.note) for one in first.numbers])  # fmt: skip
+    yield from ("### What to do", "")
+    for at, one in enumerate(first.steps, 1):
+        yield f"{at}. {markdown(one.text)}"
+        if one.command:
+            yield f"   {code(one.command)}"
+    yield from ("", "### What was audited", "")
+    yield from table(("What", "Which"), first.audited)
+    yield from ("### What the file stores outright", "", *(f"- {markdown(line)}" for line in first.stored), "")
+    yield from ("### Decision", "", *(f"- {line}" for line in SIGN), "")
+
+
+def block_lines(block: Block) -> Iterator[str]:
+    """Yield a block as lines with an empty one behind it; of a drawing only what no table says."""
+    if isinstance(block, ChartBlock):
+        yield from (f"### {markdown(block.title)}", "", markdown(block.caption), "") if block.told else ()
+        return
+    if isinstance(block, TableBlock):
+        yield from (f"### {markdown(block.caption)}", "")
+        yield from table(block.head, block.rows)
+        if block.more:
+            yield from (markdown(block.more), "")
+        return
+    if isinstance(block, SentenceBlock | PairBlock | CommandList) and block.title:
+        yield from (f"### {markdown(block.title)}", "")
+    if isinstance(block, SentenceBlock):
+        yield from (f"{'  ' * line.startswith(' ')}- {markdown(line.strip())}" for line in block.lines)
+        yield ""
+    elif isinstance(block, PairBlock):
+        yield from (f"- **{markdown(term)}**: {markdown(text)}" for term, text in block.pairs)
+        yield ""
+    elif isinstance(block, CommandList):
+        yield from (f"- {markdown(what)}: {code(command)}" for what, command in block.commands)
+        yield ""
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield a table, and an empty line."""
+    titles = [markdown(one) for one in head]
+    yield f"| {' | '.join(titles)} |"
+    yield f"|{'---|' * len(titles)}"
+    for row in rows:
+        yield f"| {' | '.join(markdown(cell) or ' ' for cell in row)} |"
+    yield ""
+
+
+def code(text: str) -> str:
+    """Return a command between so many backticks that none in it ends it."""
+    command = shown(text)
+    fence = "`"
+    while fence in command:
+        fence += "`"
+    return f"{fence} {command} {fence}" if "`" in command else f"{fence}{command}{fence}"
+
 
 KINDS = {TableBlock: "table", SentenceBlock: "lines", PairBlock: "pairs", CommandList: "commands", ChartBlock: "drawn"}
 UNBROKEN = 22  # characters of a word that a narrow column does not hold

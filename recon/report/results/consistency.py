@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from recon.release.policies.assessing import checked
+from recon.release.policies.checks import all_of
 from recon.release.policies.facts import FIGURES, FactTable
-from recon.release.policies.intervals import all_of
 from recon.release.policies.policy import Policy, Threshold
 from recon.release.policies.rules import RULES
 from solvers.foundation.errors import ReleaseError

@@ -1,4 +1,9 @@
-"""What reports say of groups of rows: the most exposed ones, and what published groups give away by themselves."""
+"""What reports say of groups of rows: the most exposed ones, and what published groups give away by themselves.
+
+What `recon bound` prints: the least and greatest value of a statistic over all worlds.
+
+What a report says where the true rows are given: is the truth a world, how much is given back.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,17 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Boosting, Forest, Table, Tree
+from recon.queries.answers.undecided import plain_reasons
 from recon.queries.bounds.disclosure import ValueDisclosure
 from recon.queries.bounds.intervals import IntervalCells
+from recon.queries.bounds.placed import BoundAnswer
 from recon.queries.measures.exposed import worst_first
 from recon.queries.measures.figures import Measures
 from recon.queries.measures.system import groups_left_out, published_cells
-from recon.release.auditing.findings import AuditFindings, GroupDisclosure
+from recon.release.auditing.findings import AuditFindings, GroupDisclosure, TruthCheck
 from recon.report.rendering import number
+from recon.report.wording.headline import finite
+from solvers.foundation.escaping import shown
 
 SHOWN = 8
 WIDE = 24  # characters of a column; what is longer stands out of it
@@ -261,3 +270,80 @@ def rows_between(minimum: int, maximum: int) -> str:
 def power_of(value: int) -> str:
     """Return a size for people."""
     return f"{value:,}" if value < 10**9 else f"about 2^{math.log2(value):.1f}"
+
+
+def bound_json(found: BoundAnswer) -> dict[str, Any]:
+    """Return the object that `recon bound --json` prints."""
+    keys = ("min", "max", "expectation", "status", "convention", "engine")
+    why = {"why_bounds": plain_reasons(found.trail)} if found.status == "bounds" and found.trail else {}
+    out = {k: getattr(found, k) for k in keys} | {"assumptions": list(found.assumptions), "trail": list(found.trail)}
+    out["informative"] = found.informative
+    return out | why
+
+
+def bound_line(found: BoundAnswer, of: str | None) -> str:
+    """Return the line that `recon bound` prints."""
+    if found.min is None or found.max is None:
+        return f"in no world is there a figure to bound   [{found.convention}; {found.status}]"
+    text, of = f"   [{found.convention}; {found.status}]", None if of is None else shown(of)
+    if found.informative is False:
+        text += "\nthis says no more than the domain and the number of rows do by themselves"
+    if found.status == "bounds" and found.trail:
+        text += f"\nwhy bounds only: {shown(plain_reasons(found.trail))}"
+    if of is None:
+        if found.min == found.max:
+            return f"{rows_text(int(found.min))} in every world{text}"
+        return f"between {found.min:,} and {rows_text(int(found.max))}{expected_text(found)}{text}"
+    what = "correlation" if "," in of else "mean"
+    if found.min == found.max:
+        return f"{what} of {of}: {number(found.min)} in every world that has one{text}"
+    return f"{what} of {of}: between {number(found.min)} and {number(found.max)}{expected_text(found)}{text}"
+
+
+def expected_text(found: BoundAnswer) -> str:
+    """Return the mean over worlds for people, and that there is none where it is not known."""
+    known = found.expectation
+    return ", expected value not known" if known is None else f", {number(known)} expected"
+
+
+def truth_json(check: TruthCheck) -> dict[str, Any]:
+    """Return the truth check as an object ready for JSON."""
+    out: dict[str, Any] = {"is_world": check.is_world, "violated": list(check.violated), "note": check.note}
+    out |= {"trail": list(check.trail)} if check.trail else {}
+    if check.comparison is not None:
+        match = check.comparison.match
+        out["reconstruction"] = {
+            "rows_right": match.rows_right,
+            "share_right": match.share_right,
+            "cells_right": finite(match.cells_right),
+            "unique_rows": match.unique_rows,
+            "unique_right": match.unique_right,
+            "unique_proved": check.proved,
+        }
+        out["baselines"] = [
+            {"name": b.name, "share_right": b.share_right, "cells_right": finite(b.cells_right)}
+            for b in check.comparison.baselines
+        ]
+    return out
+
+
+def truth_lines(check: TruthCheck) -> list[str]:
+    """Return the lines on the truth."""
+    lines = ["the true rows are a possible world" if check.is_world else "the true rows are NOT a possible world:"]
+    lines += list(check.violated[:SHOWN])
+    if check.comparison is None:
+        return [*lines, check.note]
+
+    def shares(rows: float, cells: float | None) -> str:
+        return f"{100 * rows:.1f} % of rows, {'-' if cells is None else f'{100 * cells:.1f} %'} of cells right"
+
+    match = check.comparison.match
+    lines.append(f"one reconstruction: {shares(match.share_right, match.cells_right)}")
+    lines += [f"baseline, {b.name}: {shares(b.share_right, b.cells_right)}" for b in check.comparison.baselines]
+    lines += [match.note] if match.note else []
+    proved = "not decided" if check.proved is None else f"{check.proved:,}"
+    lines.append(
+        f"rows that occur once in the truth: {match.unique_rows:,}; given back: {match.unique_right:,}; "
+        f"in every possible world: {proved}"
+    )
+    return lines

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from solvers.cells.clauses.gates import CLAUSE_BYTES, FALSE, MAX_UNARY, TRUE, Clauses, signed, size_error, unary_steps
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
+from solvers.foundation.exact import EXACT
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import EXACT
 from solvers.statements.boxes import Attribute, Box, Region
 from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Partition, Release, Statement
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from solvers.cells.system import CellSystem, system_of
 from solvers.engines.figures.bits import MAX_STEPS_OF_DIST, dist_of_mixture
+from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import MAX_SUM
 from solvers.histograms.system_membership import Overlap, overlaps
 from solvers.questions.query import Selections
 from solvers.statements.boxes import Attribute, Box, RowSpace

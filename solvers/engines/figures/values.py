@@ -5,6 +5,8 @@ boxes is counted value by value; a cell of several boxes is their sum.
 
 Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024, Def. 2 (entropy of
 single cells); Shannon, "A Mathematical Theory of Communication", 1948.
+
+Which figures of a boosted model given numbers of rows break.
 """
 
 from __future__ import annotations
@@ -13,12 +15,30 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from solvers.cells.partition_cells import MAX_DIAGRAM_WORK, MAX_PROJECTIONS, PartitionCells, cells_of
 from solvers.cells.system import system_of
 from solvers.foundation.limits import Limits
+from solvers.laws.gradients.boosted import Boosted
+from solvers.leaf_values.combining import used
 from solvers.statements.boxes import Attribute, Box, spans
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import Release
+
+
+def broken(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> Iterator[tuple[str, float]]:
+    """Yield the figures that rows break, by name, with how often half of its interval the sum is from its middle.
+
+    `leaves` (points, trees) are the leaves of every point, `times` (points, classes) its rows. Nothing is said of
+    models of a number. Cost: figures times points times classes.
+    """
+    if boosted.gradients.loss == "squared_error":
+        return
+    for tree, parts in zip(boosted.trees, used(boosted, leaves, times), strict=True):
+        for i in np.flatnonzero(parts > 1).tolist():
+            yield tree.names[i], float(parts[i])
 
 
 @dataclass(frozen=True, slots=True)

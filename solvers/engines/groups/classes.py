@@ -4,6 +4,10 @@ A cell that some world fills shows its class possible there. Worlds that show as
 for until none shows another; the items that have one class then have one in every world, and the fewest rows that they
 hold together is the figure. From above it is bounded by the rows of any world in items that have not shown two classes:
 one world in which every item with rows has two proves that no class is disclosed.
+
+One world that proves much at once: every item has no row in it, or at least k of each of several classes.
+
+It leaves no group and no cell of less than k rows, and nobody whose class follows.
 """
 
 from __future__ import annotations
@@ -19,7 +23,6 @@ from ortools.sat.python import cp_model
 from solvers.engines.groups.candidates import CandidateCells
 from solvers.engines.groups.items import SEVERAL, Items, items_of
 from solvers.engines.groups.leaf_values import world_model
-from solvers.engines.groups.mixed import mixed_world
 from solvers.engines.groups.published import ProvedGroup
 from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, WorkLeft
 from solvers.foundation.array_types import Ints
@@ -30,6 +33,58 @@ from solvers.programs.cpsat import FOUND, rounded
 from solvers.programs.linear.linear_program import Relaxation
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Partition, Release
+
+MIXED_STARTS = (2, 2, 4)  # further vertices whose cells are enough for a world, before each search
+
+
+def known_mixed_world(release: Release, k: int, limits: Limits) -> Ints | None:
+    """Return such a world over the cells of `items_of`, None where none was found or its rows are no world.
+
+    Cost: that of the cells, and at most as many solves as `STARTS`.
+    """
+    if release.domain.labels < 2 or release.unstated or release.coarse:
+        return None
+    try:
+        items = items_of(release, limits)
+        if items.system.bounds.conflict is not None or len(items.system.free) > MAX_CELLS:
+            return None
+        return mixed_world(items, k, limits, WorkLeft(IN_ALL))
+    except (Unsupported, Inconclusive):
+        return None
+
+
+def mixed_world(items: Items, k: int, limits: Limits, work: WorkLeft) -> Ints | None:
+    """Return such a world, None where none was found; of many cells it is searched for over a few."""
+    if len(items.system.free) <= WHOLE:
+        return among(items, k, limits, work)
+    candidates = CandidateCells(items, limits)
+    for starts in MIXED_STARTS:
+        few = candidates.widened(starts)
+        z = None if few is None else among(few, k, limits, work)
+        if z is not None:
+            return z
+    return None
+
+
+def among(items: Items, k: int, limits: Limits, work: WorkLeft) -> Ints | None:
+    """Return such a world, every item with all its classes or with no row; checked against every statement."""
+    worlds, whole = world_model(items.system, limits)
+    if not whole:
+        return None
+    worlds.model.clear_objective()  # type: ignore[no-untyped-call]
+    model = worlds.model.clone()
+    for cells in items.members:
+        live = [c for c in cells if c in worlds.variables or worlds.lower[c]]
+        filled = model.new_bool_var("")
+        if len(set(items.label[live].tolist())) < 2 and SEVERAL not in items.label[live]:
+            model.add(filled == 0)
+        for c in live:
+            rows = worlds.variables.get(c, int(worlds.lower[c]))
+            model.add(rows >= k).only_enforce_if(filled)
+            model.add(rows == 0).only_enforce_if(~filled)
+    status, solver = work.run(model, limits)
+    return worlds.histogram(solver.value) if status in FOUND else None
+
 
 Mask = NDArray[np.bool_]
 SHOWN = 200  # worlds
@@ -59,7 +114,7 @@ def known_classes(
 ) -> KnownClasses | None:
     """Return how many people's class follows, at least so far that it is more than `most` or not; None without classes.
 
-    `mixed`: a world over the cells of `items_of` to try first, see `solvers.engines.groups.mixed`. Cost: as
+    `mixed`: a world over the cells of `items_of` to try first, see `solvers.engines.groups.classes`. Cost: as
     `solvers.engines.groups.smallest.smallest_group`, at most `SHOWN` solves.
     """
     if release.domain.labels < 2:

@@ -24,8 +24,8 @@ from solvers.engines.groups.leaf_values import small_by_programs, world_model
 from solvers.engines.groups.published import ProvedGroup, least_published, small_difference
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
+from solvers.foundation.exact import OPEN
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import OPEN
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND, refuse, run, state
 from solvers.statements.boxes import Box, Region
@@ -74,7 +74,7 @@ def smallest_group(
 ) -> SmallestGroup:
     """Return whether there is a group of 1 to k - 1 rows, as bounds on the smallest; `by_label`: labels are kept.
 
-    `mixed`: a world over the cells of `items_of` to try first, see `solvers.engines.groups.mixed`.
+    `mixed`: a world over the cells of `items_of` to try first, see `solvers.engines.groups.classes`.
 
     Published groups and differences of two come first; then the loop over cells, bounded by work as well as by time.
     What the limits do not decide is open: `low` 1. Worlds of statements that leave out something published prove

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits, Meter
 from solvers.foundation.parallel.opening import pool
-from solvers.foundation.parallel.pools import DiedError, Pool
-from solvers.foundation.parallel.work import Deadline, packed, unpacked
+from solvers.foundation.parallel.work import Deadline, DiedError, Pool, packed, unpacked
 
 P = TypeVar("P")
 R = TypeVar("R")

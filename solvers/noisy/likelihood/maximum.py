@@ -1,8 +1,8 @@
 """Noisy counts made consistent: the histogram with the greatest sum of concave functions of its counts.
 
 Such is the log-likelihood of every noise law. In order: the linear relaxation and the bound that it proves
-(`solvers.programs.concave.fractional`, `solvers.programs.concave.multipliers`); whole rows from it
-(`solvers.programs.concave.rounding`); better ones by moving rows (`solvers.programs.concave.local_search`); HiGHS'
+(`solvers.programs.concave.fractional`, `solvers.programs.concave.terms`); whole rows from it
+(`solvers.programs.concave.terms`); better ones by moving rows (`solvers.programs.concave.local_search`); HiGHS'
 branch and bound; CP-SAT for a proof, with secants in the functions' place (`solvers.programs.concave.secants`). Where
 no two counts share a cell (one noisy tree), the optimum is found directly (`solvers.programs.concave.separable`).
 
@@ -25,11 +25,9 @@ from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.programs.concave.fractional import ConcaveRelaxation, relax
 from solvers.programs.concave.local_search import MAX_STEPS, StartHistogram, improved
-from solvers.programs.concave.multipliers import proved, proved_anywhere
-from solvers.programs.concave.rounding import rounded
 from solvers.programs.concave.secants import GAP, Exact
 from solvers.programs.concave.separable import Shares, multipliers_by_block, separable, shares_of
-from solvers.programs.concave.terms import ConcaveTerm, Gains
+from solvers.programs.concave.terms import ConcaveTerm, Gains, proved, proved_anywhere, rounded
 
 ROOMS = (1e3, 1e6, 1e9, 1e12)  # nats below the best counts, where a first histogram is looked for
 ROUNDS = 60  # times that CP-SAT gets more secants

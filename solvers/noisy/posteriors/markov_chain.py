@@ -8,6 +8,8 @@ whose statements all carry unbounded noise are drawn from by `solvers.noisy.post
 Source: Metropolis et al., J. Chem. Phys. 21, 1953; Hastings, Biometrika 57, 1970; Diaconis, Sturmfels, "Algebraic
 algorithms for sampling from conditional distributions", Annals of Statistics 26, 1998 (moves that keep exact
 counts); Gelman et al., "Bayesian Data Analysis", 3rd ed., 2013, section 11.4-11.5 (split R-hat, effective sample size).
+
+Draws from the posterior over histograms of noisy counts, as answers about rows: memberships and worlds.
 """
 
 from __future__ import annotations
@@ -21,14 +23,17 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.system import CellSystem
+from solvers.cells.system import CellSystem, system_of
+from solvers.cells.worlds.worlds import RandomSource, draw_world, filled_cells
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.histograms.system_membership import overlaps
 from solvers.noisy.likelihood.most_likely import gains_of, likeliest, reach
 from solvers.noisy.posteriors.scanning import prior_space, scan, scannable
+from solvers.questions.query import Selections
 from solvers.statements.observations import Observation
-from solvers.statements.release import UNBOUNDED
+from solvers.statements.release import UNBOUNDED, Release, RowWorld
 
 MAX_ENTRIES = 4_000_000  # of all tables of log-likelihoods together
 PAIRS = 0.4  # share of moves that give two rows other cells, where exact statements tie them
@@ -420,3 +425,36 @@ def diagnose(series: Floats) -> tuple[float, float]:
 
 
 __all__ = ["ChainDraws", "run_chains"]
+
+
+@dataclass(frozen=True, eq=False)
+class SampledWorlds:
+    """Histograms drawn by a Markov chain, over the cells of a release; `run_chains` has the diagnostics."""
+
+    walk: ChainDraws
+    _system: CellSystem
+
+    @classmethod
+    def of(cls, release: Release, seen: Sequence[Observation], draws: int, seed: int, limits: Limits) -> SampledWorlds:
+        """Return draws; see `solvers.noisy.posteriors.markov_chain.run_chains` for what it raises and costs."""
+        system = system_of(release, limits)
+        return cls(run_chains(system, seen, draws, seed, limits), system)
+
+    def __len__(self) -> int:
+        return len(self.walk.histograms)
+
+    def membership(self, chosen: Selections) -> NDArray[np.float64]:
+        """Return (selections, 2): the probability that a row is in the selection, the expected number of its rows."""
+        out = np.zeros((len(chosen), 2))
+        for i, met in enumerate(overlaps(self._system, chosen)):
+            drawn, shares = self.walk.histograms[:, list(met.cells)], np.array(met.ratios)
+            absent = np.prod(np.power(1.0 - shares, drawn), axis=1)
+            out[i] = 1.0 - absent.mean(), (drawn @ shares).mean() if len(shares) else 0.0
+        return out
+
+    def worlds(self, k: int, seed: int) -> list[RowWorld]:
+        """Return k worlds: draws spread over the chains, rows drawn uniformly inside their cells."""
+        drawn, random = self.walk.histograms, RandomSource(seed)
+        at = np.linspace(0, len(drawn) - 1, k).astype(int)
+        filled = (filled_cells(self._system, drawn[i]) for i in at.tolist())
+        return [draw_world(self._system.release.domain, one, "ordered", random) for one in filled]

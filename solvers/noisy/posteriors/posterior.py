@@ -14,18 +14,22 @@ vector has weight 1 / (number of vectors that sum to n), or n! / S^n. Inconsiste
 Source: Barak et al., "Privacy, accuracy, and consistency too", PODS 2007, and Williams, McSherry, "Probabilistic
 inference and differential privacy", NIPS 2010 (likelihood of noisy counts); the convolution is in
 `solvers.noisy.posteriors.convolution`.
+
+The exact posterior over the true counts of a release that is one noisy partition, computed once per release.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.cells.partition_cells import cells_of
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
@@ -41,6 +45,8 @@ from solvers.noisy.posteriors.convolution import (
     tilt,
     window,
 )
+from solvers.statements.observations import observations
+from solvers.statements.release import Release
 
 Prior = Literal["counts", "worlds"]
 Convention = Literal["ordered", "assigned"]
@@ -424,3 +430,39 @@ def multinomials(n: Ints, sizes: Sequence[int]) -> float:
             law = np.exp(gammaln(k + 1.0) - gammaln(c + 1.0) - gammaln(k - c + 1.0) + xlogy(c, p) + xlog1py(k - c, -p))
             found += sizes.count(size) * float(law @ gammaln(c + 1.0) / law.sum())
     return found / len(n)
+
+
+Law = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+
+
+@dataclass(slots=True)
+class KnownPosteriors:
+    """The posteriors of a release, by prior and interval of the number of rows."""
+
+    of: dict[tuple[Prior, tuple[int, int]], CountPosterior] = field(default_factory=dict)
+
+
+def posterior_of(release: Release, rows: tuple[int, int], prior: Prior, limits: Limits) -> CountPosterior:
+    """Return the posterior over the counts of its cells, the number of rows uniform in `rows` a priori.
+
+    `release` is one partition at confidence 1, where intervals are what bounded noise makes certain. Raises
+    `Inconclusive` where sizes are only known between bounds, or time is up.
+    """
+    cells = cells_of(release, limits)
+    if not cells.exact:
+        raise Inconclusive("the sizes of the regions are only known between bounds: no exact posterior")
+    known = release.derived.part(KnownPosteriors).of
+    if (prior, rows) not in known:
+        seen, block = {o.statement: o for o in observations(release)}, cells.block
+        terms = []
+        for s, size in enumerate(cells.low):
+            one = seen.get(s)
+            law: Law = flat if one is None else partial(one.law.log_likelihood, one.published)
+            terms.append(Term(law, size, int(block.low[s]), min(rows[1], int(block.high[s]))))
+        known[prior, rows] = posterior(terms, rows, prior, limits)
+    return known[prior, rows]
+
+
+def flat(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the log-likelihood of counts of which nothing was published."""
+    return np.zeros(len(counts))

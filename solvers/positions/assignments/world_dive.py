@@ -16,8 +16,7 @@ from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Domains
 from solvers.positions.assignments.propagation.fixpoint import PER_WORD, WORK, fastest
-from solvers.positions.assignments.propagation.state import DomainState
-from solvers.positions.assignments.propagation.tables import ProblemTables
+from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
 from solvers.statements.bags import UNPUBLISHED
 from solvers.statements.meetings import WORD, Meetings, Words
 from solvers.statements.row_problem import RowProblem

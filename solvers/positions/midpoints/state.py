@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
-from solvers.positions.midpoints.members import Members, ranged
-from solvers.positions.midpoints.singles import (
+from solvers.positions.midpoints.splits import (
     LARGEST,
+    Members,
+    TreeSplits,
     after,
     least_left,
     most_left,
+    ranged,
     surely_exact,
     tiny_from,
 )
-from solvers.positions.midpoints.splits import TreeSplits
 
 Floats = NDArray[np.float64]
 SEVERAL = -1  # instead of the row that attains a value

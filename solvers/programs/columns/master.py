@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.programs.columns.incidence import UNLIMITED
-from solvers.programs.columns.pricing import Pricer, within
+from solvers.programs.columns.pricing import UNLIMITED, Pricer, within
 from solvers.programs.linear.dual_bounds import stated, usable
 from solvers.programs.linear.linear_program import LinearProgram
 from solvers.statements.boxes import Box

@@ -2,29 +2,262 @@
 
 The rows that statements tell apart are far too many to write down, but one row is a small problem: one part per
 attribute, one region per partition. A vectorised Gibbs search over the parts finds good rows; CP-SAT over the boxes
-(`solvers.programs.columns.row_problem`) finds the best and proves that it is.
+(`solvers.programs.columns.pricing`) finds the best and proves that it is.
 
 Source: column generation, Gilmore and Gomory, "A linear programming approach to the cutting-stock problem", Operations
 Research 9, 1961; the one-row problem over trees: Mišić, "Optimization of tree ensembles", Operations Research 68, 2020.
+
+One possible row as a CP-SAT model over the boxes of a release: the best row for given multipliers, and the proof.
+
+Source: the one-row problem over trees: Mišić, "Optimization of tree ensembles", Operations Research 68, 2020; CP-SAT
+(Google OR-Tools).
+
+Which statements count a row: the incidence of rows and statements, for pricing.
 """
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from ortools.sat.python import cp_model
 
+from solvers.cells.bit_boxes import WordLayout
 from solvers.foundation.array_types import Floats, Ints
-from solvers.foundation.errors import EngineError, Unsupported
+from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import one_thread
-from solvers.programs.columns.incidence import EVERYWHERE, GIBBS_BYTES, UNLIMITED, Incidence
-from solvers.programs.columns.row_problem import MAX_WEIGHT, OneRow
-from solvers.statements.boxes import Box
-from solvers.statements.release import ANY_LABEL, Release
+from solvers.programs.cpsat import refuse, rounded, run
+from solvers.programs.row_model import RowLiterals
+from solvers.statements.boxes import Box, Boxes
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release, Statement
+
+LARGEST = 1 << 20  # statements with larger coefficients are left out, which only loosens
+EVERYWHERE, UNLIMITED = Box(), Limits()
+HELD_BYTES = 3  # per part and box
+GIBBS_BYTES, INSIDE_BYTES = 16, 4  # per row and box
+
+
+@dataclass(frozen=True, eq=False)
+class Priceable:
+    """A statement outside partitions, with its number and the boxes of its region among all boxes."""
+
+    statement: Statement
+    number: int
+    box: int
+    minus: tuple[int, ...]
+
+
+class Incidence:
+    """Which statements count a row, and how often; statements are numbered by `solvers.statements.numbering`.
+
+    Rows are (m, attributes), the part of every attribute.
+    Statements of alternatives and those with very large coefficients count no row: leaving them out only loosens.
+    """
+
+    def __init__(self, release: Release, limits: Limits = UNLIMITED) -> None:
+        """Give statements their numbers; raises `TooLarge` where what the boxes hold does not fit into the memory."""
+        self.release, self.layout, self.memory = release, WordLayout(release.domain), limits.memory
+        self.partitions: list[tuple[Partition, int, int]] = []  # block, first box, first statement
+        self.loose: list[Priceable] = []
+        tables: list[Boxes] = []
+        self.index, boxes = StatementIndex(release), 0
+        for b, partition in release.partitions.items():
+            self.partitions.append((partition, boxes, self.index.first[b]))
+            tables.append(partition.boxes)
+            boxes += len(partition.boxes)
+        for b, block in release.loose.items():
+            for number, s in enumerate(block, start=self.index.first[b]):
+                if max(map(abs, s.coefs), default=1) <= LARGEST:
+                    minus = tuple(range(boxes + 1, boxes + 1 + len(s.region.minus)))
+                    self.loose.append(Priceable(s, number, boxes, minus))
+                    tables.append(Boxes.of([s.region.box, *s.region.minus]))
+                    boxes += 1 + len(minus)
+        self.impossible = range(boxes, boxes + len(release.impossible))
+        self.boxes, self.total = boxes + len(release.impossible), self.index.rows
+        parts = sum(len(a.sizes) for a in release.domain.attributes)
+        if self.boxes * parts * HELD_BYTES > limits.memory:
+            raise TooLarge(f"{self.boxes:,} boxes over {parts:,} parts do not fit into the memory (--memory)")
+        words = [self.layout.rows(t) for t in (*tables, Boxes.of(release.impossible))]
+        every = range(len(release.domain.attributes))
+        spans = [np.concatenate([self.layout.parts(w, k) for w in words]) for k in every]
+        self.held = {k: held.T.copy() for k, held in enumerate(spans) if not held.all()}  # k -> (parts, boxes)
+        self.tables = [first + p.by_label(release.domain.labels) for p, _, first in self.partitions]
+
+    @cached_property
+    def bounds(self) -> tuple[list[int | None], list[int | None]]:
+        """Return the least and greatest sum of every statement, None where there is none."""
+        counted = self.index.partitioned.copy()
+        counted[[self.total, *(x.number for x in self.loose)]] = True
+        none = (-UNBOUNDED, UNBOUNDED)
+        low, high = (
+            [None if x in none or not c else x for x, c in zip(ends.tolist(), counted.tolist(), strict=True)]
+            for ends in (self.index.low, self.index.high)
+        )
+        return low, high
+
+    @cached_property
+    def empty(self) -> NDArray[np.bool_]:
+        """Return which statements leave no room for any row that they count."""
+        out = np.array([h is not None and h <= 0 for h in self.bounds[1]])
+        for x in self.loose:
+            out[x.number] &= all(c >= 0 for c in x.statement.coefs)
+        out[self.total] = False
+        return out
+
+    @cached_property
+    def labelled(self) -> bool:
+        """Return whether some partition counts per class."""
+        return any(bool((p.label != ANY_LABEL).any()) for p, _, _ in self.partitions)
+
+    def labels(self, rows: Ints) -> Ints:
+        """Return the label of every row (0: it does not matter)."""
+        k = self.release.domain.label
+        return rows[:, k] if k is not None and self.labelled else np.zeros(len(rows), dtype=np.int64)
+
+    def inside(self, rows: Ints) -> NDArray[np.bool_]:
+        """Return (rows, boxes): which boxes hold each row."""
+        out = np.ones((len(rows), self.boxes), dtype=bool)
+        for k, held in self.held.items():
+            out &= held[rows[:, k]]
+        return out
+
+    def chunks(self, rows: Ints, size: int) -> list[Ints]:
+        """Return the rows in chunks of which every row may take `size` bytes per box."""
+        step = max(1, self.memory // max(1, size * self.boxes))
+        return [rows[i : i + step] for i in range(0, len(rows), step)]
+
+    def columns(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """Return (statements, coefs, possible), the first two (rows, counted) with coefs 0 where none counts."""
+        if len(some := self.chunks(rows, INSIDE_BYTES)) > 1:
+            parts = list(zip(*map(self.columns, some), strict=True))
+            return np.concatenate(parts[0]), np.concatenate(parts[1]), np.concatenate(parts[2])
+        held, labels = self.inside(rows), self.labels(rows)
+        possible = ~held[:, list(self.impossible)].any(axis=1)
+        statements, coefs = [], []
+        for (block, first, _), table in zip(self.partitions, self.tables, strict=True):
+            region = np.argmax(held[:, first : first + len(block.boxes)], axis=1)
+            statements.append(table[region, labels])
+            coefs.append(np.ones(len(rows), dtype=np.int64))
+        for x in self.loose:
+            of, coefs_of = x.statement.of, np.array(x.statement.coefs or (1,), dtype=np.int64)
+            here = held[:, x.box] & ~held[:, list(x.minus)].any(axis=1)
+            statements.append(np.full(len(rows), x.number, dtype=np.int64))
+            coefs.append(here * coefs_of[0 if of is None else rows[:, of]])
+        statements.append(np.full(len(rows), self.total, dtype=np.int64))
+        coefs.append(np.ones(len(rows), dtype=np.int64))
+        found, times = np.stack(statements, axis=1), np.stack(coefs, axis=1)
+        possible &= ~(self.empty[found] & (times > 0)).any(axis=1)
+        return found, times, possible
+
+
+MAX_WEIGHT = 1 << 58  # what all multipliers together may weigh of one row
+
+
+class OneRow(RowLiterals):
+    """One possible row as a CP-SAT model: an integer per attribute, a Boolean per region; the label may be given."""
+
+    def __init__(self, incidence: Incidence, label: int, limits: Limits) -> None:
+        """Make the model; raises `Inconclusive` when time is up."""
+        domain = incidence.release.domain
+        super().__init__(cp_model.CpModel(), domain, range(len(domain.attributes)))
+        self.incidence, self.label = incidence, max(0, label)
+        if label != ANY_LABEL and domain.label is not None:
+            self.model.add(self.parts[domain.label] == label)
+        self.terms: list[list[tuple[int, int, Any]]] = []  # groups of which one counts: (statement, coef, literal)
+        for box in incidence.release.impossible:
+            self.model.add_bool_or([~x for x in self.halves(box)])
+        for (block, _, _), table in zip(incidence.partitions, incidence.tables, strict=True):
+            if limits.expired():
+                raise Inconclusive("the time was up while the model of one row was made")
+            self.terms.append(self._ordered(block, table) if block.first_match else self._covering(block, table))
+        for loose in incidence.loose:
+            self.terms.append(self._loose(loose))
+
+    def _covering(self, block: Partition, table: Ints) -> list[tuple[int, int, Any]]:
+        """Add disjoint boxes: exactly one holds the row; those that share a side exclude what is beyond it together."""
+        out, sides = list[tuple[int, int, Any]](), dict[int, tuple[Any, list[Any]]]()
+        for box, s in zip(block.boxes, table[:, self.label].tolist(), strict=True):
+            if self.incidence.empty[s] or box.empty:
+                continue
+            leaf = self.model.new_bool_var("")
+            out.append((s, 1, leaf))
+            for literal in self.halves(box):
+                sides.setdefault(literal.index, (literal, []))[1].append(leaf)
+        self.model.add_exactly_one([leaf for _, _, leaf in out])
+        for literal, leaves in sides.values():
+            self.model.add_at_most_one([~literal, *leaves])
+        return out
+
+    def _ordered(self, block: Partition, table: Ints) -> list[tuple[int, int, Any]]:
+        """Add a rule list: the first box that holds the row."""
+        out, free = list[tuple[int, int, Any]](), self.model.new_constant(1)
+        for box, s in zip(block.boxes, table[:, self.label].tolist(), strict=True):
+            hit = self.every([free, *self.halves(box)])
+            if self.incidence.empty[s]:
+                self.model.add_bool_or([~hit])
+            out.append((s, 1, hit))
+            free = self.every([free, ~hit])
+        self.model.add_bool_or([~free])
+        return out
+
+    def _loose(self, x: Priceable) -> list[tuple[int, int, Any]]:
+        """Add a statement of its own, by groups of parts that count alike."""
+        s = x.statement
+        here = [*self.halves(s.region.box), *(~self.every(self.halves(b)) for b in s.region.minus)]
+        groups = {1: ~0}
+        if s.of is not None:
+            groups = {c: sum(1 << p for p, d in enumerate(s.coefs) if c == d) for c in set(s.coefs) if c}
+        out = []
+        for c, mask in groups.items():
+            counted = self.every([*here, *([] if s.of is None else [self.inside(s.of, mask)])])
+            if self.incidence.empty[x.number]:
+                self.model.add_bool_or([~counted])
+            out.append((x.number, c, counted))
+        return out
+
+    def best(
+        self, weights: Ints, box: Box | None, inside: bool, minimum: int | None, limits: Limits
+    ) -> tuple[Ints | None, int]:
+        """Return the row inside (outside) the box of greatest -Σ weights a(row) and a proved bound on that worth.
+
+        With `minimum`, only rows worth at least so much are looked for; `minimum` - 1 as bound says that there is none.
+        """
+        base, partitions = -int(weights[self.incidence.total]), len(self.incidence.partitions)
+        priced = [[(-int(weights[s]) * c, x) for s, c, x in group] for group in self.terms]
+        bound = base + sum(max([w for w, _ in g], default=0) for g in priced[:partitions])
+        bound += sum(max(0, w) for g in priced[partitions:] for w, _ in g)
+        if minimum is not None and bound < minimum:
+            return None, minimum - 1
+        literals = [] if box is None else self.halves(box)  # made before the model is copied
+        model = self.model.clone()
+        if box is not None and inside:
+            model.add_bool_and(literals)
+        elif box is not None:
+            model.add_bool_or([~x for x in literals])
+        flat = [(w, x) for g in priced for w, x in g if w]
+        worth = cp_model.LinearExpr.weighted_sum([x for _, x in flat], [w for w, _ in flat]) + base
+        if minimum is not None:
+            model.add(worth >= minimum)
+        model.maximize(worth)
+        seen: list[float] = []  # an UNKNOWN status comes with a bound of 0, which means nothing
+        options: dict[str, Any] = {"stop_after_first_solution": minimum is not None, "best_bound_callback": seen.append}
+        status, solver = run(model, limits, **options)
+        refuse(model, status)
+        if status == cp_model.INFEASIBLE:
+            return None, -MAX_WEIGHT if minimum is None else minimum - 1
+        bound = min([bound, *(rounded(b, True) for b in seen)])
+        if status == cp_model.UNKNOWN:
+            return None, bound if minimum is None else max(bound, minimum - 1)
+        row = np.array([solver.value(x) for x in self.parts.values()], dtype=np.int64)
+        return row, min(bound, rounded(solver.best_objective_bound, True))
+
 
 HEATS = (0.3, 0.1, 0.03, 0.003)  # temperatures of the sweeps, in units of the largest multiplier
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import cells_of
-from solvers.cells.worlds.row_lists import RandomSource, draw_box
+from solvers.cells.worlds.worlds import RandomSource, draw_box
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits
@@ -26,9 +26,9 @@ from solvers.histograms.partition_membership import PriorMembership, decide
 from solvers.questions.answers import CountAnswer, DecideAnswer
 from solvers.questions.query import Convention, Decide
 from solvers.statements.boxes import Box
-from solvers.statements.cross_tables import exact_partitions
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Release, RowWorld
+from solvers.statements.row_problem import exact_partitions
 
 
 def partition_releases(release: Release) -> list[Release]:

@@ -21,8 +21,7 @@ from scipy.sparse import coo_array, csr_array
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
-from solvers.programs.concave.multipliers import binding
-from solvers.programs.concave.terms import ConcaveTerm, Gains
+from solvers.programs.concave.terms import ConcaveTerm, Gains, binding
 from solvers.statements.release import UNBOUNDED
 
 REACH = 100  # counts on both sides of the present one whose values are kept

@@ -1,7 +1,7 @@
 """The greatest sum of gains where no two noisy counts share a cell: one tree, one rule list, disjoint counts.
 
 Rows are then given out, or taken back, one by one where that costs least, which is optimal for concave gains; where
-very many are, by a multiplier. The optimum is proved by that multiplier (`solvers.programs.concave.multipliers`), not
+very many are, by a multiplier. The optimum is proved by that multiplier (`solvers.programs.concave.terms`), not
 by this search.
 
 Source: Gross (1956), Fox, "Discrete optimization via marginal analysis", Management Science 13, 1966; Ibaraki, Katoh,
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
-from solvers.programs.concave.multipliers import binding, conjugates, rise
-from solvers.programs.concave.terms import Gains
+from solvers.programs.concave.terms import Gains, binding, conjugates, rise
 
 ONE_BY_ONE = 20_000  # rows that are moved one by one, beyond by a multiplier
 HALVINGS = 120  # of the multiplier's range

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from solvers.cells.linear_system import FREE, SparseStatements
 from solvers.foundation.array_types import Ints
-from solvers.foundation.exact import exact_dot, magnitude
-from solvers.foundation.numeric_limits import EXACT
+from solvers.foundation.exact import EXACT, exact_dot, magnitude
 
 # Duals are often small fractions: small denominators keep exact what 2^-20 would blur, and numbers short.
 DENOMINATORS = (1, 2, 3, 4, 6, 12, 60, 360, 840, 1 << 20)

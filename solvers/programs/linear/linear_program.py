@@ -5,25 +5,48 @@ What HiGHS says is in floating point: solutions are checked by whoever takes the
 
 Source: HiGHS (Huangfu, Hall, "Parallelizing the dual revised simplex method", 2018); the elastic program of phase one,
 whose duals are bounded by 1 (Chinneck, "Feasibility and Infeasibility in Optimization", 2008, section 6.1).
+
+Weights for statements from linear programs: what a Farkas certificate is made of, before it is checked exactly.
+
+Nothing here is trusted: floating-point duals are rounded to small fractions, and whoever uses them proves the sum
+they make in whole numbers.
+
+Source: `solvers.programs.linear.linear_program`.
+
+A first histogram for large systems: each component as an integer program for HiGHS.
+
+What HiGHS finds is rounded and checked exactly; that it finds nothing proves nothing.
+Source: HiGHS (Huangfu, Hall, "Parallelizing the dual revised simplex method", 2018).
+
+Bounds on cells by linear programs, where propagation leaves open what the statements nearly determine.
+
+Propagation looks at one statement at a time. Where the statements are about as many as the cells that are left, one
+program per end of every cell often fixes nearly all of them; the next begins at the basis of the last.
+
+Source: optimality-based bound tightening (Gleixner, Berthold, Müller, Weltge, "Three enhancements for
+optimization-based bound tightening", Journal of Global Optimization 67, 2017); every bound is a dual one, in whole
+numbers (`solvers.programs.linear.dual_bounds`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.components import simplified
-from solvers.cells.linear_system import FREE, SparseStatements
+from solvers.cells.components import Component, known_presolve, presolve, simplified
+from solvers.cells.linear_system import FREE, Propagated, SparseStatements, propagate
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import run_in_thread
+from solvers.kernel.claims import Sum
 from solvers.programs.linear.dual_bounds import rounded, safe_bound
 
 Array = NDArray[Any]  # whole numbers or floats, which HiGHS takes as floats
@@ -336,3 +359,122 @@ def whole_program(
         return None
     some = program.solver.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     return np.rint(found.x).astype(np.int64) if some else None
+
+
+class SumSearch:
+    """Candidates of weighted sums of statements that bound a sum over cells from above, or that no rows can meet."""
+
+    def __init__(self, linear: SparseStatements, lower: Ints, upper: Ints, *, again: bool = False) -> None:
+        """Start; `again`: sums over cells will be bounded several times, each from where the last one ended."""
+        self.linear, self.program = linear, CellProgram(linear, lower, upper, again=again)
+
+    def bounding(self, weights: Ints, limits: Limits) -> Iterator[Sum] | None:
+        """Return sums that may bound weights @ z from above, small denominators first; None where HiGHS found none."""
+        duals = self.program.duals(-weights, limits)
+        return None if duals is None else self._sums(duals)
+
+    def refuting(self, scale: int, limits: Limits) -> Iterator[Sum] | None:
+        """Return sums that no rows may meet, each `scale` times as large; None where HiGHS found none."""
+        found = self.program.violation(limits)
+        return None if found is None or not found.refutes else self._sums(found.duals, scale)
+
+    def _sums(self, duals: Floats, scale: int = 1) -> Iterator[Sum]:
+        """Yield the duals as weights that are positive where an upper side counts."""
+        for over, y in rounded(duals, self.linear.low, self.linear.high):
+            yield Sum(over, tuple((s, -int(y[s]) * scale) for s in np.flatnonzero(y).tolist()))
+
+
+def first_histogram(linear: SparseStatements, bounds: Propagated, limits: Limits) -> Ints | None:
+    """Return a histogram within the bounds that meets every statement, None where none was found in time.
+
+    Cost: an integer program without an objective per component.
+    """
+    z = bounds.lower.copy()
+    parts = presolve(linear, bounds, (), limits).components
+    for i, part in enumerate(parts):
+        if part.matrix is None or limits.expired():
+            return None
+        limits.report(f"a first world: component {i} of {len(parts)}, {len(part.cells):,} cells")
+        y = whole_point(part, limits)
+        if y is None:
+            return None
+        z[part.cells] += y
+    return z if not len(linear.broken(z)) else None
+
+
+def whole_point(part: Component, limits: Limits) -> Ints | None:
+    """Return whole numbers within a component's room that meet its statements, None where HiGHS found none."""
+    if part.matrix is None or not len(part.low):
+        return np.zeros(len(part.cells), dtype=np.int64)
+    low = np.where(part.low <= -FREE, -math.inf, part.low)
+    high = np.where(part.high >= FREE, math.inf, part.high)
+    room, (row, cell) = part.room.astype(np.float64), np.nonzero(part.matrix)
+    entries = by_column(row, cell, part.matrix[row, cell], len(room))
+    found = whole_program(np.zeros(len(room)), entries, (low, high), room, limits)
+    if found is None:
+        return None
+    y = np.clip(found, 0, part.room)
+    sums = part.matrix @ y
+    return y if bool(((sums >= part.low) & (sums <= part.high)).all()) else None
+
+
+MAX_CELLS = 2_000  # open ones: two programs each, some milliseconds at first
+TIGHTENING_NEAR = 0.75  # statements per open cell from which on bounds are looked for
+ROUNDS = 4  # over all open cells, propagation after each
+
+
+@dataclass(slots=True)
+class _KnownTightening:
+    """The system with tightened bounds, None where there is none, once it was looked for."""
+
+    looked: bool = False
+    system: CellSystem | None = None
+
+
+def tightened(system: CellSystem, limits: Limits) -> CellSystem | None:
+    """Return the system with bounds by linear programs on the cells that propagation left open.
+
+    None where the statements are few for the cells, or nothing moved; remembered. The bounds hold for every histogram,
+    wherever time ends the search. Cost: two linear programs per open cell and round.
+    """
+    known = system.derived.part(_KnownTightening)
+    if not known.looked and not limits.expired():
+        known.looked, known.system = True, _tightened(system, limits) if _promising(system, limits) else None
+    return known.system
+
+
+def _promising(system: CellSystem, limits: Limits) -> bool:
+    """Return whether presolve keeps nearly as many statements as there are open cells, and these are not too many."""
+    cells = len(system.free)
+    return 0 < cells <= MAX_CELLS and known_presolve(system, limits).kept >= TIGHTENING_NEAR * cells
+
+
+def _tightened(system: CellSystem, limits: Limits) -> CellSystem | None:
+    found = system
+    for _ in range(ROUNDS):
+        bounds = _round(found, limits)
+        if bounds is None:
+            break
+        found = replace(found, bounds=bounds)
+        if not len(found.free) or limits.expired():
+            break
+    return None if found is system else found
+
+
+def _round(system: CellSystem, limits: Limits) -> Propagated | None:
+    """Return the bounds after a program per end of every open cell, and propagation; None where nothing moved."""
+    lower, upper = system.bounds.lower.copy(), system.bounds.upper.copy()
+    relaxation = Relaxation(system, limits)
+    for done, cell in enumerate(system.free.tolist()):
+        if limits.expired():
+            break
+        limits.report(f"bounds by linear programs: {done} of {len(system.free)} cells")
+        one = np.zeros(len(system.sizes), dtype=np.int64)
+        one[cell] = 1
+        lower[cell] = max(lower[cell], relaxation.bound(one, False, limits))
+        upper[cell] = min(upper[cell], relaxation.bound(one, True, limits))
+    moved = (lower > system.bounds.lower) | (upper < system.bounds.upper)
+    if not moved.any() or (lower > upper).any():  # a contradiction is proved elsewhere, with its statements
+        return None
+    bounds = propagate(system.linear.take(system.always), lower, upper, limits.expired, trace=False)
+    return None if bounds.conflict is not None else bounds

@@ -5,20 +5,27 @@ what the claims need back to the start, each step that is needed names the bound
 those without which it says less than is claimed, mostly none. What is found is always verified anew.
 
 Source: Wetzler, Heule, Hunt, "DRAT-trim", SAT 2014 (the walk back from what is claimed).
+
+Sources of a proof by leaf values that determine every column by themselves, and forms as sums of these.
+
+Source: Golub, Van Loan, "Matrix Computations", 4th edition, 2013, section 3.4 (elimination with row pivoting).
+
+Bounds on columns with the steps behind them, what it costs to know less, and steps without their long numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lu, lu_factor, lu_solve
 
 from solvers.cells.bit_boxes import padded
-from solvers.foundation.array_types import Bits, Ints
+from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, Form, Refined
 from solvers.kernel.facts import NumberedStatements
@@ -26,9 +33,125 @@ from solvers.kernel.leaf_values.coefficients import SourceWeights
 from solvers.kernel.leaf_values.cutting import LeafCells
 from solvers.kernel.leaf_values.replay import UNITS, LeafValueReplay, ProvedSum
 from solvers.laws.gradients.enclosed import BITS
-from solvers.proofs.certificates.bases import Basis, basis_of
-from solvers.proofs.certificates.leaf_bounds import FEW, ColumnBounds, Steps, cost, outlines, shorter
 from solvers.statements.boxes import Box
+
+FEW = 4  # multipliers of a form that is cheap to keep
+ROUND = 0.2  # of what a sum leaves, given up for multipliers of fewer digits
+Steps = Sequence[Refined | Form]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnBounds:
+    """Bounds on all columns, and the steps behind them (-1: none)."""
+
+    lower: Ints
+    upper: Ints
+    by_lower: Ints
+    by_upper: Ints
+
+    def copy(self) -> ColumnBounds:
+        """Return a copy that can be changed."""
+        return ColumnBounds(self.lower.copy(), self.upper.copy(), self.by_lower.copy(), self.by_upper.copy())
+
+    def parts(self, came: Ints, alone: Bits) -> ColumnBounds:
+        """Return those of the parts of columns."""
+        return ColumnBounds(
+            np.where(alone, self.lower[came], 0),
+            self.upper[came],
+            np.where(alone, self.by_lower[came], -1),
+            self.by_upper[came],
+        )
+
+    def behind(self, columns: Ints | Bits, low: bool = True, high: bool = True) -> set[int]:
+        """Return the steps behind the bounds of some columns."""
+        found = set(self.by_lower[columns].tolist()) if low else set()
+        return (found | (set(self.by_upper[columns].tolist()) if high else set())) - {-1}
+
+
+def outlines(steps: Steps) -> Iterable[Refined | tuple[Form, int]]:
+    """Return the steps, forms with how many multipliers they have: without these where making them is the cost."""
+    light = getattr(steps, "outlines", None)
+    if light is not None:
+        found: Iterable[Refined | tuple[Form, int]] = light()
+        return found
+    return (step if isinstance(step, Refined) else (step, len(step.multipliers)) for step in steps)
+
+
+def cost(
+    up: Floats, down: Floats, loose: tuple[Ints, Ints], tight: tuple[Ints, Ints], room: tuple[float, float]
+) -> Floats:
+    """Return per column which part of the room it takes to know only the loose bounds."""
+    above = up * (np.where(up > 0, loose[1], loose[0]) - np.where(up > 0, tight[1], tight[0]))
+    below = down * (np.where(down < 0, loose[1], loose[0]) - np.where(down < 0, tight[1], tight[0]))
+    return np.asarray(np.maximum(above / room[0], -below / room[1]), dtype=np.float64)
+
+
+def shorter(form: Form, slack: float, size: float) -> Form:
+    """Return a form with multipliers of fewer digits: rounding them moves its sum by less than a part of the slack.
+
+    `size`: what the sources add up to at most, each weighed by 1.
+    """
+    if len(form.multipliers) <= FEW or not slack > 0 or not math.isfinite(slack):
+        return form
+    bits = max(8, math.ceil(math.log2(max(size, 1.0) / (ROUND * slack))))
+    if form.over <= 1 << bits:
+        return form
+    pairs = ((s, ((y << bits + 1) + form.over) // (2 * form.over)) for s, y in form.multipliers)
+    return replace(form, over=1 << bits, multipliers=tuple((s, y) for s, y in pairs if y))
+
+
+MOST = 1 << 25  # numbers in the matrix that a basis is chosen from
+SINGULAR = 1e-10  # of the greatest pivot: what is smaller determines nothing
+GRID = 60  # binary digits of weights
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """As many sources as there are columns (those that can hold rows), which determine them: weights are solved for."""
+
+    sources: list[int]
+    columns: Ints
+    place: dict[int, int]
+    matrix: Floats
+    factors: Any
+
+    def form(self, form: Form) -> Form:
+        """Return a form by these sources: weights as they were solved for, and once more for what is left."""
+        wanted = np.zeros(len(self.columns))
+        for c, a in form.terms:
+            if c in self.place:
+                wanted[self.place[c]] = a
+        y = lu_solve(self.factors, wanted, trans=1)
+        y = y + lu_solve(self.factors, wanted - y @ self.matrix, trans=1)
+        whole = [(s, round(x * 2.0**GRID)) for s, x in zip(self.sources, y.tolist(), strict=True) if np.isfinite(x)]
+        return replace(form, over=1 << GRID, multipliers=tuple((s, x) for s, x in whole if x))
+
+
+def basis_of(replay: LeafValueReplay, columns: Ints) -> Basis | None:
+    """Return sources that determine some columns, all others without rows, by elimination; None where they do not.
+
+    Nor where the matrix is too large. Cost: sources times columns squared.
+    """
+    facts, figures = replay.facts, replay.figures
+    cut = set(replay.cutter.blocks[: replay.cells.regions.shape[1]])
+    stated = [s for s in range(len(facts)) if s == facts.rows or facts.block_of(s) in cut]
+    sources = [*stated, *(len(facts) + i for i in range(int(figures.first[replay.cells.trees])))]
+    if not len(columns) <= len(sources) <= MOST // max(1, len(columns)):
+        return None
+    whole = np.zeros((len(sources), len(replay.upper)))
+    for i, s in enumerate(sources):
+        row = replay.row(s)
+        whole[i, row.columns] = (row.low + row.high).astype(np.float64) / 2.0**UNITS
+        replay.limits.check("a basis is looked for")
+    matrix = np.ascontiguousarray(whole[:, columns])
+    place, _, upper = lu(matrix, p_indices=True)
+    diagonal = np.abs(np.diag(upper))
+    if not diagonal.min() > SINGULAR * diagonal.max():
+        return None
+    chosen = np.flatnonzero(place < len(columns))
+    places = {c: j for j, c in enumerate(columns.tolist())}
+    return Basis([sources[i] for i in chosen.tolist()], columns, places, matrix[chosen], lu_factor(matrix[chosen]))
+
 
 LOOSE = (
     0.3  # of what a sum leaves between what it shows and what is claimed: given up for bounds that it need not rest on

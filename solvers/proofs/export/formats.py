@@ -22,7 +22,7 @@ from solvers.cells.clauses.lowering import Lowered
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.escaping import shown
-from solvers.foundation.numeric_limits import DOUBLE
+from solvers.foundation.exact import DOUBLE
 from solvers.proofs.export.integer_program import Constraint, IntegerProgram
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from solvers.cells.worlds.worlds import filled_cells, list_worlds
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.positions.worlds import part_of
-from solvers.programs.enumeration import histogram_of
+from solvers.positions.known_world import part_of
+from solvers.programs.cell_model import histogram_of
 from solvers.statements.release import Release, RowWorld
 
 STEP = 4_096  # constraints between two looks at the clock

@@ -17,8 +17,8 @@ from ortools.sat.python import cp_model
 
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.escaping import shown
+from solvers.foundation.exact import OPEN
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import OPEN
 from solvers.programs.row_model import RowLiterals, RowModel
 from solvers.proofs.export.world_rows import WorldRows
 from solvers.questions.query import Convention

@@ -21,9 +21,8 @@ import numpy as np
 from oxidd.util import DDMemoryError
 
 from solvers.foundation.limits import Limits
-from solvers.statements.regions.diagram import Diagram, Function, choose
+from solvers.statements.regions.diagram import Diagram, Function, Measure, RegionBounds, choose
 from solvers.statements.regions.first_match import Cut, FirstMatch, Task, Weights, as_bits, bits, weight
-from solvers.statements.regions.inclusion_exclusion import Measure, RegionBounds
 
 WIDTHS = (1 << 11, 1 << 15)  # nodes of the diagrams that bounds are found with, pass by pass
 SHIFT = 40  # the x of the local lemma are multiples of 2^-SHIFT

@@ -6,7 +6,7 @@
 
 Per class and attribute: whether both fits of every variant have the same bytes there ("same"), the most bytes it had,
 the shapes it had in terms of rows n, columns d and classes k, the texts that stood there where they were the same, and
-of which kinds the values in it were (`recon.readers.inspection.ledger.sizes.letter_of`).
+of which kinds the values in it were (`recon.readers.inspection.ledger.entries.letter_of`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from recon.readers.inspection.ledger.attributes import class_key
-from recon.readers.inspection.ledger.sizes import parts_of, shape_of_parts
+from recon.readers.inspection.ledger.entries import parts_of, shape_of_parts
 from recon.readers.inspection.objects.entries import held_attributes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.stored.containers import open_stored

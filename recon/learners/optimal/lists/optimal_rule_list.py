@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from encoders.models.learner import Learner
+from encoders.models.learner_facts import Learner
 from recon.learners.optimal.lists.rule_list_search import Rules, best_lists
 from recon.learners.optimal.lists.rule_table import RuleTable, rule_table
 from recon.learners.optimal.lists.tied_lists import TiedLists, tied_lists

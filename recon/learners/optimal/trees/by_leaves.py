@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recon.learners.optimal.trees.lattice import LEAF, Edges, Lattice, errors_of, grown
-from recon.learners.optimal.trees.nodes import Shape, counted, errors
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.trees.table import Shape, counted, errors
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learners.optimal.trees.nodes import Shape
-from recon.learners.optimal.trees.table import DistinctRows, Words, packed, unpacked
+from recon.learners.optimal.trees.table import DistinctRows, Shape, Words, packed, unpacked
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 

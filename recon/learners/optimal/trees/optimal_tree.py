@@ -11,11 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from encoders.domain.values import Value
-from encoders.models.learner import Learner
+from encoders.models.learner_facts import Learner
 from encoders.models.models import Provenance, Tree
 from recon.learners.optimal.trees.lattice import Lattice, best_tree, bounds, grown
-from recon.learners.optimal.trees.nodes import TreeNode, as_model, counted, depth_of, errors, leaves, reached
-from recon.learners.optimal.trees.table import DistinctRows, distinct_rows
+from recon.learners.optimal.trees.table import (
+    DistinctRows,
+    TreeNode,
+    as_model,
+    counted,
+    depth_of,
+    distinct_rows,
+    errors,
+    leaves,
+    reached,
+)
 from recon.learners.optimal.trees.tied_trees import Ties, tied_trees
 from recon.learners.optimal.trees.tree_solvers import solved
 from recon.learners.rule_lists.estimator import (

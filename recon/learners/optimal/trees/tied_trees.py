@@ -27,8 +27,7 @@ from recon.learners.optimal.trees.lattice import (
     errors_of,
     grown,
 )
-from recon.learners.optimal.trees.nodes import Shape, TreeNode, counted
-from recon.learners.optimal.trees.table import DistinctRows
+from recon.learners.optimal.trees.table import DistinctRows, Shape, TreeNode, counted
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 

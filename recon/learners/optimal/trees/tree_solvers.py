@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learners.optimal.trees.nodes import Shape
+from recon.learners.optimal.trees.table import Shape
 from solvers.foundation.errors import Inconclusive, Unsupported, installing
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.processes import run

@@ -7,25 +7,111 @@ combinations the rows of a group can be more mixed than those of the domain.
 
 Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024, Def. 2 (entropy of
 single cells); Shannon, "A Mathematical Theory of Communication", 1948.
+
+What a release makes certain: rows that are known completely, and values that everybody in a group must have.
+
+Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024 (determined cells);
+Hundepool et al., "Statistical Disclosure Control", Wiley 2012 (attribute disclosure by groups).
+
+People who are known: how many are pinned down, and what is left about the most exposed one, as least and most.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 from encoders.domain.values import Continuous, cell_text
 from encoders.encode.encoder import EncodedRelease
+from recon.queries.measures.figures import Measures
+from recon.readers.frames.describe import condition_text
 from recon.readers.loading.settled import settled_release
 from solvers.engines.figures.partition import PartitionFigures
+from solvers.engines.figures.system import SystemFigures
 from solvers.engines.figures.values import RemainingValues, Values, partition_values, system_values, values_before
 from solvers.foundation.limits import Limits
+from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, Partition
 
-if TYPE_CHECKING:
-    from recon.queries.measures.figures import Measures
+DIGITS = 20  # decimals of thresholds that are looked at
+Interval = tuple[float, float | None]  # least and most; most None: no upper bound is known
+Counts = tuple[int, int | None]
+
+
+def system_of(release: EncodedRelease, found: Measures, limits: Limits) -> SystemFigures | None:
+    """Return the cells of a coupled release that was measured; None of one partition, or where cells have no sizes."""
+    known = found.of_cells and found.determined_rows is not None
+    return SystemFigures.of(release.statements, limits) if known else None
+
+
+def pinned(release: EncodedRelease, found: Measures, system: SystemFigures | None) -> Counts | None:
+    """Return how many people have every attribute known, least and most; None where regions have no size.
+
+    They lie in cells of one raw row, so that no more of them are pinned down than such cells can hold.
+    """
+    if found.determined_rows is None:
+        return None
+    if found.cells_exact if found.of_cells else found.figures == "exact":
+        return found.determined_rows, found.determined_rows
+    if system is None:
+        return found.determined_rows, release.rows.high
+    held = sum(upper for size, upper in zip(system.sizes, system.upper.tolist(), strict=True) if size == 1)
+    most = held if release.rows.high is None else min(held, release.rows.high)
+    return found.determined_rows, max(found.determined_rows, most)
+
+
+def interval_left(release: EncodedRelease) -> str:
+    """Return an attribute of which every part that the models tell apart holds several values; "" where there is none.
+
+    Then nobody is known wholly: whoever has one value of a part can have another, and every statement stays true.
+    Values are taken to be as fine as the thresholds and ends: multiples of 1 where thresholds lie halfway between whole
+    numbers, of 0.1 where they are 4.95, and so on. Cost: linear in thresholds.
+    """
+    if release.statements.loose:  # they are about values, not about parts
+        return ""
+    found = [c for c in release.cut.cuts if isinstance(c.attribute, Continuous) and not c.attribute.missing]
+    found.sort(key=lambda one: len(one.inner))
+    return next((one.attribute.name for one in found if _all_several(one.edges)), "")
+
+
+def _all_several(edges: Sequence[tuple[Any, int]]) -> bool:
+    """Return whether between each edge and the next lie at least two values as fine as the edges are."""
+    numbers = [2 * Fraction(x) for x, _ in edges if math.isfinite(x)]
+    digits = next((d for d in range(DIGITS) if all((x * 10**d).denominator == 1 for x in numbers)), DIGITS)
+    grid = [x if not math.isfinite(x) else Fraction(x) * 10**digits for x, _ in edges]
+    for (low, high), (after, until) in zip(pairwise(grid), pairwise(side for _, side in edges), strict=True):
+        if math.isfinite(low) and math.isfinite(high):
+            first = math.floor(low) + 1 if after else math.ceil(low)  # side 1 stands just above a number
+            last = math.floor(high) if until else math.ceil(high) - 1
+            if last <= first:
+                return False
+    return True
+
+
+def least_bits(release: EncodedRelease, found: Measures, system: SystemFigures | None) -> Interval | None:
+    """Return the bits left of the most exposed person: of groups that surely hold rows at most, of others at least."""
+    lines = found.exposure
+    if release.domain.continuous or (not len(lines) and system is None):
+        return None
+    bits, rows, most = (lines[name].to_numpy(dtype=np.float64) for name in ("bits_left", "rows", "rows_most"))
+    if not np.isfinite(bits[most > 0]).all():
+        return None
+    high = min(bits[rows > 0].tolist(), default=None)
+    if system is None:
+        low = min(bits[most > 0].tolist(), default=None)
+        return None if low is None else (low, high)
+    # Cells that may hold rows, or not, are no lines of the exposure.
+    live = [size for size, upper in zip(system.sizes, system.upper.tolist(), strict=True) if upper > 0 and size > 0]
+    lowest = math.log2(min(live)) if live and high != 0.0 else 0.0
+    return (lowest if high is None else min(lowest, high)), high
+
 
 NO_RESOLUTION = "any number: without a resolution its values have no number of bits"
 NO_CLASSES = "no model counts the classes of its groups exactly"
@@ -275,3 +361,99 @@ def value_of(release: EncodedRelease, k: int, mask: int) -> str | None:
     if isinstance(attribute, Continuous):
         return cell_text(None) if attribute.missing and start >= attribute.known[1] else None
     return cell_text(attribute.value(start)) if end - start == 1 else None
+
+
+LISTED = 500  # rows, and values, that are listed; `..._in_all` counts the rest too
+
+Value = tuple[str, str, str, int]  # group, attribute, value, rows
+
+
+def forced(release: EncodedRelease, measures: Measures, limits: Limits) -> dict[str, Any]:
+    """Return what is certain in every world and was not before the release, the largest groups first.
+
+    `rows`: rows of which every attribute is known, in words (`where`), and how many people (`rows`) have it at least;
+    `values`: what everybody in a `group` has of an `attribute`, in words (`value`), and at least how many they are
+    (`rows`). At most LISTED of each, `rows_in_all` and `values_in_all` say how many there are. `measures` are those of
+    the same release. Raises what `recon.queries.measures.revealed.attribute_bits.groups` raises.
+    """
+    if measures.status == "unsat":
+        return {"rows": [], "rows_in_all": 0, "values": [], "values_in_all": 0}
+    release = settled_release(release, limits)
+    held = [group for group in groups(release, measures, limits) if group.rows]
+    before = values_before(release.statements, limits)
+    rows = sorted(known_rows(release, held).items(), key=lambda one: -one[1])
+    values = sorted(known_values(release, measures, held, before, limits), key=lambda one: -one[3])
+    return {
+        "rows": [{"where": where, "rows": n} for where, n in rows[:LISTED]],
+        "rows_in_all": len(rows),
+        "values": [
+            {"group": group, "attribute": name, "value": value, "rows": n} for group, name, value, n in values[:LISTED]
+        ],
+        "values_in_all": len(values),
+    }
+
+
+def known_rows(release: EncodedRelease, held: Sequence[CertainGroup]) -> Counter[str]:
+    """Return the rows that are known completely, in words, and how many people surely are each."""
+    found: Counter[str] = Counter()
+    every = [attribute.full for attribute in release.statements.domain.attributes]
+    for group in held:
+        masks = [group.values[k].mask if k in group.values else full for k, full in enumerate(every)]
+        if all(value_of(release, k, mask) is not None for k, mask in enumerate(masks)):
+            cuts = release.cut.cuts
+            row = Box(tuple((k, mask) for k, mask in enumerate(masks) if len(cuts[k].sizes) > 1))
+            found[condition_text(release.cut, row)] += group.rows
+    return found
+
+
+def known_values(
+    release: EncodedRelease,
+    measures: Measures,
+    held: Sequence[CertainGroup],
+    before: Sequence[RemainingValues],
+    limits: Limits,
+) -> Iterator[Value]:
+    """Yield what is certain of whole leaves, rules or cells, and of the classes in them where that is more."""
+    label = len(before) - 1 if release.domain.label is not None else -1
+    domain = release.domain
+    open_before = {k for k, left in enumerate(before) if value_of(release, k, left.mask) is None}
+    for region in by_region(held):
+        limits.check("values that are certain were listed")
+        rows = sum(group.rows for group in region)
+        for k in sorted(open_before.intersection(*[group.values.keys() for group in region]) - {label}):
+            union = 0
+            for group in region:
+                union |= group.values[k].mask
+            if (value := value_of(release, k, union)) is not None:
+                yield region[0].name, domain.all[k].name, value, rows
+                continue
+            for group in region:  # a class of it where others differ: only beside impossible combinations
+                if (value := value_of(release, k, group.values[k].mask)) is not None:
+                    yield named_with_class(release, group), domain.all[k].name, value, group.rows
+    if label in open_before:
+        yield from known_classes(release, countings(release, held, measures))
+
+
+def by_region(held: Sequence[CertainGroup]) -> list[list[CertainGroup]]:
+    """Return the groups of each leaf, rule or cell, in order."""
+    found: dict[int, list[CertainGroup]] = {}
+    for group in held:
+        found.setdefault(group.region, []).append(group)
+    return list(found.values())
+
+
+def named_with_class(release: EncodedRelease, group: CertainGroup) -> str:
+    """Return what a group is called, its class included."""
+    if group.label == ANY_LABEL or release.domain.label is None:
+        return group.name
+    return f"{group.name}, class {release.domain.label.value(group.label)}"
+
+
+def known_classes(release: EncodedRelease, counted: Sequence[Counted]) -> Iterator[Value]:
+    """Yield the groups all of whose rows are of one class; of several countings those that tell it of most."""
+    label = release.domain.label
+    found = [pure(groups) for groups in counted]
+    if label is None or not found:
+        return
+    for name, value, rows in max(found, key=lambda one: sum(n for _, _, n in one)):
+        yield name, label.name, str(label.value(value)), rows

@@ -3,21 +3,84 @@
 A reader returns a `Draft`: models whose conditions name the file's features and thresholds, what the file says about
 the values of the attributes (`hints`), and how its counts came about (`Provenance`). Bound to a domain, the draft
 becomes models of the release; without one, a domain is guessed from the draft
-(`recon.readers.formats.drafts.guessing`).
+(`recon.readers.formats.drafts.suggesting`).
+
+Names that a library changed on their way into a model, found again: "mean radius" is LightGBM's "mean_radius".
+
+LightGBM turns spaces into underscores, R every sign into a dot; XGBoost refuses brackets and <, so that people take
+them out. Names are alike where only such signs differ, and a pair counts where it is the only one.
+
+Counts that have a common divisor: rows that stand in the training data several times, or weigh as if they did.
+
+A weight of 2 doubles every count, class weights those of a class, and copies of rows do the same. Where the counts of
+a class, of two leaves or more, are multiples of a number above 1, how many rows all counts stand for is open: from the
+quotients on. Boosters weigh rows, not classes: of them the counts of every class are asked for, or such of one class as
+chance gives less than once in 64 times.
 """
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.models.column_figures import ColumnFigures
-from encoders.models.models import AnyModel, Boosting, Forest, PublishedFigure, Rule, RuleList, RuleSet, Tree
+from encoders.domain.domain import Domain
+from encoders.models.models import (
+    AnyModel,
+    Boosting,
+    ColumnFigures,
+    Forest,
+    PublishedFigure,
+    Rule,
+    RuleList,
+    RuleSet,
+    Tree,
+)
 from encoders.models.nodes import CountTable, Nodes, Support
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.facts import DraftFacts
 from solvers.foundation.errors import Unsupported
+
+CHANCE = 64  # k leaves have a common divisor d by chance once in d^k times
+
+
+def common_divisor(counts: Iterable[int]) -> int:
+    """Return the greatest common divisor of the counts that are not 0; 1 where there are fewer than two of them."""
+    found = [n for n in counts if n > 0]
+    return math.gcd(*found) if len(found) > 1 else 1
+
+
+def divided(leaves: Sequence[Sequence[int]], chance: int = 1) -> tuple[list[int], list[int]]:
+    """Return the divisor of every column of counts per leaf, and how many rows every leaf has at least.
+
+    Divisors that say nothing are 1: where not every column has one, such as chance gives more than once in `chance`.
+    """
+    columns = [column for column in zip(*leaves, strict=True) if any(column)]
+    found = [common_divisor(column) for column in columns]
+    rare = any(d > 1 and d ** sum(n > 0 for n in c) >= chance for d, c in zip(found, columns, strict=True))
+    if not rare and min(found, default=1) == 1:
+        return [1] * (len(leaves[0]) if leaves else 0), [sum(leaf) for leaf in leaves]
+    divisors = [common_divisor(column) for column in zip(*leaves, strict=True)]
+    return divisors, [sum(n // d for n, d in zip(leaf, divisors, strict=True)) for leaf in leaves]
+
+
+def copies_note(divisors: Sequence[int], names: Sequence[object] = ()) -> str:
+    """Return what a common divisor means, in words; `names` of the classes."""
+    shown = [
+        f"{f' of class {name}' if names else ''} of {d}"
+        for d, name in zip(divisors, names or [""] * len(divisors), strict=True)
+        if d > 1
+    ]
+    return (
+        f"the counts{' and those'.join(shown[:3])} are multiples, so that rows may not stand there once and with "
+        "weight 1 (class_weight, sample_weight, copies): how many they are is only known from the quotients on, unless "
+        "--rows says it"
+    )
+
 
 # How the note of a model begins that is about an unknown part of the training rows: it is joined with nothing.
 SUBSET = "about a subset"
@@ -114,3 +177,49 @@ def _counted(tree: Tree) -> set[int]:
     leaf = np.repeat(np.arange(len(width)), width)
     at = np.flatnonzero(table.by_class[leaf] & (table.values > 0))
     return set((at - table.start[leaf[at]]).tolist())
+
+
+SHOWN = 5
+
+
+def loose(name: str) -> str:
+    """Return the name with every run of other signs than letters and digits as one underscore, none at its ends."""
+    return re.sub(r"[\W_]+", "_", name).strip("_")
+
+
+def alike(wanted: Iterable[str], known: Collection[str]) -> dict[str, str]:
+    """Return, per wanted name that is not known, the one name that only differs in signs and that nobody else wants.
+
+    A name that is known under itself is left alone, and so are names of which several are alike.
+    """
+    asked = list(dict.fromkeys(wanted))
+    left = [name for name in asked if name not in known]
+    free = [name for name in known if name not in set(asked)]
+    of_left, of_free = Counter(map(loose, left)), Counter(map(loose, free))
+    place = {loose(name): name for name in free}
+    return {
+        name: place[key] for name in left if (key := loose(name)) and of_left[key] == 1 and of_free.get(key, 0) == 1
+    }
+
+
+def matching_notes(found: dict[str, str], who: str, what: str) -> list[str]:
+    """Return a sentence on names that were matched, [] for none."""
+    if not found:
+        return []
+    pairs = ", ".join(f"'{a}' as '{b}'" for a, b in list(found.items())[:SHOWN])
+    more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return [f"{who} were matched with {what} whose names differ in signs only: {pairs}{more}"]
+
+
+def with_own_names(draft: Draft, domain: Domain) -> tuple[Draft, Domain]:
+    """Return the draft with features called as in the domain where a library changed their names; a note says so."""
+    if not draft.named:
+        return draft, domain
+    label = () if domain.label is None else (domain.label.name,)
+    known = [name for name in (*domain.place, *domain.columns) if name not in label]
+    found = alike((f.attribute for f in draft.features), known)
+    if not found:
+        return draft, domain
+    features = tuple(replace(f, attribute=found.get(f.attribute, f.attribute)) for f in draft.features)
+    notes = matching_notes(found, "features of the model", "attributes of the domain")
+    return replace(draft, features=features), replace(domain, notes=(*domain.notes, *notes))

@@ -25,7 +25,7 @@ from encoders.parts.supports import MAX_ROWS
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.printed.printed_trees import column_names, values_of
-from recon.readers.formats.rules.skeletons import NO_COUNTS, SkeletonDraft
+from recon.readers.formats.rules.plain_values import NO_COUNTS, SkeletonDraft
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 

@@ -21,8 +21,7 @@ from encoders.models.models import AnyModel, Forest, Provenance, PublishedFigure
 from encoders.models.nodes import ModelNode, Nodes, Support
 from encoders.parts.supports import MAX_ROWS
 from recon.readers.formats.drafts.binding import Binder, border, comparison
-from recon.readers.formats.drafts.copies import copies_note, divided
-from recon.readers.formats.drafts.drafts import Draft, bind
+from recon.readers.formats.drafts.drafts import Draft, bind, copies_note, divided
 from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 from solvers.statements.release import RowCount

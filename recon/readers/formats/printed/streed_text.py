@@ -17,8 +17,7 @@ from encoders.domain.values import Listed, Test, Value, equals, exact
 from encoders.models.models import Provenance, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.rules.plain_values import MAX_PARTS, as_features, count, free_label
-from recon.readers.formats.rules.skeletons import NO_COUNTS, SkeletonDraft
+from recon.readers.formats.rules.plain_values import MAX_PARTS, NO_COUNTS, SkeletonDraft, as_features, count, free_label
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 

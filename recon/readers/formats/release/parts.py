@@ -11,8 +11,7 @@ import numpy as np
 from msgspec import UNSET
 
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, exact
-from encoders.domain.views import View
+from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, View, exact
 from encoders.models.models import (
     AnyModel,
     Forest,
@@ -31,8 +30,6 @@ from encoders.models.models import (
 )
 from encoders.models.nodes import LEAF, CountTable, Nodes, Support, whole
 from encoders.parts.supports import MAX_ROWS, count_text
-from recon.readers.formats.release.boosting import to_boosting
-from recon.readers.formats.release.learner import to_learner
 from recon.readers.formats.release.noise import figure, to_noise
 from recon.readers.formats.release.schema import (
     AnyModelPart,
@@ -52,7 +49,9 @@ from recon.readers.formats.release.schema import (
     TablesPart,
     TestPart,
     TreePart,
+    to_learner,
 )
+from recon.readers.formats.release.writing import to_boosting
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

@@ -17,8 +17,17 @@ from encoders.domain.values import Listed, Value, equals
 from encoders.models.models import Provenance, PublishedFigure, Rule, RuleList, Table
 from encoders.models.nodes import Support
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.rules.plain_values import as_features, count, free_label, number, parts, texts
-from recon.readers.formats.rules.skeletons import NO_COUNTS, SkeletonDraft, commonest
+from recon.readers.formats.rules.plain_values import (
+    NO_COUNTS,
+    SkeletonDraft,
+    as_features,
+    commonest,
+    count,
+    free_label,
+    number,
+    parts,
+    texts,
+)
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount

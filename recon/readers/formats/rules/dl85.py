@@ -18,8 +18,18 @@ from encoders.domain.values import Listed, Test, Value, equals
 from encoders.models.models import Provenance, PublishedFigure, Table, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.rules.plain_values import MAX_PARTS, as_features, count, free_label, parts, shown
-from recon.readers.formats.rules.skeletons import NO_COUNTS, SkeletonDraft, commonest, leaf_paths
+from recon.readers.formats.rules.plain_values import (
+    MAX_PARTS,
+    NO_COUNTS,
+    SkeletonDraft,
+    as_features,
+    commonest,
+    count,
+    free_label,
+    leaf_paths,
+    parts,
+    shown,
+)
 from recon.readers.formats.sklearn.trees.trees import class_values, plain_class
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported

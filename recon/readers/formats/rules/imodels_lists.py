@@ -20,18 +20,20 @@ from encoders.models.nodes import Support
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.rules.plain_values import (
     MAX_ROWS,
+    NO_COUNTS,
     as_features,
+    commonest,
     count,
     free_label,
     index,
     model_features,
     number,
+    opposite,
     parts,
     share_of,
     texts,
     two_classes,
 )
-from recon.readers.formats.rules.skeletons import NO_COUNTS, commonest, opposite
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount

@@ -13,8 +13,7 @@ from typing import Any
 
 from recon.io.files.budget import current, parsed_json
 from recon.readers.formats.release.reading import no_doubles
-from recon.readers.inspection.documents.catboost_findings import catboost_values
-from recon.readers.inspection.documents.json_models import hessians, json_findings, json_kind
+from recon.readers.inspection.documents.json_models import catboost_values, hessians, json_findings, json_kind
 from recon.readers.inspection.documents.leftovers import text_leftovers
 from recon.readers.inspection.documents.pmml_findings import pmml_findings
 from recon.readers.inspection.documents.published import release_findings
@@ -47,7 +46,7 @@ def _findings(data: bytes, memory: int) -> Found | None:
     if is_r_file(data):
         return r_findings(data, memory)
     current().bytes(2 * len(data))
-    from recon.readers.inspection.documents.booster_binary import binary_findings
+    from recon.readers.inspection.documents.leftovers import binary_findings
 
     binary = binary_findings(data, memory)
     if binary is not None:

@@ -1,6 +1,8 @@
 """What stands in a file beside the model that its reader reads: lines of a text, members of an archive, parts of PMML.
 
 Somebody may have written anything there, training rows too: it is told with its number of bytes.
+
+What the binary forms of boosters give away: CatBoost's .cbm (and its JSON), XGBoost's UBJSON.
 """
 
 from __future__ import annotations
@@ -14,10 +16,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from recon.readers.formats.boosters.catboost.file import cbm_booster, looks_like_cbm
+from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj
+from recon.readers.inspection.documents.json_models import Found, catboost_findings, catboost_values, json_findings
 from recon.readers.inspection.findings.findings import Finding, not_understood
-from recon.readers.inspection.ledger.forms import LISTED, is_listing, is_name, sentences, size_of_json
+from recon.readers.inspection.ledger.forms import (
+    LISTED,
+    document_ledger,
+    is_listing,
+    is_name,
+    more_than_settings,
+    sentences,
+    size_of_json,
+)
 from recon.readers.inspection.ledger.lines import LINES, NAME, NUMBER, PRINTED
 from recon.readers.inspection.ledger.spelling import odd_spelling
+from recon.readers.stored.binary.ubjson import read_ubjson
 
 _VALUE = r'(?:"(?:[^"\\]|\\.)*"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
 _SET = rf"[a-z]{{4,20}}\s*=\s*{_VALUE}"
@@ -78,7 +92,7 @@ _LISTS = {
 }
 _IMPORTANCE = re.compile(r"\S+=\d+(\.\d+)?")  # what follows "feature_importances:"
 
-# Notes of recon itself in the domain of a release file (`encoders.domain.groups`); names stand as N.
+# Notes of recon itself in the domain of a release file (`encoders.domain.infer`); names stand as N.
 _NAMES = r"'N'(?:, 'N')*(?:, \.\.\. \(\d+\))?"
 _NUMBER = r"\d[\d,]{0,14}"
 _ONE = rf"exactly one of them is 1 in every one of the {_NUMBER} rows|at most one of them is 1 \(else the value 'N'\)"
@@ -281,7 +295,7 @@ def odd_findings(size: int, form: str, path: str = "") -> list[Finding]:
 def own_texts(content: Any) -> list[str]:
     """Return the texts of a release file that are recon's own sentences, about names that its domain has.
 
-    They are notes of the domain (`encoders.domain.groups`), and what readers say of models. None where they are more
+    They are notes of the domain (`encoders.domain.infer`), and what readers say of models. None where they are more
     than the names and models: their numbers could hold anything.
     """
     domain, models = content["domain"], content.get("models", [])
@@ -353,3 +367,27 @@ def _names_of(domain: Any) -> Iterator[str]:
     for one in [*domain.get("attributes", []), *([domain["label"]] if domain.get("label") else [])]:
         yield one["name"]
         yield from (value for value in one.get("values", []) if isinstance(value, str))
+
+
+def binary_findings(data: bytes, memory: int) -> Found | None:
+    """Return kind, number of rows (left to the reader) and findings of a booster's bytes; None for other bytes.
+
+    Raises `ReleaseError` where they are broken.
+    """
+    if looks_like_cbm(data[:64]):
+        booster = cbm_booster(data, memory)
+        said = catboost_values({"model_info": booster.stated})
+        odd = document_ledger("CatBoost model as JSON", said).findings()
+        return "CatBoost model", None, [*catboost_findings(booster), *odd, *name_findings(booster.names, "features")]
+    if looks_like_xgboost_ubj(data[:128]):
+        found = read_ubjson(data, memory)
+        whole = found.get("Model", found) if isinstance(found, dict) else None
+        known = json_findings(whole)
+        if known is None:
+            return "UBJSON", None, [not_understood("", len(data), "UBJSON")]
+        more = [k for k in found if whole is not found and k not in {"Model", "Config"}]
+        unread = [not_understood(k, len(str(found[k])), "a part of the booster") for k in more]
+        if more_than_settings(found.get("Config") if whole is not found else None):
+            unread.append(not_understood("Config", size_of_json(found["Config"]), "what should be settings,"))
+        return f"{known[0]} (UBJSON)", known[1], [*known[2], *unread]
+    return None

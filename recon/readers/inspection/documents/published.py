@@ -75,7 +75,7 @@ def draft_findings(draft: Draft, known: Sequence[Finding] = ()) -> list[Finding]
 
 def release_findings(data: bytes) -> Found:
     """Return what a release file of recon publishes; `ReleaseError` with the sentence of its reader where broken."""
-    from encoders.models.count_kinds import kinds_of
+    from encoders.models.models import kinds_of
     from recon.readers.formats.release.parts import to_models, to_rows
     from recon.readers.formats.release.reading import parse
 
@@ -110,7 +110,7 @@ def _level(kinds: Sequence[CountKind]) -> Level:
 
 def _meaning(kinds: Sequence[CountKind]) -> str:
     """Return what kinds of counts mean, and who works out what follows."""
-    from encoders.models.count_kinds import MEANING
+    from encoders.models.models import MEANING
 
     notes = [f"{kind}{'' if kind == 'label' else ' counts'}: {MEANING[kind]}" for kind in kinds]
     return "; ".join([*notes, _AUDIT])
@@ -118,8 +118,7 @@ def _meaning(kinds: Sequence[CountKind]) -> str:
 
 def _sizes(models: Sequence[AnyModel]) -> list[str]:
     """Return how many leaves, rules and statements the models have, in words; nothing where they have none."""
-    from encoders.models.count_kinds import counts_of
-    from encoders.models.models import Boosting, Forest, Table, Tree
+    from encoders.models.models import Boosting, Forest, Table, Tree, counts_of
 
     sizes = {"leaves": 0, "rules": 0, "statements": 0}
     for model in models:

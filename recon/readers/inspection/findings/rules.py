@@ -2,7 +2,7 @@
 
 One line per leak: the classes, the attributes (the first one present is named, the others go with it), how bad it is,
 what follows, what to do, and whether an edited copy can leave it out. `claim` names the function of
-`recon.readers.inspection.findings.claims` that computes what follows from the file itself, and may find that nothing
+`recon.readers.inspection.graphs` that computes what follows from the file itself, and may find that nothing
 does. An attribute is only taken out where no method of the class that predicts, transforms or scores reads it (checked
 in the sources of scikit-learn 1.2 to 1.9 and imodels 3.0, and by tests that predict from both files).
 """

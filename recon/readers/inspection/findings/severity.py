@@ -183,8 +183,7 @@ def of_models(models: Sequence[AnyModel]) -> tuple[int | None, int]:
 
 def _counts(model: AnyModel) -> Iterator[int]:
     """Yield every count that a model publishes: at least so many rows, where it is no exact number."""
-    from encoders.models.count_kinds import counts_of
-    from encoders.models.models import Table
+    from encoders.models.models import Table, counts_of
     from encoders.models.nodes import UNPUBLISHED
 
     if isinstance(model, Table):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from recon.readers.inspection.findings.severity import About
-from recon.readers.inspection.ledger.sizes import NUMBER
+from recon.readers.inspection.ledger.entries import NUMBER
 from recon.readers.stored.objects.things import Thing
 
 _HERE = Path(__file__).parent

@@ -11,9 +11,10 @@ import numpy as np
 from recon.readers.inspection.findings.findings import Finding, Level, without_numbers
 from recon.readers.inspection.findings.severity import About
 from recon.readers.inspection.ledger.attributes import STATE, Decision, class_key, decided, is_known_class, known, names
-from recon.readers.inspection.ledger.entries import LedgerEntry, Status
-from recon.readers.inspection.ledger.sizes import (
+from recon.readers.inspection.ledger.entries import (
     NUMBER,
+    LedgerEntry,
+    Status,
     entries_in,
     has_parts,
     is_small,
@@ -24,8 +25,7 @@ from recon.readers.inspection.ledger.sizes import (
     texts_of,
 )
 from recon.readers.inspection.objects.generic import MIN_ROWS, columns_of, is_unlike_model, row_finding, sizes_of
-from recon.readers.inspection.objects.traversal import GraphPlace, described, is_sparse
-from recon.readers.inspection.objects.tree_fields import NodeField
+from recon.readers.inspection.objects.traversal import GraphPlace, NodeField, described, is_sparse
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, padding_bytes
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing

@@ -1,14 +1,25 @@
-"""Every value that stands in a graph of stored objects, each once, with the path a user would write to reach it."""
+"""Every value that stands in a graph of stored objects, each once, with the path a user would write to reach it.
+
+The ledger of trees of scikit-learn, field by field: what statements carry, what follows, what says which split.
+
+Findings on seeds: those that give bags away, and those that only repeat the fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from recon.io.files.budget import current
+from recon.readers.formats.sklearn.trees.seeds import EnsembleBags, explain_bags
+from recon.readers.formats.sklearn.trees.settings import last_call
+from recon.readers.inspection.findings.findings import EXAMPLES, Finding, not_understood
+from recon.readers.inspection.findings.severity import About
+from recon.readers.inspection.ledger.entries import Status
+from recon.readers.inspection.ledger.implied import CONTRADICTION, of_sklearn
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, resolve
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
@@ -217,3 +228,257 @@ def _parts(place: GraphPlace, thing: Thing) -> list[GraphPlace]:
 def _key(key: Any) -> str:
     text = repr(key)
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+SPLITS = "which split, at which value and gain: says more to who knows the learner's rule and arithmetic"
+_COUNTS = frozenset(["n_node_samples", "weighted_n_node_samples", "count"])
+_SUMS = frozenset(["value", "gain"])  # of histogram trees
+_OF_SPLITS = frozenset([
+    "left_child", "right_child", "feature", "threshold", "missing_go_to_left", "feature_idx", "num_threshold", "left",
+    "right", "depth", "is_leaf", "bin_threshold", "is_categorical", "bitset_idx",
+])  # fmt: skip
+_BOOSTED = ("GradientBoosting", "HistGradientBoosting")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeField:
+    """A field of an array of nodes ("": the whole array): its status, what it holds, and why."""
+
+    name: str
+    bytes: int
+    status: Status
+    figures: str
+    why: str
+    about: About = ""
+
+
+STRAY = "nodes that no other leads to, or values at leaves that no leaf has"
+# What leaves have in the fields of splits: of trees, and of those of histogram boosting.
+_AT_LEAVES = {"right_child": (-1,), "feature": (-2,), "threshold": (-2.0,), "missing_go_to_left": (0,)}
+_AT_LEAVES_OF_BINS = {
+    "left": (0,), "right": (0,), "feature_idx": (0,), "num_threshold": (0.0,), "threshold": (0.0,),
+    "missing_go_to_left": (0,), "gain": (-1.0, 0.0), "bin_threshold": (0,), "is_categorical": (0,), "bitset_idx": (0,),
+}  # fmt: skip
+
+
+def tree_parts(places: Iterable[GraphPlace], whole: bool) -> tuple[dict[int, list[NodeField]], list[Finding]]:
+    """Return the parts of every array of nodes and values by the id of its place; findings on contradictory counts.
+
+    Not `whole`: nothing but the findings.
+    """
+    found: dict[int, list[NodeField]] = {}
+    wrong: list[Finding] = []
+    nodes, values = {}, {}
+    for place in places:
+        kind = "" if place.owner is None else place.owner.class_name
+        if kind in {"Tree", "TreePredictor"} and isinstance(place.value, np.ndarray) and not place.nested:
+            if place.attribute == "nodes" and place.value.dtype.names:
+                nodes[id(place.owner)] = place
+            elif place.attribute == "values" and kind == "Tree":
+                values[id(place.owner)] = place
+    for key, place in nodes.items():
+        beside = values.get(key)
+        odd = stray(place.value)
+        if odd:
+            wrong.append(not_understood(place.path, odd, "nodes", STRAY))
+        made, boosted = _implied(place, beside, whole)
+        if CONTRADICTION in made.values():
+            wrong.append(not_understood(place.path, place.value.nbytes, "counts", CONTRADICTION))
+            continue
+        if not whole:
+            continue
+        found[id(place)] = [
+            _part(name, place.value[name].nbytes, made, boosted, beside) for name in place.value.dtype.names
+        ]
+        if beside is not None:
+            classes = beside.value.ndim == 3 and beside.value.shape[2] > 1 and not boosted
+            why = "rows per class" if classes else "means or sums of the target"
+            found[id(beside)] = [NodeField("", beside.value.nbytes, "used", "classes" if classes else "values", why)]
+    return found, wrong
+
+
+def stray(nodes: Any) -> int:
+    """Return the bytes of nodes of a tree that no other leads to, and of values at leaves that no leaf has."""
+    names = set(nodes.dtype.names)
+    left, right = ("left_child", "right_child") if "left_child" in names else ("left", "right")
+    if not {left, right} <= names or not len(nodes):
+        return 0
+    leaf = nodes["is_leaf"] != 0 if "is_leaf" in names else nodes[left] < 0
+    met = np.zeros(len(nodes), dtype=bool)
+    met[0] = True
+    for side in (left, right):
+        children = nodes[side][~leaf]
+        met[children[(children > 0) & (children < len(nodes))]] = True
+    odd = int((~met).sum()) * nodes.dtype.itemsize
+    for name, usual in (_AT_LEAVES if left == "left_child" else _AT_LEAVES_OF_BINS).items():
+        if name in names:
+            odd += int((leaf & ~np.isin(nodes[name], usual)).sum()) * nodes.dtype[name].itemsize
+    return int(odd)
+
+
+def _implied(place: GraphPlace, values: GraphPlace | None, whole: bool) -> tuple[Mapping[str, str], bool]:
+    """Return what is implied of a tree's nodes, and whether boosting has put other values into it."""
+    estimator = place.above.owner if place.above is not None else None
+    boosted = whole and any(p.owner is not None and p.owner.class_name.startswith(_BOOSTED) for p in place.way)
+    if place.owner is None or place.owner.class_name != "Tree" or estimator is None:
+        return {}, boosted
+    kept = not boosted and _of(estimator, "monotonic_cst") is None
+    held = None if values is None else values.value
+    return of_sklearn(place.value, held, _of(estimator, "criterion"), kept, whole), boosted
+
+
+def _of(thing: Thing, name: str) -> Any:
+    return thing.get(name) if thing.has(name) else None
+
+
+def _part(name: str, size: int, implied: Mapping[str, str], boosted: bool, values: GraphPlace | None) -> NodeField:
+    """Return a field of the nodes of a tree."""
+    targets = values is not None and values.value.ndim == 3 and values.value.shape[2] == 1
+    if name == "impurity" and boosted:
+        return NodeField(name, size, "used", "values", "spreads of gradients")
+    if name == "impurity" and (targets or name not in implied):
+        more = f"; {implied[name]}" if name in implied else ""
+        return NodeField(name, size, "unused", "", f"the spread of the target in every node{more}", "labels")
+    if name in implied:
+        return NodeField(name, size, "implied", "", implied[name])
+    if name in _COUNTS:
+        return NodeField(name, size, "used", "counts", "numbers of rows")
+    if name in _SUMS:
+        return NodeField(name, size, "used", "values", "sums of gradients")
+    if name in _OF_SPLITS:
+        return NodeField(name, size, "assumed", "", SPLITS)
+    return NodeField(name, size, "unknown", "", "")
+
+
+TAKE_OUT = "set it to None (recon inspect --strip): it is read when fitting only"
+# The methods of these read random_state when they predict or transform.
+DRAWING = frozenset(["DummyClassifier", "IterativeImputer", "LatentDirichletAllocation", "BernoulliRBM"])
+NAMES = frozenset(
+    ["random_state", "_seeds", "_random_seed", "random_state_", "_random_state", "_rng", "_feature_subsample_rng"]
+)
+FITTING_ONLY = {"random_state", "_seeds", "_random_seed", "_feature_subsample_rng"}
+MOST_SEEDS = 100_000  # of one ensemble
+GENERATORS = ("numpy.random.", "random.")
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Findings on seeds, the places that can go, the numbers of rows of the ensembles, and all places of seeds."""
+
+    findings: list[Finding]
+    places: list[GraphPlace]
+    rows: list[int]
+    told: list[GraphPlace]
+
+
+def seed_findings(places: list[GraphPlace]) -> Seeds:
+    """Return what seeds give away: the bags of every ensemble, checked against its trees; other seeds by name."""
+    found: list[Finding] = []
+    held: list[GraphPlace] = []
+    rows: list[int] = []
+    reported: set[int] = set()
+    met: set[int] = set()
+    for place in places:
+        if isinstance(place.value, Thing) and place.value.has("estimators_") and id(place.value) not in met:
+            met.add(id(place.value))
+            bags = explain_bags(last_call(place.value).last)
+            if bags.multiplicities is None:
+                continue
+            rows.append(bags.multiplicities.shape[1])
+            found.append(_bag_finding(place, bags))
+            mine = _seeds_of(place, places)
+            held += mine
+            reported.update(id(p.owner) for p in mine)
+    for place in places:
+        if not is_seed(place) or (id(place.owner) in reported and not place.nested):
+            continue
+        found.append(_other(place))
+        if is_removable(place):
+            held.append(place)
+    return Seeds(found, held, rows, [p for p in places if is_seed(p) and _is_short(p.value)])
+
+
+def is_seed(place: GraphPlace) -> bool:
+    """Return whether the place is a seed or a generator that an object holds."""
+    value = place.value
+    if place.holder is not None:  # parameters of a search
+        return str(place.step[-1]).endswith("random_state") and isinstance(value, (int, list))
+    if place.nested or place.attribute not in NAMES:
+        return False
+    if isinstance(value, Thing):
+        return value.kind.startswith(GENERATORS)
+    return isinstance(value, np.ndarray) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _is_short(value: Any) -> bool:
+    """Return whether a value holds no more than a seed or the state of a generator."""
+    if isinstance(value, int):
+        return value.bit_length() <= 64
+    return isinstance(value, (Thing, np.ndarray)) and (isinstance(value, Thing) or value.nbytes <= 8 * MOST_SEEDS)
+
+
+def is_removable(place: GraphPlace) -> bool:
+    """Return whether the seed can be None without a change of predictions: only fitting reads it."""
+    owner = place.owner
+    if place.holder is not None:
+        return owner is not None and owner.kind.startswith("sklearn.model_selection.")
+    return (
+        owner is not None
+        and (place.attribute in FITTING_ONLY or (place.attribute == "_rng" and owner.class_name.startswith("Gradient")))
+        and owner.class_name not in DRAWING
+        and owner.kind.partition(".")[0] in {"sklearn", "imodels"}
+    )
+
+
+def _seeds_of(ensemble: GraphPlace, places: list[GraphPlace]) -> list[GraphPlace]:
+    """Return the seeds of an ensemble and of its members."""
+    members = ensemble.value.get("estimators_")
+    inside = {id(ensemble.value), *(id(m) for m in members)}
+    return [p for p in places if p.holder is None and is_seed(p) and id(p.owner) in inside]
+
+
+def _bag_finding(place: GraphPlace, bags: EnsembleBags) -> Finding:
+    """Return that an ensemble's bags are known, with an example and what the check was."""
+    drawn = bags.multiplicities
+    assert drawn is not None
+    path = f"{place.path}.{bags.seeds}" if place.path else bags.seeds
+    trees, rows = drawn.shape
+    left_out = int((drawn == 0).sum(axis=1).mean())
+    follows = (
+        f"how often each of the {rows:,} training rows is in each of the {trees:,} bags, by its position in the "
+        f"training file (on average {left_out:,} rows are left out); so the trees' counts are about known rows: "
+        "recon positions says what is proved of every one"
+    )
+    if bags.checked:
+        follows += f"; checked: {bags.why}, in all {bags.checked:,} trees"
+    what = f"{trees:,} seeds" if bags.seeds != "random_state" else f"the seed of {trees:,} seeds"
+    take_out = f"{TAKE_OUT}; without it nothing follows by position, unless somebody guesses the seed"
+    own = bags.seeds != "random_state" and isinstance(place.value.get("random_state"), int)
+    also = "; the ensemble's own random_state gives the same seeds" if own else ""
+    return Finding("high", "bag-seeds", path, what, follows, take_out + also, True, _stored(place.value, bags.seeds))
+
+
+def _stored(ensemble: Thing, attribute: str) -> tuple[Any, ...]:
+    """Return the first seeds that an ensemble stores in the attribute that its bags follow from."""
+    if attribute == "random_state":
+        return (ensemble.get("random_state"),)
+    held = ensemble.get("_seeds")
+    if attribute == "_seeds":
+        return tuple(int(v) for v in held[:EXAMPLES])
+    return tuple(member.get("random_state") for member in ensemble.get("estimators_")[:EXAMPLES])
+
+
+def _other(place: GraphPlace) -> Finding:
+    """Return that a seed is stored which gives no bag away."""
+    follows = (
+        "whoever has the same rows can repeat the fit; with early stopping or subsampling it also says which rows "
+        "were held out"
+    )
+    value = place.value
+    what = f"generator {value.class_name}" if isinstance(value, Thing) else "seed"
+    if isinstance(value, Thing):
+        follows += "; a generator's state can be run backwards to the first draw"
+    removable = is_removable(place)
+    remove = TAKE_OUT if removable else "set it to None before fitting"
+    values = (value,) if isinstance(value, int) else ()
+    return Finding("info", "seed", place.path, what, follows, remove, removable, values)

@@ -13,8 +13,7 @@ import zlib
 from typing import Any, Protocol
 
 from recon.io.files.budget import current, shown
-from recon.readers.stored.objects.arrays import shaped
-from recon.readers.stored.objects.dtypes import to_dtype
+from recon.readers.stored.objects.arrays import shaped, to_dtype
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled.pickles import Machine, PickleBudget, check_end
 from solvers.foundation.errors import ReleaseError

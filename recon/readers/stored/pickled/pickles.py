@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 
 from recon.io.files.budget import current, shown
 from recon.readers.stored.objects.arrays import reached, weight
-from recon.readers.stored.objects.names import check_call, vetted, would_run
-from recon.readers.stored.objects.raw import How, Keys, Name
+from recon.readers.stored.objects.raw import How, Keys, Name, check_call, vetted, would_run
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 

@@ -20,10 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from recon.io.files.budget import current, parsed_json, shown
-from recon.readers.stored.objects.arrays import shaped
-from recon.readers.stored.objects.dtypes import reason
-from recon.readers.stored.objects.names import check_call, vetted
-from recon.readers.stored.objects.raw import How, Keys, Name
+from recon.readers.stored.objects.arrays import reason, shaped
+from recon.readers.stored.objects.raw import How, Keys, Name, check_call, vetted
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 

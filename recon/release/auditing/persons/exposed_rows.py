@@ -1,27 +1,39 @@
 """The training rows beside the release: whom it exposes most, by position, and which groups of people.
 
 Rows are told by their position in the data, from 0 as `recon positions` counts them; their values only where asked for.
+
+What is left of the row at every position of the training file, where known bags tell rows apart.
+
+Rows that no statement tells apart, so that many thousand of them are looked at once: numbers by gap, equal rows.
+
+Exposure by group of a protected attribute: a column of the training data, whether or not the model knows it.
+
+Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024, Fig. 4: models tell
+more about some people than about others.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
+from encoders.models.models import Table
 from recon.certificates.issuing import json_value
+from recon.queries.located.against_truth import compared
 from recon.queries.located.placed_rows import PlacedRows
 from recon.queries.measures.figures import Measures
 from recon.readers.frames.naming import named_like
-from recon.readers.frames.selections import missing, whole_rows
+from recon.readers.frames.selections import cell_ranges, columns_by_attribute, frame_ranges, missing, whole_rows
 from recon.readers.frames.true_rows import TrueRows, demand_attributes, violations
 from recon.readers.loading.settled import as_released
-from recon.release.auditing.persons.alike import by_gap, equal_rows
-from recon.release.auditing.persons.at_positions import with_positions
-from recon.release.auditing.persons.protected import by_group, protected_column
 from recon.release.auditing.persons.row_groups import RowGroups, row_groups
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import named
@@ -30,6 +42,265 @@ from solvers.foundation.limits import Limits
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LISTED_VALUES = 12  # different numbers up to which each is a group of its own
+MOST_GROUPS = 100  # groups that a table can show, and that still are groups of people
+FEW_ROWS = 10  # in a group: its figures are then about single people
+PROTECTED_SHOWN = 8  # names of columns in a refusal
+MISSING = "(missing)"
+
+
+def protected_column(release: EncodedRelease, data: pd.DataFrame, renamed: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """Return the value of every row in a column of the data, or in an attribute that several columns of it spell out.
+
+    `renamed` are the same data by the names of the domain. Raises `ReleaseError` where there is neither.
+    """
+    for frame in (data, renamed):
+        at = [i for i, column in enumerate(frame.columns) if str(column) == name]
+        if at:
+            return data.iloc[:, at[0]]
+    k = release.domain.place.get(name)
+    if k is not None and not isinstance(release.domain.all[k], Continuous):
+        return spelled_out(release, renamed, k)
+    listed = ", ".join(f"'{named(column)}'" for column in data.columns[:PROTECTED_SHOWN])
+    more = ", ..." if len(data.columns) > PROTECTED_SHOWN else ""
+    message = f"the data have no column '{named(name)}' (--protected); their columns are {listed}{more}"
+    raise ReleaseError(message, file=data.attrs.get("file", ""))
+
+
+def spelled_out(release: EncodedRelease, renamed: pd.DataFrame, k: int) -> pd.Series[Any]:
+    """Return the values of an attribute whose columns (one-hot, or thresholds) the data have.
+
+    A row that they leave several values of gets all of them in one text ("18-20 or 21-22").
+    """
+    import pandas as pd
+
+    attribute = release.domain.all[k]
+    names = list(renamed.columns)
+    mine = [i for i, one in enumerate(names) if str(one) in release.domain.columns]
+    kept = [i for i in mine if release.domain.view_ranges(str(names[i]))[0] == k]
+    frame = renamed.iloc[:, kept]
+    frame.attrs.update(renamed.attrs)
+    codes, every = frame_ranges(frame, release.domain)[k]
+    texts = []
+    for ranges in every:
+        indices = [i for start, end in ranges for i in range(start, min(end, start + MOST_GROUPS))]
+        texts.append(" or ".join("" if (v := attribute.value(i)) is None else str(v) for i in indices))
+    return pd.Series(np.array(texts, dtype=object)[codes])
+
+
+def people_in_groups(column: pd.Series[Any], name: str, file: str = "") -> tuple[NDArray[np.int64], list[str], str]:
+    """Return the group of every row, the names of the groups, and what was done to numbers ("": nothing).
+
+    Numbers with more than 12 different values are cut at their quartiles; empty cells are a group of their own. Raises
+    `ReleaseError` for texts with more than 100 different values: they single people out instead of grouping them.
+    """
+    import pandas as pd
+
+    empty = (column.isna() | (column == "")).to_numpy(dtype=bool)
+    held = column[~empty]
+    numbers = pd.to_numeric(held, errors="coerce") if held.dtype != bool else held.astype(np.int64)
+    numeric = bool(len(held)) and not numbers.isna().any()
+    texts = numbers if numeric else held.map(str)
+    note, group = "", np.full(len(column), -1, dtype=np.int64)
+    if numeric and texts.nunique() > LISTED_VALUES:
+        group[~empty], names = quartiles(texts.to_numpy(dtype=np.float64))
+        note = f"'{named(name)}' has {texts.nunique():,} different numbers: it was cut at its quartiles"
+    else:
+        codes, values = pd.factorize(texts, sort=True)
+        if len(values) > MOST_GROUPS:
+            message = f"the column '{named(name)}' (--protected) has {len(values):,} different values"
+            raise ReleaseError(f"{message}: give one that groups people, with at most {MOST_GROUPS}", file=file)
+        group[~empty] = codes
+        names = [number_text(value) if numeric else str(value) for value in values.tolist()]
+    if empty.any():
+        group[empty] = len(names)
+        names = [*names, MISSING]
+    return group, names, note
+
+
+def quartiles(values: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the quarter of every number and the quarters in words; equal numbers are in one quarter.
+
+    The ends are values of the data (inverse of the empirical distribution); quarters that would be empty are left out.
+    """
+    ends = np.unique(np.quantile(values, (0.25, 0.5, 0.75), method="inverted_cdf"))
+    ends = ends[ends < values.max()]
+    words = [number_text(end) for end in ends.tolist()]
+    between = [f"above {low} to {high}" for low, high in pairwise(words)]
+    names = [f"at most {words[0]}", *between, f"above {words[-1]}"] if words else ["all"]
+    return np.searchsorted(ends, values, side="left").astype(np.int64), names
+
+
+def number_text(value: Any) -> str:
+    """Return a number as people write it: whole numbers without a point."""
+    return f"{int(value):d}" if float(value).is_integer() else f"{float(value):g}"
+
+
+def by_group(found: RowGroups, column: pd.Series[Any], name: str, file: str = "") -> tuple[dict[str, Any], list[str]]:
+    """Return the `by_group` object, the most exposed group first, and what has to be known to read it.
+
+    Of each group: rows; mean bits left and mean share left over its rows with a figure (None: no row has one); pinned
+    rows; least bits left of one of its rows.
+    """
+    group, names, note = people_in_groups(column, name, file)
+    known = ~np.isnan(found.bits_left)
+    lines: list[dict[str, Any]] = []
+    for g, value in enumerate(names):
+        here = group == g
+        told = here & known
+        lines.append(
+            {
+                "value": value,
+                "rows": int(here.sum()),
+                "mean_bits_left": float(found.bits_left[told].mean()) if told.any() else None,
+                "mean_share_left": float(found.share_left[told].mean()) if told.any() else None,
+                "pinned": int(found.pinned[here].sum()),
+                "least_bits_left": float(found.bits_left[told].min()) if told.any() else None,
+            }
+        )
+    lines.sort(key=lambda line: (line["mean_bits_left"] is None, line["mean_bits_left"] or 0.0))
+    notes = [note] if note else []
+    few = sum(0 < line["rows"] < FEW_ROWS for line in lines)
+    if few:
+        which = "1 group has" if few == 1 else f"{few} groups have"
+        notes.append(f"{which} fewer than {FEW_ROWS} rows: these figures are about single people")
+    if not known.all():
+        notes.append("means by group are over the rows that have a figure")
+    return {"attribute": name, "groups": lines}, notes
+
+
+def by_gap(release: EncodedRelease, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with every number of a continuous attribute replaced by the first one in the same gap.
+
+    A gap lies between two thresholds of the release: no statement tells its numbers apart. Left as they are: numbers
+    outside the domain, columns that share an attribute, and everything where a table publishes means or totals.
+    Cost: sorting, and a look at one number per threshold and halving.
+    """
+    if any(isinstance(model, Table) for model in release.models):
+        return frame
+    out = frame.copy(deep=False)
+    out.attrs.update(frame.attrs)
+    for k, columns in columns_by_attribute(frame, release.domain).items():
+        alone = len(columns) == 1 and isinstance(release.domain.all[k], Continuous)
+        if alone and str(frame.columns[columns[0]]) in release.domain.place:
+            cells = first_of_gap(release, k, frame.iloc[:, columns[0]], bool(frame.attrs.get("text")))
+            if cells is not None:
+                out.isetitem(columns[0], cells)
+    return out
+
+
+def first_of_gap(release: EncodedRelease, k: int, column: pd.Series[Any], text: bool) -> NDArray[Any] | None:
+    """Return the column with the first cell of every gap in place of all; None where some cell is no plain number."""
+    import pandas as pd
+
+    try:
+        numbers = pd.to_numeric(column) if text else column
+    except (ValueError, TypeError):
+        return None
+    if numbers.dtype.kind not in "iuf" or not len(column) or not np.isfinite(numbers.to_numpy()).all():
+        return None
+    distinct, first, back = np.unique(numbers.to_numpy(), return_index=True, return_inverse=True)
+    cells = column.to_numpy()
+    cuts, name = release.cut.cuts[k], str(column.name)
+
+    def part(j: int) -> int:
+        return cuts.part(cell_ranges(release.domain, name, cells[first[j]], text)[1][0][0])
+
+    last = len(distinct) - 1
+    parts = np.zeros(len(distinct), dtype=np.int64)
+    try:
+        near = np.searchsorted(distinct, [float(x) for x, _ in cuts.inner])  # where parts change, but for rounding
+        looked = np.unique(np.clip([0, last, *(near - 1), *near, *(near + 1)], 0, last)).tolist()
+        ends = [(0, part(0)), (last, part(last)), *((j, part(j)) for j in looked[1:-1])]
+    except (OverflowError, ReleaseError):
+        return None  # the careful way says which cells are outside
+    spans = [(low, high, a, b) for (low, a), (high, b) in pairwise(sorted(ends))]
+    while spans:
+        low, high, at_low, at_high = spans.pop()
+        if at_low == at_high:
+            parts[low : high + 1] = at_low
+        elif high - low == 1:
+            parts[low], parts[high] = at_low, at_high
+        else:
+            middle = (low + high) // 2
+            at = part(middle)
+            spans += [(low, middle, at_low, at), (middle, high, at, at_high)]
+    _, start, gap = np.unique(parts, return_index=True, return_inverse=True)
+    return np.asarray(cells[first[start]][gap.reshape(-1)][back.reshape(-1)])
+
+
+def equal_rows(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the positions of the distinct rows (the first of each), and per row which of them it is.
+
+    Cells are equal as they stand. Cost: linear in cells.
+    """
+    import pandas as pd
+
+    key = np.zeros(len(frame), dtype=np.int64)
+    for i in range(frame.shape[1]):
+        codes, values = pd.factorize(frame.iloc[:, i])
+        key = pd.factorize(key * (len(values) + 1) + codes + 1)[0].astype(np.int64)
+    first = np.unique(key, return_index=True)[1]
+    return first.astype(np.int64), key
+
+
+Floats = NDArray[np.float64]
+IN_ORDER = (
+    "the file tells the rows apart by position: bits left are what is left of the row at each position, at most; "
+    "{known:,} of {rows:,} rows are known wholly"
+)
+OUT_OF_ORDER = (
+    "the file tells rows apart by position, but the data are not in the order in which the model was fitted: "
+    "give them in that order"
+)
+
+
+def with_positions(groups: RowGroups, found: PlacedRows, rows: pd.DataFrame) -> tuple[RowGroups, str]:
+    """Return what is known about every row with what is proved of its position, and a note on that.
+
+    `rows` are the training rows in the order of the data. Where some true value is not among those left at its position
+    the data stand in another order: nothing is added. Cost: linear in rows times parts.
+    """
+    if len(groups) != found.rows or not compared(found, rows)["inside"]:
+        return groups, OUT_OF_ORDER
+    whole = np.asarray(np.stack([column.exact for column in found.columns]).all(axis=0))
+    bits, before = bits_at_positions(found)
+    bits[whole] = 0.0
+    fewer = ~np.isnan(bits) & ~(groups.bits_left <= bits)
+    share = np.where(whole | (before == 0), 0.0, bits / before if before else bits)
+    note = IN_ORDER.format(known=int(whole.sum()), rows=found.rows)
+    return replace(
+        groups,
+        bits_left=np.where(fewer, bits, groups.bits_left),
+        share_left=np.where(fewer, share, groups.share_left),
+        pinned=groups.pinned | whole,
+        by_position=fewer,
+        width=np.mean([column.width for column in found.columns], axis=0),
+    ), note
+
+
+def bits_at_positions(found: PlacedRows) -> tuple[Floats, float]:
+    """Return the bits left of the row at every position, at most, and those before.
+
+    NaN with an attribute of any numbers. Attributes are counted one by one: that some of their combinations are
+    excluded only leaves fewer bits.
+    """
+    domain, answer = found.release.statements.domain, found.answer
+    if found.release.domain.continuous:
+        return np.full(found.rows, np.nan), 0.0
+    bits, before = np.zeros(found.rows), 0.0
+    for k, attribute in enumerate(domain.attributes):
+        if k in answer.sets:
+            values = np.asarray(answer.sets[k].astype(np.float64) @ np.array(attribute.sizes, dtype=np.float64))
+        else:
+            ends = np.array(attribute.ends, dtype=np.float64)
+            values = ends[answer.end[:, k]] - ends[answer.start[:, k]]
+        exact = found.columns[k].exact
+        bits += np.log2(np.where(exact, 1.0, np.maximum(values, 1.0)))
+        before += float(np.log2(attribute.total))
+    return bits, before
+
 
 SHOWN = 5  # names of columns in a sentence
 UNSIZED = "an attribute has no values that could be counted: declare a domain (--domain)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recon.report.charts.remedies import remedy_bars
+from recon.report.charts.svg import remedy_bars
 from recon.report.page.advice import remedy_of
 from recon.report.page.blocks import (
     NOT_KNOWN,

@@ -1,23 +1,399 @@
-"""Propagation on one problem: its state, its steps so far, and what is done in which order."""
+"""Propagation on one problem: its state, its steps so far, and what is done in which order.
+
+Values tried one by one: what leads to a row without values is removed, with the steps that show it.
+
+Labels by position: what the trees' class totals leave of them, by linear programming, proved in whole numbers.
+
+Of every tree the multiplicities of the rows with a label add up to what the tree counts of it, and the number of
+different ones to what its leaves say. With one unknown in [0, 1] per row and label that is a linear program, and for
+random multiplicities its only point is the true labelling as long as unknown labels are fewer than about twice the
+equations. A point inside says which rows may be settled, a second program how far these can be from it; its duals,
+rounded, prove that they are not (`proves`).
+
+Source: Donoho, Tanner, "Counting the faces of randomly-projected hypercubes and orthants, with applications", Discrete
+& Computational Geometry 43, 2010 (when a binary vector is the only point of a box that meets random equations);
+Neumaier, Shcherbina, "Safe bounds in linear and mixed-integer linear programming", Mathematical Programming 99, 2004.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
+from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.errors import Inconclusive
+from solvers.foundation.exact import EXACT, magnitude
 from solvers.foundation.limits import Limits, ended
-from solvers.kernel.claims import Labelled, Removal
+from solvers.kernel.claims import Labelled, Removal, ValueRemoval
 from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.labels import label_steps
 from solvers.positions.assignments.propagation.fixpoint import Loops, Vectorised, fastest, propagate
-from solvers.positions.assignments.propagation.probing import WIDEST, Prober
-from solvers.positions.assignments.propagation.state import DomainState
-from solvers.positions.assignments.propagation.tables import ProblemTables, packed
+from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, packed
+from solvers.positions.assignments.propagation.vectorised import values_left
+from solvers.programs.linear.dual_bounds import rounded, whole
+from solvers.programs.linear.linear_program import LinearProgram, ProgramSolution, by_column
 from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
+
+SETTLED = 1e-3  # how near to 1 the unknown of a label comes at a point inside where it can be nothing else
+MOVED = 1e-5  # by how much a row must leave its label to count as one that may
+LARGE = 200_000  # entries of a program that is solved only where it may pay
+PAYS = 0.4  # equations per unknown bit below which nothing was ever settled (0.5 is where all is, for two labels)
+ROUNDS = 30  # rows that turn out to be open are left out so often
+SINGLE = 12  # rows tried one by one where none are settled together
+FINE = (1 << 30, 1 << 40)  # denominators of multipliers, where coarse ones do not do
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """What trees count of every label: the multiplicities of its rows add up to `weight[t, k]` (trees, labels).
+
+    Between `low[t, k]` and `high[t, k]` different rows of the bag have label k. `usable[t]`: the tree tells labels.
+    """
+
+    weight: Ints
+    low: Ints
+    high: Ints
+    usable: Bits
+
+
+@dataclass(frozen=True, eq=False)
+class LabelStatements:
+    """Statements on the labels of rows: statement s is on label `label[s]` and the rows of tree `tree[s]`.
+
+    Its rows count by multiplicity, or (`distinct[s]`) once each, and add up to between `low[s]` and `high[s]`.
+    """
+
+    tree: Ints
+    label: Ints
+    distinct: Bits
+    low: Ints
+    high: Ints
+
+
+def label_step(problem: RowProblem, domains: Domains, limits: Limits) -> Labelled | None:
+    """Return a proof of labels that are still open, None where none was found in time: the first of `label_steps`."""
+    return next(label_steps(problem, domains, limits), None)
+
+
+def label_steps(problem: RowProblem, domains: Domains, limits: Limits) -> Iterator[Labelled]:
+    """Yield proofs of labels that are still open: one of many rows, or where there is none some of one row each.
+
+    Each follows from the labels that are left at the start, so that any of them may be used. Where the totals
+    contradict each other, a step gives a row a label that it cannot have, if some row has one. Cost: two linear
+    programs with an unknown per open row and label, then up to `SINGLE` more; at most half of the time left.
+    """
+    left, known = domains.labels(), totals(problem)
+    open_rows = np.flatnonzero(left.sum(axis=1) > 1)
+    if not len(open_rows) or known is None or not left.any(axis=1).all() or limits.expired():
+        return
+    search = LabelSearch(problem, known, left, open_rows)
+    if search.worthwhile():
+        with suppress(Inconclusive):
+            yield from search.steps(limits.stage("labels"))
+
+
+def totals(problem: RowProblem) -> Totals | None:
+    """Return what the trees count of every label, None where no tree tells labels. Cost: linear in the values."""
+    labels = problem.release.domain.labels
+    usable = np.ones(problem.trees, dtype=bool)
+    usable[problem.tree[problem.label == ANY_LABEL]] = False
+    if problem.release.domain.label is None or labels < 2 or not usable.any():
+        return None
+    sums = np.zeros((3, problem.trees, labels), dtype=np.int64)
+    told = np.flatnonzero(usable[problem.tree])
+    for out, value in zip(sums, (problem.weight, problem.low, problem.high), strict=True):
+        np.add.at(out, (problem.tree[told], problem.label[told]), value[told])
+    return Totals(sums[0], sums[1], sums[2], usable)
+
+
+def statements(problem: RowProblem, known: Totals) -> LabelStatements:
+    """Return the statements on labels, without those that the others imply (a row has exactly one label)."""
+    found: list[tuple[int, int, bool, int, int]] = []
+    for t in np.flatnonzero(known.usable).tolist():
+        times = problem.times[t]
+        weight, low, high = known.weight[t], known.low[t], known.high[t]
+        implied = int(weight.sum()) == int(times.sum(dtype=np.int64))
+        found += [(t, k, False, int(weight[k]), int(weight[k])) for k in range(int(implied), len(weight))]
+        if times.max(initial=0) > 1:
+            implied = bool((low == high).all()) and int(low.sum()) == int((times > 0).sum())
+            found += [(t, k, True, int(low[k]), int(high[k])) for k in range(int(implied), len(weight))]
+    tree, label, distinct, low, high = (np.array(x, dtype=np.int64) for x in zip(*found, strict=True))
+    return LabelStatements(tree, label, distinct.astype(bool), low, high)
+
+
+def proves(problem: RowProblem, domains: Domains, step: Labelled) -> bool:
+    """Return whether the weighted sums of a step leave less than one exception to its labels, in whole numbers.
+
+    With z[i, k] = 1 where row i has label k, D = `over` and whole weights y[s] on statements low <= a[s] z <= high,
+    D times the number of rows of the step that have another label is, for every labelling that is left,
+
+        Σ_i Σ_k (D [i in the step, k another label] - Σ_s y[s] a[s][i, k]) z[i, k] + Σ_s y[s] a[s] z
+        <= Σ_i max over k left for i of (D [...] - Σ_s y[s] a[s][i, k]) + Σ_s (y[s] high[s] or, y[s] < 0, y[s] low[s]),
+
+    rows with one label left included. Less than D: there is none. Cost: weights times rows.
+    """
+    known = totals(problem)
+    return known is not None and leaves_no_exception(problem, known, domains.labels(), step)
+
+
+def leaves_no_exception(problem: RowProblem, known: Totals, left: Bits, step: Labelled) -> bool:
+    """Return what `proves` does, of totals and labels left (rows, labels) that are at hand."""
+    rows, labels = step.rows, step.labels
+    if step.over < 1 or len(set(rows)) != len(rows) or len(labels) != len(rows) or not rows:
+        return False
+    if not (min(rows) >= 0 and max(rows) < problem.rows and min(labels) >= 0 and max(labels) < left.shape[1]):
+        return False
+    large = max((abs(y) for _, _, _, y in step.weights), default=0)
+    most = int(max(problem.times.max(initial=1), magnitude(known.weight), magnitude(known.high), 1))
+    fits = (large * most * (len(step.weights) + 1) + step.over) * (problem.rows + 1) < EXACT
+    kind = np.int64 if fits else object
+    score = np.zeros(left.shape, dtype=kind)
+    total = 0
+    for t, k, distinct, y in step.weights:
+        if not (0 <= t < problem.trees and 0 <= k < left.shape[1] and known.usable[t]):
+            return False
+        times = problem.times[t] > 0 if distinct else problem.times[t]
+        score[:, k] -= y * times.astype(kind)
+        low, high = (known.low, known.high) if distinct else (known.weight, known.weight)
+        total += y * int(high[t, k] if y > 0 else low[t, k])
+    chosen = np.array(rows)
+    score[chosen] += step.over
+    score[chosen, np.array(labels)] -= step.over
+    if not left.any(axis=1).all():
+        return False
+    best = [max(line[held].tolist()) for line, held in zip(score, left, strict=True)]
+    return bool(total + sum(best) < step.over)
+
+
+class LabelSearch:
+    """The linear program of the labels that are open, and the steps that its solutions suggest.
+
+    Per open row one unknown for every label left but the first, which is 1 minus the others.
+    """
+
+    def __init__(self, problem: RowProblem, known: Totals, left: Bits, open_rows: Ints) -> None:
+        self.problem, self.totals, self.left, self.open = problem, known, left, open_rows
+        held = left[open_rows]
+        self.first = held.argmax(axis=1).astype(np.int64)
+        unknown = held.copy()
+        unknown[np.arange(len(open_rows)), self.first] = False
+        self.place, self.label = (x.astype(np.int64) for x in np.nonzero(unknown))  # of every unknown: its row, a label
+        self._state(statements(problem, known))
+
+    def _state(self, given: LabelStatements) -> None:
+        """Write the statements about the open rows down as (row, column, coefficient)."""
+        times = self.problem.times[given.tree]
+        times = np.where(given.distinct[:, None], times > 0, times).astype(np.int64)
+        told = self.left.sum(axis=1) == 1
+        base = np.array(
+            [int(row[told & self.left[:, k]].sum()) for row, k in zip(times, given.label.tolist(), strict=True)]
+        )
+        own = times[:, self.open]
+        as_first = own * (self.first[None, :] == given.label[:, None])  # rows whose first label the statement is on
+        base = base + as_first.sum(axis=1)
+        coef = own[:, self.place] * (self.label[None, :] == given.label[:, None]) - as_first[:, self.place]
+        used = coef.any(axis=1)
+        row, column = np.nonzero(coef[used])
+        several = np.flatnonzero(np.bincount(self.place, minlength=len(self.open)) > 1)
+        order = np.full(len(self.open), -1, dtype=np.int64)
+        order[several] = np.arange(len(several)) + int(used.sum())
+        one_label = np.flatnonzero(order[self.place] >= 0)
+        self.statements = LabelStatements(
+            given.tree[used], given.label[used], given.distinct[used], given.low[used], given.high[used]
+        )
+        self.low = np.concatenate([(given.low - base)[used], np.full(len(several), -1)]).astype(np.float64)
+        self.high = np.concatenate([(given.high - base)[used], np.ones(len(several))]).astype(np.float64)
+        self.entries = by_column(
+            np.concatenate([row, order[self.place[one_label]]]),
+            np.concatenate([column, one_label]),
+            np.concatenate([coef[used][row, column], np.ones(len(one_label), dtype=np.int64)]),
+            len(self.place),
+        )
+
+    def worthwhile(self) -> bool:
+        """Return False for a large program with so few equations that it settles nothing."""
+        bits = float(np.log2(self.left[self.open].sum(axis=1)).sum())
+        return len(self.entries[1]) <= LARGE or len(self.statements.tree) >= PAYS * bits
+
+    def steps(self, limits: Limits) -> Iterator[Labelled]:
+        """Yield proofs of open labels, each valid before the others and after. Raises `Inconclusive`: HiGHS hangs."""
+        limits.report(f"labels: a linear program of {len(self.open):,} rows, {len(self.statements.tree):,} equations")
+        inside = self.solved(np.zeros(len(self.place)), limits)
+        if inside.infeasible:
+            yield from self.refuting(limits)
+        if not inside.optimal:
+            return
+        shares = self.shares(inside.x)
+        label, share = shares.argmax(axis=1), shares.max(axis=1)
+        chosen, found = np.flatnonzero(share > 1 - SETTLED), None
+        for _ in range(ROUNDS):
+            if not len(chosen) or limits.expired():
+                break
+            found, moved = self.tried(chosen, label, self.solved(self.costs(chosen, label), limits))
+            if found is not None:
+                yield found
+                break
+            if not len(moved):
+                break
+            chosen = np.setdiff1d(chosen, moved)
+        if found is None:
+            yield from self.one_by_one(np.argsort(-share, kind="stable")[:SINGLE], label, limits)
+
+    def one_by_one(self, rows: Ints, label: Ints, limits: Limits) -> Iterator[Labelled]:
+        """Yield proofs of single rows, whose other labels no point of the program reaches whole."""
+        program = self.program(np.zeros(len(self.place)), "simplex")
+        for i in rows.tolist():
+            chosen = np.array([i], dtype=np.int64)
+            program.price(self.costs(chosen, label))
+            found, _ = self.tried(chosen, label, program.run(limits))
+            if found is not None:
+                yield found
+
+    def shares(self, x: Floats) -> Floats:
+        """Return (open rows, labels): how much of every label a point gives to a row; less than nothing for others."""
+        out = np.where(self.left[self.open], 0.0, -1.0)
+        out[self.place, self.label] = x
+        each = np.arange(len(self.open))
+        out[each, self.first] = 1 - np.bincount(self.place, weights=x, minlength=len(self.open))
+        return out
+
+    def costs(self, chosen: Ints, label: Ints) -> Floats:
+        """Return costs that are least where as few rows as possible have their label."""
+        own = np.isin(self.place, chosen)
+        given, first = label[self.place], self.first[self.place]
+        return np.where(own & (given == self.label), 1.0, 0.0) - np.where(own & (given == first), 1.0, 0.0)
+
+    def tried(self, chosen: Ints, label: Ints, found: ProgramSolution) -> tuple[Labelled | None, Ints]:
+        """Return what a solution for `costs` proves of rows and their labels, or None and the rows that have others."""
+        if not found.optimal:
+            return None, np.zeros(0, dtype=np.int64)
+        exceptions = 1 - self.shares(found.x)[chosen, label[chosen]]
+        if float(exceptions.sum()) < 1 - MOVED:
+            step = self.proof(found.duals, self.open[chosen], label[chosen])
+            if step is not None:
+                return step, np.zeros(0, dtype=np.int64)
+        return None, chosen[exceptions > MOVED]
+
+    def proof(self, duals: Floats, rows: Ints, labels: Ints) -> Labelled | None:
+        """Return a step whose weights are rounded duals (positive for lower sides), None where none is a proof."""
+        given = self.statements
+        known = duals[: len(given.tree)]
+        fine = ((over, whole(known, over)) for over in FINE)
+        for over, y in (*rounded(known, given.low, given.high), *fine):
+            weights = tuple(
+                (int(given.tree[s]), int(given.label[s]), bool(given.distinct[s]), -int(y[s]))
+                for s in np.flatnonzero(y).tolist()
+            )
+            step = Labelled(tuple(rows.tolist()), tuple(labels.tolist()), over, weights)
+            if leaves_no_exception(self.problem, self.totals, self.left, step):
+                return step
+        return None
+
+    def refuting(self, limits: Limits) -> Iterator[Labelled]:
+        """Yield a step that gives some row a label that it cannot have, where no labelling meets the totals."""
+        barred = np.argwhere(~self.left)
+        row, label = barred[0] if len(barred) else (self.open[0], self.first[0])
+        many = len(self.low)
+        each = np.arange(many, dtype=np.int64)
+        slack = np.arange(2 * many + 1, dtype=np.int64), np.repeat(each, 2), np.tile([1.0, -1.0], many)
+        program = self.program(np.zeros(len(self.place)), "simplex")
+        program.add(np.ones(2 * many), (np.zeros(2 * many), np.full(2 * many, np.inf)), slack)
+        found = program.run(limits)
+        step = self.proof(found.duals, np.array([row]), np.array([label])) if found.optimal else None
+        if step is not None:
+            yield step
+
+    def program(self, costs: Floats, solver: str) -> LinearProgram:
+        """Return the program with some costs."""
+        program = LinearProgram(self.low, self.high)
+        program.option("solver", solver)
+        program.option("run_crossover", "off")
+        program.add(costs, (np.zeros(len(costs)), np.ones(len(costs))), self.entries)
+        return program
+
+    def solved(self, costs: Floats, limits: Limits) -> ProgramSolution:
+        """Return the least costs: a point inside the optimal face, where the interior point method ends well."""
+        found = self.program(costs, "ipm").run(limits)
+        return found if found.optimal else self.program(costs, "simplex").run(limits)
+
+
+WIDEST = 5  # values left of a row in a tree that is tried
+BUDGET = 2_000  # rows and trees that one trial may look at
+WINDOW, YIELD = 2_000, 0.01  # trials looked back at, and the part of the values that could go that they must remove
+
+
+@dataclass(slots=True, eq=False)
+class Prober:
+    """Tries values on a state at its fixpoint, and goes on from there where something is removed."""
+
+    loops: Loops
+    tables: ProblemTables
+    state: DomainState
+    steps: list[Removal]
+
+    def run(self, limits: Limits) -> bool | None:
+        """Try values while it pays; return whether every row has a value left, None where the time ended.
+
+        Rows and trees with the fewest values left come first. Stops where the last `WINDOW` trials, with what followed
+        from them, removed less than the part `YIELD` of the values left beyond one each.
+        """
+        gains: list[int] = []
+        spare = self.left() - int((self.tables.times > 0).sum())
+        while True:
+            before = len(gains)
+            for i, t, v in self.smallest():
+                if limits.expired():
+                    return None
+                if v not in (own := values_left(self.tables, self.state.words[i], t)) or len(own) < 2:
+                    continue
+                left = self.left()
+                if self.refuted(i, t, v):
+                    settled = propagate(self.loops, self.tables, self.state, self.steps, limits)
+                    if not settled:
+                        return settled
+                gains.append(left - self.left())
+                spare -= gains[-1]
+                if len(gains) >= WINDOW and sum(gains[-WINDOW:]) < YIELD * spare:
+                    return True
+            if not sum(gains[before:]):
+                return True
+
+    def left(self) -> int:
+        """Return how many values are left in all."""
+        return int(np.bitwise_count(self.state.words).sum())
+
+    def smallest(self) -> list[tuple[int, int, int]]:
+        """Return (row, tree, value) of rows with two to `WIDEST` values left in a tree, the fewest first."""
+        word = self.tables.word
+        counts = np.cumsum(np.bitwise_count(self.state.words), axis=1, dtype=np.int64)
+        ends = np.concatenate([np.zeros((len(counts), 1), dtype=np.int64), counts], axis=1)[:, word]
+        sizes: Ints = np.diff(ends, axis=1)
+        i, t = np.nonzero((sizes >= 2) & (sizes <= WIDEST))
+        order = np.argsort(sizes[i, t], kind="stable")
+        found = zip(i[order].tolist(), t[order].tolist(), strict=True)
+        return [(i, t, v) for i, t in found for v in values_left(self.tables, self.state.words[i], t).tolist()]
+
+    def refuted(self, i: int, t: int, v: int) -> bool:
+        """Try a value; where it leads to a row without values, remove it and note the steps."""
+        word, bit = divmod(int(self.tables.at[v]), 64)
+        one = np.uint64(1) << np.uint64(bit)
+        trial = self.state.copy()
+        trial.words[i, int(self.tables.word[t]) : int(self.tables.word[t + 1])] = 0
+        trial.words[i, word] = one
+        trial.changed[i, t] = trial.counts[t] = True
+        found, settled = self.loops.narrow(self.tables, trial, BUDGET)
+        if settled is not False:
+            return False
+        self.steps.append(ValueRemoval(i, v, tuple(found)))
+        self.state.words[i, word] &= ~one
+        self.state.changed[i, t] = self.state.counts[t] = self.state.flows[t] = True
+        return True
+
 
 SMALL = 100_000  # rows times values below which numba takes longer to load than it saves
 MANY = 400  # trials, likewise

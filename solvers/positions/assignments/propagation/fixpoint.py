@@ -9,8 +9,7 @@ import numpy as np
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.compiling import installed
 from solvers.kernel.claims import CountRevision, Removal, Revised
-from solvers.positions.assignments.propagation.state import DomainState
-from solvers.positions.assignments.propagation.tables import ProblemTables
+from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
 
 WORK = 1 << 27  # words that may be looked at between two looks at the clock
 PER_WORD = 5e-9  # of work

@@ -15,8 +15,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.kernel.claims import Hall, Removal
-from solvers.positions.assignments.propagation.state import DomainState
-from solvers.positions.assignments.propagation.tables import ProblemTables
+from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
 from solvers.positions.assignments.propagation.vectorised import bounds, kept, of_tree
 
 

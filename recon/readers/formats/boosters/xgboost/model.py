@@ -3,12 +3,48 @@
 A node's cover is the sum of its rows' hessians. In the first round all rows have the same one, so that covers are
 sizes, and a node's weight w = -G / (H + lambda) tells how many of its rows are of the class (Chen, Guestrin,
 "XGBoost", KDD 2016, eq. 5). All of it is float32. Later covers mix rows of different hessians and give no counts.
+
+Whether XGBoost's first round saw all training rows: what later trees of the file say about it.
+
+A root's cover is the sum of its rows' hessians. Where all rows start at an estimated score, their gradients sum to 0;
+rows drawn for the tree (`subsample`) do not. The second tree's root has hessians that follow from the first tree's
+leaves: their sum is predicted to within float32, and drawn rows miss it. A file without either says nothing.
+Source: XGBoost 3.2, src/objective/regression_loss.h, src/tree/param.h; doc/parameter.rst (`subsample`, per iteration).
+
+What covers, weights and leaf values of XGBoost say of gradients: float32 rows, sums of doubles, figures too.
+
+Binary logistic, alpha = 0: over the rows of a node H = Σ h, G = Σ g, weight w = -G / (H + λ), a leaf's value v = η w.
+So every node says H and G + w H = -w λ, a leaf η G + v H = -v λ. What rounding moves (XGBoost 3.2, CPU; d = 2^-24,
+u = 2^-53):
+- rows (common/math.h, Sigmoid; objective/regression_loss.h): e = expf(-F), p = 1 / (1 + e), g = p - y, h = p (1 - p),
+  in float32 step by step, which is done after them (`Gradients.stages`). expf of glibc and musl is a double rounded,
+  that is off by 1.7 * 2^-34 (ARM optimized routines, math/expf.c); four times that is allowed.
+- scores are sums of float32, tree by tree (UpdatePredictionCache), from -logf(1 / base_score - 1).
+- sums (tree/hist): histograms of doubles, one child's built from rows, the other's by subtraction from the parent's,
+  left sides added up bin by bin, right sides by subtraction. Per level at most 3 sums of n terms, of all rows' sizes S:
+  (1 + 3 depth) n u S (Higham 2002, section 4.2). `exact` and `approx` sum less.
+- figures: covers float32(H), weights float32(-G / (H + λ)) (tree/param.h, CalcWeight), values float32(w η).
+η and λ are not in the file: of the values that people take, those that make the counts of the first tree whole.
+`tests/bench/xgboost_bounds.py` compares all of it with thousands of models whose rows are known.
+
+The logarithm of a float32 number as glibc (2.27 and later) and musl compute it, to the last bit.
+
+A table of 16 centres c with 1 / c and log c, and a polynomial of degree 4 in z / c - 1, in doubles; the result is off
+by 0.818 units in the last place of float32 at most, so that rounding a better logarithm would not give the same number.
+
+Source: ARM optimized routines, math/logf.c and math/logf_data.c (MIT), which glibc and musl took over.
 """
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from encoders.domain.values import Value
 from encoders.models.models import (
@@ -20,11 +56,19 @@ from encoders.models.models import (
     PublishedFigure,
     Table,
     Tree,
+    TreeSums,
     UnusedPublication,
 )
 from encoders.models.nodes import Support
 from recon.readers.formats.boosters.shared import label_name, refuse, sums
-from recon.readers.formats.boosters.xgboost.counts import Cover, ObjectiveStart, class_counts, sizes, starting_shares
+from recon.readers.formats.boosters.xgboost.counts import (
+    WHOLE,
+    Cover,
+    ObjectiveStart,
+    class_counts,
+    sizes,
+    starting_shares,
+)
 from recon.readers.formats.boosters.xgboost.directions import DirectedDraft, FirstTreeCounts
 from recon.readers.formats.boosters.xgboost.file import (
     StoredXGBoostTree,
@@ -34,22 +78,244 @@ from recon.readers.formats.boosters.xgboost.file import (
     part,
     real,
 )
-from recon.readers.formats.boosters.xgboost.seen import all_rows_seen, same_rows
-from recon.readers.formats.boosters.xgboost.sums import (
-    MADE,
-    XGBoostRates,
-    gradients,
-    rates_of,
-    start,
-    tree_sums,
-    unusable,
-)
-from recon.readers.formats.drafts.copies import CHANCE, copies_note, divided
-from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.drafts import CHANCE, Draft, copies_note, divided
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.stored.binary.ubjson import read_ubjson
 from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.laws.gradients.boosted import Gradients
 from solvers.statements.release import RowCount
+
+BITS = 4
+OFFSET = 0x3F330000
+LN2 = float.fromhex("0x1.62e42fefa39efp-1")
+POLYNOMIAL = tuple(map(float.fromhex, ("-0x1.00ea348b88334p-2", "0x1.5575b0be00b6ap-2", "-0x1.ffffef20a4123p-2")))
+TABLE = tuple(
+    (float.fromhex(inverse), float.fromhex(log))
+    for inverse, log in (
+        ("0x1.661ec79f8f3bep+0", "-0x1.57bf7808caadep-2"),
+        ("0x1.571ed4aaf883dp+0", "-0x1.2bef0a7c06ddbp-2"),
+        ("0x1.49539f0f010bp+0", "-0x1.01eae7f513a67p-2"),
+        ("0x1.3c995b0b80385p+0", "-0x1.b31d8a68224e9p-3"),
+        ("0x1.30d190c8864a5p+0", "-0x1.6574f0ac07758p-3"),
+        ("0x1.25e227b0b8eap+0", "-0x1.1aa2bc79c81p-3"),
+        ("0x1.1bb4a4a1a343fp+0", "-0x1.a4e76ce8c0e5ep-4"),
+        ("0x1.12358f08ae5bap+0", "-0x1.1973c5a611cccp-4"),
+        ("0x1.0953f419900a7p+0", "-0x1.252f438e10c1ep-5"),
+        ("0x1p+0", "0x0p+0"),
+        ("0x1.e608cfd9a47acp-1", "0x1.aa5aa5df25984p-5"),
+        ("0x1.ca4b31f026aap-1", "0x1.c5e53aa362eb4p-4"),
+        ("0x1.b2036576afce6p-1", "0x1.526e57720db08p-3"),
+        ("0x1.9c2d163a1aa2dp-1", "0x1.bc2860d22477p-3"),
+        ("0x1.886e6037841edp-1", "0x1.1058bc8a07ee1p-2"),
+        ("0x1.767dcf5534862p-1", "0x1.4043057b6ee09p-2"),
+    )
+)
+
+
+def single_log(x: float) -> float:
+    """Return logf of a float32 number above 0, normal and finite; `ValueError` for others."""
+    bits = struct.unpack("<I", struct.pack("<f", x))[0]
+    if bits == 0x3F800000:
+        return 0.0
+    if not 0x00800000 <= bits < 0x7F800000:
+        raise ValueError(f"{x!r} has no logarithm, or is no normal float32 number")
+    moved = (bits - OFFSET) & 0xFFFFFFFF
+    place = (moved >> (23 - BITS)) & ((1 << BITS) - 1)
+    exponent = (moved - (1 << 32) if moved >> 31 else moved) >> 23
+    z = struct.unpack("<f", struct.pack("<I", (bits - (moved & 0xFF800000)) & 0xFFFFFFFF))[0]
+    inverse, log = TABLE[place]
+    r = z * inverse - 1
+    first = log + exponent * LN2
+    r2 = r * r
+    y = POLYNOMIAL[1] * r + POLYNOMIAL[2]
+    y = POLYNOMIAL[0] * r2 + y
+    y = y * r2 + (first + r)
+    found: float = struct.unpack("<f", struct.pack("<f", y))[0]
+    return found
+
+
+Floats = NDArray[np.float64]
+SUMS_HALF = 2.0**-24  # half a unit in the last place of float32, relative
+UNIT = 2.0**-53
+TINY = 1e-37  # figures below it may be subnormal float32
+MADE = "XGBoost trained on a CPU, its expf and logf those of glibc 2.27 and later or musl (Linux)"
+PLAINLY = "a model trained without reg_alpha, max_delta_step and weights of rows, at usual values of both, is read"
+# What people take for the learning rate and lambda.
+RATES = tuple(sorted({m * 10.0**-k for k in (1, 2, 3, 4) for m in (*range(1, 10), 15, 25, 35, 75)} | {1.0}))
+RIDGES = tuple(
+    sorted(
+        {m * 10.0**k for k in range(-4, 4) for m in range(1, 10)} | {0.0, 0.15, 0.25, 0.75, 1.5, 2.5, 12.0, 15.0, 25.0}
+    )
+)
+
+
+@dataclass(frozen=True)
+class XGBoostRates:
+    """The learning rate and lambda of a model, as the doubles that XGBoost's float32 are."""
+
+    rate: float
+    ridge: float
+
+    @property
+    def note(self) -> str:
+        """Return the assumption in words."""
+        return (
+            f"learning_rate {self.rate:.6g}, reg_lambda {self.ridge:.6g}, reg_alpha 0 (the first tree's counts say so)"
+        )
+
+
+def start(base: float) -> float:
+    """Return the score that rows start at, of a base_score: float32 arithmetic."""
+    odds = np.float32(np.float32(1) / np.float32(base)) - np.float32(1)
+    return -single_log(float(odds))
+
+
+def gradients() -> Gradients:
+    """Return how gradients follow from scores (docstring of the module)."""
+    return Gradients("log_loss", "float32", "float32", relative=2.0**-31, stages="float32")
+
+
+def unusable(booster: XGBoostFile) -> str:
+    """Return why later trees' figures are not used, "" where they are: what the file says of its training."""
+    if booster.dump:
+        return "a dump says neither learning rate nor weights of inner nodes"
+    if booster.objective != "binary:logistic":
+        return f"figures of later rounds of the objective {booster.objective[:40]} are not used"
+    if booster.dart:
+        return "its trees were dropped and scaled (dart)"
+    if booster.parallel > 1:
+        return "several trees were grown per round"
+    return ""
+
+
+def rates_of(tree: StoredXGBoostTree, cover: Cover) -> XGBoostRates | str:
+    """Return the only usual learning rate and lambda that make the first tree's counts whole, else why there is none.
+
+    Cost: candidates times nodes.
+    """
+    rows, weight = cover.rows.astype(np.float64), np.array(tree.weight)
+    hessian = np.array(tree.cover)
+    inner = np.array([split is not None for split in tree.grown.splits])
+    error = rows * (cover.off + 16 * SUMS_HALF) + 1e-6
+    found: list[tuple[float, float]] = []
+    for ridge in map(single, RIDGES):
+        whole = counted(rows[inner] * cover.share, weight[inner], hessian[inner] + ridge, rows[inner], error[inner])
+        if whole is None:
+            continue
+        for rate in map(single, RATES):
+            below = counted(rows[~inner] * cover.share, weight[~inner] / rate, hessian[~inner] + ridge,
+                            rows[~inner], error[~inner])  # fmt: skip
+            if below is None:
+                continue
+            every = np.array(sums(tree.grown, dict(zip(np.flatnonzero(~inner).tolist(), below.tolist(), strict=True))))
+            if bool((every[inner] == whole).all()):
+                found.append((rate, ridge))
+    if len(found) != 1:
+        how, step = ("more than one", "") if found else ("no", f": {PLAINLY}")
+        return f"{how} usual pair of learning rate and lambda makes the first tree's counts whole{step}"
+    return XGBoostRates(*found[0])
+
+
+def counted(base: Floats, weight: Floats, below: Floats, rows: Floats, error: Floats) -> NDArray[np.int64] | None:
+    """Return base + weight * below as whole numbers in 0..rows, None where one is none."""
+    count = base + weight * below
+    near = np.rint(count)
+    error = error + np.abs(weight) * below * 6 * SUMS_HALF
+    fits = (np.abs(count - near) <= error) & (near >= 0) & (near <= rows) & (error < 0.25)
+    return near.astype(np.int64) if bool(fits.all()) else None
+
+
+def single(value: float) -> float:
+    """Return the nearest float32."""
+    return float(np.float32(value))
+
+
+def depths(tree: StoredXGBoostTree) -> NDArray[np.int64]:
+    """Return how many splits stand above every node. Children stand behind their parents."""
+    out = np.zeros(len(tree.grown.splits), dtype=np.int64)
+    for i, split in enumerate(tree.grown.splits):
+        if split is not None:
+            out[list(tree.grown.children[i])] = out[i] + 1
+    return out
+
+
+def tree_sums(tree: StoredXGBoostTree, t: int, rates: XGBoostRates, rows: int) -> TreeSums:
+    """Return what the figures of one tree say: cover and weight of every node, in the order of the nodes."""
+    cover, weight = np.array(tree.cover), np.array(tree.weight)
+    leaf = np.array([split is None for split in tree.grown.splits])
+    each = (1 + 3 * depths(tree)) * (rows + 8) * UNIT * 1.01
+    in_h, in_g = each * float(cover[0]) * (1 + 2 * SUMS_HALF), each * float(rows)
+    high = cover * (1 + 1.001 * SUMS_HALF) + in_h
+    low = np.maximum(cover * (1 - 1.001 * SUMS_HALF) - in_h, 0.0)
+    factor = np.where(leaf, rates.rate, 1.0)
+    off = np.abs(weight) * np.where(leaf, 2.01, 1.01) * SUMS_HALF * (high + rates.ridge)
+    off = (off + factor * in_g + np.abs(weight) * in_h) * 1.0001
+    said = np.flatnonzero(np.abs(weight) > TINY)  # a weight of 0 may mean that the node has too few rows for one
+    n, m = len(cover), len(said)
+    middle = -weight[said] * rates.ridge
+    return TreeSums(
+        t, 0, weight[leaf],
+        np.concatenate([np.arange(n), said]),
+        np.concatenate([np.zeros(n), factor[said]]),
+        np.concatenate([np.ones(n), weight[said]]),
+        np.zeros(n + m),
+        np.nextafter(np.concatenate([low, middle - off[said]]), -np.inf),
+        np.nextafter(np.concatenate([high, middle + off[said]]), np.inf),
+        ("cover",) * n + tuple("value" if leaf[i] else "weight" for i in said.tolist()),
+    )  # fmt: skip
+
+
+BALANCED = 1e-5  # of the rows: how far float32 takes the sum of gradients from 0
+PREDICTED = 1e-5  # relative: how far float32 takes the sum of hessians from what the first tree's leaves say
+EQUAL = 3  # roots with the same number of rows tell that none was drawn from so many trees on
+
+
+def all_rows_seen(
+    booster: XGBoostFile, start: ObjectiveStart, trees: Sequence[tuple[int, StoredXGBoostTree]], covers: Sequence[Cover]
+) -> bool | None:
+    """Return whether the first round saw all rows: True, False, None where the file does not tell."""
+    if start.every:
+        roots = {int(cover.rows[0]) for cover in covers}
+        if len(roots) > 1 or len(covers) >= EQUAL:
+            return len(roots) == 1
+    if booster.averaged and start.balanced:
+        first = [(tree, cover) for (t, tree), cover in zip(trees, covers, strict=True) if t < max(1, booster.classes)]
+        scale = 1.0 if start.classes else max(abs(w) for tree, _ in first for w in tree.weight) * 4
+        return all(abs(tree.weight[0]) * tree.cover[0] <= BALANCED * scale * int(c.rows[0]) for tree, c in first)
+    if start.margin is None or len(booster.trees) < 2 or booster.parallel > 1 or booster.dart or trees[0][0] != 0:
+        return None
+    leaves = trees[0][1].grown.leaves
+    step = np.array(trees[0][1].weight)[leaves]
+    share = 1 / (1 + np.exp(-np.clip(start.margin + step, -80.0, 80.0)))
+    expected = float((covers[0].rows[leaves] * share * (1 - share)).sum())
+    return math.isclose(booster.trees[1].cover[0], expected, rel_tol=PREDICTED, abs_tol=1e-6)
+
+
+def same_rows(booster: XGBoostFile, trees: Sequence[tuple[int, StoredXGBoostTree]], covers: Sequence[Cover]) -> int:
+    """Return how many of the trees, from the first one on, nothing in the file shows to be of other rows.
+
+    Their roots have as many rows. Of squared error: from one root to the next the weight -G / (n + lambda) moves by
+    what the leaves between them add up to, over n + lambda; one lambda must explain all of it.
+    """
+    others = [k for k, cover in enumerate(covers) if int(cover.rows[0]) != int(covers[0].rows[0])]
+    trees = trees[: others[0]] if others else trees
+    if booster.objective not in WHOLE or booster.parallel > 1 or booster.dart or trees[-1][0] + 1 > len(trees):
+        return len(trees)
+    low, high = 0.0, math.inf
+    for k, ((_, tree), cover) in enumerate(zip(trees[:-1], covers, strict=False)):
+        leaves, rows = tree.grown.leaves, int(cover.rows[0])
+        moved = float((np.array(tree.weight)[leaves] * cover.rows[leaves]).sum())
+        size = float((np.abs(np.array(tree.weight)[leaves]) * cover.rows[leaves]).sum())
+        by = tree.weight[0] - trees[k + 1][1].weight[0]
+        off = (size + (abs(by) + abs(tree.weight[0])) * rows) * PREDICTED
+        if abs(by) * rows <= off and abs(moved) <= off:  # nothing moved, whatever lambda is
+            continue
+        ends = sorted((moved + sign * off) / by - rows for sign in (-1, 1)) if by else [math.inf, math.inf]
+        low, high = max(low, ends[0]), min(high, ends[1] + rows * PREDICTED)
+        if low > high:
+            return k + 1
+    return len(trees)
+
 
 NOT_STATED = (
     "XGBoost's subsample was 1 (figures of the file agree with that, where there are any) and no row was weighted (the "

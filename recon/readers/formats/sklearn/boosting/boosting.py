@@ -21,11 +21,10 @@ from encoders.domain.values import Value
 from encoders.models.models import UnusedPublication
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
-from recon.readers.formats.sklearn.boosting.draft import BoostedLeafValues, BoostingDraft
+from recon.readers.formats.sklearn.boosting.draft import MOST_ROWS, BoostedLeafValues, BoostingDraft
 from recon.readers.formats.sklearn.boosting.gradient import leaf_values as gradient_values
 from recon.readers.formats.sklearn.boosting.histogram import histogram_stages
 from recon.readers.formats.sklearn.boosting.histogram import leaf_values as histogram_values
-from recon.readers.formats.sklearn.boosting.rounding import MOST_ROWS
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
 from recon.readers.formats.sklearn.trees.counts import NodeCounts, masses, only_sizes, row_counts
 from recon.readers.formats.sklearn.trees.draft import CountedTree

@@ -1,17 +1,98 @@
-"""Drafts of boosting whose leaf values are statements: trees as of a forest, and sums of gradients beside them."""
+"""Drafts of boosting whose leaf values are statements: trees as of a forest, and sums of gradients beside them.
+
+Figures of one kind about nodes of a tree, and all of a tree put together.
+
+How far computed sums are from the true ones: bounds, not estimates.
+
+u = 2^-53 is the unit roundoff. A sum of n terms, added in whatever order, is off by at most (n - 1) u Σ|terms| up to
+terms of order u² (Higham, "Accuracy and stability of numerical algorithms", 2002, section 4.2); one whose terms pass
+through at most d additions each by d u Σ|terms|. Every bound is used times `OWN`, for the second order and for the
+rounding of the bound itself: n u stays below 10^-4.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.domain.values import Grid, Listed, exact, is_number
 from encoders.models.models import AnyModel, Boosting, Forest, TreeSums, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder
-from recon.readers.formats.sklearn.boosting.rounding import Floats
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
 from solvers.laws.gradients.boosted import Gradients
+
+Floats = NDArray[np.float64]
+UNIT = 2.0**-53
+OWN = 1.01
+MOST_ROWS = 1 << 39  # n u < 10^-4
+
+
+def pairwise(rows: Floats) -> Floats:
+    """Return through how many additions a term of numpy's sum of so many doubles passes at most.
+
+    numpy/_core/src/umath/loops_utils.h.src, `pairwise_sum`: below 8 terms one after the other; up to 128 in eight sums
+    of every eighth term (15 additions), these by pairs (3), then up to 7 remaining terms; more are halved, at a
+    multiple of 8, until blocks have at most 128. One addition more for what a reduction starts from.
+    """
+    halvings = np.ceil(np.log2(np.maximum(rows / 128, 1.0))) + 1
+    return np.minimum(rows, 27.0 + halvings)
+
+
+def around(middle: Floats, error: Floats) -> tuple[Floats, Floats]:
+    """Return the ends of intervals that surely reach `error` to both sides of the middle."""
+    return np.nextafter(middle - error * OWN, -np.inf), np.nextafter(middle + error * OWN, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreEnds:
+    """How great scores can be: `size` (rounds + 1) before each round and at the end."""
+
+    size: Floats
+
+    @property
+    def travelled(self) -> float:
+        """Return the sum of the greatest scores over all rounds: what roundings of sums add up to, in units."""
+        return float(self.size.sum())
+
+    @classmethod
+    def of(cls, start: Sequence[float], steps: list[Floats]) -> ScoreEnds:
+        """Return the bounds for trees in the order of rounds, one per score and round."""
+        rounds, scores = len(steps) // len(start), len(start)
+        size = np.zeros(rounds + 1)
+        for k in range(scores):
+            mine = steps[k::scores]
+            low = start[k] + np.cumsum([0.0, *(float(s.min()) for s in mine)])
+            high = start[k] + np.cumsum([0.0, *(float(s.max()) for s in mine)])
+            size = np.maximum(size, np.maximum(np.abs(low), np.abs(high)))
+        return cls(size + 1e-9 * (1.0 + size))
+
+
+@dataclass(frozen=True, eq=False)
+class GradientFigures:
+    """Figures about nodes `at`: low <= gradient Σg + hessian Σh + square Σg² <= high; numbers stand for all alike."""
+
+    what: str
+    at: NDArray[np.int64]
+    gradient: Floats | float
+    hessian: Floats | float
+    square: Floats | float
+    low: Floats
+    high: Floats
+
+
+def stacked(tree: tuple[int, int, Floats], *kinds: GradientFigures) -> TreeSums:
+    """Return the sums of a tree, given its round, its score and the steps of its leaves."""
+
+    def joined(name: str) -> Floats:
+        return np.concatenate([np.broadcast_to(getattr(k, name), len(k.at)).astype(np.float64) for k in kinds])
+
+    node = np.concatenate([k.at for k in kinds]).astype(np.int64)
+    what = tuple(k.what for k in kinds for _ in range(len(k.at)))
+    gradient, hessian, square = joined("gradient"), joined("hessian"), joined("square")
+    return TreeSums(*tree, node, gradient, hessian, square, joined("low"), joined("high"), what)
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,9 +36,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.models.models import TreeSums
-from recon.readers.formats.sklearn.boosting.draft import BoostedLeafValues
-from recon.readers.formats.sklearn.boosting.figures import GradientFigures, stacked
-from recon.readers.formats.sklearn.boosting.rounding import OWN, UNIT, Floats, ScoreEnds, around
+from recon.readers.formats.sklearn.boosting.draft import (
+    OWN,
+    UNIT,
+    BoostedLeafValues,
+    Floats,
+    GradientFigures,
+    ScoreEnds,
+    around,
+    stacked,
+)
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported

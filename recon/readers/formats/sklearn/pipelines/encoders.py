@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import Value, is_number
-from encoders.models.column_figures import ColumnFigures
+from encoders.models.models import ColumnFigures
+from recon.readers.formats.sklearn.pipelines.binding import Hints
 from recon.readers.formats.sklearn.pipelines.columns import Coded, OneOf, StepColumn
-from recon.readers.formats.sklearn.pipelines.hints import Hints
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 

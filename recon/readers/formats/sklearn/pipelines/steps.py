@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Cell
-from encoders.models.column_figures import ColumnFigures
+from encoders.models.models import ColumnFigures
+from recon.readers.formats.sklearn.pipelines.binding import Hints
 from recon.readers.formats.sklearn.pipelines.columns import (
     Above,
     Binned,
@@ -27,7 +28,6 @@ from recon.readers.formats.sklearn.pipelines.columns import (
     StepColumn,
 )
 from recon.readers.formats.sklearn.pipelines.encoders import one_hot, ordinal_codes, plain_category
-from recon.readers.formats.sklearn.pipelines.hints import Hints
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported

@@ -17,11 +17,10 @@ from encoders.domain.values import Value
 from encoders.models.models import CountKind, UnusedPublication
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
-from recon.readers.formats.sklearn.trees.calls import last_call
 from recon.readers.formats.sklearn.trees.counts import bag_counts, drawn_sizes, only_sizes, row_counts, weighting_of
 from recon.readers.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
 from recon.readers.formats.sklearn.trees.seeds import EnsembleBags, explain_bags
-from recon.readers.formats.sklearn.trees.settings import forest_settings
+from recon.readers.formats.sklearn.trees.settings import forest_settings, last_call
 from recon.readers.formats.sklearn.trees.trees import (
     MISPLACED,
     NUMBERS,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Grid, Listed, Test, Value, is_number
-from encoders.models.learner import Learner
+from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, CountKind, Provenance, PublishedFigure, Statistic, Table, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
