@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         DPBayesianRuleListClassifier as DPBayesianRuleListClassifier,
     )
     from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier as GreedyRuleListClassifier
-    from recon.models.exporting.exporting import export as export
+    from recon.models.exporting import export as export
     from recon.queries.answers.counting import count as count
     from recon.queries.bounds.bounding import bound as bound
     from recon.queries.leaf_values.determined import determined as determined
@@ -76,7 +76,7 @@ _HOME = {
     "attack_correlation": "recon.attacks.attacking.linear",
     "attack_membership": "recon.attacks.attacking.membership",
     "audit": "recon.report.audit",
-    "export": "recon.models.exporting.exporting",
+    "export": "recon.models.exporting",
     "BayesianRuleListClassifier": "recon.learners.rule_lists.bayesian_rule_list",
     "DPBayesianRuleListClassifier": "recon.learners.rule_lists.bayesian_rule_list",
     "DPGreedyRuleListClassifier": "recon.learners.private.dp_greedy_rule_list",

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from recon.queries.prediction.inputs import RecordColumns
+from recon.queries.inputs import RecordColumns
 
 
 class Rule:

@@ -271,7 +271,7 @@ def test_the_truth_is_left_and_all_loops_end_alike(batch):
 def compiled_loops():
     """Return the loops compiled by numba."""
     extra("numba")
-    from solvers.positions.assignments.compiled.loops import compiled_loops as loops
+    from solvers.positions.assignments.loops import compiled_loops as loops
 
     return loops()
 
@@ -370,7 +370,7 @@ def test_numbers_of_rows_are_bounded():
 
 def numbers_compiled():
     extra("numba")
-    from solvers.positions.assignments.compiled.counts import tightened as compiled
+    from solvers.positions.assignments.counts import tightened as compiled
 
     return compiled
 
@@ -397,7 +397,7 @@ def filtered_in_numpy(bits, low, high):
 
 def filtered_compiled(bits, low, high):
     extra("numba")
-    from solvers.positions.assignments.compiled.loops import filtered
+    from solvers.positions.assignments.loops import filtered
 
     words, count = packed(bits), len(low)
     members, full = np.zeros((count + 1, words.shape[1]), dtype=np.uint64), np.zeros(count + 1, dtype=bool)

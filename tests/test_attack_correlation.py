@@ -14,7 +14,7 @@ from test_hostile_text import HOSTILE, harmless
 import recon
 from recon.attacks.attacking.correlations import correlations
 from recon.attacks.attacking.linear import ALONE, MODEL, LinearModel, attack_correlation, read_linear
-from recon.report.attacks.correlation_report import CorrelationReport
+from recon.report.correlation_report import CorrelationReport
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 RELEASES = Path(__file__).parents[1] / "examples" / "releases"

@@ -19,7 +19,7 @@ from encoders.domain.values import Continuous, Listed
 from encoders.models.models import ModelNode, Support, Tree
 from recon.attacks.attacking.membership import ALWAYS, attack_membership
 from recon.attacks.attacking.records import population, splits
-from recon.report.attacks.membership_report import DIFFERENCE, MembershipReport
+from recon.report.membership_report import DIFFERENCE, MembershipReport
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

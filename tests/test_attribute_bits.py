@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.parts.resolutions import CutDomain
-from recon.queries.measures.revealed.attribute_bits import NO_CLASSES, NO_RESOLUTION, OPEN, attribute_bits, value_of
+from recon.queries.measures.attribute_bits import NO_CLASSES, NO_RESOLUTION, OPEN, attribute_bits, value_of
 from solvers.engines.figures import values
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits

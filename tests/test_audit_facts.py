@@ -14,7 +14,7 @@ from recon.queries.bounds.disclosure import ValueDisclosure
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.inspecting import Inspection
 from recon.release.auditing import facts as module
-from recon.release.auditing.evidence.evidence import of_bags
+from recon.release.auditing.evidence import of_bags
 from recon.release.auditing.facts import (
     beside_rows,
     bits,

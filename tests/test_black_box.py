@@ -17,8 +17,8 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test, View
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, ModelNode, PublishedFigure, Rule, RuleList, RuleSet, Support, Table, Tree
-from recon.queries.prediction.black_box import ReleasedModel
-from recon.queries.prediction.inputs import columns_of, numbers
+from recon.queries.black_box import ReleasedModel
+from recon.queries.inputs import columns_of, numbers
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 RELEASES = Path(__file__).parents[1] / "examples" / "releases"

@@ -12,8 +12,8 @@ from boosted_cases import true_points
 
 import recon
 from encoders.models.models import Boosting, Forest
-from recon.readers.formats.boosters.catboost.file import json_booster
-from recon.readers.formats.boosters.catboost.model import EXP, NEEDED, UNIT, gradients, started, to_draft, unusable
+from recon.readers.formats.boosters.catboost_file import json_booster
+from recon.readers.formats.boosters.catboost_model import EXP, NEEDED, UNIT, gradients, started, to_draft, unusable
 from recon.readers.formats.detection import read_draft
 from recon.readers.frames.true_rows import TrueRows
 from solvers.engines.chain import strengthened

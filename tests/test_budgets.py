@@ -38,7 +38,7 @@ from solvers.foundation.limits import CUT, GRACE, STAGES, Limits
 from solvers.foundation.native import threads
 from solvers.histograms import decision_diagram as layers
 from solvers.histograms.decision_diagram import EliminationWindow, elimination_order, layers_of
-from solvers.programs.linear.linear_program import by_column, whole_program
+from solvers.programs.linear_program import by_column, whole_program
 from solvers.questions.query import Count
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -51,7 +51,7 @@ import recon.cli.app
 import recon.queries.questions.questions
 import recon.release.auditing.auditing
 import recon.report.report
-import recon.models.exporting.exporting
+import recon.models.exporting
 import recon.certificates.verifying
 import recon.cli.output.streaming
 import recon.readers.loading.loading
@@ -62,7 +62,7 @@ import recon.queries.bounds.bounding
 import recon.release.auditing.findings
 import pyarrow
 from solvers.engines.chain import engines
-import solvers.programs.linear.linear_program
+import solvers.programs.linear_program
 import solvers.programs.bounded_answers
 import solvers.programs.row_model
 import solvers.cells.clauses.sat

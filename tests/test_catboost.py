@@ -13,8 +13,8 @@ import pytest
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest
-from recon.readers.formats.boosters.catboost.file import MAGIC, cbm_booster, json_booster
-from recon.readers.formats.boosters.catboost.model import NOT_WEIGHTED, TOGETHER, read_catboost, to_draft
+from recon.readers.formats.boosters.catboost_file import MAGIC, cbm_booster, json_booster
+from recon.readers.formats.boosters.catboost_model import NOT_WEIGHTED, TOGETHER, read_catboost, to_draft
 from recon.readers.formats.boosters.xgboost.model import LOWER_BOUNDS, NOT_STATED, read_xgboost, read_xgboost_ubj
 from recon.readers.formats.boosters.xgboost.model import NOT_WEIGHTED as XGB_NOT_WEIGHTED
 from recon.readers.formats.detection import read_draft

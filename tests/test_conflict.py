@@ -22,7 +22,7 @@ from recon.readers.formats.release.parts import to_domain, to_models, to_rows
 from recon.readers.formats.release.reading import parse
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.programs.conflicts.quickxplain import UNPROVEN, conflict_of
+from solvers.programs.quickxplain import UNPROVEN, conflict_of
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, RowCount, Statement
 

@@ -18,7 +18,7 @@ from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.frames.true_rows import violations
 from recon.readers.inspection.documents.published import release_findings
 from recon.readers.loading.loading import settle
-from recon.release.auditing.evidence.evidence import unused_of
+from recon.release.auditing.evidence import unused_of
 
 OF_COLUMNS = "figures of single columns"
 GOLDEN = Path(__file__).parent / "golden" / "models"

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from recon.attacks.evaluation.figures import (
+from recon.attacks.evaluation import (
     DELTAS,
     always_in,
     area,

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import confusion_matrix
 from sklearn.tree import DecisionTreeClassifier
 
-from recon.attacks.evaluation.attributes import (
+from recon.attacks.attribute_guesses import (
     AGREEMENT,
     BOTH,
     IMPUTED,
@@ -17,7 +17,7 @@ from recon.attacks.evaluation.attributes import (
     confusion_of,
     numbered,
 )
-from recon.queries.prediction.inputs import RecordColumns, Records
+from recon.queries.inputs import RecordColumns, Records
 from solvers.foundation.errors import ReleaseError
 
 

@@ -17,7 +17,7 @@ from recon.attacks.explainers.lore import explained, lore, lores, merged
 from recon.attacks.explainers.neighbourhood import Breeding, Distance, neighbourhoods
 from recon.attacks.explainers.sampling import chosen, elbow, enriched_tree
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
-from recon.queries.prediction.inputs import RecordColumns
+from recon.queries.inputs import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

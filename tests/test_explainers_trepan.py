@@ -15,7 +15,7 @@ from recon.attacks.explainers import surrogate
 from recon.attacks.explainers.sampling import IndependentColumns, asked, conditioned, distinct, enriched_tree, on
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
 from recon.attacks.explainers.trepan import Settings, best_test, simplified, trepan
-from recon.queries.prediction.inputs import RecordColumns
+from recon.queries.inputs import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

@@ -27,7 +27,7 @@ from ortools.sat.python import cp_model
 from test_against_oracle import random_profile
 
 import recon
-from recon.models.exporting.exporting import FORMATS, export, restored
+from recon.models.exporting import FORMATS, export, restored
 from recon.readers.frames.true_rows import violations
 from solvers.cells.system import system_of
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported

@@ -18,8 +18,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
+from recon.queries.measures.attribute_bits import interval_left
 from recon.queries.measures.measures import measure
-from recon.queries.measures.revealed.attribute_bits import interval_left
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.inspecting import Inspection
 from recon.release.auditing.auditing import group_disclosure
@@ -37,7 +37,7 @@ from recon.release.auditing.findings import AuditFindings
 from recon.release.policies.assessing import assess
 from recon.release.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
 from recon.release.remediation.demands import Demands, outcomes
-from recon.report.results.reading import outcome_of
+from recon.report.results import outcome_of
 
 LABEL = {"name": "y", "values": [0, 1]}
 BITS = {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}], "label": LABEL}
@@ -241,7 +241,7 @@ def test_a_file_that_gives_people_away_never_gets_a_green_page(facts, first):
     from policy_cases import document_of
 
     from recon.report.page.words import first_page
-    from recon.report.pipelines.sarif import junit, sarif
+    from recon.report.sarif import junit, sarif
 
     document = documents.met() | document_of(harmless(**facts), policy_of(smallest_group=10))
     assessment = document["assessment"]
@@ -262,7 +262,7 @@ def test_a_file_that_gives_people_away_never_gets_a_green_page(facts, first):
 
 
 def test_what_a_check_is_violated_by_is_no_warning_too():
-    from recon.report.pipelines.sarif import warnings
+    from recon.report.sarif import warnings
 
     said = assess(harmless(pinned=[3, 3], labels_by_position=[2, 9]), policy_of(most_pinned=0)).to_json()
     assert [one["fact"] for one in warnings(said)] == ["labels_by_position"]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from test_attribute_bits import SEEDS, cells_of, names_of
 
 import recon
-from recon.queries.measures.revealed import attribute_bits as module
-from recon.queries.measures.revealed.attribute_bits import forced
+from recon.queries.measures import attribute_bits as module
+from recon.queries.measures.attribute_bits import forced
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 

@@ -19,8 +19,7 @@ from recon.learners.rule_lists import greedy_rule_list
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.greedy import rule_lists, states
-from solvers.greedy.lists import conditions
+from solvers.greedy import conditions, rule_lists, states
 from solvers.greedy.rule_lists import (
     ListLevel,
     ListRule,

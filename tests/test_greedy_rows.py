@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
+from solvers.greedy import marginals as module
 from solvers.greedy.gains import ChosenTree, GreedyRule, leaves_allowed, splits_allowed
-from solvers.greedy.rows import marginals as module
-from solvers.greedy.rows.marginals import (
+from solvers.greedy.marginals import (
     ColumnMarginal,
     StateMarginals,
     States,

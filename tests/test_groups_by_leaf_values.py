@@ -15,7 +15,7 @@ from policy_cases import policy_of
 import recon
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.loading.settled import settled_release
-from recon.release.auditing.evidence.evidence import implied
+from recon.release.auditing.evidence import implied
 from recon.release.auditing.facts import open_facts
 from recon.release.auditing.together import Together, judged_together
 from recon.release.policies.assessing import assess

@@ -35,9 +35,9 @@ from solvers.programs.concave.terms import (
     proved_anywhere,
     rise,
 )
-from solvers.programs.conflicts.quickxplain import UNPROVEN, FeasibilityOracle, conflict_of, without_idle
 from solvers.programs.cpsat import rounded
 from solvers.programs.feasibility import Feasibility
+from solvers.programs.quickxplain import UNPROVEN, FeasibilityOracle, conflict_of, without_idle
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Partition, Release, RowCount, Statement
 

@@ -20,9 +20,9 @@ from solvers.cells.system import system_of
 from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import run, state
+from solvers.programs.dual_bounds import LARGEST, rounded, safe_bound, whole
 from solvers.programs.feasibility import by_program
-from solvers.programs.linear.dual_bounds import LARGEST, rounded, safe_bound, whole
-from solvers.programs.linear.linear_program import (
+from solvers.programs.linear_program import (
     CellProgram,
     LinearProgram,
     ProgramSolution,

@@ -179,5 +179,5 @@ def test_text_is_printed_in_one_place():
         "recon/io/console/output.py: sys.stdout.write",
         "recon/__main__.py: print",
     }
-    allowed |= {"recon/models/exporting/exporting.py: sys.stdout.writelines"}
+    allowed |= {"recon/models/exporting.py: sys.stdout.writelines"}
     assert set(found) <= allowed

@@ -30,8 +30,8 @@ from recon.experiments.joint.releases import (
     shuffled_rows,
 )
 from recon.experiments.running import plain
-from recon.queries.prediction.black_box import ReleasedModel
-from recon.queries.prediction.inputs import RecordColumns, Records, predicted
+from recon.queries.black_box import ReleasedModel
+from recon.queries.inputs import RecordColumns, Records, predicted
 from recon.readers.frames.true_rows import violations
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount

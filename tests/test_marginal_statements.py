@@ -13,7 +13,7 @@ from encoders.domain.values import Continuous, Grid, Listed, View
 from encoders.domain.values import Test as Condition
 from encoders.encode.marginals import LARGEST, stated
 from encoders.models.models import ColumnFigures
-from solvers.engines.marginals.statements import Marginal, MarginalColumn
+from solvers.engines.marginal_statements import Marginal, MarginalColumn
 from solvers.foundation.errors import Unsupported
 from solvers.statements.release import RowCount
 

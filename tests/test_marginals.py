@@ -38,7 +38,7 @@ from recon.readers.inspection.inspecting import inspect
 from recon.readers.loading.loading import load
 from recon.release.auditing.together import pinned_by_columns
 from solvers.cells.system import system_of
-from solvers.engines.marginals.worlds import MarginalBoxes
+from solvers.engines.marginal_worlds import MarginalBoxes
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 

@@ -12,7 +12,7 @@ from recon.attacks.membership.attack import ensemble
 from recon.attacks.membership.attacks import ATTACKS, CHEAP, attack, attacked, attacked_locally, reservation
 from recon.attacks.membership.likelihood_ratio import population
 from recon.attacks.membership.shadow_data import knowledge
-from recon.queries.prediction.inputs import RecordColumns, Records
+from recon.queries.inputs import RecordColumns, Records
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 pytest.importorskip("sklearn")

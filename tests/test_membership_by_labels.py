@@ -21,7 +21,7 @@ from recon.attacks.membership.attacks import (
     robustness,
 )
 from recon.attacks.membership.shadow_data import knowledge
-from recon.queries.prediction.inputs import RecordColumns, predicted
+from recon.queries.inputs import RecordColumns, predicted
 from solvers.foundation.errors import ReleaseError
 
 TWO_BITS = RecordColumns(("a", "b"), (False, False))

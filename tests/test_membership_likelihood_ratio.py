@@ -10,7 +10,7 @@ import pytest
 
 from recon.attacks.membership.attack import Knowledge
 from recon.attacks.membership.likelihood_ratio import LikelihoodRatio, population
-from recon.queries.prediction.inputs import RecordColumns, Records
+from recon.queries.inputs import RecordColumns, Records
 from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recon.attacks.membership.shadow_data import constant_columns, knowledge, labelled, one_class
-from recon.queries.prediction.inputs import RecordColumns
+from recon.queries.inputs import RecordColumns
 from solvers.foundation.errors import ReleaseError
 
 MIXED = RecordColumns(("a", "b", "red", "green", "blue", "age", "pay"), (False,) * 5 + (True,) * 2, ((2, 3, 4),))

@@ -13,7 +13,7 @@ from recon.attacks.membership import attacks as shadow_models
 from recon.attacks.membership.attack import Knowledge
 from recon.attacks.membership.attacks import ShadowModels, balanced, forest, half
 from recon.attacks.membership.shadow_data import knowledge
-from recon.queries.prediction.inputs import RecordColumns
+from recon.queries.inputs import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

@@ -31,7 +31,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test, View
 from encoders.encode.joining import same_values
 from recon.certificates.verifying import verify
-from recon.models.exporting.exporting import export, restored
+from recon.models.exporting import export, restored
 from recon.readers.formats.release.parts import to_domain
 from recon.readers.formats.release.reading import parse
 from recon.readers.formats.release.writing import dump, release_json

@@ -24,7 +24,7 @@ from encoders.models.models import Forest, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.console.output import INTERNAL
 from recon.readers.formats.release.writing import dump, release_json
-from recon.release.auditing.evidence.evidence import drawn_of_classes
+from recon.release.auditing.evidence import drawn_of_classes
 from recon.release.policies.assessing import assess
 
 DOMAIN = {"attributes": [{"name": "a", "min": 0, "max": 99}, {"name": "b", "min": 0, "max": 99}],

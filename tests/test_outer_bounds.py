@@ -12,7 +12,7 @@ import pytest
 from recon.certificates.verifying import read_result
 from recon.io.files.named_files import read_regular
 from recon.io.files.opening import model_file
-from recon.models.exporting.exporting import read_map
+from recon.models.exporting import read_map
 from recon.readers.formats.drafts.binding import single_limits
 from recon.readers.formats.sklearn.trees.counts import MAX_MULTIPLES, multiples
 from solvers.foundation.errors import CertificateError, Inconclusive, ReleaseError

@@ -16,7 +16,7 @@ from policy_cases import HOSTILE, document_of, facts_of, group, policy_of, ran
 
 import recon.cli.session
 import recon.report.audit
-from recon.report.pipelines.sarif import junit, junit_of_several, sarif, sarif_of_several, uri
+from recon.report.sarif import junit, junit_of_several, sarif, sarif_of_several, uri
 from solvers.foundation.errors import ReleaseError, TooLarge
 
 ROOT = Path(__file__).parents[1]

@@ -20,7 +20,7 @@ from test_against_oracle import encoded
 from test_bad_input import run
 
 import recon
-from recon.models.exporting.exporting import export
+from recon.models.exporting import export
 from recon.queries.questions.planning import QUESTIONS, queries
 from solvers.cells.components import known_presolve
 from solvers.cells.system import system_of

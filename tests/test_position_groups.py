@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import recon
 from recon.queries.located.positions import placed
-from recon.release.auditing.evidence.positions import RowBoxes, groups_at_positions
+from recon.release.auditing.positions import RowBoxes, groups_at_positions
 
 
 @st.composite

@@ -27,13 +27,13 @@ from solvers.cells import linear_system
 from solvers.cells.bit_boxes import Covering, WordLayout, minus, split, split_parts
 from solvers.cells.components import Component
 from solvers.cells.system import build
-from solvers.cells.worlds.worlds import RandomSource
+from solvers.cells.worlds import RandomSource
 from solvers.engines import chain
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import sample_path
 from solvers.histograms.decision_diagram import layers_of
-from solvers.programs.linear.linear_program import Relaxation
+from solvers.programs.linear_program import Relaxation
 from solvers.questions import query
 from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
 

@@ -31,8 +31,8 @@ from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import histograms
 from solvers.histograms.branches import branches_of
-from solvers.programs.linear import linear_program as tightening
-from solvers.programs.linear.linear_program import tightened
+from solvers.programs import linear_program as tightening
+from solvers.programs.linear_program import tightened
 from solvers.questions.answers import DecideAnswer
 from solvers.questions.query import Decide
 from solvers.statements.boxes import Box, Region

@@ -19,7 +19,7 @@ from recon.cli.releasing.reporting import report
 from recon.report.document.schema import json_schema
 from recon.report.page.html import markdown_page, page
 from recon.report.page.plain import text_page
-from recon.report.results.reading import as_read, checked, read_document
+from recon.report.results import as_read, checked, read_document
 from solvers.foundation.errors import PolicyError, ReleaseError, Unsupported
 
 ROOT = Path(__file__).parents[1]
@@ -262,7 +262,7 @@ def test_report_prints_text_by_default(written):
 
 @pytest.mark.parametrize("form", ["sarif", "junit"])
 def test_report_writes_what_pipelines_read(written, form):
-    pytest.importorskip(f"recon.report.pipelines.{form}")
+    pytest.importorskip(f"recon.report.{form}")
     done = ran(written(documents.full()), "--to", form)
     assert done.exit_code == 1
     assert "Smallest group" in done.stdout or "smallest group" in done.stdout

@@ -15,8 +15,8 @@ import report_documents as documents
 from extras import run
 
 from recon.release.policies.facts import FIGURES
-from recon.report.results.consistency import LISTED, ORDERS, SAME, contradictions
-from recon.report.results.reading import READ, as_read, checked, filled
+from recon.report.consistency import LISTED, ORDERS, SAME, contradictions
+from recon.report.results import READ, as_read, checked, filled
 from recon.report.stored_report import rendered
 from solvers.foundation.errors import ReleaseError
 

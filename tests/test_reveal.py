@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 from sklearn import metrics
 
-from recon.attacks.evaluation.figures import always_in, evaluated
+from recon.attacks.evaluation import always_in, evaluated
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.reveal import experiment as local
@@ -36,7 +36,7 @@ from recon.experiments.reveal.measuring import (
 )
 from recon.experiments.reveal.tables import complete, means, printed
 from recon.experiments.running import reproduce
-from recon.queries.prediction.inputs import predicted
+from recon.queries.inputs import predicted
 from solvers.foundation.limits import Limits
 
 EXPERIMENT = experiment("reveal")

@@ -20,7 +20,7 @@ from encoders.domain.values import (
     complement,
     intersection,
 )
-from solvers.foundation.display.displayed import LINES, NAME, Displayed, DisplayFacts, many, short
+from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many, short
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import named
 
@@ -29,7 +29,7 @@ Condition = tuple[tuple[str, Test], ...]
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.foundation.display.plots import Axes
+    from solvers.foundation.plots import Axes
 
 DECLARED = "declared"
 AS_BITS = "every column is counted as an independent bit (worlds that cannot exist are counted too)"
@@ -229,7 +229,7 @@ class Domain(Displayed):
 
         Raises `Unsupported` without matplotlib.
         """
-        from solvers.foundation.display.plots import lying_bars
+        from solvers.foundation.plots import lying_bars
 
         bits = [math.log2((sizes(a) or 1) + a.missing) for a in self.all]
         return lying_bars([a.name for a in self.all], bits, "Bits of a value", "log2 of the number of values", ax)

@@ -40,11 +40,11 @@ from encoders.parts.base import Encoder
 from encoders.parts.resolutions import CutDomain, Resolutions
 from encoders.parts.supports import MAX_ROWS, count_text
 from solvers.foundation.derived import Derived
-from solvers.foundation.display.displayed import LINES, Displayed, DisplayFacts, many, short
-from solvers.foundation.display.plots import standing_bars
+from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many, short
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number
 from solvers.foundation.limits import collector_paused
+from solvers.foundation.plots import standing_bars
 from solvers.laws.gradients.boosted import Boosted
 from solvers.statements.bags import TreeBags
 from solvers.statements.boxes import Boxes
@@ -53,7 +53,7 @@ from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Observed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.foundation.display.plots import Axes
+    from solvers.foundation.plots import Axes
 
 SMALL = 10  # rows: the minimum cell of official statistics
 

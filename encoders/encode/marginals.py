@@ -23,7 +23,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Cell, Continuous, Grid, Listed, Value, exact, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import ColumnFigures
-from solvers.engines.marginals.statements import MAX_VALUES, Marginal
+from solvers.engines.marginal_statements import MAX_VALUES, Marginal
 from solvers.foundation.errors import Unsupported
 from solvers.statements.release import ANY_LABEL, RowCount
 

@@ -40,7 +40,7 @@ from recon.readers.formats.release.reading import strict_json
 from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.known_columns import Table
 from recon.readers.loading.known_positions import with_known_positions
-from solvers.foundation.display.displayed import LINES, Displayed, DisplayFacts
+from solvers.foundation.displayed import LINES, Displayed, DisplayFacts
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier

@@ -21,7 +21,7 @@ from encoders.models.learner_facts import Learner, LearnerName
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree, kinds_of
 from encoders.models.nodes import CountTable
 from recon.io.console.learner_option import EXAMPLE, LearnerSettings, asked_of
-from solvers.foundation.display.displayed import many
+from solvers.foundation.displayed import many
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.escaping import named
 from solvers.greedy.gains import ChosenTree, GreedyRule

@@ -35,7 +35,7 @@ from recon.queries.measures.measures import measure
 from recon.readers.frames.describe import condition_text
 from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.settled import settled_release
-from solvers.foundation.display.displayed import short
+from solvers.foundation.displayed import short
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.exact import log2_multinomial
 from solvers.foundation.limits import Limits

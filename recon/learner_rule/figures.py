@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.models.learner_facts import Learner
-from solvers.foundation.display.displayed import Displayed, DisplayFacts
+from solvers.foundation.displayed import Displayed, DisplayFacts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.foundation.display.plots import Axes
+    from solvers.foundation.plots import Axes
 
 Bits = tuple[float, float]  # bounds [low, high] on a number of bits
 Rule = Literal["greedy", "midpoints", "optimal"]
@@ -145,7 +145,7 @@ class LearnerRule(Displayed):
 
         Of bounds the middle. Raises `Unsupported` without matplotlib.
         """
-        from solvers.foundation.display.plots import lying_bars, standing_bars
+        from solvers.foundation.plots import lying_bars, standing_bars
 
         if by == "column":
             shown = [one.what for one in self.by_column]

@@ -1,9 +1,9 @@
 """Who becomes certain or impossible, and how likely everybody is, for whoever knows how the model was chosen.
 
-Impossible and certain are decided in whole numbers (`solvers.greedy.rows.marginals`): rows of one leaf and class are
+Impossible and certain are decided in whole numbers (`solvers.greedy.marginals`): rows of one leaf and class are
 exchangeable and columns independent, so that a row with all values exists in some world if each column has a filling
 with one such row there, and in every world if the least rows of every column cannot avoid each other. Probabilities
-(shares of worlds, `assigned`) are rigorous intervals (`solvers.greedy.rows.marginals`).
+(shares of worlds, `assigned`) are rigorous intervals (`solvers.greedy.marginals`).
 
 Worlds drawn from those in which the learner could have chosen the model, exactly uniform where that is said.
 """
@@ -32,7 +32,7 @@ from recon.readers.frames.world import World, wrap
 from recon.readers.loading.asking import Released, release_of
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.greedy.rows.marginals import ColumnMarginal, StateMarginals, StateSupports, expected_rows, some_row
+from solvers.greedy.marginals import ColumnMarginal, StateMarginals, StateSupports, expected_rows, some_row
 from solvers.greedy.sampling import Sampler
 from solvers.questions.query import Convention
 from solvers.statements.release import RowWorld as SolverWorld

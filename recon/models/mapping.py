@@ -17,7 +17,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.selections import frame_ranges, whole_rows
 from recon.readers.frames.true_rows import demand_attributes, violations
 from recon.readers.frames.world import World, wrap
-from solvers.foundation.display.displayed import Displayed, DisplayFacts, many
+from solvers.foundation.displayed import Displayed, DisplayFacts, many
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 from solvers.foundation.escaping import named
 from solvers.proofs.export.integer_program import IntegerProgram

@@ -48,7 +48,7 @@ from recon.report.wording.headline import (
     worlds_lines,
 )
 from recon.report.wording.noise_report import bought_json, count_json, empty_json, empty_sections, noise_lines
-from solvers.foundation.display.displayed import NAME, Displayed, DisplayFacts
+from solvers.foundation.displayed import NAME, Displayed, DisplayFacts
 from solvers.foundation.escaping import named
 from solvers.foundation.exact import level_text
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from recon.queries.measures.figures import Measures
-    from solvers.foundation.display.plots import Axes
+    from solvers.foundation.plots import Axes
 
 MOST_NODES = 4_000
 ALONE = "colours: the bits that this model leaves by itself"

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.cells.system import cells_fit, cells_known
-from solvers.cells.worlds.worlds import RandomSource
+from solvers.cells.worlds import RandomSource
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import multinomial_factors

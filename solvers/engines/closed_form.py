@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import PartitionCells, cells_of, no_closed_form
-from solvers.cells.worlds.worlds import (
+from solvers.cells.worlds import (
     CellRows,
     RandomSource,
     cell_boxes,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from solvers.cells.worlds.worlds import RandomSource
+from solvers.cells.worlds import RandomSource
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import world_of

@@ -77,7 +77,7 @@ class HistogramEngine(Engine):
 
 def narrowed(release: Release, system: CellSystem, limits: Limits) -> CellSystem | None:
     """Return the system with tighter bounds on its cells, which all engines know from then on; None for none."""
-    from solvers.programs.linear.linear_program import tightened
+    from solvers.programs.linear_program import tightened
 
     found = tightened(system, limits.stage("tightening"))
     if found is not None:

@@ -36,7 +36,7 @@ class LikeliestEngine(Engine):
 
         Status "bounds" where the optimum is not proved in time, "unsat" where no world has a positive likelihood.
         """
-        from solvers.cells.worlds.worlds import RandomSource, filled_cells, spread_world
+        from solvers.cells.worlds import RandomSource, filled_cells, spread_world
         from solvers.noisy.likelihood.most_likely import most_likely_of
         from solvers.statements.observations import observations
 

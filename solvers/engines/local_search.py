@@ -5,7 +5,7 @@ Source: simulated annealing over rows, see solvers.programs.local_search.loops.
 
 from __future__ import annotations
 
-from solvers.cells.worlds.worlds import RandomSource
+from solvers.cells.worlds import RandomSource
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import world_bounds, world_of
 from solvers.questions.answers import Answer, WorldsAnswer

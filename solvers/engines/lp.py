@@ -29,7 +29,7 @@ class LinearProgramEngine(Engine):
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return an outer bound, or that there is no world."""
-        from solvers.programs.linear.linear_program import Relaxation
+        from solvers.programs.linear_program import Relaxation
 
         system = system_of(release, limits)
         relaxation = Relaxation(system, limits)

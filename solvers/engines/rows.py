@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.worlds.worlds import RandomSource
+from solvers.cells.worlds import RandomSource
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.solving import assigned

@@ -13,7 +13,7 @@ import numpy as np
 from solvers.cells.clauses.gates import FALSE
 from solvers.cells.clauses.lowering import Lowering, clauses_needed, lower, stated
 from solvers.cells.clauses.sat import LiteralQuestion, SatResult, satisfy, settle
-from solvers.cells.worlds.worlds import RandomSource
+from solvers.cells.worlds import RandomSource
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import decide_apart, decide_by_rows, world_of

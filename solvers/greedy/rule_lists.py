@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from solvers.foundation.errors import ContradictionError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.greedy.gains import RuleShare
-from solvers.greedy.lists.conditions import (
+from solvers.greedy.conditions import (
     ChosenLevel,
     ListLevel,
     ListRule,
@@ -32,6 +31,7 @@ from solvers.greedy.lists.conditions import (
     column_mask,
     default_mask,
 )
+from solvers.greedy.gains import RuleShare
 from solvers.greedy.states import StateWindow, U, binomials, convolved, free_leaf, kept, log2_of, normalised, point
 
 Bools = NDArray[np.bool_]

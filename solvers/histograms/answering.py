@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.system import CellSystem
-from solvers.cells.worlds.worlds import RandomSource, draw_world, filled_cells, list_worlds, spread_world
+from solvers.cells.worlds import RandomSource, draw_world, filled_cells, list_worlds, spread_world
 from solvers.foundation.array_types import Ints
 from solvers.foundation.exact import Factor, log2_sum, product
 from solvers.foundation.limits import Limits

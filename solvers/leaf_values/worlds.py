@@ -20,7 +20,7 @@ from ortools.sat.python import cp_model
 from scipy.sparse import csr_matrix
 
 from solvers.cells.bit_boxes import minus
-from solvers.cells.worlds.worlds import CellRows, RandomSource, draw_boxes, spread_world
+from solvers.cells.worlds import CellRows, RandomSource, draw_boxes, spread_world
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits

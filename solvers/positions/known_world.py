@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.worlds.worlds import RandomSource, draw_box, index_type
+from solvers.cells.worlds import RandomSource, draw_box, index_type
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.exact import Factor, log2_multisets, multiset_factors

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.cells.system import CellSystem
-from solvers.cells.worlds.worlds import RandomSource, draw_world, filled_cells, list_worlds, spread_world
+from solvers.cells.worlds import RandomSource, draw_world, filled_cells, list_worlds, spread_world
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import share_of_counts

@@ -16,7 +16,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import branches_of
-from solvers.programs.linear.linear_program import CellProgram
+from solvers.programs.linear_program import CellProgram
 
 SMALL_MEMORY = 1 << 20  # a layered graph only where it is quicker than a search
 SMALL_ROOM = 256

@@ -27,7 +27,7 @@ from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, before_release, overlaps
 from solvers.programs.cell_model import CellModel, SolveResult
-from solvers.programs.linear.linear_program import LinearProgram, Relaxation, by_column, first_histogram
+from solvers.programs.linear_program import LinearProgram, Relaxation, by_column, first_histogram
 from solvers.questions.answers import Answer, DecideAnswer
 from solvers.questions.query import Decide
 from solvers.statements.release import UNBOUNDED

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.foundation.display.displayed import Displayed, DisplayFacts
-from solvers.foundation.display.plots import count_facts, count_frame, count_plot
+from solvers.foundation.displayed import Displayed, DisplayFacts
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.exact import Factor, log2_product, product
+from solvers.foundation.plots import count_facts, count_frame, count_plot
 from solvers.questions.query import Convention, Decide, Query, Selections
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import RowWorld
@@ -27,7 +27,7 @@ from solvers.statements.release import RowWorld
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.foundation.display.plots import Axes
+    from solvers.foundation.plots import Axes
 
 HASHED = "hashed"  # meant to be exact, proved by nobody: the weakest of the house's tags for such a figure
 

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from solvers.tables.sums.atoms import Ints, Rows
+from solvers.tables.atoms import Ints, Rows
 
 MAX_STATES = 200_000
 MAX_NESTED = 3_000  # statements of a component that are compared with each other

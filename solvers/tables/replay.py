@@ -1,7 +1,7 @@
 """The checker of "one data set only": statements applied in turn, each once, until every count is fixed.
 
 It searches for nothing: a step is the number of a statement, and says that every count in it lies where the bounds of
-the others leave it. It trusts `solvers.tables.sums` alone: definitions, and the sums made of them.
+the others leave it. It trusts `solvers.tables` alone: definitions, and the sums made of them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from solvers.foundation.errors import CertificateError
-from solvers.tables.sums.areas import Live
-from solvers.tables.sums.atoms import Ints
+from solvers.tables.areas import Live
+from solvers.tables.atoms import Ints
 
 LARGEST = 1 << 36
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.tables import counting, two_way
-from solvers.tables.sums.areas import Live, Top, described, live
-from solvers.tables.sums.atoms import Cells, ClashError, Design, Ints, merged, propagated
+from solvers.tables.areas import Live, Top, described, live
+from solvers.tables.atoms import Cells, ClashError, Design, Ints, merged, propagated
 
 ANY = 1 << 36  # people: more than any area has
 MAX_NESTED, MAX_LISTED, MAX_BEGUN = 8, 64, 20_000  # rounds; counts of a component, solutions begun

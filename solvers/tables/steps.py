@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from solvers.tables.sums.areas import Live
-from solvers.tables.sums.atoms import Ints, Rows
+from solvers.tables.areas import Live
+from solvers.tables.atoms import Ints, Rows
 
 START = 1 << 36
 

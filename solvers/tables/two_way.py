@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.tables.sums.atoms import Ints
+from solvers.tables.atoms import Ints
 
 MAX_STATES = 100_000
 WORD = 1 << 62

@@ -16,10 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
+from solvers.tables.areas import Live
+from solvers.tables.atoms import Ints, Rows
 from solvers.tables.counting import components
 from solvers.tables.solving import Solved
-from solvers.tables.sums.areas import Live
-from solvers.tables.sums.atoms import Ints, Rows
 
 SCALE = 12  # multipliers are whole twelfths
 SECONDS = 5.0  # of a search for two data sets

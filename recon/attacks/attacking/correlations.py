@@ -28,12 +28,12 @@ from encoders.domain.values import equals
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level, encode
 from encoders.models.models import Noise, PublishedFigure, Table
 from recon.attacks.correlation.intervals import pair_interval
+from recon.queries.black_box import BinaryView, labels_of, named_view, rows_of, views_of
 from recon.queries.measures.sweeping import exact_counts, with_noise
-from recon.queries.prediction.black_box import BinaryView, labels_of, named_view, rows_of, views_of
 from recon.readers.frames.selections import select_conditions
 from recon.readers.frames.true_rows import violations
 from solvers.engines.figures.selection_bounds import selection_bounds
-from solvers.foundation.display.displayed import LINES, Displayed, DisplayFacts, many
+from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, ended
 from solvers.laws.noise.laws import NoiseLaw

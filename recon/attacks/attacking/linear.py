@@ -19,7 +19,7 @@ from recon.attacks.attacking.correlations import Correlations, correlations
 from recon.attacks.correlation.intervals import label_correlations, linear_intervals, pair_interval, three_variables
 from recon.attacks.correlation.matrices import checked_constraints
 from recon.io.files.budget import within
-from recon.queries.prediction.inputs import Floats
+from recon.queries.inputs import Floats
 from recon.readers.formats.release.reading import read_bytes, strict_json
 from recon.readers.frames.selections import numbers_of
 from recon.readers.loading.asking import Released, release_of

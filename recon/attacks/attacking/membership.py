@@ -16,7 +16,7 @@ import pandas as pd
 from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
 from recon.attacks.attacking.records import Population, RecordSplit, population, public_ranges, splits
-from recon.attacks.evaluation.figures import (
+from recon.attacks.evaluation import (
     Duplicates,
     Evaluation,
     FoldMean,
@@ -31,11 +31,11 @@ from recon.attacks.evaluation.figures import (
 from recon.attacks.membership.attack import Kind, Knowledge, MembershipGuess
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
-from recon.queries.prediction.inputs import Bits, Ints, predicted
+from recon.queries.inputs import Bits, Ints, predicted
 from recon.queries.questions.questions import certify
 from recon.readers.frames.true_rows import violations
 from recon.readers.loading.asking import Released, release_of
-from solvers.foundation.display.displayed import Displayed
+from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, ended
 

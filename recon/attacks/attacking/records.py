@@ -11,8 +11,8 @@ import pandas as pd
 from encoders.domain.values import Continuous, Grid, Listed
 from encoders.encode.encoder import EncodedRelease
 from recon.attacks.membership.shadow_data import constant_columns
-from recon.queries.prediction.black_box import ReleasedModel, predicting
-from recon.queries.prediction.inputs import (
+from recon.queries.black_box import ReleasedModel, predicting
+from recon.queries.inputs import (
     Bits,
     Floats,
     InputColumn,

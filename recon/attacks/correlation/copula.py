@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from recon.attacks.correlation.matrices import factors_of, named
-from recon.queries.prediction.inputs import Floats
+from recon.queries.inputs import Floats
 from solvers.foundation.errors import ReleaseError
 
 Marginal = Callable[[Floats], Floats]  # a quantile function: shares in (0, 1) to values, never falling

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from recon.attacks.correlation.matrices import checked_constraints
-from recon.queries.prediction.inputs import Floats, Ints
+from recon.queries.inputs import Floats, Ints
 from solvers.foundation.errors import ReleaseError
 
 

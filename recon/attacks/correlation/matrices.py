@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from recon.queries.prediction.inputs import Floats
+from recon.queries.inputs import Floats
 from solvers.foundation.errors import ReleaseError
 
 STABLE = 0.01  # a correlation whose range is narrower (half of it) is put in the middle, as the authors' code does

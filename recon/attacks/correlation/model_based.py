@@ -24,7 +24,7 @@ from recon.attacks.correlation.shadow_models import (
     shadows,
 )
 from recon.attacks.correlation.trainers import META, Networks, NetworkTraining, softmax_regressions, trained, with_ones
-from recon.queries.prediction.inputs import Bits, Floats, Ints
+from recon.queries.inputs import Bits, Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

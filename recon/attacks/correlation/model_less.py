@@ -13,7 +13,7 @@ import numpy as np
 
 from recon.attacks.correlation.intervals import pair_interval
 from recon.attacks.correlation.matrices import constrained_matrices, random_matrices
-from recon.queries.prediction.inputs import Floats, Ints
+from recon.queries.inputs import Floats, Ints
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 

@@ -12,7 +12,7 @@ from scipy.special import expit
 from recon.attacks.correlation.copula import Marginal, copula
 from recon.attacks.correlation.matrices import constrained_matrices
 from recon.attacks.correlation.trainers import TARGET, Networks, NetworkTraining, logistic, trained
-from recon.queries.prediction.inputs import Floats, Ints
+from recon.queries.inputs import Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from recon.queries.prediction.inputs import Floats, Ints
+from recon.queries.inputs import Floats, Ints
 from solvers.foundation.limits import Limits
 
 Small = NDArray[np.float32]

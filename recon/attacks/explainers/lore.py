@@ -15,7 +15,7 @@ from recon.attacks.explainers.neighbourhood import Breeding, Neighbourhood
 from recon.attacks.explainers.neighbourhood import neighbourhoods as breed
 from recon.attacks.explainers.sampling import fitted_tree
 from recon.attacks.explainers.surrogate import Box, Surrogate
-from recon.queries.prediction.inputs import Floats, Ints, RecordColumns, Target
+from recon.queries.inputs import Floats, Ints, RecordColumns, Target
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 

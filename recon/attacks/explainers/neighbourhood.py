@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recon.attacks.explainers.sampling import IndependentColumns, checked, distinct, hashed, parts
-from recon.queries.prediction.inputs import Bits, Floats, Ints, RecordColumns, Target, probabilities
+from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Target, probabilities
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recon.attacks.explainers.surrogate import Box, MofN, Surrogate
-from recon.queries.prediction.inputs import Bits, Floats, Ints, RecordColumns, Target, probabilities
+from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Target, probabilities
 from solvers.foundation.errors import ReleaseError, Unsupported, installing
 
 ROUNDS = 6  # of drawing and throwing away, before rows are moved step by step

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.queries.prediction.inputs import Bits, Floats, Ints, RecordColumns, Target, predicted
+from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Target, predicted
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 NODES = 200_000  # of an expanded tree; m-of-n tests below each other multiply

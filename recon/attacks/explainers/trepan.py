@@ -12,7 +12,7 @@ from scipy import special
 
 from recon.attacks.explainers.sampling import IndependentColumns, Path, asked, checked, conditioned
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
-from recon.queries.prediction.inputs import Bits, Floats, Ints, RecordColumns, Target
+from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Target
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 

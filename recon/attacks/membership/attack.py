@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from recon.queries.prediction.inputs import Bits, Floats, Ints, RecordColumns, Target
+from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Target
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 

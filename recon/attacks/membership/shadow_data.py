@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from recon.attacks.membership.attack import Kind, Knowledge
-from recon.queries.prediction.inputs import Floats, Ints, RecordColumns, Target, predicted
+from recon.queries.inputs import Floats, Ints, RecordColumns, Target, predicted
 from solvers.foundation.errors import ReleaseError
 
 NOISE = 0.1  # the share of values that is drawn again (REVEAL, "noise")

@@ -191,8 +191,8 @@ def export(
     if convention is not None and (to != "dimacs" or convention not in ("assigned", "ordered", "multiset")):
         text = "--convention is assigned, ordered or multiset, of --to dimacs"
         raise typer.BadParameter(f"{text}, not '{convention}' of --to {to}")
-    from recon.models.exporting.exporting import export as run
-    from recon.models.exporting.exporting import restored
+    from recon.models.exporting import export as run
+    from recon.models.exporting import restored
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, settle=False)

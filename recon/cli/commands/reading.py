@@ -44,7 +44,7 @@ def convert(
     from encoders.encode.encoder import encode
     from encoders.models.models import Forest
     from recon.readers.formats.release.writing import dump, not_covered, publishable, release_json
-    from recon.release.auditing.evidence.evidence import with_unused_of_files
+    from recon.release.auditing.evidence import with_unused_of_files
     from recon.report.wording.headline import provenance_lines
     from solvers.foundation.limits import Limits
 

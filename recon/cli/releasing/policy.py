@@ -170,7 +170,7 @@ def gated(
 
 def written(found: list[Gate], sarif: str | None, junit: str | None) -> None:
     """Write what a gate found as SARIF and as JUnit XML, all files in one."""
-    from recon.report.pipelines.sarif import junit_of_several, sarif_of_several
+    from recon.report.sarif import junit_of_several, sarif_of_several
 
     documents = [one.document for one in found if one.document is not None]
     unread = [(one.file, one.why) for one in found if one.document is None]

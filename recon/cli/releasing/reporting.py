@@ -78,7 +78,7 @@ ReportTo = Annotated[
 
 def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo = None) -> None:
     """Show the result of an audit as a page, Markdown, text, SARIF or JUnit; nothing is computed anew."""
-    from recon.report.results.reading import as_read, filled, read_document
+    from recon.report.results import as_read, filled, read_document
     from recon.report.stored_report import rendered
 
     form = chosen(to, out)
@@ -89,7 +89,7 @@ def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo
         demanded = read_policy(policy)
     document = read_document(result)
     if demanded is not None:
-        from recon.report.results.reading import reassessed
+        from recon.report.results import reassessed
 
         document = reassessed(document, demanded)
     with ending(of_verdict("exact", outcome(document))):

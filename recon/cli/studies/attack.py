@@ -76,7 +76,7 @@ def membership(
 ) -> None:  # fmt: skip
     """Guess who was trained on, prove of whom it follows, about the same rows, side by side."""
     from recon.attacks.attacking.membership import KINDS, NAMES, attack_membership
-    from recon.report.attacks.membership_report import MembershipReport
+    from recon.report.membership_report import MembershipReport
 
     asked, kinds = chosen(attacks, NAMES, "--attack"), chosen(shadow, KINDS, "--shadow")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
@@ -100,7 +100,7 @@ def correlation(
     """Bound the correlations of columns by what attackers know: labels, tables, released counts, noisy ones."""
     from recon.attacks.attacking.linear import attack_correlation, read_linear
     from recon.io.console.output import ended_at_once
-    from recon.report.attacks.correlation_report import CorrelationReport
+    from recon.report.correlation_report import CorrelationReport
 
     asked, levels = pairs_of(pairs), known_epsilons(epsilon) if epsilon.strip() else []
     with working(seconds, memory, max_cells, quiet, log_json) as limits:

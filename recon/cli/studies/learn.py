@@ -9,7 +9,7 @@ from recon.io.console.guarding import GuardedTyper
 from recon.io.console.options import DomainFile, Independent
 from recon.io.console.options import ReleaseOut as Out
 from recon.io.console.output import print_lines, write_text
-from recon.learners.training.options import (
+from recon.learners.options import (
     Alpha,
     BeforeDefault,
     Chains,
@@ -187,7 +187,7 @@ def learn_optimal_tree(
 ) -> None:  # fmt: skip
     """Train the tree with the fewest training errors, say whether that is proved, and write the release."""
     from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
-    from recon.learners.training.training import tie_lines, training
+    from recon.learners.training import tie_lines, training
 
     chosen: Any = solver
     learner = OptimalTreeClassifier(
@@ -226,7 +226,7 @@ def finish(
     out: str | None, publish_rows: bool = False, domain_is_public: bool = False,
 ) -> None:  # fmt: skip
     """Train, write the release, and say on standard error what was learned and what it guarantees."""
-    from recon.learners.training.training import learned_release, training
+    from recon.learners.training import learned_release, training
 
     table = training(data, label, domain, independent, domain_is_public)
     text, notes = learned_release(table, learner, publish_rows)

@@ -38,7 +38,7 @@ from recon.attacks.correlation.shadow_models import (
 )
 from recon.attacks.correlation.trainers import TARGET
 from recon.experiments.experiment import Point, Row
-from recon.queries.prediction.inputs import Floats, Ints
+from recon.queries.inputs import Floats, Ints
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 

@@ -19,7 +19,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Noise
 from recon.attacks.attacking.membership import Judged, guessed, guesses, judged
 from recon.attacks.attacking.records import Population, RecordSplit, population, splits
-from recon.attacks.evaluation.figures import Evaluation, both_sides, duplicates, evaluated, once
+from recon.attacks.evaluation import Evaluation, both_sides, duplicates, evaluated, once
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
 from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
@@ -29,9 +29,9 @@ from recon.experiments.joint.findings import findings
 from recon.experiments.joint.releases import COUNTED, LEARNERS, domain_of, leaves, published, shuffled_rows
 from recon.learners.rule_lists.vulnerability import vulnerability_of
 from recon.queries.answers.counting import count
+from recon.queries.inputs import Bits, Ints, predicted
 from recon.queries.measures.sweeping import exact_counts, removed_per_row, with_noise
 from recon.queries.noisy.posterior import posterior
-from recon.queries.prediction.inputs import Bits, Ints, predicted
 from recon.queries.questions.questions import certify
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

@@ -13,7 +13,7 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Rule, RuleSet, Support, Tree
-from recon.attacks.evaluation.figures import Evaluation, evaluated
+from recon.attacks.evaluation import Evaluation, evaluated
 from recon.attacks.explainers.lore import Explanation, lores
 from recon.attacks.explainers.sampling import chosen
 from recon.attacks.explainers.trepan import trepan
@@ -31,7 +31,7 @@ from recon.experiments.joint.releases import (
     shuffled_rows,
 )
 from recon.queries.answers.counting import count
-from recon.queries.prediction.inputs import Bits, Records, Target
+from recon.queries.inputs import Bits, Records, Target
 from recon.readers.frames.true_rows import violations
 from solvers.engines.figures.bits import bits_before
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported

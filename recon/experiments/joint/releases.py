@@ -22,7 +22,7 @@ from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassi
 from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.learners.rule_lists.estimator import RuleListClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.queries.prediction.inputs import RecordColumns, Records, Target
+from recon.queries.inputs import RecordColumns, Records, Target
 from recon.readers.loading.loading import encode
 from solvers.foundation.limits import Limits
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recon.attacks.evaluation.figures import curve
+from recon.attacks.evaluation import curve
 from recon.experiments.experiment import Point, Row
 from recon.experiments.ly2024.published import CLAIM, TRIAL, TRIAL_RUNS
 from recon.experiments.splits import TrainTestSplit, shuffled

@@ -31,7 +31,7 @@ from recon.experiments.reveal.measuring import (
     performance,
     reference_rows,
 )
-from recon.queries.prediction.inputs import Target, predicted
+from recon.queries.inputs import Target, predicted
 from solvers.foundation.limits import Limits
 
 COUNTS = (40, 80, 120)  # records that are explained

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from recon.attacks.evaluation.attributes import AGREEMENT, BOTH, IMPUTED
-from recon.attacks.evaluation.figures import Evaluation, Ranking, critical_difference, meaning, spread
+from recon.attacks.attribute_guesses import AGREEMENT, BOTH, IMPUTED
+from recon.attacks.evaluation import Evaluation, Ranking, critical_difference, meaning, spread
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine, Ranks
 from recon.experiments.experiment import ExperimentFindings, ResultTable
 from recon.experiments.reveal.measuring import ALWAYS, BALANCED, PAPER, ROWS_OF, SINGLE, TITLES

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 
-from recon.attacks.evaluation.figures import DELTAS, Evaluation, FoldMean, spread
+from recon.attacks.evaluation import DELTAS, Evaluation, FoldMean, spread
 from recon.experiments.experiment import ResultTable
 from recon.experiments.reveal.measuring import PAPER, TITLES
 from recon.experiments.reveal.published import DELTAS as PRINTED_DELTAS

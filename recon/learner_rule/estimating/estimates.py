@@ -36,7 +36,7 @@ from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, RuleList, Tree
-from recon.attacks.evaluation.figures import clopper_pearson
+from recon.attacks.evaluation import clopper_pearson
 from recon.learner_rule.chosen import exact_refusals, greedy_rule
 from recon.learner_rule.estimating.columns import SeenAttribute, seen_of
 from recon.learner_rule.estimating.figures import EstimatedShare

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from encoders.models.learner_facts import Learner
 from recon.learner_rule.figures import Bits, bits_text, interval
-from solvers.foundation.display.displayed import Displayed, DisplayFacts
+from solvers.foundation.displayed import Displayed, DisplayFacts
 
 
 @dataclass(frozen=True, repr=False)

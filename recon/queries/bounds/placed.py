@@ -24,7 +24,7 @@ from recon.queries.bounds.disclosure import numbers_within
 from recon.readers.frames.world import World
 from solvers.engines.chain import ask
 from solvers.foundation.array_types import Bits
-from solvers.foundation.display.displayed import Displayed, DisplayFacts, text
+from solvers.foundation.displayed import Displayed, DisplayFacts, text
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import Answer, CountAnswer, LocatedAnswer
@@ -33,7 +33,7 @@ from solvers.questions.query import Count, Locate
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.foundation.display.plots import Axes
+    from solvers.foundation.plots import Axes
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +77,7 @@ class BoundAnswer(Displayed, Answer):
 
         Raises `Unsupported` without matplotlib, and where there is no finite interval.
         """
-        from solvers.foundation.display.plots import interval
+        from solvers.foundation.plots import interval
 
         if self.min is None or self.max is None or not (math.isfinite(self.min) and math.isfinite(self.max)):
             raise Unsupported("there is nothing to draw: no finite bounds are known")

@@ -12,7 +12,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.settled import as_released, proofs, settled_release
 from solvers.engines.chain import NOT_USED
-from solvers.foundation.display.displayed import Displayed
+from solvers.foundation.displayed import Displayed
 from solvers.foundation.limits import Limits
 from solvers.statements.release import Partition, Release
 

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
-from solvers.foundation.display.displayed import Displayed, DisplayFacts, text
-from solvers.foundation.display.plots import worlds_words
+from solvers.foundation.displayed import Displayed, DisplayFacts, text
 from solvers.foundation.errors import Unsupported
+from solvers.foundation.plots import worlds_words
 from solvers.questions.answers import CountAnswer
 from solvers.questions.query import Convention
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from recon.queries.noisy.posterior import Posterior
-    from solvers.foundation.display.plots import Axes
+    from solvers.foundation.plots import Axes
 
 Ends = tuple[float, float]
 
@@ -203,7 +203,7 @@ class Measures(Displayed):
         Works the exposure out where nobody asked for it yet. Raises `Unsupported` without matplotlib, and where no row
         has such a figure (no world, a continuous attribute).
         """
-        from solvers.foundation.display.plots import curve
+        from solvers.foundation.plots import curve
 
         lines = self.exposure
         ratio = lines["entropy_reduction_ratio"].to_numpy(dtype=np.float64) if len(lines) else np.zeros(0)

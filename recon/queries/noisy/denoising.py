@@ -15,7 +15,7 @@ from encoders.models.models import AnyModel, Boosting, Forest, PublishedFigure, 
 from encoders.models.nodes import UNPUBLISHED, Support
 from recon.readers.formats.release.writing import publishable
 from recon.readers.loading.asking import Released, release_of
-from solvers.foundation.display.displayed import Displayed
+from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.noisy.likelihood.maximum import Likeliest

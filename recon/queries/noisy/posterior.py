@@ -17,7 +17,7 @@ from recon.queries.answers.exact import Profiles, as_frame
 from recon.readers.frames.selections import select_frame
 from recon.readers.loading.asking import Released, release_of
 from solvers.engines.figures.partition import PartitionFigures
-from solvers.foundation.display.displayed import Displayed
+from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.noisy.posteriors.posterior import CountPosterior, Prior, posterior_of

@@ -19,7 +19,7 @@ from recon.queries.answers.counting import convention_of
 from recon.readers.loading.asking import Released, release_of
 from solvers.engines.chain import ChainStep
 from solvers.engines.forecast import Presolved, forecast, presolved
-from solvers.foundation.display.displayed import Displayed, DisplayFacts, many
+from solvers.foundation.displayed import Displayed, DisplayFacts, many
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.escaping import shown
 from solvers.foundation.limits import STAGES, Limits

@@ -27,10 +27,10 @@ from solvers.foundation.errors import CertificateError, ContradictionError, Inco
 from solvers.foundation.exact import decimal, tree_product
 from solvers.foundation.limits import Limits
 from solvers.tables import two_way
+from solvers.tables.areas import live
 from solvers.tables.replay import replayed
 from solvers.tables.solving import Designs, Range, Solved, solved
 from solvers.tables.steps import steps_for
-from solvers.tables.sums.areas import live
 
 if TYPE_CHECKING:
     import pandas as pd

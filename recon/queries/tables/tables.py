@@ -16,8 +16,8 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
 from recon.queries.tables.definitions import Cell, defined
 from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
-from solvers.tables.sums.areas import Top
-from solvers.tables.sums.atoms import Cells
+from solvers.tables.areas import Top
+from solvers.tables.atoms import Cells
 
 if TYPE_CHECKING:
     import pandas as pd

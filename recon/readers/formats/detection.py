@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recon.io.files.budget import current, read_text, within
-from recon.readers.formats.boosters.catboost.file import looks_like_catboost_json, looks_like_cbm
+from recon.readers.formats.boosters.catboost_file import looks_like_catboost_json, looks_like_cbm
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import read_rpart_rds
@@ -209,7 +209,7 @@ def draft_of_bytes(data: bytes, memory: int) -> Draft | None:
     if looks_like_xgboost_ubj(data[:HEAD]):
         return read_xgboost_ubj(data, memory)
     if looks_like_cbm(data[:HEAD]):
-        from recon.readers.formats.boosters.catboost.model import read_cbm
+        from recon.readers.formats.boosters.catboost_model import read_cbm
 
         return read_cbm(data, None, memory)
     text = uncommented(as_text(data))
@@ -268,7 +268,7 @@ def draft_of_json(text: str) -> Draft | None:
     if looks_like_xgboost_dump(found):
         return read_xgboost_dump(found)
     if looks_like_catboost_json(found):
-        from recon.readers.formats.boosters.catboost.model import read_catboost
+        from recon.readers.formats.boosters.catboost_model import read_catboost
 
         return read_catboost(found)
     if isinstance(found, dict):

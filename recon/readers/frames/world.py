@@ -17,11 +17,11 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Ranges, Value, exact, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.resolutions import CutDomain
-from solvers.foundation.display.displayed import WIDTH, Displayed, DisplayFacts, many
+from solvers.foundation.displayed import WIDTH, Displayed, DisplayFacts, many
 from solvers.statements.release import RowWorld as SolverWorld
 
 if TYPE_CHECKING:
-    from solvers.foundation.display.plots import Axes
+    from solvers.foundation.plots import Axes
 
 HEAD = 8  # rows of a preview
 ALONE = {True: "the only possible world", False: "one of several possible worlds", None: "perhaps one of several"}
@@ -153,7 +153,7 @@ class World(Displayed):
 
         At most 500 rows, evenly chosen, and 40 columns. Raises `Unsupported` without matplotlib.
         """
-        from solvers.foundation.display.plots import BARS, picture
+        from solvers.foundation.plots import BARS, picture
 
         everybody, wide = self.rows, min(BARS, len(self.domain.all))
         rows = np.unique(np.linspace(0, max(everybody - 1, 0), min(PICTURED, everybody)).astype(np.int64))

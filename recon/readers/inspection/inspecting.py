@@ -30,7 +30,7 @@ from recon.readers.inspection.ledger.entries import FileLedger
 from recon.readers.inspection.ledger.lines import PRINTED
 from recon.readers.stored.containers import StoredFile, open_stored, unpacked
 from recon.readers.stored.pickled.joblib_files import header_bytes
-from solvers.foundation.display.displayed import LINES, NAME, Displayed, DisplayFacts, many
+from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.escaping import named, shown_lines
 from solvers.foundation.limits import Limits
@@ -38,7 +38,7 @@ from solvers.foundation.limits import Limits
 if TYPE_CHECKING:
     import pandas as pd
 
-    from solvers.foundation.display.plots import Axes
+    from solvers.foundation.plots import Axes
 
 TREES = frozenset(["tree", "histogram-tree"])  # rules of what boosted models are made of
 
@@ -98,7 +98,7 @@ class Inspection(Displayed):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Return axes with the number of findings of every level; `Unsupported` without matplotlib."""
-        from solvers.foundation.display.plots import lying_bars
+        from solvers.foundation.plots import lying_bars
 
         count = Counter(one.level for one in self.findings)
         return lying_bars(list(LEVELS), [count[level] for level in LEVELS], "Found in the file", "findings", ax)

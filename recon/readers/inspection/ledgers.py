@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from recon.readers.formats.boosters.catboost.file import cbm_booster, looks_like_cbm
+from recon.readers.formats.boosters.catboost_file import cbm_booster, looks_like_cbm
 from recon.readers.inspection.documents.documents import document_findings, is_pmml, parsed_document, text_of
 from recon.readers.inspection.documents.json_models import cbm_entries
 from recon.readers.inspection.documents.leftovers import member_leftovers, odd_findings, text_leftovers

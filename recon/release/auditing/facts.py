@@ -18,8 +18,8 @@ from encoders.models.models import Boosting, Forest, RuleList, Tree, kinds_of
 from recon.queries.bounds.disclosure import numeric_target, regression
 from recon.queries.bounds.intervals import IntervalCells
 from recon.queries.located.positions import class_text
+from recon.queries.measures.attribute_bits import interval_left, least_bits, pinned, system_of
 from recon.queries.measures.figures import Measures, bits_left
-from recon.queries.measures.revealed.attribute_bits import interval_left, least_bits, pinned, system_of
 from recon.queries.measures.system import groups_left_out, published_cells
 from recon.readers.frames.describe import condition_text
 from recon.readers.inspection.findings.findings import Finding
@@ -27,7 +27,7 @@ from recon.readers.inspection.findings.severity import ROWS, About, about, is_co
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import as_released
 from recon.release.auditing.auditing import group_disclosure
-from recon.release.auditing.evidence.evidence import OPENS, implied, with_evidence
+from recon.release.auditing.evidence import OPENS, implied, with_evidence
 from recon.release.auditing.findings import AuditFindings, GroupDisclosure
 from recon.release.auditing.together import Together, with_together
 from recon.release.policies.facts import (

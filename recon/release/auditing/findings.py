@@ -24,8 +24,8 @@ from recon.queries.questions.questions import certify, reconstruct
 from recon.readers.frames.true_rows import SHOWN, violations
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import Travelling, as_released
-from recon.release.auditing.evidence.positions import PositionGroups
 from recon.release.auditing.matching import Comparison, Match, compare
+from recon.release.auditing.positions import PositionGroups
 from recon.release.auditing.spreading import AuditContext, Question, Turn
 from recon.release.auditing.together import Together
 from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, Unsupported

@@ -21,9 +21,9 @@ from recon.queries.bounds.intervals import IntervalCells
 from recon.queries.leaf_values.determined import Determined, determined
 from recon.queries.leaf_values.remedies import remedies_of, table_of
 from recon.queries.located.against_truth import compared
+from recon.queries.measures.attribute_bits import attribute_bits, forced
 from recon.queries.measures.figures import Measures, empty
 from recon.queries.measures.measures import measure
-from recon.queries.measures.revealed.attribute_bits import attribute_bits, forced
 from recon.readers.loading.settled import Travelling, as_released, settled_release
 from recon.release.auditing.auditing import (
     by_position,
@@ -38,13 +38,13 @@ from recon.release.auditing.auditing import (
     true_beside,
     what_noise_bought,
 )
-from recon.release.auditing.evidence.positions import groups_at_positions
 from recon.release.auditing.findings import AuditFindings, checked, first_asked
 from recon.release.auditing.persons.exposed_rows import exposed_rows
 from recon.release.auditing.persons.people import people, without_names
+from recon.release.auditing.positions import groups_at_positions
 from recon.release.auditing.spreading import AuditContext, Question, Turn
 from recon.release.auditing.together import judged_together
-from solvers.foundation.display.displayed import many
+from solvers.foundation.displayed import many
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import CountAnswer

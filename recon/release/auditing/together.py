@@ -29,7 +29,7 @@ from solvers.engines.groups.classes import KnownClasses, known_classes, known_mi
 from solvers.engines.groups.pinned import PinnedPeople, pinned_people
 from solvers.engines.groups.published import ProvedGroup
 from solvers.engines.groups.smallest import UNUSED, SmallestGroup, smallest_by_programs, smallest_group
-from solvers.engines.marginals.worlds import pinned_beside
+from solvers.engines.marginal_worlds import pinned_beside
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

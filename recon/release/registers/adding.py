@@ -17,8 +17,8 @@ from typing import Any
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, encode, with_known_rows
+from recon.queries.measures.attribute_bits import Counts, Interval
 from recon.queries.measures.figures import Measures
-from recon.queries.measures.revealed.attribute_bits import Counts, Interval
 from recon.readers.loading.loading import load, read_file
 from recon.readers.loading.settled import settled_release
 from recon.release.registers.differences import SMALL, Differences, differences

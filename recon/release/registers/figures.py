@@ -12,9 +12,9 @@ from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.bounds.disclosure import tells
+from recon.queries.measures.attribute_bits import Counts, Interval, least_bits, pinned, system_of
 from recon.queries.measures.figures import Measures, bits_left
 from recon.queries.measures.measures import measure
-from recon.queries.measures.revealed.attribute_bits import Counts, Interval, least_bits, pinned, system_of
 from recon.readers.loading.settled import as_released, settled_release
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits

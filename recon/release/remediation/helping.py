@@ -417,7 +417,7 @@ def accuracy(release: EncodedRelease, data: pd.DataFrame, label: str | None = No
     leaf; nothing of the file is run. Raises `Unsupported` for models that predict nothing, `ReleaseError` for tables
     without the columns.
     """
-    from recon.queries.prediction.black_box import ReleasedModel, labels_of
+    from recon.queries.black_box import ReleasedModel, labels_of
 
     name = None if release.domain.label is None else release.domain.label.name
     if label is not None and name is not None and label != name and label in data.columns:

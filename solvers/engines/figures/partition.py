@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import PartitionCells, cells_of, no_closed_form
-from solvers.cells.worlds.worlds import RowList, cell_boxes
+from solvers.cells.worlds import RowList, cell_boxes
 from solvers.engines.figures.bits import bits_of, dist_of_mixture, mean, ratio, uninformed, unnamed_factor
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits

@@ -16,7 +16,7 @@ from solvers.cells.components import simplified
 from solvers.cells.linear_system import propagate
 from solvers.engines.groups.items import Items
 from solvers.foundation.limits import Limits
-from solvers.programs.linear.linear_program import CellProgram
+from solvers.programs.linear_program import CellProgram
 
 ROUNDS = 4  # programs from each start, every one with costs from the rows of the one before
 SCALE = 1_000

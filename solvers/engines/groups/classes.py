@@ -30,7 +30,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND, rounded
-from solvers.programs.linear.linear_program import Relaxation
+from solvers.programs.linear_program import Relaxation
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Partition, Release
 

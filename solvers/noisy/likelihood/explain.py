@@ -8,7 +8,7 @@ from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, In
 from solvers.foundation.exact import complement_text, level_text
 from solvers.foundation.limits import Limits
 from solvers.noisy.likelihood.most_likely import level_beyond
-from solvers.programs.conflicts.quickxplain import conflict_of
+from solvers.programs.quickxplain import conflict_of
 from solvers.statements.observations import widened
 from solvers.statements.release import Release
 

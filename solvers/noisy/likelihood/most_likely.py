@@ -39,8 +39,8 @@ from solvers.programs.cell_model import CellModel
 from solvers.programs.columns.pricing import Pricer
 from solvers.programs.concave.fractional import relax
 from solvers.programs.concave.terms import ConcaveTerm, Gains, conjugates
-from solvers.programs.conflicts.quickxplain import conflict_of
 from solvers.programs.feasibility import verdict
+from solvers.programs.quickxplain import conflict_of
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import Observation, certain_bounds, observations, within_noise

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.system import CellSystem, system_of
-from solvers.cells.worlds.worlds import RandomSource, draw_world, filled_cells
+from solvers.cells.worlds import RandomSource, draw_world, filled_cells
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits

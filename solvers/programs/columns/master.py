@@ -21,8 +21,8 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.pricing import UNLIMITED, Pricer, within
-from solvers.programs.linear.dual_bounds import stated, usable
-from solvers.programs.linear.linear_program import LinearProgram
+from solvers.programs.dual_bounds import stated, usable
+from solvers.programs.linear_program import LinearProgram
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release
 

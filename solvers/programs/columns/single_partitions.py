@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import cells_of
-from solvers.cells.worlds.worlds import RandomSource, draw_box
+from solvers.cells.worlds import RandomSource, draw_box
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits

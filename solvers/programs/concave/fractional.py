@@ -29,7 +29,7 @@ from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.programs.concave.separable import multipliers_by_block
 from solvers.programs.concave.terms import Gains, binding, conjugates, proved
-from solvers.programs.linear.linear_program import LinearProgram
+from solvers.programs.linear_program import LinearProgram
 from solvers.statements.release import UNBOUNDED
 
 WEIGHING_ROUNDS = 100

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.exact import exact_dot
-from solvers.programs.linear.dual_bounds import combined, stated, usable, whole
+from solvers.programs.dual_bounds import combined, stated, usable, whole
 from solvers.statements.release import UNBOUNDED
 
 TRIES = 30

@@ -25,7 +25,7 @@ from solvers.kernel.cells import Live
 from solvers.kernel.checker import CellReplay, Goal, goal_of
 from solvers.kernel.claims import BoundStep, Cases, CaseSplit, OverCells, OverRows, ProofStep, Sum
 from solvers.kernel.facts import NumberedStatements
-from solvers.programs.linear.linear_program import SumSearch
+from solvers.programs.linear_program import SumSearch
 
 Bound = tuple[int, bool]  # a cell, and whether its upper bound is meant
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.system import CellSystem, system_of
-from solvers.cells.worlds.worlds import filled_cells, list_worlds
+from solvers.cells.worlds import filled_cells, list_worlds
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits

@@ -79,7 +79,7 @@ def is_pmml(data: bytes) -> bool:
 
 def parsed_document(data: bytes, memory: int = 1 << 30) -> tuple[str, Any] | None:
     """Return kind and values of a document whose form is known (JSON, UBJSON, LightGBM's text); None of others."""
-    from recon.readers.formats.boosters.catboost.file import cbm_booster, looks_like_cbm
+    from recon.readers.formats.boosters.catboost_file import cbm_booster, looks_like_cbm
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj
     from recon.readers.inspection.documents.booster_text import lightgbm_as_json
     from recon.readers.stored.binary.ubjson import read_ubjson

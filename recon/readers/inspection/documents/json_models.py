@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from recon.io.files.budget import parsed_json
-from recon.readers.formats.boosters.catboost.file import CatBoostFile, Symmetric, json_booster, looks_like_catboost_json
+from recon.readers.formats.boosters.catboost_file import CatBoostFile, Symmetric, json_booster, looks_like_catboost_json
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_dump
 from recon.readers.inspection.documents.booster_text import category_findings, counts_finding
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood

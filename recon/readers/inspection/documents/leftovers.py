@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from recon.readers.formats.boosters.catboost.file import cbm_booster, looks_like_cbm
+from recon.readers.formats.boosters.catboost_file import cbm_booster, looks_like_cbm
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj
 from recon.readers.inspection.documents.json_models import Found, catboost_findings, catboost_values, json_findings
 from recon.readers.inspection.findings.findings import Finding, not_understood
@@ -337,7 +337,7 @@ def _of_learners() -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def _sentences() -> frozenset[str]:
     """Return what readers say without any name or number of the file."""
-    from recon.readers.formats.boosters.catboost import model as catboost
+    from recon.readers.formats.boosters import catboost_model as catboost
     from recon.readers.formats.boosters.lightgbm import model as lightgbm
     from recon.readers.formats.boosters.xgboost import model as xgboost
     from recon.readers.formats.drafts.drafts import EACH, ONLY

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.readers.formats.boosters.catboost.file import cbm_booster
+from recon.readers.formats.boosters.catboost_file import cbm_booster
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level
 from recon.readers.inspection.findings.rules import rules_of
 from recon.readers.inspection.ledger.attributes import class_key, decided, is_known_class

@@ -33,8 +33,8 @@ from solvers.positions.assignments.domains import Domains
 from solvers.positions.assignments.propagation.fixpoint import Loops, Vectorised, fastest, propagate
 from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, packed
 from solvers.positions.assignments.propagation.vectorised import values_left
-from solvers.programs.linear.dual_bounds import rounded, whole
-from solvers.programs.linear.linear_program import LinearProgram, ProgramSolution, by_column
+from solvers.programs.dual_bounds import rounded, whole
+from solvers.programs.linear_program import LinearProgram, ProgramSolution, by_column
 from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem

@@ -16,7 +16,7 @@ PER_WORD = 5e-9  # of work
 
 
 class Loops(Protocol):
-    """The inner loops: in numpy (`vectorised`, `flows`) or compiled (`solvers.positions.assignments.compiled`)."""
+    """The inner loops: in numpy (`vectorised`, `flows`) or compiled (`solvers.positions.assignments`)."""
 
     def narrow(self, tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[Removal], bool | None]:
         """Revise rows and bound counts until nothing changes or `budget` rows and trees were looked at.
@@ -53,7 +53,7 @@ def fastest(limits: Limits) -> Loops:
     """
     if not installed():
         return Vectorised()
-    from solvers.positions.assignments.compiled.loops import compiled_loops
+    from solvers.positions.assignments.loops import compiled_loops
 
     made = compiled_loops()
     return made if made.ready(limits) else Vectorised()

@@ -36,7 +36,7 @@ from encoders.models.models import (
     kinds_of,
 )
 from encoders.models.nodes import CountTable, Nodes
-from recon.queries.prediction.inputs import Floats, InputColumn, InputLayout, Ints, NameLine, columns_of, line, numbers
+from recon.queries.inputs import Floats, InputColumn, InputLayout, Ints, NameLine, columns_of, line, numbers
 from recon.readers.frames.selections import frame_ranges, whole_rows
 from solvers.foundation.errors import ReleaseError, Unsupported
 

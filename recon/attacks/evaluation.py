@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from recon.queries.prediction.inputs import Bits, Floats, Ints
+from recon.queries.inputs import Bits, Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported, installing
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recon.attacks.evaluation.figures import clopper_pearson
-from recon.queries.prediction.inputs import Bits, Floats, Ints, Records, Target, predicted, probabilities
+from recon.attacks.evaluation import clopper_pearson
+from recon.queries.inputs import Bits, Floats, Ints, Records, Target, predicted, probabilities
 from solvers.foundation.errors import ReleaseError, Unsupported, installing
 
 MOST_FREQUENT = "most frequent value"

@@ -31,7 +31,7 @@ from recon.readers.inspection.findings.severity import about
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import as_released, proofs
 from recon.release.auditing.auditing import stored_outright
-from recon.release.auditing.evidence.positions import PositionGroups
+from recon.release.auditing.positions import PositionGroups
 from recon.release.policies.facts import (
     EVERY_FIGURE,
     LABEL_FIGURES,

@@ -374,7 +374,7 @@ def forced(release: EncodedRelease, measures: Measures, limits: Limits) -> dict[
     `rows`: rows of which every attribute is known, in words (`where`), and how many people (`rows`) have it at least;
     `values`: what everybody in a `group` has of an `attribute`, in words (`value`), and at least how many they are
     (`rows`). At most LISTED of each, `rows_in_all` and `values_in_all` say how many there are. `measures` are those of
-    the same release. Raises what `recon.queries.measures.revealed.attribute_bits.groups` raises.
+    the same release. Raises what `recon.queries.measures.attribute_bits.groups` raises.
     """
     if measures.status == "unsat":
         return {"rows": [], "rows_in_all": 0, "values": [], "values_in_all": 0}

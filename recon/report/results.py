@@ -16,8 +16,8 @@ from recon.io.files.opening import read_whole
 from recon.readers.formats.release.reading import strict_json
 from recon.release.policies.assessing import AS_PUBLISHED, assess
 from recon.release.policies.rules import RULES
+from recon.report.consistency import refuse_contradictions
 from recon.report.document.schema import VERSION, Document
-from recon.report.results.consistency import refuse_contradictions
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.escaping import named
 

@@ -51,7 +51,7 @@ from encoders.models.models import (
     UnusedPublication,
 )
 from encoders.models.nodes import Support
-from recon.readers.formats.boosters.catboost.file import (
+from recon.readers.formats.boosters.catboost_file import (
     MEMORY,
     Branching,
     CatBoostFile,

@@ -29,14 +29,14 @@ from solvers.cells.linear_system import SparseStatements, propagate
 from solvers.cells.system import CellSystem, system_of
 from solvers.engines.groups.pinned import PinnedPeople
 from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, WorkLeft
-from solvers.engines.marginals.statements import Allowed, Marginal, MarginalColumn, Mask, columns_of
+from solvers.engines.marginal_statements import Allowed, Marginal, MarginalColumn, Mask, columns_of
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import CertificateError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.world import check_rows
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND, run, state
-from solvers.programs.linear.linear_program import CellProgram, LinearProgram, by_column
+from solvers.programs.linear_program import CellProgram, LinearProgram, by_column
 from solvers.statements.release import UNBOUNDED, Release
 
 CHOOSING_COSTS = 1_000

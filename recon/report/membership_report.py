@@ -8,7 +8,7 @@ from math import isnan
 from typing import Any
 
 from recon.attacks.attacking.membership import ALWAYS, Certified, Judged, MembershipAttack
-from recon.attacks.evaluation.figures import Evaluation, verdict
+from recon.attacks.evaluation import Evaluation, verdict
 from recon.report.rendering import DIGITS, Rendered, Sections
 from recon.report.wording.headline import assumption_lines, finite, provenance_json, provenance_lines
 from solvers.foundation.exact import level_text

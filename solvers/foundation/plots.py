@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from solvers.foundation.display.displayed import DisplayFacts
+from solvers.foundation.displayed import DisplayFacts
 from solvers.foundation.errors import Unsupported, installing
 from solvers.foundation.escaping import named
 

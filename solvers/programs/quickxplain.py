@@ -33,8 +33,8 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
+from solvers.programs.dual_bounds import combined
 from solvers.programs.feasibility import Feasibility, verdict
-from solvers.programs.linear.dual_bounds import combined
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.regions.row_space import Space

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from solvers.foundation.errors import ContradictionError
-from solvers.tables.sums.atoms import Cells, ClashError, Design, Ints, Rows, determined, expanded, merged
+from solvers.tables.atoms import Cells, ClashError, Design, Ints, Rows, determined, expanded, merged
 
 GROUP = -1  # of a statement that follows from the top area's tables: about a group of cells, see `Live.row_cell`
 

@@ -18,7 +18,7 @@ from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.compiling import fingerprint, kept, ready
 from solvers.kernel.claims import CountRevision, Hall, Removal, Revised
-from solvers.positions.assignments.compiled.counts import (
+from solvers.positions.assignments.counts import (
     NONE,
     ONE,
     OPTIONS,

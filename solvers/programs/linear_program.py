@@ -1,7 +1,7 @@
 """Linear and mixed-integer programs in HiGHS: one model, changed and solved again; its duals, rounded, prove bounds.
 
 What HiGHS says is in floating point: solutions are checked by whoever takes them, duals prove what
-`solvers.programs.linear.dual_bounds` makes of them in whole numbers.
+`solvers.programs.dual_bounds` makes of them in whole numbers.
 
 Source: HiGHS (Huangfu, Hall, "Parallelizing the dual revised simplex method", 2018); the elastic program of phase one,
 whose duals are bounded by 1 (Chinneck, "Feasibility and Infeasibility in Optimization", 2008, section 6.1).
@@ -11,7 +11,7 @@ Weights for statements from linear programs: what a Farkas certificate is made o
 Nothing here is trusted: floating-point duals are rounded to small fractions, and whoever uses them proves the sum
 they make in whole numbers.
 
-Source: `solvers.programs.linear.linear_program`.
+Source: `solvers.programs.linear_program`.
 
 A first histogram for large systems: each component as an integer program for HiGHS.
 
@@ -25,7 +25,7 @@ program per end of every cell often fixes nearly all of them; the next begins at
 
 Source: optimality-based bound tightening (Gleixner, Berthold, Müller, Weltge, "Three enhancements for
 optimization-based bound tightening", Journal of Global Optimization 67, 2017); every bound is a dual one, in whole
-numbers (`solvers.programs.linear.dual_bounds`).
+numbers (`solvers.programs.dual_bounds`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import run_in_thread
 from solvers.kernel.claims import Sum
-from solvers.programs.linear.dual_bounds import rounded, safe_bound
+from solvers.programs.dual_bounds import rounded, safe_bound
 
 Array = NDArray[Any]  # whole numbers or floats, which HiGHS takes as floats
 PRIMAL = 4  # HiGHS' number of the primal simplex method: new columns leave the basis feasible

@@ -1,1 +1,0 @@
-"""How good a guess is: rates with intervals, baselines, and ranks over data sets."""

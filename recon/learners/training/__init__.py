@@ -1,1 +1,0 @@
-"""From a table of training rows to a release file."""

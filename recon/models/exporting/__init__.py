@@ -1,1 +1,0 @@
-"""A release in files for other solvers, with the map back."""

@@ -1,1 +1,0 @@
-"""CatBoost's model files."""

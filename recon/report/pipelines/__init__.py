@@ -1,1 +1,0 @@
-"""Findings for pipelines: SARIF and JUnit."""

@@ -1,1 +1,0 @@
-"""Rows inside cells: histograms turned into datasets, listed, drawn and spread."""

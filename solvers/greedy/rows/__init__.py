@@ -1,1 +1,0 @@
-"""Single rows under a greedy learner's rule: which values they can have, and how likely each is."""

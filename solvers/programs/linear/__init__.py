@@ -1,1 +1,0 @@
-"""Linear and mixed-integer programs over cells: one builder, one exact rounding of duals."""
