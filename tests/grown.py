@@ -457,7 +457,7 @@ def loaded(words: list[str]) -> list[str]:
             from recon.cli import app
 
             with contextlib.suppress(SystemExit):
-                app.run_app()
+                app._run_app()
         os.write(writer, " ".join(name for name in sys.modules if "__main__" not in name).encode())
         os._exit(0)
     os.close(writer)

@@ -39,12 +39,12 @@ if __name__ == "__main__":
     import recon.queries.measures.measures
     import recon.readers.frames.selections
     import recon.readers.loading.loading
-    from recon.readers.formats.detection import TEXTS, readers
+    from recon.readers.formats.detection import TEXTS, _readers
 
     with contextlib.suppress(ImportError):
         import pyarrow.parquet  # noqa: F401
 
-    list(readers())
+    list(_readers())
     for module, _, _ in TEXTS:
         importlib.import_module(f"recon.readers.formats.{module}")
     asked = json.load(sys.stdin)

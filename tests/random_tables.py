@@ -28,7 +28,7 @@ from recon.certificates.verifying import verify
 from recon.readers.frames.world import parts_of
 from solvers.engines import assignments, chain
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
-from solvers.statements.row_problem import anchored, cross_tables
+from solvers.statements.row_problem import _cross_tables, anchored
 
 Figures = list[dict[str, Any]]
 
@@ -147,7 +147,7 @@ def check_partitions(release: dict, got: recon.EncodedRelease, worlds: list[tupl
     """Check that cross-tables seen as partitions are disjoint, hold everybody, and count what every data set has."""
     names = [a["values"] for a in release["domain"]["attributes"]]
     part = [{v: parts_of(got.cut, k, np.array([i]))[0] for i, v in enumerate(vs)} for k, vs in enumerate(names)]
-    for table in cross_tables(got.statements):
+    for table in _cross_tables(got.statements):
         boxes = [dict(box.literals) for box in table.boxes]
         for world in worlds:
             parts = [[known[v] for v, known in zip(row, part, strict=True)] for row in world]
@@ -159,7 +159,7 @@ def check_partitions(release: dict, got: recon.EncodedRelease, worlds: list[tupl
 def check_told_apart(rng: random.Random, release: dict, worlds: list[dict]) -> None:
     """Check what rows told apart by a table alone prove, where one does: bounds, a data set, the only one."""
     got, only = encoded(release), [("assignments", "AssignmentsEngine")]
-    with mock.patch.object(chain, "ENGINES", only), mock.patch.object(assignments, "few", return_value=False):
+    with mock.patch.object(chain, "ENGINES", only), mock.patch.object(assignments, "_few", return_value=False):
         if not anchored(got.statements):
             return
         try:

@@ -18,7 +18,7 @@ from solvers.positions.assignments import world
 from solvers.positions.assignments.domains import Domains
 from solvers.positions.assignments.solving import Assigned, assigned
 from solvers.positions.assignments.world import check_rows, find_world, outside
-from solvers.positions.assignments.world_model import nominal
+from solvers.positions.assignments.world_model import _nominal
 from solvers.statements.release import Release
 from solvers.statements.row_problem import problem_of
 
@@ -267,4 +267,4 @@ def test_models_that_other_sets_of_values_make_infeasible() -> None:
     release = encoded({"recon": 1, "domain": domain, "rows": 2, "models": [model]}).statements
     found = find_world(untouched(release), LIMITS)
     assert found.parts is None
-    assert nominal(untouched(release).domains)
+    assert _nominal(untouched(release).domains)

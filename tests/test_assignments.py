@@ -22,8 +22,8 @@ from solvers.positions.assignments.propagation.engine import Propagation
 from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest, propagate
 from solvers.positions.assignments.propagation.flows import Assignment
 from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, packed
-from solvers.positions.assignments.propagation.vectorised import tightened
-from solvers.positions.assignments.solving import assigned, row_problem
+from solvers.positions.assignments.propagation.vectorised import _tightened
+from solvers.positions.assignments.solving import _row_problem, assigned
 from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import problem_of
@@ -353,7 +353,7 @@ def test_numbers_of_rows_are_bounded():
         q = [rng.randint(0, 2) for _ in range(most)]
         p = [a + rng.randint(0, 9) for a in q]
         wanted = brute_numbers(range(1, most + 1), q, p, weight, low, high)
-        found = tightened(tables, np.array([v]), np.array([q]), np.array([p]))
+        found = _tightened(tables, np.array([v]), np.array([q]), np.array([p]))
         ends = np.array(q), np.array(p)
         assert compiled(tables, v, np.array(q), np.array(p), *ends) != bool(found[2][0])
         if wanted is None:
@@ -397,11 +397,11 @@ def filtered_in_numpy(bits, low, high):
 
 def filtered_compiled(bits, low, high):
     extra("numba")
-    from solvers.positions.assignments.loops import filtered
+    from solvers.positions.assignments.loops import _filtered
 
     words, count = packed(bits), len(low)
     members, full = np.zeros((count + 1, words.shape[1]), dtype=np.uint64), np.zeros(count + 1, dtype=bool)
-    found, clash = filtered(words, np.full(len(bits), -1), low, high, members, full)
+    found, clash = _filtered(words, np.full(len(bits), -1), low, high, members, full)
     sets = np.unpackbits(members[:found].view(np.uint8), axis=1, bitorder="little")
     left = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, :count].astype(bool)
     return None if clash else left, [(bool(side), np.flatnonzero(row)) for side, row in zip(full, sets, strict=False)]
@@ -483,7 +483,7 @@ def test_places_are_what_the_values_left_cover():
     for batch in range(3):
         for _, case in forests_with_bags.cases(f"places {batch}", 10):
             got = encoded(case.release)
-            problem = row_problem(got.statements)
+            problem = _row_problem(got.statements)
             found = assigned(got.statements, Limits())
             left, places = left_of(found.domains), found.places
             if found.contradicted:

@@ -13,7 +13,7 @@ from test_bags import random_forest, sequences
 
 import recon
 from solvers.engines.assignments import AssignmentsEngine
-from solvers.engines.chain import answer, ask, engines, plan, refusal
+from solvers.engines.chain import _plan, answer, ask, engines, refusal
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Places
@@ -178,7 +178,7 @@ def test_worlds_are_not_asked_of_engines_that_leave_bags_out(query):
         reason = refusal(engine, got.statements, query)
         if isinstance(query, engine.answers) and not engine.uses_bags:
             assert "--without-bags" in reason
-    assert plan(got.statements, query)[0].engine == "assignments"
+    assert _plan(got.statements, query)[0].engine == "assignments"
     assert refusal(AssignmentsEngine(), got.statements, query) is None
 
 

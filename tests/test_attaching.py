@@ -190,7 +190,7 @@ def test_other_rows_than_those_of_training_are_said():
 def test_predictions_are_compared_with_leaves_and_known_classes(monkeypatch):
     x, y = bits()
     draft = golden("pydl8.5-0.1.8/depth_2.pkl")
-    monkeypatch.setattr("recon.readers.loading.attaching.source_of", lambda model: draft)
+    monkeypatch.setattr("recon.readers.loading.attaching._source_of", lambda model: draft)
     tree = TRUTH["pydl8.5-0.1.8/depth_2.pkl"]["tree"]
 
     def predict(row):

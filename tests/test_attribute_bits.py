@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.parts.resolutions import CutDomain
-from recon.queries.measures.attribute_bits import NO_CLASSES, NO_RESOLUTION, OPEN, attribute_bits, value_of
+from recon.queries.measures.attribute_bits import NO_CLASSES, NO_RESOLUTION, OPEN, _value_of, attribute_bits
 from solvers.engines.figures import values
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
@@ -186,7 +186,7 @@ def test_of_products_the_attributes_add_up_to_the_size(seed):
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), min_size=1, max_size=6))
 def test_the_entropy_of_parts_is_that_of_their_values(parts):
     spread = [rows for rows, size in parts for _ in range(size)]  # rows x size raw rows in a part of that size
-    assert values.entropy([(rows * size, size) for rows, size in parts]) == pytest.approx(entropy(spread), abs=1e-9)
+    assert values._entropy([(rows * size, size) for rows, size in parts]) == pytest.approx(entropy(spread), abs=1e-9)
 
 
 @settings(max_examples=80, derandomize=True)
@@ -207,8 +207,8 @@ def test_boxes_together_leave_what_their_rows_leave(data):
             some = [(*row, value) for row in some for value in allowed]
         rows.append(some)
     listed = [row for some in rows for row in some]
-    found = values.from_boxes(attributes, boxes, list(map(len, rows)), True)
-    bound = values.from_boxes(attributes, boxes, list(map(len, rows)), False)
+    found = values._from_boxes(attributes, boxes, list(map(len, rows)), True)
+    bound = values._from_boxes(attributes, boxes, list(map(len, rows)), False)
     for k in range(len(attributes)):
         expected = entropy(Counter(row[k] for row in listed).values())
         assert found[k].bits == pytest.approx(expected, abs=1e-9)
@@ -304,10 +304,10 @@ def test_without_a_greatest_number_of_rows_it_is_said_whom_the_mean_is_of():
 def test_a_value_is_one_only_where_a_part_has_one_value():
     release = encoded({"recon": 1, "domain": DOMAIN, "models": [LIST]})
     cut: CutDomain = release.cut
-    assert [value_of(release, 1, mask) for mask in (0, 1, 2, 3)] == [None, "F", "M", None]
+    assert [_value_of(release, 1, mask) for mask in (0, 1, 2, 3)] == [None, "F", "M", None]
     wide = [p for p, size in enumerate(cut.cuts[0].sizes) if size > 1]
     assert wide
-    assert all(value_of(release, 0, 1 << p) is None for p in wide)
+    assert all(_value_of(release, 0, 1 << p) is None for p in wide)
 
 
 def test_a_release_without_a_world_reveals_nothing():

@@ -14,23 +14,23 @@ from recon.queries.bounds.disclosure import ValueDisclosure
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.inspecting import Inspection
 from recon.release.auditing import facts as module
-from recon.release.auditing.evidence import of_bags
+from recon.release.auditing.evidence import _of_bags
 from recon.release.auditing.facts import (
-    beside_rows,
-    bits,
-    bounded,
+    _beside_rows,
+    _bits,
+    _bounded,
+    _cells_of,
+    _classes,
+    _known_wholly,
+    _no_classes,
+    _of_resamples,
+    _targets,
     by_position,
-    cells_of,
-    classes,
-    known_wholly,
     most_exposed,
-    no_classes,
     no_merging,
-    of_resamples,
     open_facts,
     sizes,
     stored_facts,
-    targets,
     worked_out,
 )
 from recon.release.auditing.facts import facts_of as audited
@@ -89,7 +89,7 @@ def test_who_is_known_wholly_is_whoever_any_proof_names(ends, positions, determi
     asked("interval_left", "x")
     places = None if positions is None else Ns(rows_known=positions)
     found = found_of(measures=measured("bounds"), positions=places, determined=[Ns(whole=n) for n in determined])
-    figure = known_wholly(found)
+    figure = _known_wholly(found)
     assert (figure.low, figure.high) == expected
     assert bool(figure.why) == (expected[0] != expected[1])
 
@@ -99,12 +99,12 @@ def test_without_proofs_nobody_is_pinned_only_where_an_interval_is_left(relative
     asked("pinned", None)
     asked("interval_left", "x")
     found = found_of(measures=measured("bounds", relative))
-    assert known_wholly(found) == KnownFigure(
+    assert _known_wholly(found) == KnownFigure(
         0, 0, assumes="x can have several values between any two thresholds that the models have"
     )
     asked("interval_left", "")
-    assert known_wholly(found).help == ("domain" if relative else "limits")
-    assert isinstance(known_wholly(found), UnknownFigure)
+    assert _known_wholly(found).help == ("domain" if relative else "limits")
+    assert isinstance(_known_wholly(found), UnknownFigure)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_without_proofs_nobody_is_pinned_only_where_an_interval_is_left(relative
 )  # fmt: skip
 def test_bits_are_per_person(rows, before, left, relative, expected, asked):
     asked("bits_left", left)
-    told = bits(measured("bounds", relative, rows=rows, unordered_before=before))
+    told = _bits(measured("bounds", relative, rows=rows, unordered_before=before))
     for figure, wanted in zip(told.values(), expected, strict=True):
         if isinstance(wanted, str):
             assert isinstance(figure, UnknownFigure)
@@ -155,22 +155,22 @@ OPEN = [
 
 
 def test_the_class_of_more_people_follows_unless_one_model_says_all_exactly():
-    assert classes(found_of(groups=disclosed(**EXACT)))[0] == KnownFigure(5, 5)
-    assert classes(found_of(groups=disclosed()))[0] == KnownFigure(0, 0)
-    assert isinstance(classes(found_of(groups=disclosed(undefined="u")))[0], UnknownFigure)
-    assert isinstance(cells_of(found_of().release, disclosed(undefined="u"))[0], UnknownFigure)
+    assert _classes(found_of(groups=disclosed(**EXACT)))[0] == KnownFigure(5, 5)
+    assert _classes(found_of(groups=disclosed()))[0] == KnownFigure(0, 0)
+    assert isinstance(_classes(found_of(groups=disclosed(undefined="u")))[0], UnknownFigure)
+    assert isinstance(_cells_of(found_of().release, disclosed(undefined="u"))[0], UnknownFigure)
     for more in OPEN:
-        figure, _ = classes(found_of(groups=disclosed(**EXACT | more)))
+        figure, _ = _classes(found_of(groups=disclosed(**EXACT | more)))
         assert (figure.low, figure.high) == (5, 100)
         assert figure.why
     beside = found_of(groups=disclosed(**EXACT), determined=[Ns(whole=0)])
-    assert classes(beside)[0].high == 100
+    assert _classes(beside)[0].high == 100
     for change in ({"models": (TREE, TREE)}, {"statements": Ns(loose=(1,), bags=())}):
         found = found_of(groups=disclosed(**EXACT))
         found.release = Ns(**vars(found.release) | change)
-        assert classes(found)[0].high == 100
+        assert _classes(found)[0].high == 100
     pure = (("late", "1", 4, 9), ("first", "0", 1, UNBOUNDED))
-    figure, groups = classes(found_of(groups=replace(disclosed(**EXACT), pure=pure)))
+    figure, groups = _classes(found_of(groups=replace(disclosed(**EXACT), pure=pure)))
     assert figure == KnownFigure(5, 5)
     assert [(one["name"], one["rows"]) for one in groups.each] == [("first", [1, None]), ("late", [4, 9])]
     assert groups.in_all == 2
@@ -205,7 +205,7 @@ def origin(form):
 def test_classes_do_not_apply_only_where_there_are_none(models, label, undefined, numeric, mean, kind, asked):
     asked("numeric_target", numeric)
     asked("regression", mean)
-    figure = no_classes(typed(*models, label=label), disclosed(undefined=undefined), "otherwise")
+    figure = _no_classes(typed(*models, label=label), disclosed(undefined=undefined), "otherwise")
     assert isinstance(figure, kind)
     assert figure.why == (undefined or "otherwise")
 
@@ -220,7 +220,7 @@ def test_classes_do_not_apply_only_where_there_are_none(models, label, undefined
 def test_targets_have_no_upper_end_but_everybody(rows, numeric, models, expected, asked):
     asked("numeric_target", numeric)
     release = Ns(rows=RowCount(90, 100), models=models)
-    figure = targets(release, disclosed(values=ValueDisclosure(rows=rows, alone=2)))
+    figure = _targets(release, disclosed(values=ValueDisclosure(rows=rows, alone=2)))
     assert isinstance(figure, AbsentFigure) if expected is None else (figure.low, figure.high) == expected
 
 
@@ -267,20 +267,20 @@ def resampled(distinct, *models):
 def test_groups_of_resamples_hold_the_different_rows_that_were_drawn(asked):
     held = FactTable("exact", figures={"smallest_group": KnownFigure(50, 50), "class_disclosure": KnownFigure(0, 0)})
     asked("groups_left_out", ((), "drawn"))
-    found = of_resamples(resampled(True), held)
+    found = _of_resamples(resampled(True), held)
     assert [one["rows"] for one in found.listed("smallest_group").each] == [[0, 100], [2, 100], [6, 100]]
     assert found["smallest_group"] == KnownFigure(1, 100, "drawn")
     assert isinstance(found["class_disclosure"], UnknownFigure)
-    found = of_resamples(resampled(False), held)
+    found = _of_resamples(resampled(False), held)
     assert [one["rows"] for one in found.listed("smallest_group").each] == [[0, 100], [1, 100], [1, 100]]
     whole = {"kind": "forest", "trees": [{"nodes": [{"counts": [60, 40]}]}]}
-    more = of_resamples(resampled(True, whole, {"kind": "tree", "nodes": [{"counts": [60, 40]}]}), held)
+    more = _of_resamples(resampled(True, whole, {"kind": "tree", "nodes": [{"counts": [60, 40]}]}), held)
     assert len(more.listed("smallest_group").each) == 3  # those of the resampled forest
     asked("groups_left_out", ((), ""))
-    assert of_resamples(resampled(True), held) is held
+    assert _of_resamples(resampled(True), held) is held
     asked("groups_left_out", ((), "drawn"))
     plain = encoded({"recon": 1, "domain": BITS, "models": [whole]})
-    assert of_resamples(plain, held) is held
+    assert _of_resamples(plain, held) is held
 
 
 def test_only_one_exact_model_with_parents_of_leaves_is_merged():
@@ -317,35 +317,35 @@ def test_what_stands_in_the_file_is_told_by_what_it_may_say():
     held = FactTable(
         "exact", figures={"rows": KnownFigure(50, 50), "smallest_group": KnownFigure(9, 9), "pinned": KnownFigure(0, 0)}
     )
-    rows = beside_rows(held, (inspected(finding()),))
+    rows = _beside_rows(held, (inspected(finding()),))
     assert rows["smallest_group"] == KnownFigure(1, 1)
     assert [one["rows"] for one in rows.listed("smallest_group").each] == [[1, 1]]
     for level, rule in (("high", "raw-data"), ("critical", "labels"), ("unknown", "not-understood")):
-        found = beside_rows(held, (inspected(finding(level, rule)),))
+        found = _beside_rows(held, (inspected(finding(level, rule)),))
         assert found.listed("smallest_group").each == ()  # no row is proved to stand there
-    unknown = beside_rows(held, (inspected(finding("unknown", "not-understood")),))
+    unknown = _beside_rows(held, (inspected(finding("unknown", "not-understood")),))
     assert unknown["smallest_group"] == KnownFigure(1, 9, unknown["smallest_group"].why, "strip")
-    kept = beside_rows(held, (inspected(finding(), replace(finding(), path="Z_", removable=False)),))
+    kept = _beside_rows(held, (inspected(finding(), replace(finding(), path="Z_", removable=False)),))
     assert (rows["pinned"].help, kept["pinned"].help) == ("strip", "")  # what is taken out leaves the other there
     assert unknown["pinned"].why.startswith("nobody knows what X_ is (an array)")
     assert rows["pinned"].why.startswith("no statement carries what X_ says (an array)")
-    two = beside_rows(held, (inspected(finding(), replace(finding(), path="Z_")),))
+    two = _beside_rows(held, (inspected(finding(), replace(finding(), path="Z_")),))
     assert two.unused == rows.unused  # the first is named
-    twice = beside_rows(held, (inspected(finding(), finding(), finding("unknown", "not-understood")),))
+    twice = _beside_rows(held, (inspected(finding(), finding(), finding("unknown", "not-understood")),))
     assert len(twice.unused) == len({one.why for one in twice.unused})
-    assert beside_rows(held, (inspected(finding("info", "names")),)) == held
+    assert _beside_rows(held, (inspected(finding("info", "names")),)) == held
 
 
 def test_known_bags_say_that_their_seeds_can_be_taken_out():
     release = Ns(statements=Ns(bags=(Ns(left_out="bags"),)))
     seeds = replace(finding("high", "bag-seeds"), removable=True)
     for stored, help in (((), ""), ((seeds,), "strip"), ((seeds, replace(seeds, removable=False)), "")):
-        assert [(one.why, one.help) for one in of_bags(release, (inspected(*stored),))] == [("bags", help)]
+        assert [(one.why, one.help) for one in _of_bags(release, (inspected(*stored),))] == [("bags", help)]
 
 
 @pytest.mark.parametrize(("rows", "bound"), [(3, 3), (UNBOUNDED - 1, UNBOUNDED - 1), (UNBOUNDED, None)])
 def test_no_bound_is_none(rows, bound):
-    assert bounded(rows) == bound
+    assert _bounded(rows) == bound
 
 
 def test_groups_of_tables_and_intervals_stand_among_the_others():
@@ -423,6 +423,6 @@ def test_single_counts_prove_what_they_prove_whatever_was_not_worked_out(asked):
 def test_what_is_the_same_in_every_world_opens_nothing(asked):
     held = FactTable("exact", figures={"rows": KnownFigure(50, 50), "class_disclosure": KnownFigure(0, 0)})
     file = (inspected(finding("high", "labels")),)
-    assert beside_rows(held, file)["class_disclosure"].high == 50
+    assert _beside_rows(held, file)["class_disclosure"].high == 50
     asked("implied", True)
-    assert beside_rows(held, file) == held
+    assert _beside_rows(held, file) == held

@@ -13,7 +13,7 @@ from boosted_cases import true_points
 import recon
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.boosters.catboost_file import json_booster
-from recon.readers.formats.boosters.catboost_model import EXP, NEEDED, UNIT, gradients, started, to_draft, unusable
+from recon.readers.formats.boosters.catboost_model import EXP, NEEDED, UNIT, _gradients, _started, _to_draft, _unusable
 from recon.readers.formats.detection import read_draft
 from recon.readers.frames.true_rows import TrueRows
 from solvers.engines.chain import strengthened
@@ -99,15 +99,15 @@ def test_settings_whose_values_are_something_else_are_named(change, why):
     found = honest()
     change(found["model_info"]["params"], found)
     booster = json_booster(found)
-    assert why in unusable(booster)
-    assert not isinstance(to_draft(booster, None).models[0], Boosting)
+    assert why in _unusable(booster)
+    assert not isinstance(_to_draft(booster, None).models[0], Boosting)
 
 
 def test_a_later_value_that_was_rounded_is_noticed():
     found, frame = honest(), rows()
     value = found["oblivious_trees"][5]["leaf_values"]
     value[1] = round(value[1], 6)
-    draft = to_draft(json_booster(found), None)
+    draft = _to_draft(json_booster(found), None)
     assert isinstance(draft.models[0], Boosting)
     path = GOLDEN / "cat_honest.json"
     assert parts_used(recon.load(path, domain=recon.Domain.from_frame(frame, label="y")), frame).max() < 1
@@ -117,7 +117,7 @@ def test_a_later_value_that_was_rounded_is_noticed():
 
 
 def test_errors_of_scores_grow_with_trees_and_bias():
-    law = gradients(json_booster(honest()))
+    law = _gradients(json_booster(honest()))
     assert law.start_error == 0
     assert 8 * EXP <= law.score_error < 1e-13
     # fast_exp leaves less than 2^-19 of the bias's power of two, and exp is off by half its square
@@ -126,14 +126,14 @@ def test_errors_of_scores_grow_with_trees_and_bias():
         for _ in range(4):
             power = 2.0 ** (np.floor(np.log2(rest)) - 4) if rest else 1.0
             rest -= np.floor(rest / power) * power
-        assert rest**2 / 2 + 8 * UNIT <= started(bias)
+        assert rest**2 / 2 + 8 * UNIT <= _started(bias)
 
 
 def test_a_tree_of_one_leaf_counts_in_the_scores():
     found = honest()
     value = found["oblivious_trees"][2]
     found["oblivious_trees"][2] = {"splits": [], "leaf_values": [0.01], "leaf_weights": [sum(value["leaf_weights"])]}
-    model = to_draft(json_booster(found), None).models[0]
+    model = _to_draft(json_booster(found), None).models[0]
     assert isinstance(model, Boosting)
     assert len(model.trees) == len(model.sums) == 8
     assert model.sums[2].step.tolist() == [0.01]

@@ -17,10 +17,10 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.boosters.lightgbm.file import text_booster
-from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, grow, read_lightgbm, read_lightgbm_text
-from recon.readers.formats.boosters.lightgbm.rates import NumberSpan, digits, rate_of, significant
+from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, _grow, read_lightgbm, read_lightgbm_text
+from recon.readers.formats.boosters.lightgbm.rates import NumberSpan, _significant, digits, rate_of
 from recon.readers.formats.boosters.lightgbm.summing import EPSILON, Sizes, errors
-from recon.readers.formats.boosters.lightgbm.sums import before, odd_parameter, snapped
+from recon.readers.formats.boosters.lightgbm.sums import _before, _odd_parameter, _snapped
 from recon.readers.formats.boosters.pickled import read as read_saved
 from recon.readers.formats.boosters.shared import BoosterTree
 from recon.readers.formats.drafts.binding import Binder
@@ -150,7 +150,7 @@ def test_figures_are_the_sums_of_the_librarys_own_gradients_to_the_last_bit():
         gradient = response.astype(np.float32).astype(float)
         hessian = (np.abs(response) * (1 - np.abs(response))).astype(np.float32).astype(float)
         leaf = leaves_of(tree, x)
-        grown = grow(tree, columns)
+        grown = _grow(tree, columns)
         for what, node, low, high in zip(sums.what, sums.node, sums.low, sums.high, strict=True):
             mine = leaf == grown.children[node][0]
             found = math.fsum((gradient if what == "value" else hessian)[mine])
@@ -190,7 +190,7 @@ def test_parameters_that_change_leaf_values_are_named(line):
     assert isinstance(draft.models[0], Forest)
     assert "leaf values are not used" in str(draft.reader_notes)
     booster = text_booster(re.sub(rf"\[{key}: .*\]", f"[{line}]", text_of("ridge.txt")))
-    assert ODD[line] in odd_parameter(booster)
+    assert ODD[line] in _odd_parameter(booster)
 
 
 @pytest.mark.parametrize("what", ["leaf_value=1e308", "leaf_weight=-1e308", "leaf_weight=1e300", "shrinkage=0"])
@@ -211,8 +211,8 @@ def test_figures_without_sense_are_left_out(what):
 def test_other_objectives_are_named():
     for objective in ("multiclassova num_class:3", "regression", "lambdarank", ""):
         booster = replace(text_booster(text_of("ridge.txt")), objective=objective)
-        assert "the objective is" in odd_parameter(booster)
-    assert odd_parameter(text_booster(text_of("ridge.txt"))) is None
+        assert "the objective is" in _odd_parameter(booster)
+    assert _odd_parameter(text_booster(text_of("ridge.txt"))) is None
 
 
 def without_inner(text):
@@ -347,7 +347,7 @@ def test_scores_lie_within_their_bounds(file):
     trees = [(*divmod(t, k), tree) for t, tree in enumerate(booster.trees)]
     frame = labelled(file)
     x = frame.iloc[:, :-1].to_numpy(dtype=float)
-    rough, fine = (list(before(trees, np.zeros(k), 0.0, boxes)) for boxes in (1, 4096))
+    rough, fine = (list(_before(trees, np.zeros(k), 0.0, boxes)) for boxes in (1, 4096))
     for a, b in zip(rough, fine, strict=True):
         assert (a.low <= b.low + 1e-9).all()
         assert (b.high <= a.high + 1e-9).all()
@@ -371,7 +371,7 @@ def test_printed_numbers():
     assert digits([[0.123457, 0.5], [-0.25]]) == pytest.approx(0.5e-6)
     assert digits([[1e-07, 0.5]]) == pytest.approx(0.5e-7)
     assert digits([[0.5]]) == 0
-    assert [significant(x) for x in (0.1, 0.05, 0.123457, 1.0, 100.0, 1e-05)] == [1, 1, 6, 1, 1, 1]
+    assert [_significant(x) for x in (0.1, 0.05, 0.123457, 1.0, 100.0, 1e-05)] == [1, 1, 6, 1, 1, 1]
     booster = text_booster(text_of("ridge.txt"))
     tree = replace(booster.trees[1], rate=0.2)
     wide = rate_of(booster, tree, NumberSpan(0.1, 0.1), 0.0)  # one tree of that rate: it may be scheduled
@@ -383,8 +383,8 @@ def test_printed_numbers():
 
 
 def test_intervals_are_cut_to_multiples_with_care():
-    assert snapped(0.9, 1.1, 0.25) == (1.0, 1.0)
-    assert snapped(0.9, 1.6, 0.25) == (1.0, 1.5)
-    assert snapped(0.1, 0.2, 0.25) == (0.1, 0.2)  # no multiple: no rows fit, and the interval still says so
-    assert snapped(-0.3, -0.2, 0.0) == (-0.3, -0.2)
-    assert snapped(1e30, 2e30, 0.25) == (1e30, 2e30)
+    assert _snapped(0.9, 1.1, 0.25) == (1.0, 1.0)
+    assert _snapped(0.9, 1.6, 0.25) == (1.0, 1.5)
+    assert _snapped(0.1, 0.2, 0.25) == (0.1, 0.2)  # no multiple: no rows fit, and the interval still says so
+    assert _snapped(-0.3, -0.2, 0.0) == (-0.3, -0.2)
+    assert _snapped(1e30, 2e30, 0.25) == (1e30, 2e30)

@@ -33,7 +33,7 @@ from encoders.domain.values import Listed
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.formats.sklearn.boosting.draft import UNIT, pairwise
-from recon.readers.formats.sklearn.boosting.histogram import exact_sums, hessians, least_share
+from recon.readers.formats.sklearn.boosting.histogram import _exact_sums, _hessians, _least_share
 from recon.readers.frames.true_rows import violations
 from recon.readers.loading.loading import draft_of
 from solvers.foundation.errors import ReleaseError
@@ -193,7 +193,7 @@ def test_sums_that_are_not_exact_are_bounded_all_the_same():
     model = fit_hist(frame, learning_rate=1.0, max_iter=60, min_samples_leaf=1)
     release = released_from(model, frame)
     boosted, leaves, times = true_points(release, frame)
-    assert not exact_sums(200.0, least_share(60.0, 2))
+    assert not _exact_sums(200.0, _least_share(60.0, 2))
     parts = exact_parts(model, boosted, leaves, times)
     assert parts.max() <= 1
     kinds = {name.rsplit(", ")[-1] for name in boosted.trees[-1].names}
@@ -214,7 +214,7 @@ def test_hessians_are_infinitely_wide_where_values_agree():
     model = fit_hist(frame, max_iter=1, max_depth=2, min_samples_leaf=5)
     draft = draft_of(model)
     tree = draft.trees[0].arrays
-    low, high = hessians(tree, np.zeros(len(tree.left)), np.ones(len(tree.left)), 0.0)
+    low, high = _hessians(tree, np.zeros(len(tree.left)), np.ones(len(tree.left)), 0.0)
     inner = np.flatnonzero(~tree.leaf)[1:]
     below = np.concatenate([tree.left[inner], tree.right[inner]])
     assert len(below)

@@ -18,19 +18,19 @@ from boosted_cases import true_points
 import recon
 import solvers.foundation.limits as limits_module
 from encoders.encode.encoder import encode
-from encoders.kinds.boosting import is_open
+from encoders.kinds.boosting import _is_open
 from encoders.models.models import Boosting
 from recon.readers.formats.boosters.xgboost.counts import sizes, starting_shares
-from recon.readers.formats.boosters.xgboost.file import below_single, json_booster
+from recon.readers.formats.boosters.xgboost.file import _below_single, json_booster
 from recon.readers.formats.boosters.xgboost.model import (
     MADE,
     XGBoostRates,
-    depths,
-    rates_of,
+    _depths,
+    _rates_of,
+    _single_log,
+    _start,
+    _tree_sums,
     read_xgboost,
-    single_log,
-    start,
-    tree_sums,
 )
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.drafts.binding import Binder
@@ -131,21 +131,21 @@ def first(name="honest"):
 
 def test_rates_are_those_of_the_first_tree_or_none():
     tree, cover = first()
-    assert rates_of(tree, cover) == XGBoostRates(float(np.float32(0.3)), 1.0)
+    assert _rates_of(tree, cover) == XGBoostRates(float(np.float32(0.3)), 1.0)
     changed = copy.deepcopy(tree)
     leaf = next(i for i, s in enumerate(tree.grown.splits) if s is None)
     changed.weight[leaf] *= 1.01
-    assert "no usual pair" in rates_of(changed, cover)
+    assert "no usual pair" in _rates_of(changed, cover)
     stump = copy.deepcopy(tree)
     stump.weight = [0.0] * len(stump.weight)
-    assert rates_of(stump, cover).startswith(("no", "more than one"))
+    assert _rates_of(stump, cover).startswith(("no", "more than one"))
 
 
 def test_the_start_is_what_float32_arithmetic_gives():
-    assert start(0.5) == 0
+    assert _start(0.5) == 0
     for base in (0.1, 0.45087427, 0.9, 0.3):
-        assert abs(start(base) - math.log(base / (1 - base))) < 6e-7
-        assert float(np.float32(start(base))) == start(base)
+        assert abs(_start(base) - math.log(base / (1 - base))) < 6e-7
+        assert float(np.float32(_start(base))) == _start(base)
 
 
 def test_the_logarithm_is_that_of_the_c_library():
@@ -154,20 +154,20 @@ def test_the_logarithm_is_that_of_the_c_library():
     numbers = np.exp(random.normal(0, 3, 3000)).astype(np.float32).tolist()
     for x in numbers:
         true = math.log(x)
-        assert abs(single_log(x) - true) <= 0.82 * float(np.spacing(np.float32(abs(true))))
+        assert abs(_single_log(x) - true) <= 0.82 * float(np.spacing(np.float32(abs(true))))
     name = ctypes.util.find_library("m")
     if name == "libm.so.6":
         library = ctypes.CDLL(name)
         library.logf.restype, library.logf.argtypes = ctypes.c_float, [ctypes.c_float]
-        assert [library.logf(x) for x in numbers] == list(map(single_log, numbers))
+        assert [library.logf(x) for x in numbers] == list(map(_single_log, numbers))
     for wrong in (0.0, -1.0, math.inf, 1e-45):
         with pytest.raises(ValueError, match="logarithm"):
-            single_log(wrong)
+            _single_log(wrong)
 
 
 def test_intervals_hold_the_files_rounding_and_the_sums():
     tree, _ = first()
-    said = tree_sums(tree, 0, XGBoostRates(float(np.float32(0.3)), 1.0), 160)
+    said = _tree_sums(tree, 0, XGBoostRates(float(np.float32(0.3)), 1.0), 160)
     count = len(tree.cover)
     assert said.what[:count] == ("cover",) * count
     for i in range(count):
@@ -176,7 +176,7 @@ def test_intervals_hold_the_files_rounding_and_the_sums():
         assert step <= said.high[i] - said.low[i] < 3 * step
     leaves = [w for w in said.what if w == "value"]
     assert len(leaves) == len(said.step) == len(tree.grown.leaves)
-    assert depths(tree).max() == 3
+    assert _depths(tree).max() == 3
 
 
 def test_float32_figures_are_read_as_float32():
@@ -192,7 +192,7 @@ def test_some_tree_must_count_rows():
     domain = recon.Domain.from_frame(frame, label="y")
     draft = read_xgboost(stored())
     (model,) = draft.bound(Binder(draft, domain))
-    assert [is_open(tree) for tree in model.trees] == [False] + [True] * 7
+    assert [_is_open(tree) for tree in model.trees] == [False] + [True] * 7
     silent = replace(model, trees=model.trees[1:], sums=model.sums[1:])
     with pytest.raises(ReleaseError, match="no tree says how many rows"):
         encode(domain, (silent,))
@@ -202,10 +202,10 @@ def test_values_are_rounded_to_single_precision_before_they_are_compared():
     rng = np.random.default_rng(3)
     thresholds = [13.05, 3.84, 0.1, 1.0, 2.0, -7.3, -1.0, 1e-30, 2.0**24 + 2, *rng.normal(size=200)]
     for single in np.array(thresholds, dtype=np.float32):
-        end, is_open = below_single(float(single), False)
+        end, is_open = _below_single(float(single), False)
         near = [np.nextafter(single, np.float32(side)) for side in (-np.inf, np.inf)]
         tried = [float(x) for x in (single, *near)] + [end, np.nextafter(end, -np.inf), np.nextafter(end, np.inf)]
         for x in tried + [(a + b) / 2 for a in tried for b in tried]:
             assert (np.float32(x) < single) == (x < end or (x == end and not is_open)), (single, x)
-    assert below_single(3.0, True) == (3.0, True)
-    assert 13.0499997 < below_single(float(np.float32(13.05)), False)[0] < 13.05  # the value itself goes right
+    assert _below_single(3.0, True) == (3.0, True)
+    assert 13.0499997 < _below_single(float(np.float32(13.05)), False)[0] < 13.05  # the value itself goes right

@@ -21,7 +21,7 @@ from recon.readers.formats.boosters.lightgbm.counts import Objective, RateCandid
 from recon.readers.formats.boosters.lightgbm.file import looks_like_lightgbm_text
 from recon.readers.formats.boosters.lightgbm.model import read_lightgbm, read_lightgbm_text
 from recon.readers.formats.boosters.pickled import read as read_saved
-from recon.readers.formats.boosters.shared import BoosterTree, narrowed, opposite, split_of
+from recon.readers.formats.boosters.shared import BoosterTree, _narrowed, opposite, split_of
 from recon.readers.formats.boosters.xgboost.counts import class_counts as xgb_counts
 from recon.readers.formats.boosters.xgboost.counts import sizes
 from recon.readers.formats.boosters.xgboost.file import StoredXGBoostTree
@@ -248,7 +248,7 @@ def test_sides_of_a_split_are_complements():
         for value in (None, 1, 2, 3, 4):
             assert passes(test, value) != passes(other, value)
     assert opposite(Test(values=(1,)), True) is None
-    path = narrowed((("x", Test(high=9, missing=True)),), "x", Test(low=2, low_open=True, missing=True))
+    path = _narrowed((("x", Test(high=9, missing=True)),), "x", Test(low=2, low_open=True, missing=True))
     assert path == (("x", Test(low=2, high=9, low_open=True, missing=True)),)
 
 

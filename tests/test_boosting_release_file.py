@@ -23,7 +23,7 @@ from recon.readers.formats.release.reading import parse, to_models
 from recon.readers.formats.release.writing import dump, release_json
 from solvers.foundation.errors import ReleaseError
 from solvers.laws.gradients.boosted import Gradients
-from solvers.laws.gradients.floating import by_tree, coefficients
+from solvers.laws.gradients.floating import _coefficients, by_tree
 from solvers.statements.release import RowCount
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -128,7 +128,7 @@ def met(encoded, model, rows):
     classes = [model.labels.index(label.point(row[-1])[0]) for row in rows]
     assert len(domain.all) == len(rows[0])
     for t, (tree, terms) in enumerate(by_tree(model, leaves)):
-        found = coefficients(tree, terms, leaves[:, t])
+        found = _coefficients(tree, terms, leaves[:, t])
         own = np.arange(len(rows)), classes
         middle, radius = (a[:, own[0], own[1]].sum(axis=1) for a in (found.middle, found.radius))
         if (middle + radius < tree.low).any() or (middle - radius > tree.high).any():

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import recon
 from recon.learners.private.private_mining import (
     Mining,
-    apriori,
+    _apriori,
+    _level_sensitivity,
     items_held,
-    level_sensitivity,
     mine_exactly,
     mine_privately,
 )
@@ -28,7 +28,7 @@ from recon.learners.rule_lists.brl_posterior import (
     RuleListLaw,
     RuleListPrior,
     Scores,
-    all_lists,
+    _all_lists,
     bit_mask,
     enumerate_law,
     number_of_lists,
@@ -36,9 +36,9 @@ from recon.learners.rule_lists.brl_posterior import (
     tempered,
 )
 from recon.learners.rule_lists.brl_sampling import (
+    _integer_weights,
     draw_prior,
     effective_size,
-    integer_weights,
     perfect_sample,
     run_chain,
     split_r_hat,
@@ -98,7 +98,7 @@ def plain_likelihood(chosen, x, y, antecedents=ANTECEDENTS):
 def test_the_prior_is_the_papers_and_sums_to_1(sizes, length, width, longest):
     prior = RuleListPrior(sizes, length, width, longest)
     lists = [one for m in range(longest + 1) for one in permutations(range(len(sizes)), m)]
-    assert sorted(lists) == sorted(all_lists(len(sizes), longest))
+    assert sorted(lists) == sorted(_all_lists(len(sizes), longest))
     assert len(lists) == number_of_lists(len(sizes), longest)
     mass = 0.0
     for chosen in lists:
@@ -165,7 +165,7 @@ def test_perfect_samples_and_prior_draws_follow_their_laws():
 
 def test_integer_weights_are_exact_and_never_0():
     logs = np.array([0.0, -1.5, -700.0, -2_000.0, -1e6])
-    found = integer_weights(logs)
+    found = _integer_weights(logs)
     for weight, log in zip(found[:4], logs, strict=False):  # in logs: the numbers do not fit a float
         assert math.log(weight) - math.log(found[0]) == pytest.approx(log, abs=1e-9)
     assert found[4] > 0
@@ -231,7 +231,7 @@ def worst_log_ratio(neighbours, law, most=3):
     def logs(rows):
         key = tuple(sorted(rows))
         if key not in memo:
-            weights = integer_weights(enumerate_law(table_scores(key), law).log_weights)
+            weights = _integer_weights(enumerate_law(table_scores(key), law).log_weights)
             memo[key] = np.array([math.log(w) for w in weights]) - math.log(sum(weights))
         return memo[key]
 
@@ -276,7 +276,7 @@ def test_the_monotone_law_is_not_private_for_replaced_rows():
 
 @pytest.mark.parametrize(("neighbours", "change"), [("add_remove", 1), ("replace", 2)])
 def test_counts_change_by_no_more_than_the_noise_is_made_for(neighbours, change):
-    lists = list(all_lists(3, 3))
+    lists = list(_all_lists(3, 3))
     worst = 0
     for d, e in neighbouring_tables(neighbours):
         one, other = table_scores(d), table_scores(e)
@@ -307,11 +307,11 @@ def test_one_row_changes_a_levels_supports_by_no_more_than_stated(seed, d, width
         return publish
 
     one, two = {}, {}
-    assert apriori(names, rows, mining, record(one)) == apriori(names, other, mining, record(two))
+    assert _apriori(names, rows, mining, record(one)) == _apriori(names, other, mining, record(two))
     assert one.keys() == two.keys()
     for level, counts in one.items():
         change = sum(abs(a - b) for a, b in zip(counts, two[level], strict=True))
-        assert change <= level_sensitivity(items_held(d, mining), level, len(counts), neighbours)
+        assert change <= _level_sensitivity(items_held(d, mining), level, len(counts), neighbours)
 
 
 @settings(max_examples=60)

@@ -30,7 +30,7 @@ import pytest
 import recon
 from recon.cli.app import app
 from solvers.cells.components import known_presolve
-from solvers.cells.refinement import refined
+from solvers.cells.refinement import _refined
 from solvers.cells.system import system_of
 from solvers.engines.chain import answer
 from solvers.foundation.errors import Inconclusive, TooLarge
@@ -309,7 +309,7 @@ def test_a_listing_that_the_time_ends_says_so():
 
 
 def test_a_search_ends_with_the_listing_that_reads_it():
-    from recon.queries.questions.questions import heard
+    from recon.queries.questions.questions import _heard
 
     release = recon.load(str(GOLDEN / "tree_classes.json"))
     world, ended = recon.sample(release, 1)[0].inner, []
@@ -322,7 +322,7 @@ def test_a_search_ends_with_the_listing_that_reads_it():
             ended.append(True)
 
     limits = Limits(seconds=60)
-    listing = heard(release, search(), None, limits)
+    listing = _heard(release, search(), None, limits)
     next(listing)
     limits.stop.set()
     with pytest.raises(Inconclusive) as held:  # the error, and every frame that it passed, is still held
@@ -332,14 +332,14 @@ def test_a_search_ends_with_the_listing_that_reads_it():
 
 
 def test_a_search_that_says_nothing_is_stopped():
-    from solvers.programs.cpsat import next_of
+    from solvers.programs.cpsat import _next_of
 
     class Silent:
         def stop_search(self):
             found.put(None)
 
     found = queue.Queue()
-    assert next_of(found, Silent(), Limits(seconds=0.0)) is None
+    assert _next_of(found, Silent(), Limits(seconds=0.0)) is None
 
 
 # ---------------------------------------------------------------- limits
@@ -519,10 +519,10 @@ def test_what_nobody_counted_is_counted():
     """Cells that are derived, and branch and bound before it branches: both end by work alone, the same everywhere."""
     release = recon.load(ROOT / "examples" / "releases" / "compas_forest.json").statements
     limits = Limits()
-    refined(release, limits, None)
+    _refined(release, limits, None)
     looks = limits.meter.used
     with pytest.raises(Inconclusive, match="the time was up while the cells were derived"):
-        refined(release, Limits().at_most(looks / 2), None)
+        _refined(release, Limits().at_most(looks / 2), None)
     dice = np.random.default_rng(0)
     matrix = dice.integers(0, 2, (60, 200))
     row, column = np.nonzero(matrix)

@@ -14,7 +14,7 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.boosters.catboost_file import MAGIC, cbm_booster, json_booster
-from recon.readers.formats.boosters.catboost_model import NOT_WEIGHTED, TOGETHER, read_catboost, to_draft
+from recon.readers.formats.boosters.catboost_model import NOT_WEIGHTED, TOGETHER, _to_draft, read_catboost
 from recon.readers.formats.boosters.xgboost.model import LOWER_BOUNDS, NOT_STATED, read_xgboost, read_xgboost_ubj
 from recon.readers.formats.boosters.xgboost.model import NOT_WEIGHTED as XGB_NOT_WEIGHTED
 from recon.readers.formats.detection import read_draft
@@ -175,7 +175,7 @@ def test_a_tree_that_no_row_can_walk_is_refused():
     for one in found["oblivious_trees"][1:]:
         one["leaf_weights"] = [1] * 8
     with pytest.raises(ReleaseError, match="no row can reach"):
-        to_draft(json_booster(found), None)
+        _to_draft(json_booster(found), None)
 
 
 # ------------------------------------------------------------------ XGBoost's UBJSON

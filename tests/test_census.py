@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.queries.tables.answering import certificate, counted, solutions, verified
+from recon.queries.tables.answering import _certificate, _solutions, counted, verified
 from recon.queries.tables.variability import variability
 from solvers.foundation.limits import Limits
 
@@ -66,12 +66,12 @@ def test_28_tracts_have_one_data_set_over_bins_and_it_is_the_file(tracts):
     """Proved, equal to the people of the file, each certificate below 10 KB and checked again from the tables."""
     people, tables = tracts
     begun, certain, alone, blocks = time.process_time(), 0, 0, 0
-    for one in solutions(tables, Limits()):
+    for one in _solutions(tables, Limits()):
         assert one.unique is True
         certain += one.certain
         alone += len(one.settled_leaves[0])
         blocks += len(one.live.top.leaves)
-        proof = certificate(tables, one)
+        proof = _certificate(tables, one)
         assert len(json.dumps(proof)) < 10_000
         held = people[people.tract == one.live.top.names[0]]
         assert_same(one, held, tables)

@@ -64,7 +64,7 @@ def coupled(count: int):
 def test_the_plan_names_every_engine_for_a_question_and_why_it_refuses():
     for got in coupled(5):
         query = Count("ordered")
-        steps = chain.plan(got.statements, query)
+        steps = chain._plan(got.statements, query)
         names = [step.engine for step in steps]
         assert names == [m for m, _ in ENGINES if m in names]
         assert "likeliest" not in names  # it counts nothing

@@ -16,9 +16,9 @@ import yaml
 from typer.main import get_command
 
 import recon
-from recon.cli.app import app, main, run_app
+from recon.cli.app import _run_app, app, main
 from recon.cli.output.streaming import write_worlds
-from recon.io.console.channels import ESCAPED, Channel, escaped, failure_of, lost_output
+from recon.io.console.channels import ESCAPED, Channel, _escaped, failure_of, lost_output
 
 ROOT = Path(__file__).parents[1]
 GATE, GOLDEN = ROOT / "examples" / "gate", Path(__file__).parent / "golden"
@@ -164,8 +164,8 @@ def test_a_reader_that_left_ends_endless_worlds(monkeypatch):
             drawn.append(1)
             yield type("World", (), {"note": "", "rows": 1})()
 
-    monkeypatch.setattr("recon.cli.output.streaming.flushed", lambda sink, written, batch, views: written)
-    monkeypatch.setattr("recon.cli.output.streaming.sink_of", lambda out, as_json: _Nowhere())
+    monkeypatch.setattr("recon.cli.output.streaming._flushed", lambda sink, written, batch, views: written)
+    monkeypatch.setattr("recon.cli.output.streaming._sink_of", lambda out, as_json: _Nowhere())
     write_worlds(endless(), False, None, False)
     assert len(drawn) == 1
 
@@ -188,7 +188,7 @@ def test_a_pipe_between_processes_of_ours_that_breaks_is_no_reader_that_left(mon
     monkeypatch.setattr("recon.readers.formats.release.schema.json_schema", failed)
     monkeypatch.setattr("sys.argv", ["recon", "schema"])
     with pytest.raises(SystemExit) as ended:
-        run_app()
+        _run_app()
     assert ended.value.code == 3
     assert "Broken pipe" in capsys.readouterr().err
 
@@ -198,13 +198,13 @@ def test_what_an_encoding_lacks_is_escaped_as_json_reads_it():
         shown = f'"{text}"'.encode("ascii", ESCAPED) if _registered() else b""
         assert json.loads(shown) == text
     with pytest.raises(UnicodeDecodeError):
-        escaped(UnicodeDecodeError("ascii", b"x", 0, 1, "no"))
+        _escaped(UnicodeDecodeError("ascii", b"x", 0, 1, "no"))
 
 
 def _registered():
     import codecs
 
-    codecs.register_error(ESCAPED, escaped)
+    codecs.register_error(ESCAPED, _escaped)
     return True
 
 

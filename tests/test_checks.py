@@ -6,9 +6,9 @@ import pytest
 from policy_cases import facts_of, group, policy_of
 
 from recon.release.policies.assessing import assess, least_loss
-from recon.release.policies.checks import place_of, worst
+from recon.release.policies.checks import _place_of, _worst
 from recon.release.remediation.demands import Demands, demands_of
-from recon.report.results import outcome_of
+from recon.report.results import _outcome_of
 
 OPEN = {"not_listed": {"groups": "groups cut each other"}}
 
@@ -190,9 +190,9 @@ def test_only_what_can_all_be_taken_out_is_a_change(found, removable):
 
 
 def test_findings_without_a_path_are_named_by_their_rule():
-    assert place_of(finding("high")) == {"name": "X_", "where": "high data", "rows": None}
-    assert place_of(finding("high", "")) == {"name": "raw", "where": "high data", "rows": None}
-    assert place_of({}) == {"name": "", "where": "", "rows": None}
+    assert _place_of(finding("high")) == {"name": "X_", "where": "high data", "rows": None}
+    assert _place_of(finding("high", "")) == {"name": "raw", "where": "high data", "rows": None}
+    assert _place_of({}) == {"name": "", "where": "", "rows": None}
 
 
 def people(*verdicts, in_all=None):
@@ -234,12 +234,12 @@ def test_profiles(forbidden, facts, expected):
 def test_the_surest_and_smallest_group_comes_first():
     each = [group("open", 1, None), group("large", 9, 9), group("small", 2, 3), group("sure", 3, 3)]
     nobody = {"name": "a text", "where": "", "rows": None}
-    assert [one["name"] for one in worst([*each, nobody])] == ["a text", "small", "sure", "large", "open"]
-    (first,) = worst([{"name": "n", "where": None, "class": "1", "rows": [1, 1]}])
+    assert [one["name"] for one in _worst([*each, nobody])] == ["a text", "small", "sure", "large", "open"]
+    (first,) = _worst([{"name": "n", "where": None, "class": "1", "rows": [1, 1]}])
     assert first == {"name": "n", "where": "class 1", "rows": [1, 1]}
-    (first,) = worst([{"name": "n", "where": "a = 0", "class": "1", "rows": [1, 1]}])
+    (first,) = _worst([{"name": "n", "where": "a = 0", "class": "1", "rows": [1, 1]}])
     assert first["where"] == "a = 0"
-    (first,) = worst([{"name": "n", "rows": [1, 1]}])
+    (first,) = _worst([{"name": "n", "rows": [1, 1]}])
     assert first["where"] == ""
 
 
@@ -487,4 +487,4 @@ NO_LABEL = {"not_applicable": {"class_disclosure": "no label"}}
     ],
 )  # fmt: skip
 def test_what_a_policy_says_of_a_remedy(remedy, facts, policy, expected):
-    assert outcome_of({"kind": "merge"} | remedy, facts_of(**facts), policy_of(**policy)) == expected
+    assert _outcome_of({"kind": "merge"} | remedy, facts_of(**facts), policy_of(**policy)) == expected

@@ -30,7 +30,7 @@ from encoders.models.nodes import ModelNode, Support
 from recon.readers.frames.true_rows import violations
 from recon.readers.inspection.inspecting import inspect
 from recon.readers.loading.loading import encode, load
-from recon.release.auditing.together import pinned_by_columns
+from recon.release.auditing.together import _pinned_by_columns
 from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL
 
@@ -125,7 +125,7 @@ def test_people_pinned_down_beside_the_classes_are_never_too_few(each, values):
             common = worlds[0]
             for world in worlds:
                 common = common & world
-            found = pinned_by_columns(of_sizes(sizes, classes, each, domain), 0, Limits())
+            found = _pinned_by_columns(of_sizes(sizes, classes, each, domain), 0, Limits())
             assert found.low <= sum(common.values()) <= found.high
             pinned += sum(common.values())
     assert pinned

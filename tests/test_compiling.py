@@ -5,7 +5,7 @@ from __future__ import annotations
 from extras import extra
 
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.compiling import compiled_before, fingerprint, kept, ready
+from solvers.foundation.native.compiling import _compiled_before, fingerprint, kept, ready
 from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest
 
 
@@ -32,15 +32,15 @@ def test_what_is_kept_is_found_by_others_with_the_same_sources_alone(tmp_path, m
     extra("numba")
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
     first = made(7)
-    assert not compiled_before(first)
+    assert not _compiled_before(first)
     assert not ready([first], Limits(seconds=5))
     assert ready([first], Limits(seconds=60))
     assert ready([first], Limits())
     assert first(1) == 2
-    assert compiled_before(first)
-    assert compiled_before(made(7))
+    assert _compiled_before(first)
+    assert _compiled_before(made(7))
     assert ready([made(7)], Limits(seconds=5))
-    assert not compiled_before(made(8))
+    assert not _compiled_before(made(8))
     assert made(7)(4) == 5
 
 
@@ -59,6 +59,6 @@ def test_without_a_folder_it_is_compiled_all_the_same(monkeypatch):
 
 def test_propagation_does_not_compile_where_the_time_is_short(monkeypatch):
     extra("numba")
-    monkeypatch.setattr("solvers.foundation.native.compiling.compiled_before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.compiling._compiled_before", lambda _: False)
     assert isinstance(fastest(Limits(seconds=5)), Vectorised)
     assert not isinstance(fastest(Limits(seconds=60)), Vectorised)

@@ -18,7 +18,7 @@ from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.frames.true_rows import violations
 from recon.readers.inspection.documents.published import release_findings
 from recon.readers.loading.loading import settle
-from recon.release.auditing.evidence import unused_of
+from recon.release.auditing.evidence import _unused_of
 
 OF_COLUMNS = "figures of single columns"
 GOLDEN = Path(__file__).parent / "golden" / "models"
@@ -59,8 +59,8 @@ def test_a_converted_file_says_the_same(entry, guessed):
     assert back.assumptions == release.assumptions
     told = [(s.low, s.high, s.region, s.of, s.coefs) for s in release.statements.statements()]
     assert [(s.low, s.high, s.region, s.of, s.coefs) for s in back.statements.statements()] == told
-    found = unused_of(back, ())  # so that policies find the same of both
-    assert tuple(one for one in found if OF_COLUMNS not in one.why) == unused_of(release, ())
+    found = _unused_of(back, ())  # so that policies find the same of both
+    assert tuple(one for one in found if OF_COLUMNS not in one.why) == _unused_of(release, ())
     assert any(OF_COLUMNS in one.why for one in found) == bool(figures_of(release))
     if b" may have been, and counts are bounds" not in text:  # a list of values of the file: it could hold anything
         assert [one.what for one in release_findings(text)[2] if one.level == "unknown"] == []

@@ -8,17 +8,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from recon.attacks.correlation.copula import empirical, normals
+from recon.attacks.correlation.copula import _normals, empirical
 from recon.attacks.correlation.intervals import three_variables
 from recon.attacks.correlation.matrices import factors_of, random_matrices
-from recon.attacks.correlation.model_based import InferredCorrelations, crossed, fit, folds, infer, verdicts
+from recon.attacks.correlation.model_based import InferredCorrelations, _fit, _folds, _infer, crossed, verdicts
 from recon.attacks.correlation.model_less import bin_of
 from recon.attacks.correlation.shadow_models import (
     LogisticModels,
     ShadowSetting,
+    _seen,
     dataset,
     fitted,
-    seen,
     seen_of,
     shadows,
 )
@@ -111,11 +111,11 @@ def test_the_stacked_attack_does_not_fall_below_the_model_less_one():
 
 def test_folds_and_their_guards():
     rng = np.random.default_rng(0)
-    assert sorted(np.bincount(folds(13, 5, rng))) == [2, 2, 3, 3, 3]
+    assert sorted(np.bincount(_folds(13, 5, rng))) == [2, 2, 3, 3, 3]
     with pytest.raises(ReleaseError, match="4 shadow models are too few for 5 folds"):
         crossed(np.zeros((4, 2)), np.zeros((4, 1), dtype=int), rng)
     with pytest.raises(ReleaseError, match="regression or network, not 'tree'"):
-        fit(np.zeros((4, 2)), np.zeros((4, 1), dtype=int), rng, "tree")
+        _fit(np.zeros((4, 2)), np.zeros((4, 1), dtype=int), rng, "tree")
 
 
 def test_constant_features_are_left_out():
@@ -123,7 +123,7 @@ def test_constant_features_are_left_out():
     x = np.column_stack([rng.normal(size=60), np.full(60, 7.0)])
     y = (x[:, :1] > 0).astype(int)
     for meta in ("regression", "network"):
-        found = fit(x, y, rng, meta, 2)
+        found = _fit(x, y, rng, meta, 2)
         np.testing.assert_array_equal(found.named(x), found.named(x * [1, 100]))
         assert (found.named(x) == y).mean() > 0.9
 
@@ -135,9 +135,9 @@ def test_what_each_access_sees():
     line, net = fitted(x, y, "logistic", rng), fitted(x, y, "network", rng, FEW)
     assert isinstance(line, LogisticModels)
     assert isinstance(net, Networks)
-    assert [seen(line, a, asked).shape[1] for a in ("predictions", "weights", "canonical", "both")] == [7, 4, 4, 11]
+    assert [_seen(line, a, asked).shape[1] for a in ("predictions", "weights", "canonical", "both")] == [7, 4, 4, 11]
     size = 3 * 20 + 20 + 200 + 10 + 22
-    assert [seen(net, a, asked).shape[1] for a in ("predictions", "weights", "canonical", "both")] == [
+    assert [_seen(net, a, asked).shape[1] for a in ("predictions", "weights", "canonical", "both")] == [
         7,
         size,
         size,
@@ -145,9 +145,9 @@ def test_what_each_access_sees():
     ]
     theirs = LogisticRegression(solver="liblinear", tol=1e-10).fit(x[1], y[1])
     for access in ("predictions", "weights", "both"):
-        np.testing.assert_allclose(seen_of(theirs, access, asked)[0], seen(line, access, asked)[1], atol=1e-4)
+        np.testing.assert_allclose(seen_of(theirs, access, asked)[0], _seen(line, access, asked)[1], atol=1e-4)
     with pytest.raises(ReleaseError, match="not 'all'"):
-        seen(line, "all", asked)
+        _seen(line, "all", asked)
     with pytest.raises(ReleaseError, match="not 'forest'"):
         fitted(x, y, "forest", rng)
 
@@ -164,7 +164,7 @@ def test_labels_of_marginals_are_cut_at_their_median():
 def released():
     """Return a matrix, and rows of its columns with a label."""
     c = np.array([[1, 0.6, 0.1, 0.5], [0.6, 1, -0.5, 0.3], [0.1, -0.5, 1, 0.2], [0.5, 0.3, 0.2, 1]])
-    data = normals(factors_of(c[None]), 4000, np.random.default_rng(3))[0]
+    data = _normals(factors_of(c[None]), 4000, np.random.default_rng(3))[0]
     return c, data[:, :-1], (data[:, -1] > 0).astype(int)
 
 
@@ -172,7 +172,7 @@ def released():
 def test_a_released_regression_is_asked(released, access):
     c, x, y = released
     target = LogisticRegression().fit(x, y)
-    found = infer(target, c[:-1, -1], ShadowSetting(accesses=(access,), rows=2000), access, 150, names="abc")
+    found = _infer(target, c[:-1, -1], ShadowSetting(accesses=(access,), rows=2000), access, 150, names="abc")
     assert [(one.one, one.other) for one in found] == [("'a'", "'b'"), ("'a'", "'c'"), ("'b'", "'c'")]
     truth = bin_of([0.6, 0.1, -0.5]).tolist()
     assert sum(one.answer == bin_ for one, bin_ in zip(found, truth, strict=True)) >= 2
@@ -189,21 +189,21 @@ def test_black_boxes_of_other_kinds_are_asked_by_their_predictions(released):
     for target in (MLPClassifier((20, 10), max_iter=40, early_stopping=True, random_state=0),
                    DecisionTreeClassifier(max_depth=6)):  # fmt: skip
         target.fit(x, y)
-        found = infer(target, c[:-1, -1], ShadowSetting("network", ("predictions",), rows=300, training=FEW), count=40)
+        found = _infer(target, c[:-1, -1], ShadowSetting("network", ("predictions",), rows=300, training=FEW), count=40)
         assert len(found) == 3
         assert all(one.linear is None for one in found)
         with pytest.raises(Unsupported, match=f"weights of a {type(target).__name__} are not"):
-            infer(target, c[:-1, -1], access="weights", count=40)
+            _infer(target, c[:-1, -1], access="weights", count=40)
 
 
 def test_bad_questions_are_refused(released):
     c, x, y = released
     target = LogisticRegression().fit(x, y)
     with pytest.raises(ReleaseError, match=r"correlation of 'b' with the label is 1\.3"):
-        infer(target, [0.5, 1.3, 0.2], names="abc")
+        _infer(target, [0.5, 1.3, 0.2], names="abc")
     with pytest.raises(ReleaseError, match="2 correlations with the label at least"):
-        infer(target, [0.5])
+        _infer(target, [0.5])
     with pytest.raises(Unsupported, match="only access 'predictions'"):
-        infer(target, c[:-1, -1], ShadowSetting("network", ("weights",)), "weights")
+        _infer(target, c[:-1, -1], ShadowSetting("network", ("weights",)), "weights")
     with pytest.raises(ReleaseError, match=r"classes \[1, 2\] apart"):
-        infer(LogisticRegression().fit(x, y + 1), c[:-1, -1], count=10)
+        _infer(LogisticRegression().fit(x, y + 1), c[:-1, -1], count=10)

@@ -277,12 +277,12 @@ def test_a_release_file_gives_the_same(tmp_path):
 
 
 def test_the_discrete_interval_is_that_of_the_statistical_attack():
-    from recon.attacks.correlation.intervals import discrete_interval, label_table
+    from recon.attacks.correlation.intervals import _discrete_interval, _label_table
 
     frame = larger(120)
     lines = correlations(learnt(frame, 3), frame, epsilons=()).frame.query("attacker == @DISCRETE")
     for line in lines.itertuples():
-        expected = discrete_interval(*(label_table(frame[n], frame["y"]) for n in (line.first, line.second)))
+        expected = _discrete_interval(*(_label_table(frame[n], frame["y"]) for n in (line.first, line.second)))
         assert (line.low, line.high) == pytest.approx(expected, abs=1e-12)
 
 

@@ -118,7 +118,7 @@ def test_cells_are_the_same_for_all_kinds_and_lie_evenly(results):
     both = cells.dropna()
     assert len(both) == 2
     assert (both["logistic"] == both["network"]).all()
-    middle = np.array([attacked.corner(k) for k in range(100)]) + 0.005
+    middle = np.array([attacked._corner(k) for k in range(100)]) + 0.005
     assert np.abs(middle).max() < 1
     assert len(np.unique(middle, axis=0)) == 100
     low, high = pair_interval(middle[:, 0], middle[:, 1])

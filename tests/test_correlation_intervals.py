@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from recon.attacks.correlation import intervals
 from recon.attacks.correlation.intervals import linear_intervals, three_variables
 from recon.attacks.correlation.matrices import random_matrices
-from recon.attacks.correlation.model_less import sampled_interval
+from recon.attacks.correlation.model_less import _sampled_interval
 from solvers.foundation.errors import ReleaseError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -33,7 +33,7 @@ def test_the_pair_interval_is_where_the_matrix_is_positive(one, other, r):
 
 @pytest.mark.parametrize("rho", [(0.5, -0.2), (0.9, 0.8, -0.1), (0.3, 0.1, 0.7, -0.6)])
 def test_sampled_intervals_come_near_the_exact_one_from_within(rho):
-    low, high = sampled_interval(rho, 20000, np.random.default_rng(0))
+    low, high = _sampled_interval(rho, 20000, np.random.default_rng(0))
     exact = intervals.pair_interval(rho[0], rho[1])
     assert exact[0] - 1e-9 <= low[0, 1] < exact[0] + 0.05
     assert exact[1] + 1e-9 >= high[0, 1] > exact[1] - 0.05
@@ -58,7 +58,7 @@ def brute(x, z, y):
 def test_the_discrete_interval_is_exact(rows):
     x, z, y = np.array(rows).T
     assume(0 < x.sum() < len(x) and 0 < z.sum() < len(z))
-    found = intervals.discrete_interval(intervals.label_table(x, y), intervals.label_table(z, y))
+    found = intervals._discrete_interval(intervals._label_table(x, y), intervals._label_table(z, y))
     np.testing.assert_allclose(found, brute(x, z, y), atol=1e-12)
     truth = np.corrcoef(x, z)[0, 1]
     assert found[0] - 1e-9 <= truth <= found[1] + 1e-9
@@ -70,13 +70,13 @@ def test_the_discrete_interval_is_exact(rows):
 
 def test_tables_that_say_nothing_are_refused_by_name():
     with pytest.raises(ReleaseError, match="age is constant"):
-        intervals.discrete_interval([[2, 3], [1, 1]], [[3, 4], [0, 0]], ("sex", "age"))
+        intervals._discrete_interval([[2, 3], [1, 1]], [[3, 4], [0, 0]], ("sex", "age"))
     with pytest.raises(ReleaseError, match=r"sex and age differ in the rows .* \[3, 4\] and \[3, 5\]"):
-        intervals.discrete_interval([[2, 3], [1, 1]], [[2, 3], [1, 2]], ("sex", "age"))
+        intervals._discrete_interval([[2, 3], [1, 1]], [[2, 3], [1, 2]], ("sex", "age"))
     with pytest.raises(ReleaseError, match="not of counts"):
-        intervals.discrete_interval([[2, 3], [1, -1]], [[2, 3], [1, 2]])
+        intervals._discrete_interval([[2, 3], [1, -1]], [[2, 3], [1, 2]])
     with pytest.raises(ReleaseError, match="column of bits holds"):
-        intervals.label_table([0, 2], [0, 1])
+        intervals._label_table([0, 2], [0, 1])
 
 
 def test_correlations_with_the_label_and_constant_columns():

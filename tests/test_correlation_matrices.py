@@ -31,20 +31,20 @@ def plain_factor(angles):
 @settings(max_examples=40, deadline=None)
 def test_angles_factors_and_matrices_are_one_another(n, seed):
     angles = np.tril(np.random.default_rng(seed).uniform(0.05, 3.09, (4, n, n)), -1)
-    factor = matrices.factor_of(angles)
+    factor = matrices._factor_of(angles)
     np.testing.assert_allclose(factor, [plain_factor(one) for one in angles], atol=1e-12)
-    np.testing.assert_allclose(matrices.angles_of(factor), angles, atol=1e-6)
-    found = matrices.correlations_of(factor)
+    np.testing.assert_allclose(matrices._angles_of(factor), angles, atol=1e-6)
+    found = matrices._correlations_of(factor)
     np.testing.assert_allclose(found, [one @ one.T for one in factor], atol=1e-12)
     for one in found:
-        matrices.checked_matrix(one)
+        matrices._checked_matrix(one)
     if np.linalg.eigvalsh(found).min() > 1e-4:
         np.testing.assert_allclose(matrices.factors_of(found), np.linalg.cholesky(found), atol=1e-6)
 
 
 def test_angles_of_rows_without_rest_give_the_same_factor():
     factor = np.array([[[1.0, 0, 0], [-1, 0, 0], [0.6, 0, 0.8]]])
-    np.testing.assert_allclose(matrices.factor_of(matrices.angles_of(factor)), factor, atol=1e-12)
+    np.testing.assert_allclose(matrices._factor_of(matrices._angles_of(factor)), factor, atol=1e-12)
 
 
 @given(st.integers(2, 8), SEEDS)
@@ -87,7 +87,7 @@ def naive_fill(first, rng):
 
 def test_the_fill_by_norms_has_the_law_of_the_printed_one():
     rng, first = np.random.default_rng(3), np.array([0.3, -0.5, 0.7])
-    ours = matrices.correlations_of(matrices.filled(np.tile(first, (3000, 1)), rng))
+    ours = matrices._correlations_of(matrices._filled(np.tile(first, (3000, 1)), rng))
     theirs = np.array([naive_fill(first, rng) for _ in range(3000)])
     for i, j in ((1, 2), (1, 3), (2, 3)):
         assert stats.ks_2samp(ours[:, i, j], theirs[:, i, j]).pvalue > 1e-3
@@ -127,23 +127,23 @@ def test_matrices_that_no_variables_have_are_refused(change, said):
     for (i, j), value in change.items():
         given[i, j] = given[j, i] = value
     with pytest.raises(ReleaseError, match=said):
-        matrices.checked_matrix(given, "abcd")
+        matrices._checked_matrix(given, "abcd")
 
 
 def test_shapes_and_asymmetry_are_refused():
     with pytest.raises(ReleaseError, match="square"):
-        matrices.checked_matrix(np.ones((2, 3)))
+        matrices._checked_matrix(np.ones((2, 3)))
     given = np.eye(3)
     given[0, 1] = 0.2
     with pytest.raises(ReleaseError, match="the other way round 0"):
-        matrices.checked_matrix(given)
+        matrices._checked_matrix(given)
     with pytest.raises(ReleaseError, match="negative eigenvalue"):
         matrices.factors_of(np.array([[1.0, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]]))
 
 
 def test_all_variables_may_be_needed_for_a_clash():
     equal = np.full((4, 4), -0.4) + 1.4 * np.eye(4)  # any three of them are possible: -0.4 > -1/2, but < -1/3
-    assert matrices.clashing(equal) == (0, 1, 2, 3)
+    assert matrices._clashing(equal) == (0, 1, 2, 3)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -20,7 +20,7 @@ def test_edges_belong_to_the_bin_above():
     assert model_less.bin_of([-1, -1 / 3 - 1e-9, -1 / 3, 0, 1 / 3, 1]).tolist() == [0, 0, 1, 1, 2, 2]
     assert model_less.bin_of([-1, 0, 1], 2).tolist() == [0, 1, 1]
     with pytest.raises(ReleaseError, match="2 bins at least"):
-        model_less.edges(1)
+        model_less._edges(1)
 
 
 def plain(low, high, bins):

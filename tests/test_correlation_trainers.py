@@ -53,27 +53,27 @@ def test_softmax_regressions_are_those_of_scikit_learn():
     for k, one in enumerate(found):
         theirs = LogisticRegression(tol=1e-8, max_iter=5000).fit(x, y[:, k])
         scores = trainers.with_ones(x) @ one
-        np.testing.assert_allclose(trainers.softmax(scores), theirs.predict_proba(x), atol=2e-3)
+        np.testing.assert_allclose(trainers._softmax(scores), theirs.predict_proba(x), atol=2e-3)
         assert (scores.argmax(axis=1) == theirs.predict(x)).mean() > 0.99
 
 
 def networks(count, sizes, seed):
-    parts = trainers.initial(count, sizes, np.random.default_rng(seed))
+    parts = trainers._initial(count, sizes, np.random.default_rng(seed))
     return trainers.Networks(tuple(parts[::2]), tuple(parts[1::2]))
 
 
 def test_gradients_are_differences():
     rng = np.random.default_rng(0)
-    parts = [part.astype(np.float64) for part in trainers.initial(2, (3, 5, 4, 3), rng)]
+    parts = [part.astype(np.float64) for part in trainers._initial(2, (3, 5, 4, 3), rng)]
     x, y = rng.normal(size=(2, 20, 3)), rng.integers(0, 3, (2, 20))
-    found = trainers.gradients([part.copy() for part in parts], x, (y[..., None] == np.arange(3)).astype(float))
+    found = trainers._gradients([part.copy() for part in parts], x, (y[..., None] == np.arange(3)).astype(float))
     for k, part in enumerate(parts):
         at = (1, *(rng.integers(0, size) for size in part.shape[1:]))
         ends = []
         for sign in (1, -1):
             moved = [other.copy() for other in parts]
             moved[k][at] += sign * 1e-5
-            ends.append(trainers.losses(moved, x, y)[1])
+            ends.append(trainers._losses(moved, x, y)[1])
         np.testing.assert_allclose(found[k][at], (ends[0] - ends[1]) / 2e-5, rtol=1e-4, atol=1e-7)
 
 

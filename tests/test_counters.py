@@ -19,7 +19,14 @@ import pytest
 from extras import encoded, extra
 
 from solvers.cells.clauses import model_counters as counters
-from solvers.cells.clauses.model_counters import Formula, ModelCounter, log2_above, lowered_of, row_bits, worlds_before
+from solvers.cells.clauses.model_counters import (
+    Formula,
+    ModelCounter,
+    _lowered_of,
+    _row_bits,
+    _worlds_before,
+    log2_above,
+)
 from solvers.engines import approxmc
 from solvers.engines import estimates as asking
 from solvers.engines.approxmc import ApproxMCEngine
@@ -221,9 +228,9 @@ def releases():
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_counters_against_every_dataset(name):
     engine = counter(name)
-    pairs = [(lowered_of(statements, Limits()), number) for statements, number in releases()]
+    pairs = [(_lowered_of(statements, Limits()), number) for statements, number in releases()]
     assert counted(engine, pairs) == [number for _, number in pairs]
-    assert all(number <= worlds_before(statements) for statements, number in releases())
+    assert all(number <= _worlds_before(statements) for statements, number in releases())
 
 
 def test_every_dataset_against_our_own_count():
@@ -233,7 +240,7 @@ def test_every_dataset_against_our_own_count():
 
 
 def test_approxmc_against_every_dataset():
-    pairs = [(lowered_of(statements, Limits()), number) for statements, number in releases()]
+    pairs = [(_lowered_of(statements, Limits()), number) for statements, number in releases()]
     for found, (_, number) in zip(counted(counter("approxmc"), pairs), pairs, strict=True):
         assert number / 1.8 <= found <= number * 1.8
 
@@ -288,7 +295,7 @@ def test_refusals_have_figures_and_reasons():
             "the models of a CNF are 'ordered' worlds"
         }
     release = small(rows=100)
-    assert row_bits(release) == 2 + 1 + 1 + 10
+    assert _row_bits(release) == 2 + 1 + 1 + 10
     assert "100 rows of 14 bits are 1,400, more than the" in D4Engine().refuses(release, ORDERED)
     assert "560, more than the 400 with which ganak" in GanakEngine().refuses(small(rows=40), ORDERED)
     with pytest.raises(Unsupported, match="1,400"):
@@ -415,7 +422,7 @@ def test_a_wrong_approxmc_is_refused_by_name(monkeypatch):
     """Versions 4.3 and 4.4 return wrong counts, and pyganak brings 4.4.0 along."""
     extra("pyapproxmc")
     assert ApproxMCEngine.missing() is None
-    approxmc.wrong_version.cache_clear()
+    approxmc._wrong_version.cache_clear()
     monkeypatch.setattr(approxmc, "run", lambda *a, **k: "4.4.0")
     try:
         assert "pyapproxmc 4.4.0 may count wrongly, only 4.1.24" in ApproxMCEngine.missing()
@@ -424,7 +431,7 @@ def test_a_wrong_approxmc_is_refused_by_name(monkeypatch):
         with pytest.raises(Unsupported, match=r"4\.3\.4"):
             approxmc.count({"formulas": []})
     finally:
-        approxmc.wrong_version.cache_clear()
+        approxmc._wrong_version.cache_clear()
 
 
 @pytest.mark.parametrize("order", [("pyganak", "pyapproxmc"), ("pyapproxmc", "pyganak")], ids="-".join)

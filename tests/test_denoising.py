@@ -21,7 +21,7 @@ from solvers.foundation.limits import Limits
 from solvers.laws.noise.laws import NoiseLaw
 from solvers.noisy.likelihood import maximum as denoised
 from solvers.noisy.likelihood.maximum import greatest
-from solvers.noisy.likelihood.most_likely import gains_of, most_likely_of, shape_of
+from solvers.noisy.likelihood.most_likely import _shape_of, gains_of, most_likely_of
 from solvers.programs.concave import fractional
 from solvers.programs.concave import terms as multipliers
 from solvers.programs.concave.fractional import relax
@@ -390,11 +390,11 @@ def test_figures_that_were_clamped_or_not_share_their_shape():
     """Above 0 clamping changes nothing, so that both are looked up in one call; a clamped 0 has its own function."""
     law, figure = NoiseLaw("gaussian", Fraction(3, 2)), Fraction(13, 4)
     figures = [(True, figure), (False, figure), (True, figure + 2), (False, -figure)]
-    alike = [shape_of(Observation(0, replace(law, clamped=c), published, "x")) for c, published in figures]
+    alike = [_shape_of(Observation(0, replace(law, clamped=c), published, "x")) for c, published in figures]
     assert alike[0] == alike[1]
     assert (alike[2]["shape"], alike[2]["shift"]) == (alike[0]["shape"], alike[0]["shift"] + 2)
     assert alike[3]["shape"] == (*alike[0]["shape"][:1], Fraction(3, 4))
-    zeros = [shape_of(Observation(0, replace(law, clamped=c), Fraction(0), "x"))["shape"] for c in (True, False)]
+    zeros = [_shape_of(Observation(0, replace(law, clamped=c), Fraction(0), "x"))["shape"] for c in (True, False)]
     assert zeros[0] != zeros[1]
 
 
@@ -447,12 +447,12 @@ def test_branch_and_bound_starts_from_what_is_known_and_is_checked(monkeypatch):
         start = rounded(system, system.bounds.lower.astype(float), lambda z: 0.0)
         if start is None or not system.satisfied(start) or gains.total(system.linear.sums(start)) == -math.inf:
             continue
-        z, value = denoised.by_branches(system, gains, found, start, LONG)
+        z, value = denoised._by_branches(system, gains, found, start, LONG)
         assert system.satisfied(z)
         assert value == pytest.approx(best, abs=1e-6) or system.choices
         better += value > gains.total(system.linear.sums(start)) + 1e-6
         worse = np.zeros_like(z)
         monkeypatch.setattr(fractional.ConcaveMaster, "whole", lambda self, start, limits, to=worse: to)
-        assert denoised.by_branches(system, gains, found, z, LONG)[1] == value
+        assert denoised._by_branches(system, gains, found, z, LONG)[1] == value
         monkeypatch.undo()
     assert better >= 1

@@ -20,14 +20,14 @@ from recon.learners.private.dp_greedy_rule_list import (
     DPGreedyRuleListClassifier,
     Mechanism,
     RuleCandidates,
-    gini,
-    impurity_step,
-    margin_of_confidence,
-    margin_of_delta,
-    smooth_bound,
+    _gini,
+    _impurity_step,
+    _margin_of_confidence,
+    _margin_of_delta,
+    _smooth_bound,
 )
 from recon.learners.rule_lists.mining import checked_rules, conjunctions, rule_masks
-from recon.learners.rule_lists.vulnerability import vulnerability, vulnerability_of
+from recon.learners.rule_lists.vulnerability import _vulnerability, vulnerability_of
 
 MECHANISMS = get_args(Mechanism)
 LABELS = [0, 1]
@@ -47,17 +47,17 @@ def test_smooth_sensitivity_is_the_maximum_over_every_distance(two_sided, step):
     sizes = [*range(1, 41), 57, 100, 300]
     for n, least, beta in product([0, *sizes], sizes, [1e-4, 0.003, 0.0144, 0.05, 0.1, 0.15, 0.17, 0.1716, 0.3, 2, 6]):
         plain = max(math.exp(-beta * k) * step(max(least, n - k)) for k in range(max(0, n - least) + 1))
-        assert smooth_bound(n, least, beta, two_sided) == pytest.approx(plain, abs=1e-12)
-    assert smooth_bound(1, 1, 0.15) == 0.5  # the unclamped theorem says .5164
+        assert _smooth_bound(n, least, beta, two_sided) == pytest.approx(plain, abs=1e-12)
+    assert _smooth_bound(1, 1, 0.15) == 0.5  # the unclamped theorem says .5164
     with pytest.raises(recon.ReleaseError, match="support of at least 1"):
-        smooth_bound(5, 0, 0.1)
+        _smooth_bound(5, 0, 0.1)
 
 
 def test_margins_of_the_support_test():
-    assert margin_of_confidence(0.98, 0.1) == 34  # the paper prints 7
-    assert [margin_of_confidence(0.99, e / 14) for e in (10, 1, 0.1)] == [7, 56, 549]
+    assert _margin_of_confidence(0.98, 0.1) == 34  # the paper prints 7
+    assert [_margin_of_confidence(0.99, e / 14) for e in (10, 1, 0.1)] == [7, 56, 549]
     for delta, epsilon in product([0.3, 1e-3, 1e-9], [2.0, 0.3, 0.01]):
-        margin = margin_of_delta(delta, epsilon)
+        margin = _margin_of_delta(delta, epsilon)
         q = math.exp(-epsilon)
         assert q ** (margin + 1) / (1 + q) <= delta  # a node one row short passes with noise of margin + 1
         assert math.exp(-epsilon * margin) / 2 <= delta  # and with continuous Laplace noise
@@ -66,14 +66,14 @@ def test_margins_of_the_support_test():
 
 def test_vulnerability_of_the_hand_case():
     train, test = [[2, 4], [4, 3], [6, 1]], [[2, 2], [1, 1], [2, 2]]
-    assert vulnerability(train, test) == pytest.approx(901 / 1440, abs=1e-15)
-    assert vulnerability(train, test, "authors") == pytest.approx(677 / 1200, abs=1e-15)
-    assert vulnerability(train, train) == 0.5
-    assert vulnerability([[3, 0], [0, 2]], [[0, 1], [4, 0]]) == 1
-    assert vulnerability([[3, 0]], [[3, 3]]) == pytest.approx(0.5 + 0.5 * 3 / 9)  # a class no member has
+    assert _vulnerability(train, test) == pytest.approx(901 / 1440, abs=1e-15)
+    assert _vulnerability(train, test, "authors") == pytest.approx(677 / 1200, abs=1e-15)
+    assert _vulnerability(train, train) == 0.5
+    assert _vulnerability([[3, 0], [0, 2]], [[0, 1], [4, 0]]) == 1
+    assert _vulnerability([[3, 0]], [[3, 3]]) == pytest.approx(0.5 + 0.5 * 3 / 9)  # a class no member has
     for bad in ([[1, 1]], [[0, 0], [0, 0], [0, 0]], [[-1, 2], [3, 3], [1, 1]]):
         with pytest.raises(recon.ReleaseError, match="vulnerability compares"):
-            vulnerability(train, bad)
+            _vulnerability(train, bad)
 
 
 def test_vulnerability_of_a_fitted_list_counts_the_rows_under_its_rules():
@@ -85,7 +85,7 @@ def test_vulnerability_of_a_fitted_list_counts_the_rows_under_its_rules():
         rule = next(k for k, (lits, _) in enumerate(model.rules_) if all(row[c] == v for c, v in lits))
         counts[i // 3, rule, label] += 1
     found = vulnerability_of(model, (x[:3], y[:3]), (x[3:], y[3:]))
-    assert found == pytest.approx(vulnerability(counts[0], counts[1]), abs=1e-15)
+    assert found == pytest.approx(_vulnerability(counts[0], counts[1]), abs=1e-15)
     with pytest.raises(recon.ReleaseError, match="not fitted with"):
         vulnerability_of(model, (x, y + 1), (x, y))
 
@@ -97,7 +97,7 @@ def cells_of(size, cells):
 
 
 def g_of(table):
-    return float(gini(np.array([table[: len(table) // 2]]), np.array([table[len(table) // 2 :]]))[0])
+    return float(_gini(np.array([table[: len(table) // 2]]), np.array([table[len(table) // 2 :]]))[0])
 
 
 def test_one_row_moves_the_impurity_by_g_when_added_and_by_h_when_removed():
@@ -110,7 +110,7 @@ def test_one_row_moves_the_impurity_by_g_when_added_and_by_h_when_removed():
             up = max(up, *(abs(g_of(table + one) - before) for one in np.eye(4, dtype=int)))
             fewer = [abs(g_of(table - one) - before) for one, c in zip(np.eye(4, dtype=int), table, strict=True) if c]
             down = max(down, *fewer)
-        assert up <= impurity_step(n) + 1e-12
+        assert up <= _impurity_step(n) + 1e-12
         assert max(up, down) <= h(n) + 1e-12
         if n >= 2:
             assert down == pytest.approx(g(n - 1), abs=1e-12)
@@ -237,7 +237,7 @@ def outcomes_of(table, plan, rules):
 
     def finish(outcomes):
         script = Script(outcomes)
-        model = dp.grow(rules, met, weight, plan, script)
+        model = dp._grow(rules, met, weight, plan, script)
         assert not script.outcomes
         key, counts = tuple(r for r, _ in model), [c for _, cs in model for c in cs]
         mass, _ = found.get(key, (0.0, None))
@@ -302,7 +302,7 @@ def test_noisy_counts_draw_noise_for_the_sensitivity_of_all_cells(repaired, neig
         cells = [np.concatenate([RULES @ w, w.sum(axis=0) - RULES @ w], axis=1) for w in (before, after)]
         moved = max(moved, int(np.abs(cells[0] - cells[1]).sum()))
     script = Script([])
-    dp.choose_by_counts(RuleCandidates(RULES @ before, before.sum(axis=0)), plan, script)
+    dp._choose_by_counts(RuleCandidates(RULES @ before, before.sum(axis=0)), plan, script)
     assert len(script.scales) == 12
     assert all(moved / scale <= plan.select for scale in script.scales)
     assert repaired is (moved / script.scales[0] == plan.select)

@@ -22,7 +22,7 @@ from recon.experiments.draftdp2025 import experiment as private
 from recon.experiments.draftdp2025 import findings as noisy_findings
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine, svg
 from recon.experiments.experiment import Point
-from recon.experiments.running import load
+from recon.experiments.running import _load
 from solvers.foundation.limits import Limits
 
 TINY = "tiny"
@@ -56,14 +56,14 @@ def test_the_error_is_that_of_the_best_of_all_matchings(seed):
 
 def test_guesses_without_the_release_keep_to_the_domain():
     dice = np.random.default_rng(0)
-    blocks = rows.blocks("compas14", 14)
+    blocks = rows._blocks("compas14", 14)
     assert sorted(j for block in blocks for j in block) == list(range(14))
-    drawn = rows.uniform(blocks, 400, dice)
+    drawn = rows._uniform(blocks, 400, dice)
     assert (drawn[:, 1:6].sum(axis=1) == 1).all()
     assert (drawn[:, 9:13].sum(axis=1) == 1).all()
     assert abs(drawn[:, 0].mean() - 1 / 2) < 0.1
     assert abs(drawn[:, 3].mean() - 1 / 5) < 0.1
-    again = rows.shuffled(blocks, drawn, dice)
+    again = rows._shuffled(blocks, drawn, dice)
     assert (again.sum(axis=0) == drawn.sum(axis=0)).all()
     assert (again[:, 1:6].sum(axis=1) == 1).all()
     assert not (again == drawn).all()
@@ -88,7 +88,7 @@ def test_a_point_counts_the_worlds_that_brute_force_counts(tiny, bags, depth, se
     point = forest(bags, depth=depth, seed=seed, n=n)
     (found,) = forests.run(point, tiny, Limits())
     some = rows.drawn(TINY, tiny, n, seed)
-    model = forests.fitted(some, 2, depth, bags != "none", seed)
+    model = forests._fitted(some, 2, depth, bags != "none", seed)
     times = [np.ones(n, dtype=int)] * 2
     if bags == "known":
         times = [np.bincount(chosen, minlength=n) for chosen in model.estimators_samples_]
@@ -136,11 +136,11 @@ def test_bags_taken_out_leave_more_worlds(tiny):
 
 def test_the_forests_are_those_of_the_authors(data):
     extra("sklearn")
-    frame, _ = load("compas14", str(Path(data("compas14.csv.gz")).parent))
-    points = [exact.forest("compas14", "none", 100, 10, None, seed, 4.0) for seed in (0, 1)]
+    frame, _ = _load("compas14", str(Path(data("compas14.csv.gz")).parent))
+    points = [exact._forest("compas14", "none", 100, 10, None, seed, 4.0) for seed in (0, 1)]
     lines = [{"dataset": "compas14", **p.parameters, **forests.run(p, frame, Limits())[0]} for p in points]
     results = pd.DataFrame(lines)
-    pairs = published.beside(results)
+    pairs = published._beside(results)
     assert len(pairs) == 2
     assert pairs["same_forest"].all()
     assert (results["error"] < results["error_uniform"]).all()
@@ -164,7 +164,7 @@ def test_findings_of_what_is_there_so_far(tiny):
 
 def test_open_columns_taken_for_0_give_a_world(tiny):
     some = rows.drawn(TINY, tiny, 6, 0)
-    model = forests.fitted(some, 1, 2, False, 0)
+    model = forests._fitted(some, 1, 2, False, 0)
     tree = model.estimators_[0].tree_
     guess = forests.zeros(tree, some)
     reached = [sorted(tree.apply(table.astype(np.float32))) for table in (guess, some.truth)]
@@ -196,7 +196,7 @@ def test_no_two_points_are_the_same(of, size):
 @pytest.mark.parametrize("seed", range(3))
 def test_random_trees_send_every_row_to_one_leaf(tiny, seed):
     some = rows.divided(TINY, tiny, tiny, 9)
-    made = private.grown(some, 3, 2, Fraction(1), seed)
+    made = private._grown(some, 3, 2, Fraction(1), seed)
     for shape, true in zip(made.trees, made.true, strict=True):
         assert sum(node is None for node in shape) == 4
         order = [at for at, node in enumerate(shape) if node is None]
@@ -216,16 +216,16 @@ def test_the_likeliest_data_set_is_that_of_brute_force(tiny, epsilon, seed):
     point = Point(TINY, {"rows": n, "trees": 2, "depth": 2, "epsilon": epsilon, "seed": seed, "draws": 0,
                          "cap_seconds": 30.0})  # fmt: skip
     shuffled = tiny.sample(frac=1.0, random_state=seed, ignore_index=True)
-    (found,) = private.run(point, shuffled, Limits())
+    (found,) = private._run(point, shuffled, Limits())
     some = rows.divided(TINY, shuffled, shuffled, n)
-    made = private.grown(some, 2, 2, Fraction(str(epsilon)), seed)
+    made = private._grown(some, 2, 2, Fraction(str(epsilon)), seed)
 
     def log_likelihood(table):
         """Return the log-likelihood of discrete Laplace noise, from its formula."""
         ratio, total = math.exp(-epsilon / 2), 0.0
         for shape, noised in zip(made.trees, made.published, strict=True):
             counts = np.zeros_like(noised)
-            np.add.at(counts, (private.leaves(shape, table[:, :3]), table[:, 3]), 1)
+            np.add.at(counts, (private._leaves(shape, table[:, :3]), table[:, 3]), 1)
             total += sum(math.log((1 - ratio) / (1 + ratio)) + abs(k) * math.log(ratio) for k in (noised - counts).flat)
         return total
 
@@ -238,7 +238,7 @@ def test_the_likeliest_data_set_is_that_of_brute_force(tiny, epsilon, seed):
 def test_noisy_points_run_and_are_drawn(tiny):
     named = {"rows": 6, "trees": 2, "depth": 2, "seed": 0, "cap_seconds": 5.0}
     points = [Point(TINY, named | {"epsilon": e, "draws": d}) for e, d in ((0.5, 0), (1e6, 40))]
-    lines = [{"dataset": "compas14", **p.parameters, **private.run(p, tiny, Limits())[0]} for p in points]
+    lines = [{"dataset": "compas14", **p.parameters, **private._run(p, tiny, Limits())[0]} for p in points]
     assert lines[1]["log_likelihood"] >= lines[1]["truth_log_likelihood"] - 1e-6
     assert 0 <= lines[1]["posterior_error"] <= 1
     nothing = {key: value for key, value in lines[0].items() if key not in {"log_likelihood", "gap"}}

@@ -15,7 +15,7 @@ from test_attribute_bits import SEEDS
 
 import recon
 from recon.report import report as module
-from recon.report.report import drawing
+from recon.report.report import _drawing
 
 GOLDEN = Path(__file__).parent / "golden"
 DOMAIN = {
@@ -44,13 +44,13 @@ LIST = {
 
 def drawn(*models, **more):
     release = encoded({"recon": 1, "domain": DOMAIN, "models": list(models)} | more)
-    return drawing(release, recon.measure(release))
+    return _drawing(release, recon.measure(release))
 
 
 def golden(name):
     with open(GOLDEN / name, encoding="utf-8") as file:
         release = encoded(json.load(file))
-    return drawing(release, recon.measure(release))
+    return _drawing(release, recon.measure(release))
 
 
 def test_a_tree_has_its_tests_rows_classes_and_shares():
@@ -89,7 +89,7 @@ def test_it_is_the_model_that_was_released(seed):
     got = encoded(release)
     measures = recon.measure(got)
     model = release["models"][0]
-    found = drawing(got, measures)
+    found = _drawing(got, measures)
     nodes = {node["id"]: node for node in found["nodes"]}
     leaves = oracle.region_rows(release, model)
     assert {i for i, node in nodes.items() if node["then"] is None} == set(leaves)

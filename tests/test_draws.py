@@ -20,15 +20,15 @@ from solvers.programs.local_search import compiled
 from solvers.programs.local_search import compiled as annealing
 from solvers.programs.local_search import finding as likely
 from solvers.programs.local_search.finding import (
-    broken,
-    drawn_blocks,
-    drawn_tables,
+    _broken,
+    _drawn_blocks,
+    _drawn_tables,
+    _log_surjections,
+    _log_ways,
+    _log_ways_of,
+    _surjective,
     likely_rows,
     log_likelihood,
-    log_surjections,
-    log_ways,
-    log_ways_of,
-    surjective,
 )
 from solvers.programs.local_search.problem import problem_of
 from solvers.questions.query import MostLikely
@@ -92,7 +92,7 @@ def test_the_likelihood_is_the_share_of_all_bags(seed):
     n, distinct = 2 + seed % 4, seed % 3 > 0
     release, rows = bagged(seed, n, 1, 2 + seed % 2, distinct, 1 + seed % 2)
     got = encoded(release)
-    ((_, draws),) = drawn_blocks(got.statements)
+    ((_, draws),) = _drawn_blocks(got.statements)
     rng = random.Random(seed)
     for world in (rows, [rng.choice(rows) for _ in rows], [(0, 0, 0, rng.randrange(2)) for _ in rows]):
         hits = 0
@@ -105,13 +105,13 @@ def test_the_likelihood_is_the_share_of_all_bags(seed):
         assert (hits == 0) == math.isinf(found)
         if hits:
             assert ways * math.exp(found) == pytest.approx(hits)
-            assert broken(got.statements, as_parts(got, world)) is None
+            assert _broken(got.statements, as_parts(got, world)) is None
 
 
 def test_ways_to_draw_are_counted_twice_the_same():
     """The tables in floats and the formula in whole numbers, up to a constant for one class."""
     for c in range(9):
-        assert [round(math.exp(x)) for x in log_surjections(c)] == list(surjective(c))
+        assert [round(math.exp(x)) for x in _log_surjections(c)] == list(_surjective(c))
     for counts, different in [
         ((4,), 3),
         ((4,), -1),
@@ -122,9 +122,9 @@ def test_ways_to_draw_are_counted_twice_the_same():
         ((1, 1), -1),
     ]:
         most = (6, 5, 4)[: len(counts)]
-        table, offsets = log_ways((counts, different), most), set()
+        table, offsets = _log_ways((counts, different), most), set()
         for held in itertools.product(*(range(m + 1) for m in most)):
-            exact = log_ways_of(counts, different, held)
+            exact = _log_ways_of(counts, different, held)
             assert math.isinf(exact) == math.isinf(table[held])
             if not math.isinf(exact):
                 offsets.add(round(exact - table[held], 9))
@@ -139,7 +139,7 @@ def likelihoods(got, seed, limits=None):
     start = np.full((problem.rows, len(got.domain.attributes)), -1, dtype=np.int64)
     start[:, problem.attributes] = found.world
     rows, _ = likely_rows(got, seed, limits or Limits())
-    assert broken(got, rows) is None
+    assert _broken(got, rows) is None
     return log_likelihood(got, start), log_likelihood(got, rows)
 
 
@@ -148,7 +148,7 @@ def test_worlds_are_worlds_and_no_less_likely_than_where_they_start(seed, monkey
     monkeypatch.setattr(likely, "MOVES", 1 << 8)
     release, truth = bagged(seed, 12, 4, 2 + seed % 2, seed % 3 > 0)
     got = encoded(release)
-    assert broken(got.statements, as_parts(got, truth)) is None
+    assert _broken(got.statements, as_parts(got, truth)) is None
     before, after = likelihoods(got.statements, seed)
     assert after >= before - 1e-6
 
@@ -176,14 +176,14 @@ def test_what_the_loop_keeps_is_what_it_would_count_anew(entries, monkeypatch):
     for moves in (1 << 5, 1 << 9):
         monkeypatch.setattr(likely, "MOVES", moves)
         found = annealing.searched(problem, 1, Limits(), likely=True)
-        best, last, worth = likely.climb(problem, *found.end, Limits())
+        best, last, worth = likely._climb(problem, *found.end, Limits())
         for rows, value in zip((best, last), worth, strict=True):
             whole = np.full((problem.rows, len(got.domain.attributes)), -1, dtype=np.int64)
             whole[:, problem.attributes] = rows
             ends.append((log_likelihood(got, whole), value / likely.UNIT))
     if entries:
         assert max(a - b for a, b in ends) - min(a - b for a, b in ends) < 1e-4
-    cells = drawn_tables(problem)[0].cell
+    cells = _drawn_tables(problem)[0].cell
     assert (cells >= 0).any()
 
 
@@ -192,8 +192,8 @@ def test_compiled_or_not_the_worlds_are_the_same(monkeypatch):
     monkeypatch.setattr(likely, "MOVES", 1 << 8)
     release, _ = bagged(7, 14, 4, 3)
     found = []
-    for made in (compiled.compiled(), compiled.PLAIN):
-        monkeypatch.setattr(annealing, "loops_for", lambda *_, made=made: made)
+    for made in (compiled._compiled(), compiled.PLAIN):
+        monkeypatch.setattr(annealing, "_loops_for", lambda *_, made=made: made)
         found.append(likely_rows(encoded(release).statements, 2, Limits())[0].tolist())
     assert found[0] == found[1]
 
@@ -232,7 +232,7 @@ def test_known_bags_and_trees_on_all_rows_have_no_draws():
     counts = [sum(r[-1] == y for r in rows) for y in (0, 1)]
     release["models"][0]["trees"] = [{"nodes": [{"counts": counts}]}]
     got = encoded(release).statements
-    assert drawn_blocks(got) == []
+    assert _drawn_blocks(got) == []
     assert "no tree" in ENGINE.refuses(got, MostLikely(0))
 
 

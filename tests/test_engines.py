@@ -738,7 +738,7 @@ def asked(engine, one, question, release=None, limits=None):
     try:
         found = engine.answer(statements, what, limits or Limits())
         outer = statements.bags and not engine.uses_bags
-        return loosen(statements, what, found) if outer or chain.unused(statements, what) else found
+        return loosen(statements, what, found) if outer or chain._unused(statements, what) else found
     except REFUSALS as error:
         reason = str(error)
     assert reason.strip()

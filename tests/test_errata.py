@@ -20,7 +20,7 @@ from encoders.domain.values import Listed, Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Rule, RuleList
 from encoders.models.nodes import Support
-from recon.learners.private.dp_greedy_rule_list import margin_of_confidence, smooth_bound
+from recon.learners.private.dp_greedy_rule_list import _margin_of_confidence, _smooth_bound
 from recon.learners.rule_lists.brl_posterior import sensitivity
 
 PAGE = Path(__file__).parents[1] / "docs" / "errata.md"
@@ -160,16 +160,16 @@ def test_a_tempered_prior_is_won_by_the_number_of_lists():
 def test_a_support_that_is_a_share_of_the_rows_breaks_smoothness():
     """Ly: Λ = floor(nλ) falls with n; from 50 to 49 rows S* grows by more than e^β."""
     beta = 0.0144
-    jump = smooth_bound(49, 49, beta) / smooth_bound(50, 50, beta)
+    jump = _smooth_bound(49, 49, beta) / _smooth_bound(50, 50, beta)
     assert jump == pytest.approx(1.0196, abs=5e-5)
     assert jump > math.exp(beta) == pytest.approx(1.0145, abs=5e-5)
-    assert smooth_bound(49, 49, beta) / smooth_bound(50, 49, beta) <= math.exp(beta) + 1e-12  # Λ fixed: smooth
+    assert _smooth_bound(49, 49, beta) / _smooth_bound(50, 49, beta) <= math.exp(beta) + 1e-12  # Λ fixed: smooth
 
 
 def test_the_support_test_errs_more_often_than_delta():
     """Ly: a node one row short passes with probability .0085 at ε = 1, K = 5, C = .99; δ = 1/n² is 4e-8."""
     each = 1 / 14
-    margin = margin_of_confidence(0.99, each)
+    margin = _margin_of_confidence(0.99, each)
     passes = math.exp(-each * (margin + 1)) / 2
     assert margin == 56
     assert passes == pytest.approx(0.0085, abs=5e-5)

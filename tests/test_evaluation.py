@@ -16,20 +16,20 @@ from sklearn import metrics
 
 from recon.attacks.evaluation import (
     DELTAS,
+    _area,
+    _deltas,
+    _neighbours,
     always_in,
-    area,
     averaged,
     balanced,
     both_sides,
     clopper_pearson,
     critical_difference,
     curve,
-    deltas,
     duplicates,
     evaluated,
     folded,
     meaning,
-    neighbours,
     once,
     spread,
 )
@@ -128,7 +128,7 @@ def test_the_interval_of_the_auc_covers():
     rng, hits = np.random.default_rng(5), 0
     truth = scipy.stats.norm.cdf(0.5 / math.sqrt(2))
     for _ in range(400):
-        _, low, high = area(rng.normal(0.5, 1, 60), rng.normal(0, 1, 90))
+        _, low, high = _area(rng.normal(0.5, 1, 60), rng.normal(0, 1, 90))
         hits += low <= truth <= high
     assert scipy.stats.binomtest(hits, 400, 0.95).pvalue > 0.001
 
@@ -144,7 +144,7 @@ def test_deltas_are_of_all_four():
     member = np.array([True, True, False, False])
     one = evaluated(np.array([3.0, 2, 1, 0]), member, member)
     other = always_in(member)
-    found = deltas(one, other)
+    found = _deltas(one, other)
     assert tuple(found) == DELTAS
     assert found == pytest.approx({"precision": 0.5, "recall": 0, "f1": 1 / 3, "accuracy": 0.5})
 
@@ -258,7 +258,7 @@ def test_rows_that_occur_once_are_a_fair_test_set_and_one_sided_rows_are_not():
     assert (single == (copies == 1)).all()
     assert scipy.stats.binomtest(int(member[single].sum()), int(single.sum()), 2 / 3).pvalue > 0.001
     left = ~both_sides(number, member)
-    _, low, _ = area(copies[left & member].astype(float), copies[left & ~member].astype(float))
+    _, low, _ = _area(copies[left & member].astype(float), copies[left & ~member].astype(float))
     assert low > 0.5
 
 
@@ -318,8 +318,8 @@ def test_all_ties_are_no_difference():
 
 
 def test_neighbours_are_the_largest_runs():
-    assert neighbours(list("abcde"), [1.0, 1.5, 2.2, 4.0, 4.1], 1.0) == (("a", "b"), ("b", "c"), ("d", "e"))
-    assert neighbours(list("ab"), [1.0, 2.0], 0.5) == ()
+    assert _neighbours(list("abcde"), [1.0, 1.5, 2.2, 4.0, 4.1], 1.0) == (("a", "b"), ("b", "c"), ("d", "e"))
+    assert _neighbours(list("ab"), [1.0, 2.0], 0.5) == ()
 
 
 def test_without_scikit_posthocs_the_extra_is_named(monkeypatch):

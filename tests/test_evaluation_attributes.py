@@ -12,10 +12,10 @@ from recon.attacks.attribute_guesses import (
     BOTH,
     IMPUTED,
     MOST_FREQUENT,
-    agreement,
+    _agreement,
+    _confusion_of,
+    _numbered,
     attribute_inference,
-    confusion_of,
-    numbered,
 )
 from recon.queries.inputs import RecordColumns, Records
 from solvers.foundation.errors import ReleaseError
@@ -79,10 +79,10 @@ def test_a_one_hot_group_is_guessed_as_one_column(overfitted):
 def test_the_agreement_is_that_by_hand(overfitted):
     target, rows, _, known = overfitted
     some = rows.take(np.arange(30))
-    confusion = confusion_of(target, known, 2)
+    confusion = _confusion_of(target, known, 2)
     counts = confusion_matrix(known.y, target.predict(known.x)).T + 1
     assert confusion == pytest.approx(counts / counts.sum(axis=1, keepdims=True))
-    found = agreement(target, some, [2], np.array([[0.0], [1.0]]), confusion)
+    found = _agreement(target, some, [2], np.array([[0.0], [1.0]]), confusion)
     for i in range(len(some)):
         for v in (0, 1):
             x = some.x[i].copy()
@@ -97,6 +97,6 @@ def test_what_cannot_be_guessed_is_refused(overfitted):
     with pytest.raises(ReleaseError, match="column s has one value only"):
         attribute_inference(target, rows, member, [2], alike, 0)
     with pytest.raises(ReleaseError, match=r"row 1 has \[3\.0\] in the column to be guessed"):
-        numbered(np.array([[0.0], [3.0]]), np.array([[0.0], [1.0]]))
+        _numbered(np.array([[0.0], [3.0]]), np.array([[0.0], [1.0]]))
     with pytest.raises(ReleaseError, match="one of both is missing"):
         attribute_inference(target, rows, np.ones(800, dtype=bool), [2], known, 0)

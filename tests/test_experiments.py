@@ -15,7 +15,7 @@ from experiment_cases import EXPERIMENT
 from typer.testing import CliRunner
 
 from recon.cli.app import app
-from recon.cli.studies.reproduce import where
+from recon.cli.studies.reproduce import _where
 from recon.experiments import experiment as experiments
 from recon.experiments.drawing import (
     GREYS,
@@ -25,13 +25,13 @@ from recon.experiments.drawing import (
     PanelFigure,
     PlotLine,
     Ranks,
-    canvas,
-    looks,
-    rendering,
+    _canvas,
+    _looks,
+    _rendering,
     svg,
 )
 from recon.experiments.experiment import Point
-from recon.experiments.running import SOURCES, Store, TravellingPoint, load, reproduce, worked
+from recon.experiments.running import SOURCES, Store, TravellingPoint, _load, _worked, reproduce
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.foundation.limits import Limits
 
@@ -113,12 +113,12 @@ def test_a_point_has_its_caps_whatever_the_command_has_left():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("recon.experiments.running.of_module", lambda name: case)
         command = Limits(60.0)
-        assert worked(TravellingPoint("squares", Point("", {"x": 1}), None), command) is not None
+        assert _worked(TravellingPoint("squares", Point("", {"x": 1}), None), command) is not None
         assert limits[0].left() == float("inf")
         assert not limits[0].expired()
         command.stop.set()
         assert limits[0].expired()
-        assert worked(TravellingPoint("squares", Point("", {"x": 1}), None), command) is None
+        assert _worked(TravellingPoint("squares", Point("", {"x": 1}), None), command) is None
 
 
 def test_a_folder_that_cannot_be_is_refused_before_anything_is_run(calls, tmp_path):
@@ -176,7 +176,7 @@ def test_processes_give_the_same_results(calls, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_published_data_are_found_by_name(data, name):
-    frame, digest = load(name, str(Path(data(SOURCES[name].file)).parent))
+    frame, digest = _load(name, str(Path(data(SOURCES[name].file)).parent))
     assert frame.shape == (SOURCES[name].rows, SOURCES[name].columns)
     assert digest == SOURCES[name].sha256
     assert set(frame.iloc[:, -1].unique()) == {0, 1}
@@ -185,16 +185,16 @@ def test_published_data_are_found_by_name(data, name):
 def test_other_data_under_the_name_are_refused(tmp_path):
     (tmp_path / "compas14.csv").write_text("a,y\n1,0\n")
     with pytest.raises(ReleaseError, match=r"compas14\.csv: is not the published file"):
-        load("compas14", str(tmp_path))
+        _load("compas14", str(tmp_path))
     with pytest.raises(ReleaseError, match="give their folder: --data"):
-        load("adult19", str(tmp_path))
+        _load("adult19", str(tmp_path))
 
 
 def test_a_worker_without_the_data_fails_its_points_by_name(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("RECON_DATA", raising=False)
     work = TravellingPoint("recon.experiments.ferry2024.experiment", Point("compas27", {}), str(tmp_path))
-    assert str(worked(work, Limits())).startswith("ReleaseError: ")
+    assert str(_worked(work, Limits())).startswith("ReleaseError: ")
 
 
 def test_what_is_there_is_drawn_where_processes_die_again_and_again(calls, tmp_path, monkeypatch):
@@ -215,16 +215,16 @@ def test_a_quantity_looks_the_same_in_all_figures_and_others_look_otherwise():
     other = PanelFigure(
         "other", "", [Panel("b", "x", "y", [PlotLine(name, [0, 1], [0, 1]) for name in ("GreedyRL", *names[10:])])]
     )
-    known = looks([one, other])
+    known = _looks([one, other])
     assert len(set(known.values())) == len(known) == 31
     assert (
         known["GreedyRL"]
-        == looks([PanelFigure("f", "", [Panel("", "", "", [PlotLine("greedy rule list", [0], [0])])])])[
+        == _looks([PanelFigure("f", "", [Panel("", "", "", [PlotLine("greedy rule list", [0], [0])])])])[
             "greedy rule list"
         ]
     )
-    with rendering(other):
-        lines = canvas(other, [one, other]).axes[0].lines
+    with _rendering(other):
+        lines = _canvas(other, [one, other]).axes[0].lines
     for drawn, name in zip(lines, ("GreedyRL", *names[10:]), strict=True):
         assert (drawn.get_color(), drawn.get_marker()) == known[name]
 
@@ -234,8 +234,8 @@ def test_references_are_grey_and_unmarked_and_steps_end_at_one():
              PlotLine("a, on other rows", [1, 4], [0.1, 0.2], style="dashed", like="a"),
              PlotLine("a, published", [1, 4], [0.1, 0.2], style="points", like="a")]  # fmt: skip
     figure = PanelFigure("f", "", [Panel("p", "x", "share", lines, unit=True)])
-    with rendering(figure):
-        place = canvas(figure).axes[0]
+    with _rendering(figure):
+        place = _canvas(figure).axes[0]
     own, chance, others, theirs = place.lines
     assert own.get_marker() in MARKERS
     assert {chance.get_marker(), others.get_marker()} <= {"", "None"}
@@ -255,8 +255,8 @@ def test_references_are_grey_and_unmarked_and_steps_end_at_one():
 def test_names_of_values_do_not_overlap(scale, values):
     line = PlotLine("a", values, [float(v) for v in values])
     figure = PanelFigure("f", "", [Panel("p", "x", "y", [line], x_scale=scale)] * 2)
-    with rendering(figure):
-        drawn = canvas(figure)
+    with _rendering(figure):
+        drawn = _canvas(figure)
         drawn.draw_without_rendering()
         marks = [label for label in drawn.axes[0].get_xticklabels() if label.get_text()]
         ends = drawn.axes[0].get_window_extent()
@@ -275,7 +275,7 @@ def test_quantities_of_one_figure_have_colours_of_their_own():
 
     many = PanelFigure("many", "", of([f"q{k}" for k in range(12)]))
     few = PanelFigure("few", "", of(["greedy tree", "q2", *"abcdef"]))
-    known = looks([many, few])
+    known = _looks([many, few])
     assert len({known[line.label][0] for line in few.panels[0].lines}) == 8
 
 
@@ -286,14 +286,14 @@ def test_maps_and_critical_differences_are_drawn():
     text = svg(PanelFigure("f", "", [Panel("map", "x", "y", heat=heat), Panel("ranks", "", "", ranks=ranks)]))
     for name in ("RF", "DT", "NN", "critical difference 0.8"):
         assert name in text
-    assert looks([PanelFigure("f", "", [Panel("ranks", "", "", ranks=ranks)])])["DT"][0] in text  # as in all figures
+    assert _looks([PanelFigure("f", "", [Panel("ranks", "", "", ranks=ranks)])])["DT"][0] in text  # as in all figures
 
 
 def test_bars_of_a_critical_difference_diagram_are_the_same_in_every_process():
     names = [f"model {k}" for k in range(7)]
     figure = PanelFigure("f", "", [Panel("r", "", "", ranks=Ranks(names, range(1, 8), [[1.0] * 7] * 7, 9.0))])
-    with rendering(figure):
-        bars = [list(line.get_xdata()) for line in canvas(figure).axes[0].lines if len(line.get_xdata()) == 7]
+    with _rendering(figure):
+        bars = [list(line.get_xdata()) for line in _canvas(figure).axes[0].lines if len(line.get_xdata()) == 7]
     assert bars == [list(range(1, 8))]
 
 
@@ -311,9 +311,9 @@ def test_every_experiment_names_its_figures_and_the_points_they_are_drawn_of():
 
 def test_parts_of_an_experiment_are_chosen_on_the_command_line(tmp_path):
     every = experiments.experiment("ferry2024").points("full")
-    assert where(["compas", str(tmp_path)], every) == (str(tmp_path), ["compas27"])
-    assert where(["nowhere"], every) == ("nowhere", [])
-    assert where([], every) == (None, [])
+    assert _where(["compas", str(tmp_path)], every) == (str(tmp_path), ["compas27"])
+    assert _where(["nowhere"], every) == ("nowhere", [])
+    assert _where([], every) == (None, [])
     for arguments, said in ((["--figure", "9"], "no figure '9': choose one of figure-2a"),
                             (["--only", "nothing"], "no point of ferry2024 is left")):  # fmt: skip
         found = CliRunner().invoke(app, ["reproduce", "ferry2024", *arguments])

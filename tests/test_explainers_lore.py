@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import recon
 from recon.attacks.explainers import neighbourhood, sampling
-from recon.attacks.explainers.lore import explained, lore, lores, merged
+from recon.attacks.explainers.lore import _explained, lore, lores, merged
 from recon.attacks.explainers.neighbourhood import Breeding, Distance, neighbourhoods
-from recon.attacks.explainers.sampling import chosen, elbow, enriched_tree
+from recon.attacks.explainers.sampling import _elbow, chosen, enriched_tree
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
 from recon.queries.inputs import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
@@ -200,7 +200,7 @@ def test_a_record_on_a_threshold_is_below_it():
         2,
         [SurrogateNode((0.5, 0.5), test, 1, 2), SurrogateNode((1.0, 0.0)), SurrogateNode((0.0, 1.0))],
     )
-    rule, label, (other,) = explained(tree, np.array([2.0]))
+    rule, label, (other,) = _explained(tree, np.array([2.0]))
     assert (rule, label) == ({"n": {"at_most": 2.0}}, 0)
     assert (other.rule, other.unmet, other.label) == ({"n": {"above": 2.0}}, {"n": {"above": 2.0}}, 1)
 
@@ -262,7 +262,7 @@ def test_records_are_chosen_from_every_cluster_near_and_far():
     rng = np.random.default_rng(0)
     centres = np.array([[0, 0], [10, 0], [0, 10], [10, 10]], dtype=float)
     x = np.concatenate([c + rng.normal(scale=0.5, size=(60, 2)) for c in centres])
-    assert elbow(x / x.std(axis=0), 0) == 4
+    assert _elbow(x / x.std(axis=0), 0) == 4
     for count, quantiles, each in ((24, 2, {3}), (36, 3, {3}), (48, 4, {3}), (40, 4, {2, 3})):
         found = chosen(x, count, 5)
         assert len(set(found.tolist())) == count
@@ -310,7 +310,7 @@ def test_guards(monkeypatch):
         [SurrogateNode((0.5, 0.5), two, 1, 2), SurrogateNode((1.0, 0.0)), SurrogateNode((0.0, 1.0))],
     )
     with pytest.raises(ReleaseError, match="node 0 of the drawn tree has an m-of-n test"):
-        explained(real, every(2)[0])
+        _explained(real, every(2)[0])
     for module in ("sklearn.tree", "sklearn.cluster"):
         monkeypatch.setitem(sys.modules, module, None)
     for call in (lambda: lore(box, x[0], x, columns, 2, seed=0, size=20), lambda: chosen(x, 3, 0),

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import recon
 from recon.attacks.explainers import surrogate
-from recon.attacks.explainers.sampling import IndependentColumns, asked, conditioned, distinct, enriched_tree, on
+from recon.attacks.explainers.sampling import IndependentColumns, _on, asked, conditioned, distinct, enriched_tree
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
-from recon.attacks.explainers.trepan import Settings, best_test, simplified, trepan
+from recon.attacks.explainers.trepan import Settings, _best_test, _simplified, trepan
 from recon.queries.inputs import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -79,7 +79,7 @@ def test_drawn_rows_take_the_path(path, seed):
     rng = np.random.default_rng(seed)
     x = every(6)
     columns = RecordColumns(tuple("abcdef"), (False,) * 6, groups=((0, 1),))
-    seeds = x[on(tuple(path), x)]
+    seeds = x[_on(tuple(path), x)]
     pool = x[rng.random((64, 6)).mean(axis=1) < 0.55]
     if not len(seeds):
         with pytest.raises(ReleaseError, match="no row takes the path"):
@@ -87,7 +87,7 @@ def test_drawn_rows_take_the_path(path, seed):
         return
     drawn = conditioned(IndependentColumns(pool, columns), tuple(path), seeds, 50, rng)
     assert drawn.shape == (50, 6)
-    assert on(tuple(path), drawn).all()
+    assert _on(tuple(path), drawn).all()
     assert np.isin(drawn, (0.0, 1.0)).all()
 
 
@@ -98,7 +98,7 @@ def test_rows_of_a_rare_path_follow_the_conditional_law():
     pool = (np.arange(10) < 10 * p).astype(float)[:, None].repeat(d, axis=1)
     path = ((MofN(11, tuple(Literal(k, 0.5, False) for k in range(d))), True),)
     x = every(d)
-    drawn = conditioned(IndependentColumns(pool, bits(d)), path, x[on(path, x)], 20_000, rng)
+    drawn = conditioned(IndependentColumns(pool, bits(d)), path, x[_on(path, x)], 20_000, rng)
     everything = p / (p + d * (1 - p))  # all twelve, against one of twelve missing
     assert np.mean(drawn.sum(axis=1) == d) == pytest.approx(everything, abs=0.01)
 
@@ -125,7 +125,7 @@ def test_groups_are_drawn_together_and_values_are_observed_ones():
     assert (drawn[:, :3].sum(axis=1) == 1).all()
     assert np.isin(drawn[:, 3], x[:, 3]).all()
     path = ((MofN(1, (Literal(3, 0.0, True),)), True), (MofN(1, (Literal(1, 0.5, False),)), True))
-    drawn = conditioned(IndependentColumns(x, columns), path, x[on(path, x)], 300, rng)
+    drawn = conditioned(IndependentColumns(x, columns), path, x[_on(path, x)], 300, rng)
     assert (drawn[:, 1] == 1).all()
     assert (drawn[:, :3].sum(axis=1) == 1).all()
     assert drawn[:, 3].max() <= 0.0
@@ -215,7 +215,7 @@ def test_tests_whose_leaves_say_the_same_are_left_out():
         SurrogateNode((0.0, 1.0)),
         SurrogateNode((0.4, 0.6)),
     ]
-    assert simplified(inner) == [SurrogateNode(no, test, 1, 2), SurrogateNode(yes), SurrogateNode(no)]
+    assert _simplified(inner) == [SurrogateNode(no, test, 1, 2), SurrogateNode(yes), SurrogateNode(no)]
     deep = [
         SurrogateNode(no, test, 1, 2),
         SurrogateNode(no),
@@ -223,13 +223,13 @@ def test_tests_whose_leaves_say_the_same_are_left_out():
         SurrogateNode(no),
         SurrogateNode((0.6, 0.4)),
     ]
-    assert simplified(deep) == [SurrogateNode(no)]
+    assert _simplified(deep) == [SurrogateNode(no)]
     odd = [
         SurrogateNode(yes, test, 1, 2),
         SurrogateNode(no),
         SurrogateNode(no),
     ]  # its leaves say what it would not say itself: it stays
-    assert simplified(odd) == odd
+    assert _simplified(odd) == odd
     last = [
         SurrogateNode(yes, test, 1, 2),
         SurrogateNode(yes),
@@ -237,7 +237,7 @@ def test_tests_whose_leaves_say_the_same_are_left_out():
         SurrogateNode(no),
         SurrogateNode(yes),
     ]
-    assert simplified(last) == last
+    assert _simplified(last) == last
 
 
 def test_pure_nodes_ask_for_no_test():
@@ -267,12 +267,12 @@ def test_the_best_single_test_is_the_one_by_brute_force():
             gains[k, t] = bits_of(said) - low.mean() * bits_of(said[low]) - (~low).mean() * bits_of(said[~low])
     for k in range(5):
         one = Settings("binary", literals=1, confidence=0.0)
-        (literal,) = best_test(x[:, [k]], said, 3, RecordColumns((columns.names[k],), (True,)), one).literals
+        (literal,) = _best_test(x[:, [k]], said, 3, RecordColumns((columns.names[k],), (True,)), one).literals
         best = max(gain for (column, _), gain in gains.items() if column == k)
         if k > 0:  # of the 59 midpoints of the first column only some are tried
             assert gains[k, literal.threshold] == pytest.approx(best, abs=1e-9)
         assert best >= gains[k, literal.threshold] > 0
-    (literal,) = best_test(x[:, 1:], said, 3, RecordColumns(columns.names[1:], (True,) * 4), one).literals
+    (literal,) = _best_test(x[:, 1:], said, 3, RecordColumns(columns.names[1:], (True,) * 4), one).literals
     best = max(gain for (column, _), gain in gains.items() if column > 0)
     assert gains[literal.column + 1, literal.threshold] == pytest.approx(best, abs=1e-9)
 
@@ -281,7 +281,7 @@ def test_noise_has_no_test_and_constant_columns_none():
     rng = np.random.default_rng(2)
     x = np.column_stack([np.ones(300), np.full(300, 7.5), rng.random(300) < 0.5]).astype(float)
     columns = RecordColumns(("one", "same", "p"), (False, True, False))
-    assert best_test(x, rng.integers(0, 2, 300), 2, columns, Settings()) is None
+    assert _best_test(x, rng.integers(0, 2, 300), 2, columns, Settings()) is None
     found = trepan(Rule(lambda rows: rows[:, 2]), x, columns, 2, seed=0)
     assert [node.test.literals[0].column for node in found.inner if node.test] == [2]
     assert trepan(Rule(lambda rows: rows[:, 2]), x[:1], columns, 2, seed=0).size == 1

@@ -22,13 +22,19 @@ from test_coupled import releases as coupled
 
 import recon
 from recon.experiments.beyond.groups import removed_bits
-from recon.experiments.running import load
+from recon.experiments.running import _load
 from recon.queries.located.positions import placed
 from recon.queries.measures.measures import measure
 from recon.readers.frames.true_rows import TrueRows
 from recon.readers.loading.settled import settled_release
 from recon.release.auditing.persons import exposed_rows as alike
-from recon.release.auditing.persons.exposed_rows import by_gap, equal_rows, exposed_rows, people_in_groups, quartiles
+from recon.release.auditing.persons.exposed_rows import (
+    _by_gap,
+    _equal_rows,
+    _people_in_groups,
+    _quartiles,
+    exposed_rows,
+)
 from recon.release.auditing.persons.people import people
 from recon.release.auditing.persons.row_groups import row_groups
 from recon.release.auditing.persons.wording import who_lines
@@ -54,7 +60,7 @@ def table(release, truth):
 def published(name):
     """Return a published table, where it can be found."""
     try:
-        return load(name)[0]
+        return _load(name)[0]
     except ReleaseError as error:
         pytest.skip(str(error))
 
@@ -336,14 +342,14 @@ def test_rows_that_noise_does_not_explain_are_refused_at_the_confidence():
 def test_a_column_of_names_is_no_protected_attribute():
     column = pd.Series([f"person {i}" for i in range(101)], dtype=object)
     with pytest.raises(ReleaseError, match=r"'who'.* has 101 different values: give one that groups people"):
-        people_in_groups(column, "who")
+        _people_in_groups(column, "who")
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_numbers_are_cut_at_their_quartiles(seed):
     dice = np.random.default_rng(seed)
     ages = pd.Series(dice.integers(18, 18 + int(dice.integers(14, 60)), 200))
-    group, found, note = people_in_groups(ages, "age")
+    group, found, note = _people_in_groups(ages, "age")
     if ages.nunique() <= 12:
         return
     assert "was cut at its quartiles" in note
@@ -367,7 +373,7 @@ def test_numbers_are_cut_at_their_quartiles(seed):
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60))
 def test_equal_numbers_are_in_one_quarter(numbers):
-    group, found = quartiles(np.array(numbers, dtype=np.float64))
+    group, found = _quartiles(np.array(numbers, dtype=np.float64))
     by_number = pd.Series(group).groupby(pd.Series(numbers))
     assert (by_number.nunique() == 1).all()
     assert set(group.tolist()) == set(range(len(found)))
@@ -394,7 +400,7 @@ def test_numbers_of_one_gap_are_looked_at_once_and_nothing_changes(seed, tmp_pat
     asked = []
     whole = alike.cell_ranges
     monkeypatch.setattr(alike, "cell_ranges", lambda *a: (asked.append(a[2]), whole(*a))[1])
-    near = by_gap(release, data)
+    near = _by_gap(release, data)
     assert 0 < len(asked) < 300
     assert near["a"].nunique() < 40 < data["a"].nunique()
     figures = measure(release)
@@ -509,7 +515,7 @@ def test_words_of_a_hostile_release_are_inert():
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 2)), max_size=30))
 def test_equal_rows_are_found(rows):
     frame = pd.DataFrame(rows, columns=["x", "y"], dtype=object)
-    first, back = equal_rows(frame)
+    first, back = _equal_rows(frame)
     assert len(back) == len(rows)
     assert sorted(first.tolist()) == first.tolist()
     assert [rows[first[i]] for i in back.tolist()] == rows

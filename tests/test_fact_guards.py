@@ -24,20 +24,20 @@ from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.inspecting import Inspection
 from recon.release.auditing.auditing import group_disclosure
 from recon.release.auditing.facts import (
-    beside_rows,
-    between,
+    _beside_rows,
+    _between,
+    _classes,
+    _of_resamples,
     by_position,
-    classes,
     no_merging,
     nothing_known,
-    of_resamples,
 )
 from recon.release.auditing.facts import facts_of as audited
 from recon.release.auditing.findings import AuditFindings
 from recon.release.policies.assessing import assess
 from recon.release.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
 from recon.release.remediation.demands import Demands, outcomes
-from recon.report.results import outcome_of
+from recon.report.results import _outcome_of
 
 LABEL = {"name": "y", "values": [0, 1]}
 BITS = {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}], "label": LABEL}
@@ -70,10 +70,10 @@ def inspected(*findings):
 def test_two_trees_with_pure_leaves_may_tell_the_class_of_more_people_together():
     trees = [split("a", [30, 0], [30, 60]), split("b", [0, 40], [60, 20])]
     forest = release_of({"kind": "forest", "trees": [{"nodes": one["nodes"]} for one in trees]})
-    figure, _ = classes(found_of(forest))
+    figure, _ = _classes(found_of(forest))
     assert figure.low == 40
     assert figure.high == 120
-    alone, _ = classes(found_of(release_of(trees[0])))
+    alone, _ = _classes(found_of(release_of(trees[0])))
     assert (alone.low, alone.high) == (30, 30)
 
 
@@ -96,23 +96,23 @@ def test_rows_in_the_file_open_what_counts_settled():
         "bits_left_per_person": KnownFigure(5.0, 5.0), "smallest_group": KnownFigure(20, 20),
         "class_disclosure": KnownFigure(0, 0),
     }, {"groups": SmallGroups([{"name": "leaf", "where": "", "rows": [20, 20]}], 1)})  # fmt: skip
-    found = beside_rows(held, inspected(finding()))
+    found = _beside_rows(held, inspected(finding()))
     assert (found["pinned"].low, found["pinned"].high) == (0, 50)
     assert found["pinned"].why
     assert (found["least_bits_left"].low, found["bits_left_per_person"].low) == (0, 0)
     assert found["smallest_group"] == KnownFigure(1, 1)
     assert found["class_disclosure"].high == 50
-    labels = beside_rows(held, inspected(finding(rule="labels")))
+    labels = _beside_rows(held, inspected(finding(rule="labels")))
     assert labels["class_disclosure"].high == 50
     assert labels["smallest_group"].high == 20
-    assert beside_rows(held, inspected())["pinned"] == KnownFigure(0, 0)
+    assert _beside_rows(held, inspected())["pinned"] == KnownFigure(0, 0)
 
 
 def test_what_a_resample_drew_may_be_one_row_many_times():
     nodes = [{"if": {"a": 0}, "then": 1, "else": 2}, {"counts": [50, 0]}, {"counts": [50, 0]}]
     forest = {"kind": "forest", "bootstrap": True, "trees": [{"nodes": nodes}]}
     release = encoded({"recon": 1, "domain": BITS, "rows": 100, "models": [forest]})
-    held = of_resamples(release, FactTable("exact", figures={"smallest_group": KnownFigure(50, 50)}))
+    held = _of_resamples(release, FactTable("exact", figures={"smallest_group": KnownFigure(50, 50)}))
     assert held["smallest_group"] == KnownFigure(1, 100, held["smallest_group"].why)
     assert [one["rows"] for one in held.listed("smallest_group").each] == [[1, 100], [1, 100]]
     assert isinstance(held["smallest_cell"], UnknownFigure)
@@ -262,10 +262,10 @@ def test_a_file_that_gives_people_away_never_gets_a_green_page(facts, first):
 
 
 def test_what_a_check_is_violated_by_is_no_warning_too():
-    from recon.report.sarif import warnings
+    from recon.report.sarif import _warnings
 
     said = assess(harmless(pinned=[3, 3], labels_by_position=[2, 9]), policy_of(most_pinned=0)).to_json()
-    assert [one["fact"] for one in warnings(said)] == ["labels_by_position"]
+    assert [one["fact"] for one in _warnings(said)] == ["labels_by_position"]
     assert [one["fact"] for one in said["gives_away"]] == ["pinned", "labels_by_position"]
     none = assess(harmless(status="unsat", pinned=[3, 3]), policy_of(most_pinned=0))
     assert none.gives_away == ()
@@ -301,10 +301,10 @@ def test_what_does_not_apply_to_a_release_keeps_no_merging_from_being_enough():
 )
 def test_a_remedy_that_changes_counts_has_others_than_the_file(kind, expected):
     remedy = {"kind": kind, "status": "exact", "smallest_group": [30, 30]}
-    assert outcome_of(remedy, harmless(), policy_of(kinds_of_counts=("exact",))) == expected
-    assert outcome_of(remedy, harmless(), policy_of(smallest_group=10)) == "met"
-    assert outcome_of(remedy, harmless(), policy_of(most_labels_by_position=0)) == "inconclusive"
-    assert outcome_of(remedy | {"pinned": [1, 1]}, harmless(), policy_of(most_pinned=0)) == "violated"
+    assert _outcome_of(remedy, harmless(), policy_of(kinds_of_counts=("exact",))) == expected
+    assert _outcome_of(remedy, harmless(), policy_of(smallest_group=10)) == "met"
+    assert _outcome_of(remedy, harmless(), policy_of(most_labels_by_position=0)) == "inconclusive"
+    assert _outcome_of(remedy | {"pinned": [1, 1]}, harmless(), policy_of(most_pinned=0)) == "violated"
 
 
 def test_merging_is_not_advised_where_groups_cannot_be_merged():
@@ -360,10 +360,10 @@ def test_people_known_by_position_are_pinned_whatever_counts_say():
 
 def test_limits_are_named_only_where_they_kept_ends_apart():
     late, done = SimpleNamespace(status="bounds"), SimpleNamespace(status="exact")
-    assert between(late, 2, 2) == KnownFigure(2, 2)
-    assert between(done, 2, 5) == KnownFigure(2, 5)
-    assert between(late, 2, 5).help == "limits"
-    assert between(late, 2, None).help == "limits"
+    assert _between(late, 2, 2) == KnownFigure(2, 2)
+    assert _between(done, 2, 5) == KnownFigure(2, 5)
+    assert _between(late, 2, 5).help == "limits"
+    assert _between(late, 2, None).help == "limits"
 
 
 def test_profiles_are_those_that_were_asked_about():

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from recon.experiments.ferry2024.experiment import EXPERIMENT, PUBLISHED, TIES, findings, fitted, points
+from recon.experiments.ferry2024.experiment import EXPERIMENT, PUBLISHED, TIES, _findings, _fitted, _points
 from recon.experiments.ferry2024.fits import run
-from recon.experiments.running import load, reproduce, together
+from recon.experiments.running import _load, _together, reproduce
 from recon.experiments.splits import split
 from solvers.foundation.limits import Limits
 
@@ -23,11 +23,11 @@ def compas():
 
     if not (DATA / "compas27.csv.gz").exists():
         pytest.skip("no data")  # test_experiments.py fails for want of it
-    return load("compas27", str(DATA))[0]
+    return _load("compas27", str(DATA))[0]
 
 
 def rows(compas, learner, support, seed):
-    return pd.DataFrame(run(fitted("compas27", learner, support, seed), compas, Limits())).set_index("limit")
+    return pd.DataFrame(run(_fitted("compas27", learner, support, seed), compas, Limits())).set_index("limit")
 
 
 @pytest.mark.parametrize("support", [0.01, 0.05])
@@ -51,8 +51,8 @@ def test_lists_of_adult_leak_what_the_authors_published(kind):
 
     if not (DATA / "adult24.csv.gz").exists():
         pytest.skip("no data")  # test_experiments.py fails for want of it
-    adult = load("adult24", str(DATA))[0]
-    found = pd.concat([pd.DataFrame(run(fitted("adult24", f"{kind} rule lists", 0.01, seed), adult, Limits()))
+    adult = _load("adult24", str(DATA))[0]
+    found = pd.concat([pd.DataFrame(run(_fitted("adult24", f"{kind} rule lists", 0.01, seed), adult, Limits()))
                        for seed in range(5)])  # fmt: skip
     means = found.groupby("limit").mean(numeric_only=True)
     published = {p.limit: p.dist_g for p in PUBLISHED if (p.dataset, p.learner) == ("adult24", f"{kind} rule lists")}
@@ -114,13 +114,13 @@ def test_optimal_lists_are_proved_and_no_worse_than_greedy_ones(compas):
 
 
 def test_a_time_cap_leaves_a_bound_and_no_claim(compas):
-    point = fitted("compas27", "optimal trees", 0.01, 0)
+    point = _fitted("compas27", "optimal trees", 0.01, 0)
     short = type(point)(point.dataset, {**point.parameters, "cap_seconds": 0.05}, point.cost)
     found = pd.DataFrame(run(short, compas, Limits()))
     deep = found[found["limit"] == 10].iloc[0]
     assert not deep["certified"]
     assert deep["bound"] < deep["errors"]
-    drawn = findings(together([]) if found.empty else stored([(short, found)]))
+    drawn = _findings(_together([]) if found.empty else stored([(short, found)]))
     lines = [line for f in drawn.figures for p in f.panels for line in p.lines if line.hollow]
     assert any(any(line.hollow) for line in lines)
     assert any("not proved" in s or "hollow" in s for s in [*drawn.sentences, *(f.about for f in drawn.figures)])
@@ -134,7 +134,7 @@ def stored(found):
 
 
 def test_points_are_what_the_paper_ran_and_quick_ones_are_among_them():
-    full, quick = points("full"), points("quick")
+    full, quick = _points("full"), _points("quick")
     keys = {p.key("ferry2024", 1) for p in full}
     assert len(keys) == len(full) == 2 * 4 * 5 * 5 + len(TIES) * 5 * 2
     assert {p.key("ferry2024", 1) for p in quick} < keys
@@ -145,7 +145,7 @@ def test_points_are_what_the_paper_ran_and_quick_ones_are_among_them():
 def test_one_point_is_drawn_and_the_rest_named_as_left(compas, tmp_path, monkeypatch):
     from conftest import DATA
 
-    some = [fitted("compas27", "greedy rule lists", 0.01, seed) for seed in (0, 1)]
+    some = [_fitted("compas27", "greedy rule lists", 0.01, seed) for seed in (0, 1)]
     outcome = reproduce("ferry2024", str(tmp_path), data=str(DATA), points=some[:1])
     assert outcome.complete
     drawn = {f.name: f for f in outcome.findings.figures}
@@ -165,13 +165,13 @@ def test_one_point_is_drawn_and_the_rest_named_as_left(compas, tmp_path, monkeyp
 def test_ties_alone_are_drawn_without_a_figure():
     tied = {"learner": "ties", "support": 0.01, "seed": 0, "depth": 5, "minimal": True, "limit": 5, "certified": True}
     line = {"dataset": "compas27", "errors": 1815, "trees": "6784", "least_dist_g": 0.82, "most_dist_g": 0.84} | tied
-    drawn = findings(pd.DataFrame([line]))
+    drawn = _findings(pd.DataFrame([line]))
     assert not drawn.figures
     assert {table.name for table in drawn.tables} == {"published", "compared", "unequal", "means"}
 
 
 def test_a_figure_has_its_points_and_no_others():
-    every = points("full")
+    every = _points("full")
     lists = EXPERIMENT.selected(every, EXPERIMENT.figure_names(["3a"]), ["compas27"], "greedy")
     assert {(p.dataset, p["learner"]) for p in lists} == {("compas27", "greedy rule lists")}
     assert len(lists) == 5 * 5

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from recon.release.policies.checks import all_of, compared, interval_text, none_small
+from recon.release.policies.checks import _compared, _none_small, all_of, interval_text
 from recon.release.policies.facts import (
     FIGURES,
     ROW_FIGURES,
@@ -210,11 +210,11 @@ def test_a_claim_on_an_interval_is_one_on_all_its_numbers(interval, direction):
     low, high = interval[0] or 0, 9 if interval[1] is None else interval[1]
     said = {n >= 2 if direction == "at least" else n <= 2 for n in range(low, high + 1)}
     expected = "inconclusive" if len(said) == 2 else "met" if said == {True} else "violated"
-    assert compared(interval, direction, 2) == expected
+    assert _compared(interval, direction, 2) == expected
     sizes = {n == 0 or n >= 2 for n in range(low, high + 1)}
     group = "met" if sizes == {True} else "violated" if sizes == {False} else "inconclusive"
-    assert none_small(interval, 2) == group
-    assert none_small(interval, 1) == "met"
+    assert _none_small(interval, 2) == group
+    assert _none_small(interval, 1) == "met"
 
 
 def test_several_claims_at_once():

@@ -17,11 +17,11 @@ from solvers.greedy.marginals import (
     StateMarginals,
     States,
     StateSupports,
-    apart,
+    _apart,
+    _runs,
+    _together,
     expected_rows,
-    runs,
     some_row,
-    together,
 )
 
 
@@ -208,12 +208,12 @@ def test_sums_of_sets_of_states():
     for i, j in np.argwhere(one):
         for k, m in np.argwhere(two):
             sums[i + k, j + m] = True
-    assert (together(one, two) == sums).all()
-    assert (together(two, one) == sums).all()
-    back = apart(sums, two, one.shape)
+    assert (_together(one, two) == sums).all()
+    assert (_together(two, one) == sums).all()
+    back = _apart(sums, two, one.shape)
     for i, j in np.ndindex(one.shape):
         assert back[i, j] == any(sums[i + k, j + m] for k, m in np.argwhere(two))
-    assert [x.tolist() for x in runs(one)] == [[0, 0, 2], [0, 2, 1], [1, 3, 3]]
+    assert [x.tolist() for x in _runs(one)] == [[0, 0, 2], [0, 2, 1], [1, 3, 3]]
 
 
 def test_limits_and_memory():

@@ -21,7 +21,7 @@ from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.greedy.gains import ChosenTree, GreedyRule
 from solvers.greedy.sampling import Sampler, _below
-from solvers.greedy.tree_counts import ChoiceConditions, exact_counts
+from solvers.greedy.tree_counts import ChoiceConditions, _exact_counts
 
 LIMITS = Limits()
 
@@ -33,7 +33,7 @@ def tiny(seed=3, rows=7, columns=3, depth=2, leaf=1):
 
 def fillings(tree, rule, column):
     """The number of fillings of a column under the rule, in integers."""
-    return sum(exact_counts(ChoiceConditions(tree, rule, False, True), column).values())
+    return sum(_exact_counts(ChoiceConditions(tree, rule, False, True), column).values())
 
 
 @pytest.mark.parametrize("whole", [40_000, 0])

@@ -16,6 +16,8 @@ from solvers.greedy import states as convolutions
 from solvers.greedy.states import (
     StateWindow,
     U,
+    _transform_error,
+    _trimmed,
     binomials,
     choice_of_leaf,
     convolved,
@@ -24,8 +26,6 @@ from solvers.greedy.states import (
     log2_of,
     point,
     sums_reached,
-    transform_error,
-    trimmed,
 )
 
 LIMITS = Limits()
@@ -148,13 +148,13 @@ def test_noise_of_transforms_is_within_its_bound(length):
     rng = np.random.default_rng(length)
     values = rng.random(length) * np.exp2(-40 * rng.random(length))
     back = fft.irfft(fft.rfft(values), length)
-    assert np.linalg.norm(back - values) <= 2 * transform_error(length) * np.linalg.norm(values)
-    assert transform_error(length) < 1e-13
+    assert np.linalg.norm(back - values) <= 2 * _transform_error(length) * np.linalg.norm(values)
+    assert _transform_error(length) < 1e-13
     whole = rng.integers(0, 1 << 20, (2, length // 2))
     exact = convolve_whole(whole[0], whole[1])
     got = fft.irfft(fft.rfft(whole[0].astype(float), length) * fft.rfft(whole[1].astype(float), length), length)
     norms, sums = np.linalg.norm(whole.astype(float), axis=1), whole.sum(axis=1)
-    bound = 3 * (transform_error(length) + 4 * U) * max(norms[0] * sums[1], norms[1] * sums[0])
+    bound = 3 * (_transform_error(length) + 4 * U) * max(norms[0] * sums[1], norms[1] * sums[0])
     error = np.linalg.norm(np.array([float(Fraction(g) - e) for g, e in zip(got[:-1], exact, strict=True)]))
     assert 0 < error <= bound
 
@@ -204,7 +204,7 @@ def test_restricting_and_cutting(seed, cut):
 
 def test_small_windows_are_never_cut():
     window = free_leaf((30, 30), 0.5)
-    assert trimmed(window, 0.5).mass.shape == (31, 31)
+    assert _trimmed(window, 0.5).mass.shape == (31, 31)
     assert window.lost == 0
 
 

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.gains import ChosenTree, GreedyRule, splits_allowed
-from solvers.greedy.tree_counts import ChoiceConditions, Passes, empty_node, exact_counts, tree_share
+from solvers.greedy.tree_counts import ChoiceConditions, Passes, _empty_node, _exact_counts, tree_share
 
 LIMITS = Limits()
 
@@ -41,7 +41,7 @@ def fitted(rows, columns, seed, depth, criterion="gini", leaf=1, decrease=0.0, s
 def counted(tree, columns, rule, **asked):
     """The product of the columns' exact numbers of fillings."""
     conditions = ChoiceConditions(tree, rule, asked.get("strict", False), asked.get("leaf_rule", True))
-    return [sum(exact_counts(conditions, c).values()) for c in range(columns)]
+    return [sum(_exact_counts(conditions, c).values()) for c in range(columns)]
 
 
 def share_of(log2, number, of):
@@ -201,8 +201,8 @@ def test_a_tree_that_the_rule_cannot_choose_names_node_and_column():
     assert found.log2 == (-math.inf, -math.inf)
     assert found.nothing_at == (0, 1)
     assert found.by_column[2][0] > -math.inf
-    assert empty_node(ChoiceConditions(tree, GreedyRule(40), False, True), 1, LIMITS) == 0
-    assert empty_node(ChoiceConditions(tree, GreedyRule(40), False, True), 2, LIMITS) is None
+    assert _empty_node(ChoiceConditions(tree, GreedyRule(40), False, True), 1, LIMITS) == 0
+    assert _empty_node(ChoiceConditions(tree, GreedyRule(40), False, True), 2, LIMITS) is None
 
 
 @pytest.mark.parametrize("shift", [30, 300])

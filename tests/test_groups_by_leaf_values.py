@@ -21,7 +21,7 @@ from recon.release.auditing.together import Together, judged_together
 from recon.release.policies.assessing import assess
 from recon.release.policies.facts import KnownFigure, UnknownFigure
 from recon.report.stored_report import settled_early
-from solvers.engines.chain import only_sizes
+from solvers.engines.chain import _only_sizes
 from solvers.engines.groups.items import items_of
 from solvers.engines.groups.leaf_values import LeafValueModel, small_by_programs, world_model
 from solvers.engines.groups.smallest import SmallestGroup, smallest_by_programs, smallest_group
@@ -206,7 +206,7 @@ def test_what_bounds_exclude_in_every_world_is_met_beside_open_leaf_values(by: i
 def test_cells_of_several_labels_prove_nothing_of_labels() -> None:
     """Leaf values tell labels inside a cell apart: a cell of many rows is no proof that no class of it has few."""
     release, _ = coarse()
-    sizes = replace(release.statements, blocks=(only_sizes(release.statements.blocks[0]),), boosted=())
+    sizes = replace(release.statements, blocks=(_only_sizes(release.statements.blocks[0]),), boosted=())
     items = items_of(sizes, Limits(), True)
     assert not items.of_one_label
     assert not items.never_small(2, True)

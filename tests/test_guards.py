@@ -20,24 +20,24 @@ import pytest
 from solvers.cells.system import system_of
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.master import MasterProgram
-from solvers.programs.concave.secants import STRETCH, outwards, summit
+from solvers.programs.concave.secants import STRETCH, _outwards, _summit
 from solvers.programs.concave.terms import (
     ERROR,
     ConcaveTerm,
     Gains,
+    _dearest,
+    _heaviest,
+    _on_the_grid,
+    _over,
     binding,
     conjugates,
-    dearest,
-    heaviest,
-    on_the_grid,
-    over,
     proved,
     proved_anywhere,
     rise,
 )
 from solvers.programs.cpsat import rounded
 from solvers.programs.feasibility import Feasibility
-from solvers.programs.quickxplain import UNPROVEN, FeasibilityOracle, conflict_of, without_idle
+from solvers.programs.quickxplain import UNPROVEN, FeasibilityOracle, _without_idle, conflict_of
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Partition, Release, RowCount, Statement
 
@@ -184,10 +184,10 @@ def test_slopes_that_floats_blur_leave_a_slack():
 def test_bounds_on_a_grid_are_rounded_down_only_there():
     on = Gains([ConcaveTerm(0, lambda k: -k / 4.0, 0, 9, 0, 0.0, denominator=4, whole=True)] * 2)
     off = Gains([on.each[0], replace(on.each[0], whole=False)])
-    assert on_the_grid(on, Fraction(-7, 16)) == Fraction(-2, 4)
-    assert on_the_grid(off, Fraction(-7, 16)) == Fraction(-7, 16)
+    assert _on_the_grid(on, Fraction(-7, 16)) == Fraction(-2, 4)
+    assert _on_the_grid(off, Fraction(-7, 16)) == Fraction(-7, 16)
     mixed = Gains([on.each[0], replace(on.each[0], denominator=6)])
-    assert on_the_grid(mixed, Fraction(-1, 13)) == Fraction(-1, 12)
+    assert _on_the_grid(mixed, Fraction(-1, 13)) == Fraction(-1, 12)
 
 
 @pytest.mark.parametrize("wide", [1, 1 << 30, 1 << 50])
@@ -203,8 +203,8 @@ def test_weights_are_added_up_exactly(wide):
         weights = np.array([dice.randrange(-9, 10) * wide for _ in rows], dtype=object)
         worth = [sum(w * r[c] for w, r in zip(weights, rows, strict=True)) for c in range(found.linear.columns)]
         true = max(sum(w * k for w, k in zip(worth, z, strict=True)) for z in inside)
-        assert heaviest(found, weights) == true
-        assert dearest(found, weights) == 9 * sum(max(0, w) for w in weights)
+        assert _heaviest(found, weights) == true
+        assert _dearest(found, weights) == 9 * sum(max(0, w) for w in weights)
 
 
 def summed(made, *coefs):
@@ -227,13 +227,13 @@ def test_the_heaviest_rows_between_bounds_of_every_kind(seed):
     for _ in range(60):
         weights = np.array([dice.randrange(-9, 10) for _ in stated], dtype=object)
         worth = [sum(w * r[c] for w, r in zip(weights, stated, strict=True)) for c in range(made.linear.columns)]
-        assert heaviest(made, weights) == max(sum(w * k for w, k in zip(worth, z, strict=True)) for z in inside)
+        assert _heaviest(made, weights) == max(sum(w * k for w, k in zip(worth, z, strict=True)) for z in inside)
 
 
 def test_without_a_greatest_number_of_rows_nothing_is_heaviest():
     made = system([((0, 1), 0, 4)], (1, None))
     with pytest.raises(TypeError, match="unbounded"):
-        heaviest(made, np.zeros(len(made.linear), dtype=object))
+        _heaviest(made, np.zeros(len(made.linear), dtype=object))
 
 
 def test_multipliers_of_exact_statements_are_paid_for():
@@ -280,7 +280,7 @@ def test_a_row_counts_once_in_a_partition():
     loose = (Statement(EVERY, 0, 9, "a sum", of=0, coefs=(1, 1)),)
     made = system_of(Release(RowSpace((Attribute("a", (1, 1)),)), RowCount(0, 4), (leaves, loose)), Limits())
     for weights, worth in (((3, 5, 0, 0), 5), ((-3, -5, 0, 0), 0), ((3, 5, 2, 1), 8), ((3, -5, -2, 1), 4)):
-        assert dearest(made, np.array(weights, dtype=object)) == 4 * worth
+        assert _dearest(made, np.array(weights, dtype=object)) == 4 * worth
 
 
 def test_what_cells_imply_binds_nothing():
@@ -352,7 +352,7 @@ def test_slopes_at_the_ends_and_their_errors():
     which = np.zeros(6, dtype=np.int64)
     assert rise(gains, which, np.arange(-1, 5)).tolist() == [math.inf, -1.0, -3.0, -5.0, -math.inf, -math.inf]
     some = np.array([-5.0, 5.0, math.inf, -math.inf])
-    assert over(some, np.array([-5.0, 5.0, 0.0, 0.0]), np.full(4, 1.0)).tolist() == [1 + 5 * ERROR] * 2 + [0.0, 0.0]
+    assert _over(some, np.array([-5.0, 5.0, 0.0, 0.0]), np.full(4, 1.0)).tolist() == [1 + 5 * ERROR] * 2 + [0.0, 0.0]
 
 
 # ---------------------------------------------------------------- secants
@@ -377,7 +377,7 @@ def test_secants_are_above_the_gain_at_every_count(unit, place):
         best = int(counts[int(np.argmax(values))])
         g = ConcaveTerm(0, lambda k, f=f: f(k - place), place, place + 40, best, float(values.max()))
         for k in range(place, place + 40):
-            slope, constant = outwards(g, k, unit)
+            slope, constant = _outwards(g, k, unit)
             short = unit * (values - g.top) - (slope * (counts - best) + constant)
             assert float(short.max()) <= 2e-6 + 1e-9 * unit, (k, float(short.max()))
             end = k if k >= best else k + 1
@@ -389,7 +389,7 @@ def test_whole_slopes_are_kept():
     for hair in (0.0, 1e-9, -1e-9):
         g = ConcaveTerm(0, lambda k, h=hair: -(3.0 + h) * np.abs(k - 12.0), 0, 40, 12, 0.0)
         for k in range(40):
-            assert outwards(g, k, 1) == (-3 if k >= 12 else 3, 0)
+            assert _outwards(g, k, 1) == (-3 if k >= 12 else 3, 0)
 
 
 def test_the_summit_of_a_long_range_is_found():
@@ -398,7 +398,7 @@ def test_the_summit_of_a_long_range_is_found():
         for top in {0, high, *(dice.randint(0, high) for _ in range(200))}:
             for steep in (1.0, 9.0):
                 bent = lambda k, t=top, s=steep: np.where(k < t, k - t, s * (t - k)).astype(np.float64)  # noqa: E731
-                found = summit(bent, 0, high)
+                found = _summit(bent, 0, high)
                 assert top in found
                 assert found.min() >= 0
                 assert found.max() <= high
@@ -450,6 +450,6 @@ def test_what_is_needed_and_what_was_proved(monkeypatch, answers):
     turns = iter(answers)
     monkeypatch.setattr(judge, "feasible", lambda on: next(turns))
     groups = [np.array([True, False, False]), np.array([False, True, False])]
-    on, proved_all = without_idle(judge, np.ones(3, dtype=bool), groups)
+    on, proved_all = _without_idle(judge, np.ones(3, dtype=bool), groups)
     assert on.tolist() == [answers[0] is not False, answers[1] is not False, True]
     assert proved_all == (None not in answers)

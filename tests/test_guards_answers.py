@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from recon.certificates.verifying import in_floats
-from recon.report.wording.headline import ends_text
+from recon.certificates.verifying import _in_floats
+from recon.report.wording.headline import _ends_text
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import complement_text
 from solvers.questions.answers import (
@@ -131,10 +131,10 @@ def test_no_world_of_them_is_named(found):
 
 def test_a_confidence_below_1_is_never_1_in_floats():
     """What holds at 1 - 10^-30 is not certain, whatever floats make of it."""
-    assert in_floats(Fraction(1)) == 1.0
+    assert _in_floats(Fraction(1)) == 1.0
     for digits in (1, 15, 16, 17, 30, 400):
-        assert in_floats(1 - Fraction(1, 10**digits)) < 1.0
-    assert in_floats(Fraction(1, 3)) == 1 / 3
+        assert _in_floats(1 - Fraction(1, 10**digits)) < 1.0
+    assert _in_floats(Fraction(1, 3)) == 1 / 3
 
 
 def test_what_a_confidence_lacks_is_rounded_up():
@@ -150,9 +150,9 @@ def test_what_a_confidence_lacks_is_rounded_up():
 
 def test_bounds_are_printed_outwards():
     """Rounding to one digit behind the point must not make a bound better than it is."""
-    assert ends_text(None) == "not known"
-    assert ends_text((2.0, 2.0)) == "2.0"
-    assert ends_text((0.0, 1.01)) == "at most 1.1"
-    assert ends_text((-0.04, 1.0)) == "at most 1.0"
-    assert ends_text((1.99, 3.01)) == "between 1.9 and 3.1"
-    assert ends_text((1.99, 3.01), 2) == "between 1.99 and 3.01"
+    assert _ends_text(None) == "not known"
+    assert _ends_text((2.0, 2.0)) == "2.0"
+    assert _ends_text((0.0, 1.01)) == "at most 1.1"
+    assert _ends_text((-0.04, 1.0)) == "at most 1.0"
+    assert _ends_text((1.99, 3.01)) == "between 1.9 and 3.1"
+    assert _ends_text((1.99, 3.01), 2) == "between 1.99 and 3.01"

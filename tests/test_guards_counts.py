@@ -19,10 +19,10 @@ import pytest
 
 from solvers.cells.components import Component
 from solvers.cells.system import system_of
-from solvers.engines.interval import add_logs
+from solvers.engines.interval import _add_logs
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.programs.interval.bracket import Bracket, BracketCase, WorkStretch, meets
+from solvers.programs.interval.bracket import Bracket, BracketCase, WorkStretch, _meets
 from solvers.programs.interval.lagrangian_dual import (
     LAMBDA,
     SHARES,
@@ -31,14 +31,14 @@ from solvers.programs.interval.lagrangian_dual import (
     Mixture,
     Tableau,
     Tilt,
-    log_factorials,
-    log_weights,
-    outward,
-    prefix_sums,
+    _log_factorials,
+    _log_weights,
+    _outward,
+    _prefix_sums,
 )
 from solvers.programs.interval.neighbourhoods import Around, Blocks, log2_ratio
 from solvers.statements.boxes import Attribute, Box, Region, RowSpace
-from solvers.statements.regions.capture_bounds import SHIFT, _fixed_point, bound_plain, share
+from solvers.statements.regions.capture_bounds import SHIFT, _fixed_point, _share, bound_plain
 from solvers.statements.regions.diagram import Measure
 from solvers.statements.regions.first_match import FirstMatch
 from solvers.statements.release import Release, RowCount, Statement
@@ -112,7 +112,7 @@ def test_the_upper_bound_holds_for_logs_that_err_as_much_as_they_may(convention,
 def test_logs_of_weights_err_no_more_than_they_say(convention, size):
     """The slack that every bound adds is that of the logs, for cells of one row and of 10^40, in blocks and beyond."""
     with localcontext(EXACT):
-        logs, magnitudes = log_weights(size, 3, 700, convention, log_factorials(703))
+        logs, magnitudes = _log_weights(size, 3, 700, convention, _log_factorials(703))
         below, above = Decimal(6).ln(), sum((Decimal(size + i).ln() for i in range(3)), Decimal(0))
         for y in range(701):
             top = above if convention == "multiset" else (3 + y) * Decimal(size).ln()
@@ -124,7 +124,7 @@ def test_logs_of_weights_err_no_more_than_they_say(convention, size):
 def test_sums_of_prefixes_are_right_to_the_last_places():
     terms = np.random.default_rng(2).random(1000) * 1e3
     with localcontext(EXACT):
-        true, found = Decimal(0), prefix_sums(terms)
+        true, found = Decimal(0), _prefix_sums(terms)
         for k in range(1001):
             assert abs(Decimal(found[k]) - true) <= Decimal(2.0**-44) * true
             true += Decimal(terms[k]) if k < 1000 else 0
@@ -154,7 +154,7 @@ def test_sums_of_exponentials_are_rounded_up():
             [dice.normal(size=(40, width)) * dice.choice([0.1, 10.0, 3e4], (40, 1)), np.full((9, width), 0.1)]
         )
         s = dice.choice([0.0, 1.0, 1 / 3, 0.02, 2.0**-20], len(x))
-        found = outward(x, s)
+        found = _outward(x, s)
         for row, a, b in zip(x.tolist(), s.tolist(), found.tolist(), strict=True):
             true = entropy([Decimal(v) for v in row], Fraction(a))
             assert true < Decimal(b) < true + Decimal((abs(b) + 1) * 1e-13)
@@ -287,10 +287,10 @@ def test_a_histogram_found_by_search_is_checked(y):
 
 def test_meeting_the_statements_is_computed_anew():
     matrix = np.array([[1, 1], [0, 2]], dtype=np.int64)
-    assert meets(matrix, whole(2, 0), whole(2, 4), whole(1, 1))
-    assert not meets(matrix, whole(3, 0), whole(9, 9), whole(1, 1))
-    assert not meets(matrix, whole(0, 0), whole(1, 9), whole(1, 1))
-    assert not meets(matrix, whole(-9, -9), whole(9, 9), whole(-1, 1))
+    assert _meets(matrix, whole(2, 0), whole(2, 4), whole(1, 1))
+    assert not _meets(matrix, whole(3, 0), whole(9, 9), whole(1, 1))
+    assert not _meets(matrix, whole(0, 0), whole(1, 9), whole(1, 1))
+    assert not _meets(matrix, whole(-9, -9), whole(9, 9), whole(-1, 1))
 
 
 def test_a_lower_bound_above_the_upper_one_is_an_error():
@@ -306,11 +306,11 @@ def test_sums_over_numbers_of_rows_keep_their_side():
         logs = (dice.random(int(dice.integers(1, 40))) * dice.choice([3, 900])).tolist()
         with localcontext(EXACT):
             true = sum((Decimal(2) ** Decimal(x) for x in logs), Decimal(0)).ln() / Decimal(2).ln()
-        assert Decimal(add_logs(logs, False)) <= true <= Decimal(add_logs(logs, True))
-        assert len(logs) == 1 or true < Decimal(add_logs(logs, True)) < true * Decimal("1.000000000001")
-        assert len(logs) == 1 or max(logs) < 9 or true - Decimal(add_logs(logs, False)) < Decimal("1e-9")
+        assert Decimal(_add_logs(logs, False)) <= true <= Decimal(_add_logs(logs, True))
+        assert len(logs) == 1 or true < Decimal(_add_logs(logs, True)) < true * Decimal("1.000000000001")
+        assert len(logs) == 1 or max(logs) < 9 or true - Decimal(_add_logs(logs, False)) < Decimal("1e-9")
         if len(logs) > 5 and max(logs) < 9:
-            assert Decimal(add_logs(logs, False)) < true
+            assert Decimal(_add_logs(logs, False)) < true
 
 
 # ---------------------------------------------------------------- the local lemma
@@ -366,11 +366,11 @@ def test_what_is_left_is_rounded_down_and_up():
         left = size * math.prod(
             (1 - Fraction(x, 1 << SHIFT) for h, x in shares.items() if pending >> h & 1), start=Fraction(1)
         )
-        found = share(size, shares, pending)
+        found = _share(size, shares, pending)
         assert found <= max(left, 1)
         assert found > left - 1
-    assert share(0, {}, -1) == 0
-    assert share(1, {0: (1 << SHIFT) - 1}, -1) == 1, "a positive share of rows is a row at least"
+    assert _share(0, {}, -1) == 0
+    assert _share(1, {0: (1 << SHIFT) - 1}, -1) == 1, "a positive share of rows is a row at least"
 
 
 @pytest.mark.parametrize("seed", range(30))

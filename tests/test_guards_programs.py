@@ -21,7 +21,7 @@ from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import run, state
 from solvers.programs.dual_bounds import LARGEST, rounded, safe_bound, whole
-from solvers.programs.feasibility import by_program
+from solvers.programs.feasibility import _by_program
 from solvers.programs.linear_program import (
     CellProgram,
     LinearProgram,
@@ -129,7 +129,7 @@ def test_a_program_is_not_believed(monkeypatch, feasible):
     """A linear program that answers a wrong solution, or wrong multipliers, settles nothing."""
     found = system(PAIRS[: 2 if feasible else 3], (1, 4), 3)  # all three: twice the rows are at least 9
     assert found.bounds.conflict is None
-    assert by_program(found, Limits()).solvable is feasible
+    assert _by_program(found, Limits()).solvable is feasible
     dice, true, seen = np.random.default_rng(5), LinearProgram.run, set()
     lie = lying(dice)
 
@@ -141,7 +141,7 @@ def test_a_program_is_not_believed(monkeypatch, feasible):
 
     monkeypatch.setattr(LinearProgram, "run", answered)
     for _ in range(150):
-        seen.add(by_program(found, Limits()).solvable)
+        seen.add(_by_program(found, Limits()).solvable)
     assert seen == {None, feasible}
 
 
@@ -205,10 +205,10 @@ def test_a_solution_outside_the_cells_is_none(monkeypatch):
     assert meets(z.astype(int).tolist(), *table(found))
     answer = lambda self, limits: Violation(0.0, z, np.zeros(len(self.linear)))  # noqa: E731
     monkeypatch.setattr(CellProgram, "violation", answer)
-    assert by_program(found, Limits()).solvable is None
+    assert _by_program(found, Limits()).solvable is None
     z[other] = 0
     assert found.bounds.upper[at] == 4
-    assert by_program(found, Limits()).solvable is True
+    assert _by_program(found, Limits()).solvable is True
 
 
 def test_without_an_answer_bounds_are_those_of_the_cells(monkeypatch):
@@ -218,7 +218,7 @@ def test_without_an_answer_bounds_are_those_of_the_cells(monkeypatch):
     relaxed = Relaxation(found)
     assert relaxed.bound(np.ones(3, dtype=np.int64), False, Limits()) >= 0
     assert not relaxed.refutes(Limits())
-    assert by_program(found, Limits()).solvable is None
+    assert _by_program(found, Limits()).solvable is None
 
 
 def test_duals_of_either_sign_say_something():
@@ -236,4 +236,4 @@ def test_a_solution_without_the_choices_settles_nothing(monkeypatch):
     made = system_of(release, Limits())
     answer = lambda self, limits: Violation(0.0, np.array([1.0, 1.0]), np.zeros(len(self.linear)))  # noqa: E731
     monkeypatch.setattr(CellProgram, "violation", answer)
-    assert by_program(made, Limits()).solvable is not True
+    assert _by_program(made, Limits()).solvable is not True

@@ -20,7 +20,7 @@ import recon
 import recon.queries.bounds.intervals
 import solvers.programs.cell_model
 from recon.queries.bounds.intervals import interval_cells
-from recon.readers.formats.drafts.suggesting import suggested
+from recon.readers.formats.drafts.suggesting import _suggested
 from recon.report.wording.headline import LEGEND, headline_json, order_json, worlds_lines
 from solvers.engines import histogram
 from solvers.foundation.errors import Inconclusive
@@ -403,7 +403,7 @@ def test_integers_are_recognised_by_their_thresholds_and_decimals_are_not():
     model = tree.DecisionTreeClassifier(random_state=0).fit(x, dice.integers(0, 2, 120))
     guessed, _ = settle(draft_of(model), None)
     release = recon.encode(model, guessed)
-    found = suggested(release)
+    found = _suggested(release)
     (name, low, high) = found.integers[0]
     assert (name, found.bits, found.others) == ("age", (), ("bmi",))
     raw = model.tree_.threshold[model.tree_.feature == 0]

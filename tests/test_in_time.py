@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from encoders.domain.values import Grid
-from recon.readers.formats.drafts.binding import border, enclosed, near, single
+from recon.readers.formats.drafts.binding import _enclosed, _near, border, single
 from solvers.cells import refinement
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
@@ -73,7 +73,7 @@ def test_rows_in_chunks_have_the_same_columns() -> None:
 
 def test_cells_for_which_time_was_too_short_are_not_derived_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, calls = release(60, trees=3), list[float]()
-    real = refinement.refined
+    real = refinement._refined
 
     def slow(r: Release, limits: Limits, words: object) -> object:
         calls.append(limits.left())
@@ -81,7 +81,7 @@ def test_cells_for_which_time_was_too_short_are_not_derived_again(monkeypatch: p
             raise Inconclusive("the time was up while the cells were derived")
         return real(r, limits, None)
 
-    monkeypatch.setattr(refinement, "refined", slow)
+    monkeypatch.setattr(refinement, "_refined", slow)
     for _ in range(3):
         with pytest.raises(Inconclusive, match="time was up"):
             refinement.refine(asked, Limits(seconds=20))
@@ -114,13 +114,13 @@ def test_thresholds_are_found_where_counting_finds_them() -> None:
 def test_steps_from_any_guess_enclose_the_answer(size: int) -> None:
     for answer in range(size + 1):
         for guess in range(-2, size + 3):
-            first, last = enclosed(lambda i, answer=answer: i < answer, guess, size)
+            first, last = _enclosed(lambda i, answer=answer: i < answer, guess, size)
             assert 0 <= first <= answer <= last <= size
 
 
 def test_a_guess_needs_no_finite_number() -> None:
     grid = Grid.between("x", 0, 9)
-    assert [near(grid, x) for x in (4.5, 10**400, float("inf"), float("nan"))] == [5, 0, 0, 0]
+    assert [_near(grid, x) for x in (4.5, 10**400, float("inf"), float("nan"))] == [5, 0, 0, 0]
 
 
 def test_single_precision_is_that_of_numpy() -> None:

@@ -18,7 +18,7 @@ from encoders.encode.encoder import encode
 from solvers.cells.system import system_of
 from solvers.engines.chain import answer, engines
 from solvers.engines.figures.bits import bits_before
-from solvers.engines.interval import IntervalEngine, add_logs, case_of
+from solvers.engines.interval import IntervalEngine, _add_logs, _case_of
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.interval.bracket import Bracket, WorkStretch
@@ -28,9 +28,9 @@ from solvers.programs.interval.lagrangian_dual import (
     Mixture,
     Tableau,
     Tilt,
-    log_factorials,
-    log_weights,
-    prefix_sums,
+    _log_factorials,
+    _log_weights,
+    _prefix_sums,
 )
 from solvers.programs.interval.neighbourhoods import log2_ratio
 from solvers.questions.query import Count
@@ -92,7 +92,7 @@ def test_sharpening_never_raises_the_upper_bound(batch):
         if system.bounds.conflict is not None or got.statements.rows.high is None:
             continue
         for convention in CONVENTIONS:
-            case = case_of(system, got.statements.rows.high, convention)
+            case = _case_of(system, got.statements.rows.high, convention)
             if case is None:
                 continue
             bracket = Bracket(case, WorkStretch(Limits(seconds=600), 600), count_small=False)
@@ -221,9 +221,9 @@ def test_the_engine_is_asked_after_the_exact_ones():
 @pytest.mark.parametrize("size", [1, 7, 10**6, 10**40])
 def test_logs_of_weights_are_within_their_slack(size):
     most = 900
-    factorials = log_factorials(most)
+    factorials = _log_factorials(most)
     for convention in CONVENTIONS:
-        logs, magnitudes = log_weights(size, 3, most - 3, convention, factorials)
+        logs, magnitudes = _log_weights(size, 3, most - 3, convention, factorials)
         for y in (0, 1, 255, 256, 600, most - 3):
             z = y + 3
             if convention == "ordered":
@@ -237,7 +237,7 @@ def test_prefix_sums_are_right_to_the_last_places():
     terms = np.abs(np.random.default_rng(0).normal(size=5_000)) * 10.0 ** np.random.default_rng(1).integers(
         -3, 6, 5_000
     )
-    found = prefix_sums(terms)
+    found = _prefix_sums(terms)
     for k in (0, 1, 255, 256, 257, 4_096, 5_000):
         expected = math.fsum(terms[:k])
         assert abs(found[k] - expected) <= 2.0**-44 * expected
@@ -264,7 +264,7 @@ def test_a_tableau_holds_the_heaviest_basis():
 def test_a_mixture_leaves_shares_that_add_up(compas):
     release = medium(compas, 100, 10, 3)
     system = system_of(release, Limits())
-    case = case_of(system, 100, "ordered")
+    case = _case_of(system, 100, "ordered")
     bracket = Bracket(case, WorkStretch(Limits(), 10), count_small=False)
     part = max((p.part for p in bracket.pieces), key=lambda p: len(p.cells))
     tilt = Tilt.of(part, system.sizes, system.bounds.lower, "ordered")
@@ -289,9 +289,9 @@ def test_ratios_are_bracketed():
 
 
 def test_sums_of_logs_keep_their_side():
-    assert add_logs([], True) == -math.inf
-    assert add_logs([3.0], True) == 3.0
-    assert add_logs([1.0, 1.0], False) <= 2.0 <= add_logs([1.0, 1.0], True)
+    assert _add_logs([], True) == -math.inf
+    assert _add_logs([3.0], True) == 3.0
+    assert _add_logs([1.0, 1.0], False) <= 2.0 <= _add_logs([1.0, 1.0], True)
 
 
 @pytest.mark.parametrize("convention", ["ordered", "multiset"])

@@ -16,8 +16,8 @@ from recon.attacks.attacking.records import population, splits
 from recon.attacks.explainers.lore import lores
 from recon.attacks.explainers.trepan import trepan
 from recon.experiments.experiment import Point, experiment
-from recon.experiments.joint.experiment import learner, points, run, verdicts
-from recon.experiments.joint.explaining import left_by, rules_of
+from recon.experiments.joint.experiment import _learner, _points, _run, _verdicts
+from recon.experiments.joint.explaining import _left_by, _rules_of
 from recon.experiments.joint.findings import ATTACKERS, SKETCHED, findings
 from recon.experiments.joint.releases import (
     LEARNERS,
@@ -29,7 +29,7 @@ from recon.experiments.joint.releases import (
     published,
     shuffled_rows,
 )
-from recon.experiments.running import plain
+from recon.experiments.running import _plain
 from recon.queries.black_box import ReleasedModel
 from recon.queries.inputs import RecordColumns, Records, predicted
 from recon.readers.frames.true_rows import violations
@@ -54,8 +54,8 @@ def at(question, **named):
 
 def rows_at(point, frame, **more):
     """Return a point's rows as they are stored and put together."""
-    lines = run(Point(point.dataset, {**point.parameters, **more}), frame, Limits())
-    return [{"dataset": point.dataset, **point.parameters, **more} | {k: plain(v) for k, v in one.items()}
+    lines = _run(Point(point.dataset, {**point.parameters, **more}), frame, Limits())
+    return [{"dataset": point.dataset, **point.parameters, **more} | {k: _plain(v) for k, v in one.items()}
             for one in lines]  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def test_verdicts_are_those_by_hand(frame, name, counts):
     )
     found = population(release, inside, others)
     asked = splits(found, 1, 200, np.random.default_rng(0))[0].asked
-    said = verdicts(release, found, asked, Limits())
+    said = _verdicts(release, found, asked, Limits())
     model = release.models[0]
     every = [dict(zip(["a", "b", "age", "y"], row, strict=True)) for row in itertools.product((0, 1), repeat=4)]
     cell = {}  # leaf and label -> rows of the domain in it
@@ -133,12 +133,12 @@ def test_a_wrong_release_gives_wrong_verdicts_and_they_are_counted(frame):
     inside, others = shuffled_rows(frame, 60, 200, 1)
     release = published("full-grown tree", others.head(60), FAST, Limits()).over(domain_of(frame, "bits"))
     found = population(release, inside, others.iloc[60:])
-    said = verdicts(release, found, splits(found, 1, 200, np.random.default_rng(0))[0].asked, Limits())
+    said = _verdicts(release, found, splits(found, 1, 200, np.random.default_rng(0))[0].asked, Limits())
     assert said.row()["errors"] > 0
 
 
 def test_membership_lines(frame):
-    asked = at("membership", rows=150, asked=300, shadow="noise", **learner("greedy rule list", width=1, rules=3))
+    asked = at("membership", rows=150, asked=300, shadow="noise", **_learner("greedy rule list", width=1, rules=3))
     lines = rows_at(asked, frame)
     what = pd.Series([line["what"] for line in lines])
     assert set(what) == {"model", "certificates", "attack", "refused"}
@@ -154,7 +154,7 @@ def test_rules_are_counted_by_hand(frame):
     inside, _ = shuffled_rows(frame, 120, 100, 0)
     rows = Records.of(inside)
     local = lores(forest_of(rows.x, rows.y, 0), rows.x[:6], rows.x, rows.columns, 2, seed=0, size=200, generations=3)
-    rules = rules_of(local, rows)
+    rules = _rules_of(local, rows)
     assert 1 <= len(rules.rules) <= 6
     for rule in rules.rules:
         met = inside
@@ -175,14 +175,14 @@ def test_bits_left_by_one_explanation_are_a_binomial(frame):
     inside, _ = shuffled_rows(frame, 40, 40, 0)
     rows = Records.of(inside)
     local = lores(forest_of(rows.x, rows.y, 0), rows.x[:1], rows.x, rows.columns, 2, seed=0, size=200, generations=3)
-    rules = rules_of(local, rows)
+    rules = _rules_of(local, rows)
     (rule,) = rules.rules
     size = 2 ** (5 - len(rule.condition))  # rows of the domain that meet the rule, of each label
     counts, n = rule.support.counts, 40
     rest = n - sum(counts)
     worlds = (math.factorial(n) // math.prod(map(math.factorial, (*counts, rest)))
               * size ** sum(counts) * (64 - 2 * size) ** rest)  # fmt: skip
-    found = left_by(encode(domain_of(frame, "bits"), [rules], RowCount(n, n)), n, 20.0, Limits())
+    found = _left_by(encode(domain_of(frame, "bits"), [rules], RowCount(n, n)), n, 20.0, Limits())
     assert found["exact"]
     assert found["log2_high"] == pytest.approx(math.log2(worlds), abs=1e-6)
     assert found["before"] == pytest.approx(6 * n)
@@ -208,15 +208,15 @@ def test_a_surrogate_as_a_release_predicts_what_its_counts_say(frame):
 def results(frame):
     """Return results of one small point per question and setting."""
     some = [
-        at("correlations", draws=3, columns="used", counted="bits", **learner("greedy rule list", width=1, rules=4))
+        at("correlations", draws=3, columns="used", counted="bits", **_learner("greedy rule list", width=1, rules=4))
     ]
     for name in ("greedy rule list", "full-grown tree"):
-        some.append(at("membership", rows=100, asked=200, shadow="noise", **learner(name, depth=2)))
+        some.append(at("membership", rows=100, asked=200, shadow="noise", **_learner(name, depth=2)))
     for what, number in (("LORE", 3), ("LORE", 6), ("TREPAN", 0)):
         some.append(at("explanations", what=what, explained=number, most=6, rows=60, cap_seconds=1.0))
     for epsilon in (0.0, 0.5, 10.0):
         noise = {"epsilon": epsilon, "draws": 3, "rows": 50, "asked": 20, "counted": "bits", "cap_seconds": 1.0}
-        some.append(at("noise", **noise, **learner("full-grown tree")))
+        some.append(at("noise", **noise, **_learner("full-grown tree")))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("recon.experiments.joint.explaining.NEIGHBOURS", 150)
         patched.setattr("recon.experiments.joint.releases.TREES", 20)
@@ -297,5 +297,5 @@ def test_points_are_different_and_the_quick_ones_some_of_them():
     assert len(keys) == len(full)
     assert {point.key("joint", of.version) for point in quick} <= keys
     assert {point["question"] for point in quick} == {"correlations", "membership", "explanations", "noise"}
-    assert len(points("full")) == len(full)
+    assert len(_points("full")) == len(full)
     assert set(SKETCHED) == set(ATTACKERS)

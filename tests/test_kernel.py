@@ -39,7 +39,7 @@ from solvers.foundation.limits import Limits
 from solvers.kernel import cells as cells_module
 from solvers.kernel import rup as rup_module
 from solvers.kernel.cells import cells_at, live_cells, start_of, statement_sums
-from solvers.kernel.checker import CellReplay, Verifier, check_drat, goal_of, negated
+from solvers.kernel.checker import CellReplay, Verifier, _check_drat, goal_of, negated
 from solvers.kernel.claims import (
     AtLeast,
     AtMost,
@@ -896,7 +896,7 @@ def test_clauses_are_those_of_sorted_rows_and_have_the_time_that_is_left(monkeyp
     monkeypatch.setattr(rup_module, "check", lambda *given: seen.append(given))
     claim, proof = AtMost(box(a=1), 1), Drat((0, 1), ("0",))
     for limits in (Limits(), Limits(seconds=1e6)):
-        check_drat(NumberedStatements(RELEASE), claim, proof, limits)
+        _check_drat(NumberedStatements(RELEASE), claim, proof, limits)
     wanted = lower(negated(RELEASE, (0, 1), claim), Limits(), raw=False, sorted_rows=True).clauses
     assert [list(map(tuple, clauses)) for clauses, _, _ in seen] == [list(map(tuple, wanted))] * 2
     assert seen[0][2] is None

@@ -13,7 +13,7 @@ from extras import encoded
 
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.propagation.engine import label_step, label_steps, proves, statements, totals
+from solvers.positions.assignments.propagation.engine import _label_step, _proves, _statements, _totals, label_steps
 from solvers.statements.row_problem import RowProblem, problem_of
 
 LIMITS = Limits()  # none: what comes out must not depend on the clock
@@ -52,7 +52,7 @@ def problem(release: Any) -> RowProblem:
 
 def labellings(given: RowProblem, left: Any) -> list[tuple[int, ...]]:
     """Return every labelling of labels that are left which meets all class totals."""
-    known = totals(given)
+    known = _totals(given)
     assert known is not None
     out = []
     for y in itertools.product(*(np.flatnonzero(line).tolist() for line in left)):
@@ -69,7 +69,7 @@ def solved(given: RowProblem, domains: Domains) -> dict[int, int]:
     found: dict[int, int] = {}
     while steps := list(label_steps(given, domains, LIMITS)):
         for step in steps:
-            assert proves(given, domains, step)
+            assert _proves(given, domains, step)
             found |= dict(zip(step.rows, step.labels, strict=True))
             for t in range(given.trees):
                 allowed = domains.of_tree(t)
@@ -102,7 +102,7 @@ def test_what_is_proved_holds_in_every_labelling(batch: int) -> None:
 def test_all_labels_of_more_rows() -> None:
     release, y = forest(random.Random(1), 60, 40, 2)
     given = problem(release)
-    step = label_step(given, Domains(given), LIMITS)
+    step = _label_step(given, Domains(given), LIMITS)
     assert step is not None
     assert dict(zip(step.rows, step.labels, strict=True)) == dict(enumerate(y))
 
@@ -110,9 +110,9 @@ def test_all_labels_of_more_rows() -> None:
 def test_statements_left_out_follow_from_the_others() -> None:
     release, _ = forest(random.Random(2), 6, 4, 3, distinct=False)
     given = problem(release)
-    known = totals(given)
+    known = _totals(given)
     assert known is not None
-    kept = statements(given, known)
+    kept = _statements(given, known)
     assert (kept.label[~kept.distinct] > 0).all()
     assert (known.weight.sum(axis=1) == given.times.sum(axis=1)).all()
 
@@ -122,32 +122,32 @@ def test_no_proof_without_exact_weights() -> None:
     release, _ = forest(random.Random(3), 40, 30, 2)
     given = problem(release)
     domains = Domains(given)
-    step = label_step(given, domains, LIMITS)
+    step = _label_step(given, domains, LIMITS)
     assert step is not None
-    assert proves(given, domains, step)
+    assert _proves(given, domains, step)
     wrong = (1 - step.labels[0], *step.labels[1:])
-    assert not proves(given, domains, replace(step, labels=wrong))
-    assert not proves(given, domains, replace(step, weights=()))
-    assert not proves(given, domains, replace(step, over=0))
-    assert not proves(
+    assert not _proves(given, domains, replace(step, labels=wrong))
+    assert not _proves(given, domains, replace(step, weights=()))
+    assert not _proves(given, domains, replace(step, over=0))
+    assert not _proves(
         given, domains, replace(step, rows=step.rows + step.rows[:1], labels=step.labels + step.labels[:1])
     )
-    assert not proves(given, domains, replace(step, weights=((given.trees, 0, False, 1), *step.weights)))
+    assert not _proves(given, domains, replace(step, weights=((given.trees, 0, False, 1), *step.weights)))
     for s, (t, k, distinct, weight) in enumerate(step.weights[:10]):
         more = (t, k, distinct, weight + 5 * step.over)
-        assert not proves(given, domains, replace(step, weights=(*step.weights[:s], more, *step.weights[s + 1 :])))
+        assert not _proves(given, domains, replace(step, weights=(*step.weights[:s], more, *step.weights[s + 1 :])))
 
 
 def test_weights_beyond_64_bits_are_added_exactly() -> None:
     release, _ = forest(random.Random(3), 40, 30, 2)
     given = problem(release)
     domains = Domains(given)
-    step = label_step(given, domains, LIMITS)
+    step = _label_step(given, domains, LIMITS)
     assert step is not None
     far = 1 << 80
     scaled = tuple((t, k, d, y * far) for t, k, d, y in step.weights)
-    assert proves(given, domains, replace(step, over=step.over * far, weights=scaled))
-    assert not proves(given, domains, replace(step, over=step.over * far, weights=scaled[1:]))
+    assert _proves(given, domains, replace(step, over=step.over * far, weights=scaled))
+    assert not _proves(given, domains, replace(step, over=step.over * far, weights=scaled[1:]))
 
 
 def test_totals_that_contradict_each_other() -> None:
@@ -169,10 +169,10 @@ def test_totals_that_contradict_each_other() -> None:
 def test_nothing_where_no_time_is_left_or_no_labels_are_told() -> None:
     release, _ = forest(random.Random(1), 10, 5, 2)
     given = problem(release)
-    assert label_step(given, Domains(given), Limits(0.0)) is None
+    assert _label_step(given, Domains(given), Limits(0.0)) is None
     for tree in release["models"][0]["trees"]:
         for node in tree["nodes"][1:]:
             node["count"] = sum(node.pop("counts"))
     plain = problem(release)
-    assert totals(plain) is None
-    assert label_step(plain, Domains(plain), LIMITS) is None
+    assert _totals(plain) is None
+    assert _label_step(plain, Domains(plain), LIMITS) is None

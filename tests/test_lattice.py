@@ -271,7 +271,7 @@ def test_vectors_that_no_double_holds_end_the_search_and_nothing_else(monkeypatc
     """Long vectors turned up in a boosted model of 44 cells (tests/golden/honest/xgboost_compas14.json)."""
     flint = pytest.importorskip("flint")
     with pytest.raises(TooLarge, match="too long for doubles"):
-        lattice.floats(flint.fmpz_mat([[10**400]]))
+        lattice._floats(flint.fmpz_mat([[10**400]]))
     given, _ = random_statements(np.random.default_rng(3), 6)
-    monkeypatch.setattr(lattice.LatticeSearch, "embedding", lambda self: lattice.floats(flint.fmpz_mat([[10**400]])))
+    monkeypatch.setattr(lattice.LatticeSearch, "embedding", lambda self: lattice._floats(flint.fmpz_mat([[10**400]])))
     assert reduced(given) == []

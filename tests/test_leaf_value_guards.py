@@ -73,13 +73,13 @@ def test_a_contradiction_is_noticed_before_anything_is_fixed() -> None:
     release = case("hist", 5, 300, 20, max_depth=3)[0].statements
     for change, fails in ((0.0, False), (1e-5, True)):
         level = first_level(one_moved(release, 19, 1, change))
-        step = peeling.single_columns(level)
+        step = peeling._single_columns(level)
         assert step is not None
         if not fails:
-            assert peeling.determine(level, step, Limits(20))
+            assert peeling._determine(level, step, Limits(20))
             continue
         with pytest.raises(AssumptionError, match="misses by"):
-            peeling.determine(level, step, Limits(20))
+            peeling._determine(level, step, Limits(20))
 
 
 def first_level(release: Release) -> CellLevel:
@@ -102,7 +102,7 @@ def test_single_columns_leave_room_for_every_coefficient_in_its_radius() -> None
         value = np.bincount(given.row, each, minlength=len(given))
         room = 1e-9 * (1 + np.abs(value))
         level.given = replace(given, radius=radius, low=value - room, high=value + room)
-        step = peeling.single_columns(level)
+        step = peeling._single_columns(level)
         assert step is not None
         z = np.array(
             [numbers.ravel()[step.column[a:b]].sum() for a, b in zip(step.start, step.start[1:], strict=False)]

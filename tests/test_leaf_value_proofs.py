@@ -24,7 +24,7 @@ from recon.certificates.certificate_format import sharing_steps
 from recon.certificates.issuing import all_of_it
 from recon.certificates.verifying import verify
 from recon.readers.loading.settled import settled_release
-from solvers.engines.chain import with_block
+from solvers.engines.chain import _with_block
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
@@ -41,12 +41,12 @@ from solvers.kernel.claims import (
     Witness,
 )
 from solvers.kernel.facts import NumberedStatements
-from solvers.kernel.leaf_values.replay import LeafValueReplay, limbs, products, replayed
+from solvers.kernel.leaf_values.replay import LeafValueReplay, _limbs, _products, replayed
 from solvers.kernel.proof_format import proof_from, proof_json
 from solvers.laws.gradients.boosted import Gradients
-from solvers.laws.gradients.enclosed import BITS, WORK, added, contribution, exp_of_minus, nearest
+from solvers.laws.gradients.enclosed import BITS, WORK, _exp_of_minus, _nearest, added, contribution
 from solvers.laws.gradients.floating import rows_at
-from solvers.proofs.certificates.certifier import rooted
+from solvers.proofs.certificates.certifier import _rooted
 from solvers.proofs.certificates.leaf_steps import StepWalk, TracedReplay
 from solvers.questions.answers import SettledAnswer
 from solvers.statements.boxes import Box, Boxes
@@ -65,12 +65,12 @@ def test_exp_is_enclosed():
         for _ in range(150):
             x = rng.choice([rng.uniform(0, 3), rng.uniform(0, 90), rng.uniform(0, 4000), rng.random() * 2.0**-70])
             n = int(Fraction(x) * 2**WORK)
-            low, high, s = exp_of_minus(n)
+            low, high, s = _exp_of_minus(n)
             true = (-Decimal(n) / Decimal(2) ** WORK).exp()
             assert Decimal(low) / Decimal(2) ** s <= true <= Decimal(high) / Decimal(2) ** s
             assert high - low <= low >> 165
-    assert exp_of_minus(0) == (1 << WORK, 1 << WORK, WORK)
-    low, high, s = exp_of_minus(10_000 << WORK)
+    assert _exp_of_minus(0) == (1 << WORK, 1 << WORK, WORK)
+    low, high, s = _exp_of_minus(10_000 << WORK)
     assert low == 0 < high
     assert s > 5_000
 
@@ -131,7 +131,7 @@ def test_rounding_is_ieee():
     for x in map(float, numbers):
         n, d = x.as_integer_ratio()
         for precision, kind in (("float32", np.float32), ("float64", np.float64)):
-            m, e = nearest(n, d.bit_length() - 1, precision)
+            m, e = _nearest(n, d.bit_length() - 1, precision)
             assert Fraction(m) / Fraction(2) ** e == Fraction(float(kind(x)))
     for a, b in rng.normal(size=(100, 2)).tolist():
         assert added(a, b, "float64") == a + b
@@ -146,8 +146,8 @@ def test_products_of_long_numbers_are_exact():
     row, col = np.repeat(np.arange(7), 2), np.tile([0, 4], 7)
     dense = np.zeros((7, 5), dtype=object)
     dense[row, col] = values
-    assert (products(weights, (row, col, values), (7, 5)) == weights.dot(dense)).all()
-    assert limbs(np.array([0, -5], dtype=object), 16).tolist() == [[0.0], [-5.0]]
+    assert (_products(weights, (row, col, values), (7, 5)) == weights.dot(dense)).all()
+    assert _limbs(np.array([0, -5], dtype=object), 16).tolist() == [[0.0], [-5.0]]
 
 
 # ---------------------------------------------------------------- two checkers
@@ -416,7 +416,7 @@ def test_claims_over_what_is_left():
     inner = Verifier(replace(left.release(), boosted=()))
     for row, n in zip(parts, times, strict=True):
         box = Box(tuple((k, 1 << v) for k, v in enumerate(row)))
-        found = rooted(
+        found = _rooted(
             verifier,
             [settled_of(world, proof)],
             {AtLeast(box, n): RegionProof(()), AtMost(box, n): RegionProof(())},
@@ -520,7 +520,7 @@ def test_totals_are_a_second_block():
     boxes = Boxes.of(replay.cutter.boxes(replay.cells.kept(alive)))
     answered = SettledAnswer("bounds", boxes=boxes, low=low, high=high, steps=steps, total_low=least, total_high=most)
     assert (
-        NumberedStatements(with_block(world.release, 0, answered)).fingerprint
+        NumberedStatements(_with_block(world.release, 0, answered)).fingerprint
         == NumberedStatements(release).fingerprint
     )
     plainly = SettledAnswer("bounds", boxes=boxes, low=low, high=high)
@@ -528,7 +528,7 @@ def test_totals_are_a_second_block():
     verifier = Verifier(world.release)
     for box, n in zip(boxes, most.tolist(), strict=True):
         claims = {AtMost(box, n): RegionProof(()), AtLeast(box, n): RegionProof(())}
-        for claim, one in rooted(verifier, [settled_of(world, proof)], claims, Limits()).items():
+        for claim, one in _rooted(verifier, [settled_of(world, proof)], claims, Limits()).items():
             assert isinstance(one, LeafValues)
             assert len(one.steps) == 2
             verifier.verify(claim, one)
@@ -583,7 +583,7 @@ def test_two_models_one_inside_the_other():
     n = sum((*r, v) == (*row, y) for r, v in zip(first.rows, first.y, strict=True))
     most = max(n, int(inner.upper.max()))
     verifier = Verifier(both)
-    found = rooted(verifier, settled, {AtMost(box, most): RegionProof(())}, Limits())
+    found = _rooted(verifier, settled, {AtMost(box, most): RegionProof(())}, Limits())
     nested = found[AtMost(box, most)]
     assert isinstance(nested, LeafValues)
     assert isinstance(nested.last, LeafValues)

@@ -20,7 +20,7 @@ from encoders.domain.values import Listed
 from encoders.models.models import Boosting
 from recon.queries.leaf_values.remedies import COLUMNS
 from recon.readers.frames.true_rows import violations
-from recon.readers.inspection.findings.leaf_values import bits, decimals
+from recon.readers.inspection.findings.leaf_values import _bits, _decimals
 
 ROWS = 60
 LIMITS = 20.0
@@ -194,7 +194,7 @@ def test_inspect_rates_leaf_values(tmp_path, models):
 
 
 def test_decimals_and_bits_of_values():
-    assert decimals(np.array([0.5, -1.25, 0.125, 3.25])) == 2  # half of them
-    assert bits(np.round(np.array([0.123456, -0.5, 0.4567]), 3)) == pytest.approx(np.log2(2 * 0.5 * 1000 + 1))
-    assert bits(np.random.default_rng(0).random(50)) == 53
-    assert bits(np.random.default_rng(0).random(50).astype(np.float32).astype(float)) == 24
+    assert _decimals(np.array([0.5, -1.25, 0.125, 3.25])) == 2  # half of them
+    assert _bits(np.round(np.array([0.123456, -0.5, 0.4567]), 3)) == pytest.approx(np.log2(2 * 0.5 * 1000 + 1))
+    assert _bits(np.random.default_rng(0).random(50)) == 53
+    assert _bits(np.random.default_rng(0).random(50).astype(np.float32).astype(float)) == 24

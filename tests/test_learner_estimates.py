@@ -12,11 +12,11 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, View, equals
 from encoders.encode.encoder import encode
-from recon.experiments.running import load
+from recon.experiments.running import _load
 from recon.learner_rule.chosen import learner_of
 from recon.learner_rule.counting import learner_rule
 from recon.learner_rule.estimating.bounds import worlds_at_most
-from recon.learner_rule.estimating.estimates import could_grow, estimated_share
+from recon.learner_rule.estimating.estimates import _could_grow, estimated_share
 from recon.learner_rule.estimating.grown import grown_of
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
@@ -137,10 +137,10 @@ def test_numbers_are_compared_as_scikit_learn_does_on_every_world(case):
     hits = total = 0
     for world in worlds(domain, model, data):
         total += 1
-        told = could_grow(grown, np.array(world), np.ones(len(world), dtype=np.int64))
+        told = _could_grow(grown, np.array(world), np.ones(len(world), dtype=np.int64))
         assert told == (published in again(domain, world, settings)), world
         hits += told
-    assert could_grow(grown, np.array(data), np.ones(len(data), dtype=np.int64))
+    assert _could_grow(grown, np.array(data), np.ones(len(data), dtype=np.int64))
     for found in (
         estimated_share(release, learner, Limits(), draws=4000, confidence=SURE),
         estimated_share(release, learner, Limits(), draws=4000, confidence=SURE, count_bits=False),
@@ -167,7 +167,7 @@ def test_groups_of_columns_beside_the_oracle(settings, classes, seed):
         told = tree in possible_trees(
             [(tuple(r), int(k)) for r, k in zip(x.to_numpy().tolist(), y, strict=True)], classes, asked
         )
-        assert could_grow(grown, np.array(world), np.ones(len(world), dtype=np.int64)) == told
+        assert _could_grow(grown, np.array(world), np.ones(len(world), dtype=np.int64)) == told
         hits, total = hits + told, total + 1
     found = estimated_share(release, learner, Limits(), draws=4000, confidence=SURE)
     assert found.log2_share[0] <= math.log2(hits / total) <= found.log2_share[1]
@@ -182,7 +182,7 @@ def test_the_first_of_two_equal_splits_of_a_column_wins():
     assert model.tree_.threshold[0] == 0.5
     release, learner = release_of(domain, model)
     ones = np.ones(3, dtype=np.int64)
-    assert could_grow(grown_of(release, release.models[0], learner), np.array(rows), ones)
+    assert _could_grow(grown_of(release, release.models[0], learner), np.array(rows), ones)
     model.tree_.threshold[0] = 1.5
     state = model.tree_.__getstate__()
     state["values"] = state["values"][[0, 2, 1]]
@@ -190,13 +190,13 @@ def test_the_first_of_two_equal_splits_of_a_column_wins():
         state["nodes"][field] = state["nodes"][field][[0, 2, 1]]
     model.tree_.__setstate__(state)
     release, learner = release_of(domain, model)
-    assert not could_grow(grown_of(release, release.models[0], learner), np.array(rows), ones)
+    assert not _could_grow(grown_of(release, release.models[0], learner), np.array(rows), ones)
 
 
 @pytest.fixture
 def compas(data):
     data("compas27.csv.gz")
-    frame, _ = load("compas27")
+    frame, _ = _load("compas27")
     return frame.sample(100, random_state=0)
 
 
@@ -226,7 +226,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(compas):
     data, model = drawn_case({"max_depth": 2}, 5, domain, 11)
     release, learner = release_of(domain, model)
     grown = grown_of(release, release.models[0], learner)
-    told = [could_grow(grown, np.array(w), np.ones(len(w), dtype=np.int64)) for w in worlds(domain, model, data)]
+    told = [_could_grow(grown, np.array(w), np.ones(len(w), dtype=np.int64)) for w in worlds(domain, model, data)]
     truth = math.log2(sum(told) / len(told))
     runs = [
         estimated_share(release, learner, Limits(), seed=s, draws=150, confidence=0.8, count_bits=False)
@@ -245,7 +245,7 @@ def test_upper_bounds_hold_on_every_world():
         data, model = drawn_case({"max_depth": 2}, 4, domain, 20 + seed)
         release, learner = release_of(domain, model)
         grown = grown_of(release, release.models[0], learner)
-        told = [could_grow(grown, np.array(w), np.ones(len(w), dtype=np.int64)) for w in worlds(domain, model, data)]
+        told = [_could_grow(grown, np.array(w), np.ones(len(w), dtype=np.int64)) for w in worlds(domain, model, data)]
         every = worlds_at_most(release, learner, Limits())
         assert 2.0**every.share >= sum(told) / len(told) - 1e-12
         for columns, nodes in itertools.product((None, ("b0",), ("b1",)), (None, (0,), (), (1, 2))):

@@ -22,7 +22,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test, View
 from encoders.encode.encoder import asking, encode, with_known_rows
 from encoders.encode.learner_facts import facts_of_learner, with_learner_facts
-from encoders.kinds.open_leaves import always_kept, least_improvement
+from encoders.kinds.open_leaves import _least_improvement, always_kept
 from encoders.models.learner_facts import FactLimits, Learner
 from encoders.models.models import GroupQuestion, KnownRows, ModelNode, Nodes, PublishedFigure, Support, Table, Tree
 from encoders.parts.statistics import around, as_ranges, chains
@@ -383,7 +383,7 @@ def test_chains_follow_single_precision():
 
 def test_improvements_that_round_below_nothing_close_a_leaf():
     """Entropies of some whole data sets round so that a split without gain looks like a loss: no fact is made."""
-    found = [c for c in itertools.product(range(1, 14), repeat=2) if least_improvement(c, sum(c), "entropy") < 0]
+    found = [c for c in itertools.product(range(1, 14), repeat=2) if _least_improvement(c, sum(c), "entropy") < 0]
     assert found
     assert always_kept((1, 1), 10_000, "entropy")
     assert not always_kept((3_000, 3_000), 6_000, "entropy")

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.experiments.running import load
+from recon.experiments.running import _load
 from recon.learner_rule.chosen import learner_of
 from recon.learner_rule.counting import learner_rule, rule_or_reason
 from recon.learner_rule.facts import with_facts
 from recon.learner_rule.figures import bits_text, rule_lines
-from recon.learner_rule.verdicts import RowQuestions, RuleProfile, attribute, certify, chosen_tree_of, sample
+from recon.learner_rule.verdicts import RowQuestions, RuleProfile, _chosen_tree_of, attribute, certify, sample
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from tests.learner_oracle import Settings, assigned_rows, by_fillings, fillings, node_of, possible_trees
@@ -121,7 +121,7 @@ def test_figures_beside_are_those_of_all_data_sets(seed, which):
 def test_verdicts_are_those_of_all_data_sets(seed, which):
     """Every profile, whole or partial: nothing certain or impossible that is not; single cells are sharp."""
     release, worlds, labels, _, _ = case(seed, which)
-    rows = RowQuestions(chosen_tree_of(release, learner_of(release, "auto")), Limits())
+    rows = RowQuestions(_chosen_tree_of(release, learner_of(release, "auto")), Limits())
     decided = 0
     for profile in profiles(3):
         wanted = RuleProfile(
@@ -305,7 +305,7 @@ def test_nothing_is_said_of_learners_that_are_not_known():
     assert found.extra_bits == learner_rule(release).extra_bits
     assert any("as given: --learner" in line for line in found.assumptions)
     with pytest.raises(Unsupported, match="not 2"):
-        chosen_tree_of(replace(release, models=release.models * 2), found.learner)
+        _chosen_tree_of(replace(release, models=release.models * 2), found.learner)
 
 
 def test_a_list_has_figures_by_rule():
@@ -373,7 +373,7 @@ def test_a_list_that_no_known_rule_chooses_is_no_contradiction(list_release):
 def test_published_tree_of_compas(depth, bits, extra, strict):
     from sklearn.tree import DecisionTreeClassifier
 
-    frame, _ = load("compas27")
+    frame, _ = _load("compas27")
     label = frame.columns[-1]
     model = DecisionTreeClassifier(max_depth=depth, random_state=1).fit(frame[frame.columns[:-1]], frame[label])
     release = recon.encode(model, recon.Domain.from_frame(frame, label=label, independent=True))

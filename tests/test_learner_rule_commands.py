@@ -10,8 +10,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
-from recon.cli.app import run_app
-from recon.release.auditing.gathering import about, people_line
+from recon.cli.app import _run_app
+from recon.release.auditing.gathering import _about, _people_line
 
 COLUMNS = ["owns", "rents", "works", "owes"]
 
@@ -40,7 +40,7 @@ def run(monkeypatch, capsys, folder, command, *options, model="tree.joblib"):
     given = [command, str(folder / model), "--domain", str(folder / "rows.csv"), "--independent-columns", *options]
     monkeypatch.setattr("sys.argv", ["recon", *given])
     with pytest.raises(SystemExit) as ended:
-        run_app()
+        _run_app()
     said = capsys.readouterr()
     return ended.value.code, said.out, said.err
 
@@ -180,9 +180,9 @@ def test_people_are_counted_by_what_the_rule_does_to_them():
         "probability": [1.0, 0.0, 0.5, 0.1, 0.2, np.nan],
         "probability_without": [0.5, 0.5, 0.1, 0.5, 0.2, np.nan],
     })  # fmt: skip
-    people = about(found)
+    people = _about(found)
     assert people == {"asked": 5, "certain_by_rule": 1, "impossible_by_rule": 1, "likelier": 1, "less_likely": 1}
-    line = people_line(people)
+    line = _people_line(people)
     assert line.strip() == (
         "of 5 profiles asked about, 1 become certain and 1 impossible by the rule alone; 1 at least twice as likely "
         "and 1 at most half as likely as without it"

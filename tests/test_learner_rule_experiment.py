@@ -9,14 +9,14 @@ import pytest
 from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.learner_rule import fits
 from recon.experiments.learner_rule.experiment import (
-    bits_table,
-    findings,
-    groups,
-    interval,
-    learner_text,
-    persons,
+    _bits_table,
+    _findings,
+    _groups,
+    _interval,
+    _learner_text,
+    _persons,
+    _tree,
     rule_list,
-    tree,
 )
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
@@ -26,10 +26,10 @@ EXPERIMENT = experiment("learner_rule")
 
 @pytest.fixture
 def compas(data):
-    from recon.experiments.running import load
+    from recon.experiments.running import _load
 
     data("compas27.csv.gz")
-    return load("compas27")[0]
+    return _load("compas27")[0]
 
 
 def test_points_are_all_different_and_quick_ones_among_them_or_few():
@@ -43,21 +43,21 @@ def test_points_are_all_different_and_quick_ones_among_them_or_few():
 
 
 def test_rows_are_drawn_once_and_nested(compas):
-    few, more, every = (fits.drawn_rows(compas, rows, 0) for rows in (100, 300, 0))
+    few, more, every = (fits._drawn_rows(compas, rows, 0) for rows in (100, 300, 0))
     assert list(few.x.index) == list(more.x.index)[:100]
     assert every.rows == len(compas)
 
 
 def test_a_tree_of_one_split_on_all_rows_beside_plain_arithmetic(compas):
     """Counts of a stump remove one bit per row; that no column beat it is checked by hand, column by column."""
-    point = tree("compas27", 200, 1)
+    point = _tree("compas27", 200, 1)
     (row,) = EXPERIMENT.run(point, compas, Limits())
     assert row["used_rows"] == 200
     assert row["world_bits"] == 200 * 26
     assert row["counts_low"] == 200
     assert 0 <= row["extra_low"] <= row["extra_high"] < row["extra_low"] + 1e-5
-    some = fits.drawn_rows(compas, 200, 0)
-    model = fits.fitted_tree(point, some)
+    some = fits._drawn_rows(compas, 200, 0)
+    model = fits._fitted_tree(point, some)
     chosen = some.x.iloc[:, model.tree_.feature[0]].to_numpy()
     y = some.y.to_numpy()
     n = [int((y == k).sum()) for k in (0, 1)]
@@ -82,18 +82,18 @@ def test_lists_groups_and_persons(compas):
     assert row["extra_low"] > 0
     assert row["world_bits"] > 0
     (row,) = EXPERIMENT.run(
-        Point("compas27", {**groups("compas27", 100, 2).parameters, "draws": 300}), compas, Limits()
+        Point("compas27", {**_groups("compas27", 100, 2).parameters, "draws": 300}), compas, Limits()
     )
     assert row["extra_low"] <= row["estimate"] <= row["extra_high"]
     assert row["removed_at_least"] <= row["extra_high"]
-    few = Point("compas27", {**persons("compas27", 60, 2).parameters, "persons": 4})
+    few = Point("compas27", {**_persons("compas27", 60, 2).parameters, "persons": 4})
     (row,) = EXPERIMENT.run(few, compas, Limits())
     assert (row["members"], row["others"], row["members_impossible"]) == (4, 4, 0)
     assert row["values_asked"] == 4 * fits.SENSITIVE
 
 
 def test_a_point_without_time_says_so(compas):
-    point = Point("compas27", {**tree("compas27", 300, 5).parameters, "cap_seconds": 0.0})
+    point = Point("compas27", {**_tree("compas27", 300, 5).parameters, "cap_seconds": 0.0})
     (row,) = EXPERIMENT.run(point, compas, Limits())
     assert "time" in row["reason"]
     assert set(row) == {"used_rows", "reason"}
@@ -120,7 +120,7 @@ def invented():
 
 
 def test_tables_and_sentences_follow_from_the_results(invented):
-    found = findings(invented)
+    found = _findings(invented)
     names = [table.name for table in found.tables]
     assert names == ["bits", "limits"]
     table = found.tables[0].frame
@@ -137,18 +137,18 @@ def test_tables_and_sentences_follow_from_the_results(invented):
 
 @pytest.mark.parametrize("question", ["tree", "rule list"])
 def test_findings_of_incomplete_results(invented, question):
-    assert findings(invented[invented["question"] == question]).tables
-    only_missing = findings(invented[invented["reason"] != ""])
+    assert _findings(invented[invented["question"] == question]).tables
+    only_missing = _findings(invented[invented["reason"] != ""])
     assert [table.name for table in only_missing.tables] == ["limits"]
-    assert len(bits_table(invented[invented["question"] == question].query("reason == ''"))) in {1, 3}
+    assert len(_bits_table(invented[invented["question"] == question].query("reason == ''"))) in {1, 3}
 
 
 def test_intervals_are_rounded_outwards():
-    assert interval(1.00041, 1.00049) == "1.000"
-    assert interval(1.2341, 1.2359) == "1.234 to 1.236"
-    assert interval(2.0, math.inf) == "2.000 to inf"
-    assert interval(math.nan, math.nan) == ""
-    assert learner_text({"question": "tree", "criterion": "entropy", "depth": 3, "leaf": 5}) == (
+    assert _interval(1.00041, 1.00049) == "1.000"
+    assert _interval(1.2341, 1.2359) == "1.234 to 1.236"
+    assert _interval(2.0, math.inf) == "2.000 to inf"
+    assert _interval(math.nan, math.nan) == ""
+    assert _learner_text({"question": "tree", "criterion": "entropy", "depth": 3, "leaf": 5}) == (
         "tree entropy, depth  3, 5 rows per leaf"
     )
 
@@ -156,7 +156,7 @@ def test_intervals_are_rounded_outwards():
 def test_it_is_known_by_name_and_drawn_from_real_data(data, tmp_path):
     folder = Path(data("compas27.csv.gz")).parent
     assert NAMES["learner_rule"] == "recon.experiments.learner_rule.experiment"
-    few = [tree("compas27", 100, depth) for depth in (1, 3)]
+    few = [_tree("compas27", 100, depth) for depth in (1, 3)]
     outcome = reproduce("learner_rule", str(tmp_path), "quick", str(folder), points=few)
     assert outcome.complete
     assert len(outcome.results) == 2

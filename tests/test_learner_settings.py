@@ -37,8 +37,10 @@ from encoders.models.learner_facts import Learner
 from encoders.models.models import Forest, Provenance, Rule, RuleList, Tree, kinds_of
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.console.learner_option import AMOUNTS, SWITCHES, WHOLE, WORDS, asked_of
-from recon.io.console.options import known_learner
+from recon.io.console.options import _known_learner
 from recon.learner_rule.chosen import (
+    _improvements,
+    _learners_of,
     check_limits,
     chosen_list,
     chosen_tree,
@@ -46,9 +48,7 @@ from recon.learner_rule.chosen import (
     depths,
     exact_refusals,
     greedy_rule,
-    improvements,
     learner_of,
-    learners_of,
     least_rows,
     limits_of,
     not_used,
@@ -339,7 +339,7 @@ def test_settings_on_the_command_line():
         "criterion": "entropy", "max_depth": None, "min_samples_leaf": 2, "min_impurity_decrease": 1e-3,
         "weighted": False,
     }  # fmt: skip
-    assert known_learner("auto") == "auto"
+    assert _known_learner("auto") == "auto"
     assert {*WORDS, *WHOLE, *AMOUNTS, *SWITCHES} == {f.name for f in fields(Learner)} - {"name", "source", "version"}
 
 
@@ -366,7 +366,7 @@ def test_settings_on_the_command_line():
 )
 def test_wrong_settings_are_wrong_usage(text, why):
     with pytest.raises(typer.BadParameter) as caught:
-        known_learner(text)
+        _known_learner(text)
     assert why in str(caught.value)
     with pytest.raises(ReleaseError):
         learner_of(encode(BITS, [TREE]), text)
@@ -397,12 +397,12 @@ def test_a_file_that_does_not_say():
 def test_models_with_different_learners_are_asked_about_one_by_one():
     other = replace(TREE, name="other", origin=replace(TREE.origin, learner=replace(TREE.origin.learner, max_depth=9)))
     release = encode(BITS, [TREE, other])
-    assert [one.max_depth for one in learners_of(release, "auto")] == [2, 9]
+    assert [one.max_depth for one in _learners_of(release, "auto")] == [2, 9]
     with pytest.raises(Unsupported, match="tree and other have different learners"):
         learner_of(release, "auto")
     assert learner_of(encode(BITS, [TREE, replace(TREE, name="b")]), "auto") == TREE.origin.learner
     mixed = encode(BITS, [replace(TREE, origin=None), other])
-    assert learners_of(mixed, "greedy") == (None, other.origin.learner)
+    assert _learners_of(mixed, "greedy") == (None, other.origin.learner)
 
 
 def test_other_kinds_of_models_have_no_such_rule():
@@ -514,7 +514,7 @@ def test_gains_are_those_of_scikit_learn():
         model = DecisionTreeClassifier(criterion=criterion, max_depth=5).fit(X, Y)
         (found,) = models_of(model, BITS)
         tree, stored = chosen_tree(encode(BITS, [found]), found, found.origin.learner), model.tree_
-        gain = improvements(tree, criterion)
+        gain = _improvements(tree, criterion)
         for node in np.flatnonzero(stored.children_left >= 0):
             left, right = stored.children_left[node], stored.children_right[node]
             sides = sum(stored.impurity[c] * stored.n_node_samples[c] for c in (left, right))
@@ -577,7 +577,7 @@ def test_best_first_trees_are_split_in_the_order_of_their_gains():
     tree = chosen_tree(encode(domain, [found]), found, learner)
     inner = np.flatnonzero(tree.then >= 0)
     swap = np.arange(len(tree.then))
-    gain = improvements(tree, "gini")
+    gain = _improvements(tree, "gini")
     pairs = [
         (a, b) for a in inner for b in inner if a and b and gain[a] < gain[b] and tree.otherwise[a] > tree.otherwise[b]
     ]

@@ -27,9 +27,9 @@ from recon.readers.inspection.documents.leftovers import own_texts
 from recon.readers.inspection.findings.severity import about
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.ledger.forms import HERE, is_name, more_than_settings
-from recon.readers.inspection.ledger.spelling import json_spaces
+from recon.readers.inspection.ledger.spelling import _json_spaces
 from recon.readers.inspection.ledgers import ledger_of
-from recon.readers.inspection.objects.traversal import stray
+from recon.readers.inspection.objects.traversal import _stray
 from recon.readers.inspection.searching import searched
 from recon.readers.loading.loading import uses_of
 from recon.readers.stored.binary.rds import RObject
@@ -418,9 +418,9 @@ def test_how_values_are_written_holds_nothing(place):
 def test_ways_in_which_libraries_write_json_are_told_apart_from_marks():
     values = {"a": [1.5, {"b": [2, 3]}, "c d"], "e": {"f": None, "g": [[1, 2], [3]]}}
     for many in ({"indent": 2}, {"indent": "\t"}, {"separators": (",", ":")}, {}):
-        assert json_spaces(json.dumps([values] * 40, **many).encode()) == 0
+        assert _json_spaces(json.dumps([values] * 40, **many).encode()) == 0
     marked = re.sub(r", ", lambda m: ", " if m.start() % 3 else ",", json.dumps([values] * 40))
-    assert json_spaces(marked.encode()) > 64
+    assert _json_spaces(marked.encode()) > 64
 
 
 def test_leaves_and_unreached_nodes_hold_nothing():
@@ -431,9 +431,9 @@ def test_leaves_and_unreached_nodes_hold_nothing():
     assert ("tree_.nodes", "unknown") in found
     nodes = np.zeros(3, [("left_child", "i8"), ("right_child", "i8"), ("feature", "i8"), ("threshold", "f8")])
     nodes["left_child"], nodes["right_child"], nodes["feature"], nodes["threshold"] = [1, -1, -1], [2, -1, -1], -2, -2
-    assert stray(nodes) == 0
+    assert _stray(nodes) == 0
     nodes["right_child"][0] = 1
-    assert stray(nodes) == nodes.itemsize
+    assert _stray(nodes) == nodes.itemsize
 
 
 def test_what_nothing_in_a_file_of_catboost_leads_to_is_told():

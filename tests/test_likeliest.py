@@ -21,9 +21,9 @@ from solvers.engines.likeliest import LikeliestEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.laws.noise.laws import NoiseLaw
-from solvers.noisy.likelihood.maximum import denoised
+from solvers.noisy.likelihood.maximum import _denoised
 from solvers.noisy.likelihood.most_likely import least_confidence, least_noise, likeliest
-from solvers.noisy.posteriors.markov_chain import diagnose, run_chains
+from solvers.noisy.posteriors.markov_chain import _diagnose, run_chains
 from solvers.noisy.posteriors.scanning import scannable
 from solvers.questions.query import MostLikely
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
@@ -163,7 +163,7 @@ def test_most_likely_is_the_best_of_all_histograms():
         assert best - 1e-9 <= found.bound <= best + 1.1e-4
         assert found.relaxed >= best - 1e-6
         assert system.satisfied(found.histogram)
-        assert counts_in(system, denoised(system, found)) in [flat(release, c) for _, _, c in every(release)]
+        assert counts_in(system, _denoised(system, found)) in [flat(release, c) for _, _, c in every(release)]
 
 
 def flat(release, counts):
@@ -281,13 +281,13 @@ def test_the_walk_draws_from_the_posterior(case):
 
 def test_diagnostics_see_chains_that_disagree():
     dice = np.random.default_rng(1)
-    rhat, ess = diagnose(dice.normal(size=(4, 1000, 3)))
+    rhat, ess = _diagnose(dice.normal(size=(4, 1000, 3)))
     assert rhat < 1.01
     assert 3000 < ess < 5500
     slow = np.cumsum(dice.normal(size=(4, 1000, 1)), axis=1)
-    assert diagnose(slow)[1] < 100
+    assert _diagnose(slow)[1] < 100
     apart = dice.normal(size=(4, 1000, 1)) + np.arange(4)[:, None, None]
-    assert diagnose(apart)[0] > 1.2
+    assert _diagnose(apart)[0] > 1.2
 
 
 def test_the_engine_gives_the_most_likely_world():
@@ -362,7 +362,7 @@ def test_a_private_forest_is_solved_to_the_optimum(data, law, rows):
     assert found.bound <= found.relaxed + 1e-4
     behind = sum(score(o.law, o.published, c) for o, c in zip(seen, truth, strict=True))
     assert found.log_likelihood >= behind - 1e-9
-    counts, total = denoised(system, found), sum(found.histogram)
+    counts, total = _denoised(system, found), sum(found.histogram)
     blocks = np.cumsum([len(block) for block in release.blocks])[:-1]
     sums = [int(part.sum()) for part in np.split(counts[: len(truth)], blocks)]
     assert sums == [total] * 5

@@ -21,8 +21,8 @@ from solvers.foundation.limits import Limits
 from solvers.foundation.native import compiling
 from solvers.programs.local_search import compiled, loops
 from solvers.programs.local_search import compiled as annealing
-from solvers.programs.local_search.finding import broken, known_rows
-from solvers.programs.local_search.problem import Walks, class_sizes, problem_of
+from solvers.programs.local_search.finding import _broken, known_rows
+from solvers.programs.local_search.problem import Walks, _class_sizes, problem_of
 from solvers.questions.query import Count, Enumerate, MostLikely
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.release import Choice, Loose
@@ -151,10 +151,10 @@ def test_every_kind_of_breach_is_seen():
     got = encoded(release).statements
     world = found(encoded(release))
     rows = np.array([[part_of(got.domain, k, v) for k, v in enumerate(row)] for row in world.values.tolist()])
-    assert broken(got, rows) is None
-    assert broken(got, rows[1:]) is not None
+    assert _broken(got, rows) is None
+    assert _broken(got, rows[1:]) is not None
     barred = replace(got, impossible=(Box(tuple((k, 1 << p) for k, p in enumerate(rows[0].tolist()))),))
-    assert "impossible" in broken(barred, rows)
+    assert "impossible" in _broken(barred, rows)
     for i, k in itertools.product(range(len(rows)), range(len(got.domain.attributes))):
         for part in range(len(got.domain.attributes[k].sizes)):
             other = rows.copy()
@@ -162,7 +162,7 @@ def test_every_kind_of_breach_is_seen():
             fits = all(
                 s.low <= sum(s.region.holds(row) for row in other.tolist()) <= s.high for s in got.statements()
             ) and not any(all(m >> row[j] & 1 for j, m in b.literals) for b in got.impossible for row in other.tolist())
-            assert (broken(got, other) is None) == fits
+            assert (_broken(got, other) is None) == fits
 
 
 def part_of(domain, k, value):
@@ -193,7 +193,7 @@ def test_the_time_is_kept_and_the_best_is_said():
         ENGINE.answer(got, MostLikely(), Limits(seconds=0.0))
     limits = Limits(progress=said.append)
     limits.stop.set()
-    rows, off = annealing.search(problem_of(replace(got, blocks=got.blocks[:1]), Limits()), 0, limits)
+    rows, off = annealing._search(problem_of(replace(got, blocks=got.blocks[:1]), Limits()), 0, limits)
     assert rows is None
     assert off > 0
 
@@ -237,9 +237,9 @@ def test_a_count_has_a_lower_end_with_a_world():
 
 
 def rows_by(machine, seed, monkeypatch):
-    monkeypatch.setattr(annealing, "loops_for", lambda *_: compiled.compiled() if machine else compiled.PLAIN)
+    monkeypatch.setattr(annealing, "_loops_for", lambda *_: compiled._compiled() if machine else compiled.PLAIN)
     got = encoded(tiny(seed, 3, True, 6)[0]).statements
-    rows, off = annealing.search(problem_of(got, Limits()), seed, Limits())
+    rows, off = annealing._search(problem_of(got, Limits()), seed, Limits())
     return None if rows is None else rows.tolist(), off
 
 
@@ -257,10 +257,10 @@ def test_every_move_is_the_same_compiled_or_not():
     block = got.blocks[0]
     problem = problem_of(replace(got, blocks=(block.bounded(block.low + 1, block.high + 1), *got.blocks[1:])), Limits())
     ends = []
-    for enter, anneal, _, machine in (compiled.compiled(), compiled.PLAIN):
-        state, tables = annealing.started(problem, np.random.default_rng(3), machine)
+    for enter, anneal, _, machine in (compiled._compiled(), compiled.PLAIN):
+        state, tables = annealing._started(problem, np.random.default_rng(3), machine)
         enter(tables, state)
-        annealing.heat(state, 1.0)
+        annealing._heat(state, 1.0)
         anneal(tables, state, 3000)
         ends.append([list(map(int, x)) for x in (state.rows, state.count, state.numbers, state.dice)])
     assert ends[0] == ends[1]
@@ -272,9 +272,9 @@ def test_what_the_loops_keep_is_what_they_would_count_anew():
     problem = problem_of(
         replace(got, blocks=(got.blocks[0].bounded(got.blocks[0].low + 1, got.blocks[0].high + 1),)), Limits()
     )
-    state, tables = annealing.started(problem, np.random.default_rng(3), False)
+    state, tables = annealing._started(problem, np.random.default_rng(3), False)
     loops.enter(tables, state)
-    annealing.heat(state, 1.0)
+    annealing._heat(state, 1.0)
     for _ in range(20):
         loops.anneal(tables, state, 50)
         kept = (
@@ -291,15 +291,15 @@ def test_what_the_loops_keep_is_what_they_would_count_anew():
 
 
 def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
-    monkeypatch.setattr("solvers.foundation.native.compiling.compiled_before", lambda _: False)
-    assert compiled.loops_for(Limits(seconds=5)) is compiled.PLAIN
+    monkeypatch.setattr("solvers.foundation.native.compiling._compiled_before", lambda _: False)
+    assert compiled._loops_for(Limits(seconds=5)) is compiled.PLAIN
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert compiled.loops_for(Limits()) is compiled.PLAIN
+    assert compiled._loops_for(Limits()) is compiled.PLAIN
 
 
 @pytest.mark.parametrize(("seconds", "there"), [(None, True), (60, True), (30, True), (5, False)])
 def test_loops_never_compiled_are_where_time_is_there(monkeypatch, seconds, there):
-    monkeypatch.setattr("solvers.foundation.native.compiling.compiled_before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.compiling._compiled_before", lambda _: False)
     assert compiling.ready([region_at], Limits(seconds=seconds)) is there
 
 
@@ -353,7 +353,7 @@ def test_boxes_that_no_cut_leaves_whole_become_a_chain():
 
 @pytest.mark.parametrize(("lows", "highs", "n"), [((2, 3), (9, 9), 9), ((0, 0, 0), (5, 5, 5), 5), ((4, 1), (4, 1), 5)])
 def test_class_sizes_lie_between_their_bounds(lows, highs, n):
-    sizes = class_sizes(lows, highs, n)
+    sizes = _class_sizes(lows, highs, n)
     assert sum(sizes) == n
     assert all(a <= s <= b for a, s, b in zip(lows, sizes, highs, strict=True))
 
@@ -413,7 +413,7 @@ def test_gaps_without_a_number_of_single_precision_stay_empty(tmp_path):
 def test_middles_lie_in_their_parts():
     from fractions import Fraction
 
-    from encoders.domain.cuts import AttributeCuts, holds, middles
+    from encoders.domain.cuts import AttributeCuts, _holds, middles
     from encoders.domain.values import Continuous
 
     rng = random.Random(0)
@@ -429,5 +429,5 @@ def test_middles_lie_in_their_parts():
             if x is None:
                 assert start >= attribute.known[1]
             else:
-                assert holds(start, min(end, attribute.known[1]), x)
+                assert _holds(start, min(end, attribute.known[1]), x)
                 assert cuts.part((Fraction(repr(x)), 0)) == part

@@ -10,7 +10,7 @@ import pytest
 
 from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.ly2024 import fits
-from recon.experiments.ly2024.findings import amplitudes, findings
+from recon.experiments.ly2024.findings import _amplitudes, findings
 from recon.experiments.ly2024.fits import ENOUGH, RATES
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
@@ -49,7 +49,7 @@ def test_accuracy_and_vulnerability_are_those_by_hand(frame, learner, epsilon):
     (row,) = fits.run(point(learner, epsilon, first=7, seeds=1), frame, Limits())
     order = np.random.default_rng(7).permutation(400)
     train, test = frame.iloc[order[:280]], frame.iloc[order[280:]]
-    rules = None if epsilon is None else fits.public_rules(frame, 2, 0.05)
+    rules = None if epsilon is None else fits._public_rules(frame, 2, 0.05)
     fitted = fits.learner(point(learner, epsilon), rules, 7).fit(train.iloc[:, :-1], train["y"])
     assert row["rules"] == len(fitted.rules_) - 1
     tables, right = [], []
@@ -77,7 +77,7 @@ def test_columns_go_by_prefix_and_public_rules_by_support(frame):
     assert list(fits.without(frame, "age, b").columns) == ["a", "c", "y"]
     assert list(fits.without(frame, "")) == list(frame)
     assert list(fits.without(frame, "y").columns) == list(frame)  # the label stays
-    for rule in (rules := fits.public_rules(frame, 2, 0.3)):
+    for rule in (rules := fits._public_rules(frame, 2, 0.3)):
         met = np.all([frame[name] == value for name, value in rule], axis=0).sum()
         assert 120 <= met <= 280
     assert (("a", 1),) in rules
@@ -131,7 +131,7 @@ def test_sentences_follow_from_the_results(invented):
 
 def test_noise_of_smooth_mechanisms_falls_with_the_rows_and_is_what_lists_are_drawn_with():
     """Figure 1 of the paper, from the program's own scales: Laplace by hand, global noise the same at every node."""
-    figure = amplitudes()
+    figure = _amplitudes()
     assert [panel.title for panel in figure.panels][1] == "COMPAS, 5,049 rows, epsilon 1"
     scales = {line.label: dict(zip(line.x, line.y, strict=True)) for line in figure.panels[1].lines}
     each, delta = 1 / 14, 1 / 5049**2 / 4

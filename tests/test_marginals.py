@@ -36,7 +36,7 @@ from encoders.encode.marginals import figures_of, marginals_of
 from recon.cli.app import app
 from recon.readers.inspection.inspecting import inspect
 from recon.readers.loading.loading import load
-from recon.release.auditing.together import pinned_by_columns
+from recon.release.auditing.together import _pinned_by_columns
 from solvers.cells.system import system_of
 from solvers.engines.marginal_worlds import MarginalBoxes
 from solvers.foundation.errors import Unsupported
@@ -107,7 +107,7 @@ def test_nobody_is_called_free_who_is_pinned_down_and_most_often_the_number_is_r
         model = fitted(STEPS[kind][0](), rows, max_depth=int(rng.integers(1, 3)))
         release = load(stored(model, tmp_path / f"{number}.pkl"), domain=DOMAIN)
         assert figures_of(release)
-        found = pinned_by_columns(release, 0, Limits())
+        found = _pinned_by_columns(release, 0, Limits())
         truth = pinned_by_brute_force(model, kind, rows)
         assert found.low <= truth <= found.high
         assert found.worlds
@@ -272,7 +272,7 @@ def test_a_mean_that_is_none_of_so_many_values_is_no_statement(change, why, tmp_
     release = load(stored(model, tmp_path / "m.pkl"), domain=domain)
     with pytest.raises(Unsupported, match=why):
         marginals_of(release)
-    assert pinned_by_columns(release, 0, Limits()).worlds == 0
+    assert _pinned_by_columns(release, 0, Limits()).worlds == 0
 
 
 def test_a_column_that_the_domain_lacks_or_has_as_words_keeps_people_open(tmp_path):
@@ -283,7 +283,7 @@ def test_a_column_that_the_domain_lacks_or_has_as_words_keeps_people_open(tmp_pa
     path = stored(model, tmp_path / "m.pkl")
     words = Domain((domain.attributes[0], Listed("smoker", ("no", "yes"))), domain.label)
     for given, why in ((Domain(domain.attributes[:1], domain.label), "'smoker' is neither"), (words, "are no numbers")):
-        found = pinned_by_columns(load(path, domain=given), 0, Limits())
+        found = _pinned_by_columns(load(path, domain=given), 0, Limits())
         assert (found.worlds, why in found.why) == (0, True)
 
 
@@ -320,7 +320,7 @@ def test_many_attributes_of_many_values_are_no_hindrance(tmp_path):
     )  # 120 bits of a row
     label = (table["v0"] > 500).astype(int)
     model = make_pipeline(MinMaxScaler(), DecisionTreeClassifier(max_depth=1)).fit(table, label)
-    found = pinned_by_columns(load(stored(model, tmp_path / "m.pkl"), domain=domain), 0, Limits())
+    found = _pinned_by_columns(load(stored(model, tmp_path / "m.pkl"), domain=domain), 0, Limits())
     assert (found.high, found.worlds > 1) == (0, True)
 
 

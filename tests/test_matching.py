@@ -44,8 +44,8 @@ def test_flow_and_assignment_agree(seed, n, m):
     rng = np.random.default_rng(seed)
     distinct, left, right = matching.grouped(rng.integers(0, 3, (n, 4)), rng.integers(0, 3, (m, 4)))
     rows, columns = np.flatnonzero(left), np.flatnonzero(right)
-    dense = matching.assignment(distinct, np.repeat(rows, left[rows]), np.repeat(columns, right[columns]))
-    assert matching.flow(distinct, rows, columns, left[rows], right[columns]) == dense
+    dense = matching._assignment(distinct, np.repeat(rows, left[rows]), np.repeat(columns, right[columns]))
+    assert matching._flow(distinct, rows, columns, left[rows], right[columns]) == dense
 
 
 def test_too_large_a_matching_says_so(monkeypatch):
@@ -59,19 +59,19 @@ def test_too_large_a_matching_says_so(monkeypatch):
 def test_baselines_on_real_rows(data):
     """Two halves of COMPAS14 share 87 % of their rows (shared/design): whoever claims more must beat that."""
     rows = pd.read_csv(data("compas14.csv.gz")).to_numpy()
-    found = matching.against_baselines(rows, rows, [2] * rows.shape[1], repeats=3)
+    found = matching._against_baselines(rows, rows, [2] * rows.shape[1], repeats=3)
     assert found.match.share_right == found.match.cells_right == 1
     share = {b.name: b.share_right for b in found.baselines}
     assert share["one half of the truth against the other"] == pytest.approx(0.87, abs=0.015)
     assert share["uniform rows"] < share["product of marginals"] < 0.8
-    with_people = matching.against_baselines(rows[:3000], rows[:3000], [2] * rows.shape[1], rows[3000:], repeats=1)
+    with_people = matching._against_baselines(rows[:3000], rows[:3000], [2] * rows.shape[1], rows[3000:], repeats=1)
     assert [b.name for b in with_people.baselines][2] == "fresh sample of the population"
 
 
 def test_huge_values():
     truth = np.array([[10**30, 1], [5, 2]], dtype=object)
     assert matching.compare(truth, truth[::-1]).rows_right == 2
-    drawn = matching.uniform([10**30, 2], 50, np.random.default_rng(0))
+    drawn = matching._uniform([10**30, 2], 50, np.random.default_rng(0))
     assert drawn.shape == (50, 2)
     assert max(drawn[:, 0]) < 10**30
     assert max(drawn[:, 0]) > 10**29
@@ -85,7 +85,7 @@ def test_large_indices_of_two_kinds_stay_apart():
 def test_a_population_smaller_than_the_truth_is_no_lower_bar():
     rng = np.random.default_rng(0)
     truth, people = rng.integers(0, 2, (1000, 3)), rng.integers(0, 2, (100, 3))
-    found = matching.against_baselines(truth, truth, [2] * 3, people)
+    found = matching._against_baselines(truth, truth, [2] * 3, people)
     assert found.baselines[2].share_right > 0.75  # rows are one of 8: samples of 100 share most of them
 
 
@@ -95,7 +95,7 @@ def test_tables_of_other_attributes_are_refused():
     truth = np.zeros((3, 2), int)
     for refused in ({"totals": [2]}, {"repeats": 0}, {"population": truth[:0]}):
         with pytest.raises(ReleaseError):
-            matching.against_baselines(**{"truth": truth, "guess": truth, "totals": [2, 2], **refused})
+            matching._against_baselines(**{"truth": truth, "guess": truth, "totals": [2, 2], **refused})
 
 
 def test_the_flow_is_used_where_rows_are_many(monkeypatch):

@@ -15,10 +15,10 @@ from recon.attacks.membership.attacks import (
     Agnostic,
     LabelOnly,
     Perturbations,
-    best_threshold,
-    of_bits,
-    of_numbers,
-    robustness,
+    _best_threshold,
+    _of_bits,
+    _of_numbers,
+    _robustness,
 )
 from recon.attacks.membership.shadow_data import knowledge
 from recon.queries.inputs import RecordColumns, predicted
@@ -71,7 +71,7 @@ def test_robustness_of_bits_is_the_enumerated_share(p, attack):
     known = knowledge("random", TWO_BITS, 2, 40, np.random.default_rng(0))
     draws = attack(flips=p).draws(known, K, np.random.default_rng(1))
     rows = np.array(list(product((0, 1), repeat=2)), dtype=float)
-    found = robustness(BOTH, draws, rows, predicted(BOTH, rows, 2), 2)
+    found = _robustness(BOTH, draws, rows, predicted(BOTH, rows, 2), 2)
     exact = [exact_flips(BOTH.formula, row.astype(int), p) for row in rows]
     assert all(map(near, found, exact))
     assert near(found[-1], (1 - p) ** 2)
@@ -88,8 +88,8 @@ def test_a_one_hot_group_turns_to_each_other_value_alike_and_stays_one_hot():
     assert near(turned[:, 1].mean(), 0.7)
     assert near(turned[:, 3].mean(), 0.7)
     green = Formula(lambda x: x[:, 1] > 0.5)
-    assert near(robustness(green, draws, np.array([[0.0, 1, 0, 1]]), np.array([1]), 2)[0], 0.7)
-    assert near(robustness(green, draws, np.array([[1.0, 0, 0, 0]]), np.array([0]), 2)[0], 0.85)
+    assert near(_robustness(green, draws, np.array([[0.0, 1, 0, 1]]), np.array([1]), 2)[0], 0.7)
+    assert near(_robustness(green, draws, np.array([[1.0, 0, 0, 0]]), np.array([0]), 2)[0], 0.85)
 
 
 @pytest.mark.parametrize("value", [0.2, 0.45, 0.9])
@@ -100,9 +100,9 @@ def test_robustness_of_numbers_is_that_of_the_normal_and_of_the_moved_value(valu
     label = predicted(above, row, 2)
     draws = LabelOnly(noise=0.7).draws(known, K, np.random.default_rng(1))
     stays = NormalDist().cdf(abs(value - 0.5) / (0.7 * known.x[:, 0].std()))
-    assert near(robustness(above, draws, row, label, 2)[0], stays)
+    assert near(_robustness(above, draws, row, label, 2)[0], stays)
     moved = Agnostic().draws(known, K, np.random.default_rng(2))
-    assert near(robustness(above, moved, row, label, 2)[0], exact_moves(value, 0.5, 0.1, 0.5))
+    assert near(_robustness(above, moved, row, label, 2)[0], exact_moves(value, 0.5, 0.1, 0.5))
 
 
 def test_a_wrong_label_scores_0_equal_rows_alike_and_whatever_is_asked_beside():
@@ -130,7 +130,7 @@ def test_packed_bits_give_the_labels_of_unpacked_ones(seed, rows, width, count):
     weights = rng.normal(size=width)
     box = Formula(lambda x: x @ weights > 0)
     x = rng.integers(0, 2, (rows, width)).astype(float)
-    packed, plain = of_bits(box, draws, x, 2, 2, None), of_numbers(box, draws, x, 2, 3, None)
+    packed, plain = _of_bits(box, draws, x, 2, 2, None), _of_numbers(box, draws, x, 2, 3, None)
     by_hand = [[predicted(box, turned[None], 2)[0] for turned in draws.of(row[None])] for row in x]
     assert (packed == plain).all()
     assert (packed == by_hand).all()
@@ -160,7 +160,7 @@ def test_the_threshold_may_come_from_the_target_where_both_models_agree():
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=12))
 def test_the_threshold_is_the_lowest_of_the_most_accurate(rows):
     scores, member = np.array([s / 4 for s, _ in rows]), np.array([m for _, m in rows])
-    found = best_threshold(scores, member)
+    found = _best_threshold(scores, member)
     values = sorted(set(scores.tolist()))
     cuts = [values[0] - 1, *((a + b) / 2 for a, b in pairwise(values)), values[-1]]
     right = [sum((s > cut) == m for s, m in zip(scores, member, strict=True)) for cut in cuts]

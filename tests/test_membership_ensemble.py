@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recon.attacks.membership.attack import MembershipGuess, beyond_elbow, ensemble, surest
+from recon.attacks.membership.attack import MembershipGuess, _beyond_elbow, _surest, ensemble
 from solvers.foundation.errors import ReleaseError
 
 SCORES = st.tuples(st.integers(1, 7), st.integers(1, 4)).flatmap(
@@ -56,8 +56,8 @@ def test_the_choice_is_never_empty_and_that_of_the_rules(scores, rule):
         assert found.scores[j] == share or near_a_bar(column, thresholds, rule)
         assert found.members[j] == (found.scores[j] > 0.5)
     distances = np.abs(2 * scores - 1)
-    assert surest(distances).any(axis=0).all()
-    assert beyond_elbow(distances).any(axis=0).all()
+    assert _surest(distances).any(axis=0).all()
+    assert _beyond_elbow(distances).any(axis=0).all()
 
 
 def near_a_bar(column, thresholds, rule):
@@ -78,19 +78,19 @@ def test_a_sure_minority_is_heard_and_equal_ones_all():
     assert ensemble(guesses(sure, [0.5] * 5)).members.tolist() == [True]
     alike = np.array([[0.8], [0.2], [0.2]])  # all equally sure: the majority
     assert ensemble(guesses(alike, [0.5] * 3)).scores.tolist() == [pytest.approx(1 / 3)]
-    assert surest(np.full((4, 2), 0.1 + 0.2)).all()
+    assert _surest(np.full((4, 2), 0.1 + 0.2)).all()
 
 
 def test_no_distance_reaches_mean_and_deviation_only_by_rounding():
     distances = np.array([[0.0], [0.0], [1.0], [1.0]])  # mean 1/2 + deviation 1/2: exactly at the bar
-    assert surest(distances).ravel().tolist() == [False, False, True, True]
+    assert _surest(distances).ravel().tolist() == [False, False, True, True]
 
 
 def test_the_elbow_by_hand_and_a_straight_line_keeps_everybody():
     bent = np.array([[0.1], [0.12], [0.14], [0.16], [0.9]])
-    assert beyond_elbow(bent).ravel().tolist() == [False, False, False, True, True]
-    assert beyond_elbow(np.array([[0.1], [0.2], [0.3]])).all()
-    assert beyond_elbow(np.full((3, 1), 0.7)).all()
+    assert _beyond_elbow(bent).ravel().tolist() == [False, False, False, True, True]
+    assert _beyond_elbow(np.array([[0.1], [0.2], [0.3]])).all()
+    assert _beyond_elbow(np.full((3, 1), 0.7)).all()
 
 
 def test_a_tie_of_votes_is_no_member_and_one_attack_speaks_for_itself():
@@ -135,7 +135,7 @@ def test_attacks_that_differ_in_the_last_bit_only_are_equally_sure():
     votes = [MembershipGuess("mia", s, s > 0.5, threshold=0.5) for s in scores]
     distances = np.abs(2 * scores - 1)
     assert distances[1, 0] != distances[2, 0]
-    assert surest(distances)[:, 0].tolist() == [False, True, True, False]
+    assert _surest(distances)[:, 0].tolist() == [False, True, True, False]
     assert ensemble(votes, "confidence").scores.tolist() == [0.5]
     # the elbow is 0.3 here, of which one floating-point number is a little less
-    assert beyond_elbow(np.array([[0.0], [0.8 - 0.5], [0.3], [0.31]]))[:, 0].tolist() == [False, True, True, True]
+    assert _beyond_elbow(np.array([[0.0], [0.8 - 0.5], [0.3], [0.31]]))[:, 0].tolist() == [False, True, True, True]

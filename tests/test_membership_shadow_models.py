@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recon.attacks.membership import attacks as shadow_models
 from recon.attacks.membership.attack import Knowledge
-from recon.attacks.membership.attacks import ShadowModels, balanced, forest, half
+from recon.attacks.membership.attacks import ShadowModels, _balanced, _forest, _half
 from recon.attacks.membership.shadow_data import knowledge
 from recon.queries.inputs import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
@@ -59,10 +59,10 @@ def auc(scores, member):
 @given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(0, 99))
 def test_undersampling_keeps_as_many_members_as_others(member, seed):
     member = np.array(member)
-    kept = balanced(np.arange(len(member)), member, np.random.default_rng(seed))
+    kept = _balanced(np.arange(len(member)), member, np.random.default_rng(seed))
     assert len(np.unique(kept)) == len(kept) == 2 * min(member.sum(), (~member).sum())
     assert 2 * member[kept].sum() == len(kept)
-    inside = half(len(member), np.random.default_rng(seed))
+    inside = _half(len(member), np.random.default_rng(seed))
     assert inside.sum() == len(member) // 2
 
 
@@ -145,9 +145,9 @@ def test_shadow_models_learn_the_target_s_labels_of_their_half(monkeypatch):
 
     def remembered(x, y, trees, rng, leaf=1):
         taught.append((x, y, trees))
-        return forest(x, y, trees, rng, leaf)
+        return _forest(x, y, trees, rng, leaf)
 
-    monkeypatch.setattr(shadow_models, "forest", remembered)
+    monkeypatch.setattr(shadow_models, "_forest", remembered)
     ShadowModels(shadows=3, trees=7, attack_trees=5).train(target, data, 0)
     halves = [(x, y) for x, y, trees in taught if trees == 7]
     assert len(halves) == 3

@@ -25,7 +25,15 @@ from recon.readers.loading.loading import load
 from recon.readers.stored.containers import open_stored
 from recon.readers.stored.rewriting import write_pickle
 from recon.release.remediation import copies
-from recon.release.remediation.copies import Copied, landed, merged_copy, owners, points_for, stored_links, tree_things
+from recon.release.remediation.copies import (
+    Copied,
+    _landed,
+    _owners,
+    _points_for,
+    _stored_links,
+    _tree_things,
+    merged_copy,
+)
 from recon.release.remediation.merging import merged
 from solvers.foundation.errors import EngineError, Unsupported
 
@@ -104,7 +112,7 @@ def test_scikit_learn_loads_a_copy_that_predicts_the_same_in_kept_leaves(name: s
     seen = inputs(model, x)
     for before, after, at in zip(estimators(model), estimators(new), collapsed, strict=True):
         assert len(at) > 0
-        own = owners(np.stack([before.tree_.children_left, before.tree_.children_right], axis=1), at)
+        own = _owners(np.stack([before.tree_.children_left, before.tree_.children_right], axis=1), at)
         assert after.tree_.node_count == len(set(own.tolist())) < before.tree_.node_count
         assert after.get_depth() <= before.get_depth()
         leaf = own[before.tree_.apply(seen.astype(np.float32))]
@@ -173,7 +181,7 @@ def test_missing_values_go_where_they_went(tmp_path: Path) -> None:
     release = load(path, domain=domain(x, y))
     at = some_nodes(model)
     new = pickle.loads(merged_copy(Path(path).read_bytes(), release.models, [at]).content)
-    leaf = owners(np.stack([model.tree_.children_left, model.tree_.children_right], axis=1), at)[model.apply(x)]
+    leaf = _owners(np.stack([model.tree_.children_left, model.tree_.children_right], axis=1), at)[model.apply(x)]
     assert np.array_equal(new.predict_proba(x), model.tree_.value[leaf][:, 0, :])
 
 
@@ -186,7 +194,7 @@ def test_a_regressor_keeps_its_values(tmp_path: Path) -> None:
         merged(load(path, domain=domain(x, y)), {"smallest_group": 12})
     _, found, made = copied(path, Domain(domain(x, y).attributes), 12)
     new = pickle.loads(made.content)
-    leaf = owners(np.stack([model.tree_.children_left, model.tree_.children_right], axis=1), found.collapsed[0])
+    leaf = _owners(np.stack([model.tree_.children_left, model.tree_.children_right], axis=1), found.collapsed[0])
     assert np.array_equal(new.predict(x), model.tree_.value[leaf[model.apply(x)], 0, 0])
 
 
@@ -196,18 +204,18 @@ def test_node_tables_of_older_versions_without_a_field_are_copied(tmp_path: Path
     model = DecisionTreeClassifier(max_depth=5, random_state=0).fit(x, y)
     stored = open_stored(pickle.dumps(model))
     assert stored is not None
-    (thing,) = tree_things(stored.root)
+    (thing,) = _tree_things(stored.root)
     nodes = thing.get("nodes")
     fields = [name for name in nodes.dtype.names if name != "missing_go_to_left"]
     older = np.zeros(len(nodes), dtype=[(name, nodes.dtype[name]) for name in fields])
     for name in fields:
         older[name] = nodes[name]
-    copies.set_state(thing, {"nodes": older})
+    copies._set_state(thing, {"nodes": older})
     path = saved(tmp_path, write_pickle(stored.root, 4))
     _, found, made = copied(path, domain(x, y), 10)
     again = open_stored(made.content)
     assert again is not None
-    kept = tree_things(again.root)[0].get("nodes")
+    kept = _tree_things(again.root)[0].get("nodes")
     assert kept.dtype == older.dtype
     assert len(kept) == len(nodes) - 2 * found.merges
 
@@ -232,7 +240,7 @@ def test_a_copy_that_is_wrong_is_not_given_out(change: str, tmp_path: Path, monk
     """Whatever a wrong edit does to a table, the proof fails and nothing is returned."""
     x, y = data()
     path = saved(tmp_path, pickle.dumps(DecisionTreeClassifier(max_depth=5, random_state=0).fit(x, y)))
-    right = copies.replace_tables
+    right = copies._replace_tables
 
     def wrong(thing: Any, at: Any) -> None:
         right(thing, at)
@@ -247,11 +255,11 @@ def test_a_copy_that_is_wrong_is_not_given_out(change: str, tmp_path: Path, monk
             )
         else:
             nodes[change][inner] += 1
-        copies.set_state(thing, {"nodes": nodes, "values": values})
+        copies._set_state(thing, {"nodes": nodes, "values": values})
 
     release = load(path, domain=domain(x, y))
     at = merged(release, {"smallest_group": 10}).collapsed
-    monkeypatch.setattr(copies, "replace_tables", wrong)
+    monkeypatch.setattr(copies, "_replace_tables", wrong)
     with pytest.raises((EngineError, Unsupported), match=r"nothing was written|others would keep"):
         merged_copy(Path(path).read_bytes(), release.models, at)
 
@@ -280,9 +288,9 @@ def test_the_walker_is_scikit_learns() -> None:
     model = DecisionTreeClassifier(random_state=0).fit(x, y)
     stored = open_stored(pickle.dumps(model))
     assert stored is not None
-    nodes = tree_things(stored.root)[0].get("nodes")
-    points = points_for(nodes, np.random.default_rng(1))
+    nodes = _tree_things(stored.root)[0].get("nodes")
+    points = _points_for(nodes, np.random.default_rng(1))
     points = np.pad(points, ((0, 0), (0, 4 - points.shape[1])))
-    assert np.array_equal(landed(nodes, points), model.tree_.apply(points))
-    used = set(nodes["threshold"][stored_links(nodes)[:, 0] >= 0].astype(np.float32).tolist())
+    assert np.array_equal(_landed(nodes, points), model.tree_.apply(points))
+    used = set(nodes["threshold"][_stored_links(nodes)[:, 0] >= 0].astype(np.float32).tolist())
     assert used <= set(points.ravel().tolist())

@@ -25,20 +25,20 @@ from encoders.encode.learnt import learnt_splits, seen_ranges
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.solving import assigned, row_problem
-from solvers.positions.midpoints.alternating import locate_in_turn, without
+from solvers.positions.assignments.solving import _row_problem, assigned
+from solvers.positions.midpoints.alternating import _without, locate_in_turn
 from solvers.positions.midpoints.locating import locate
-from solvers.positions.midpoints.replay import StepError, ceil, floor, number, proves
+from solvers.positions.midpoints.replay import StepError, _ceil, _floor, _number, _proves
 from solvers.positions.midpoints.splits import (
     LARGEST,
     Applied,
     Attained,
     Barred,
     Cycled,
+    _before,
     after,
     at_least,
     at_most,
-    before,
     least_left,
     most_left,
     raw_ends,
@@ -86,7 +86,7 @@ def case(tmp_path_factory):
     X, y = diabetes(30, 3, 0)
     forest = RandomForestClassifier(30, random_state=0)
     encoded = fitted(forest, X, y, tmp_path_factory.mktemp("midpoints"))
-    problem = row_problem(encoded.statements)
+    problem = _row_problem(encoded.statements)
     splits = learnt_splits(encoded, problem)
     return problem, true_leaves(forest, X, y, problem), splits, *ends_of(X, splits)
 
@@ -98,13 +98,13 @@ def case(tmp_path_factory):
 @given(DOUBLES, DOUBLES)
 def test_bounds_of_differences_are_exact(x, y):
     a, b = np.array([x]), np.array([y])
-    exact = number(x) - number(y)
-    for found, wanted in ((most_left(a, b)[0], floor(exact)), (least_left(a, b)[0], ceil(exact))):
+    exact = _number(x) - _number(y)
+    for found, wanted in ((most_left(a, b)[0], _floor(exact)), (least_left(a, b)[0], _ceil(exact))):
         if np.isfinite(found):
-            assert number(float(found)) == wanted or abs(wanted) > number(LARGEST)
+            assert _number(float(found)) == wanted or abs(wanted) > _number(LARGEST)
     assert at_most(a)[0] <= x <= at_least(a)[0]
     assert after(at_most(a))[0] > x or at_most(a)[0] == LARGEST
-    assert before(at_least(a))[0] < x or at_least(a)[0] == -LARGEST
+    assert _before(at_least(a))[0] < x or at_least(a)[0] == -LARGEST
 
 
 @settings(max_examples=500, deadline=None)
@@ -113,16 +113,16 @@ def test_a_midpoint_that_is_called_exact_is(x, y):
     """Far exponents and subnormal numbers among them."""
     threshold = np.array([x / 2.0 + y / 2.0])
     tiny = tiny_from(threshold)[0]
-    sums = number(x) + number(y), 2 * number(float(threshold[0]))
+    sums = _number(x) + _number(y), 2 * _number(float(threshold[0]))
     if surely_exact(threshold)[0] or all(abs(v) >= tiny or v == 0 for v in (x, y)):
         assert sums[0] == sums[1]
     least, most = 2 * np.nextafter(threshold[0], -np.inf), 2 * np.nextafter(threshold[0], np.inf)
-    assert number(float(least)) <= sums[0] <= number(float(most))
+    assert _number(float(least)) <= sums[0] <= _number(float(most))
 
 
 def test_midpoints_that_are_rounded_exist():
     threshold = np.array([1.0 / 2.0 + 2.0**-60 / 2.0])
-    assert number(1.0) + number(2.0**-60) != 2 * number(float(threshold[0]))
+    assert _number(1.0) + _number(2.0**-60) != 2 * _number(float(threshold[0]))
     assert not surely_exact(threshold)[0]
 
 
@@ -181,7 +181,7 @@ def test_three_classes_settle_values_without_ranges_and_two_never_do(tmp_path):
         X, y = diabetes(100, classes, 0)
         forest = RandomForestClassifier(60, random_state=0)
         encoded = fitted(forest, X, y, tmp_path)
-        problem = row_problem(encoded.statements)
+        problem = _row_problem(encoded.statements)
         splits = learnt_splits(encoded, problem)
         located = locate(problem, true_leaves(forest, X, y, problem), splits, None, Limits())
         values, _ = ends_of(X, splits)
@@ -200,7 +200,7 @@ def test_all_steps_can_be_done_again(case):
     for known in (None, ranges):
         found = locate(problem, domains, splits, known, Limits())
         kinds |= {type(step) for step in found.steps}
-        assert proves(problem, domains, splits, known, found)
+        assert _proves(problem, domains, splits, known, found)
     assert {Applied, Cycled} <= kinds
 
 
@@ -213,7 +213,7 @@ def test_steps_from_proved_leaves_can_be_done_again(tmp_path):
     located = locate(found.problem, found.domains, splits, ranges, Limits())
     assert len(located.removed)
     assert {Attained} <= {type(step) for step in located.steps}
-    assert proves(found.problem, found.domains, splits, ranges, located)
+    assert _proves(found.problem, found.domains, splits, ranges, located)
 
 
 def mutations(found, rows):
@@ -234,7 +234,7 @@ def mutations(found, rows):
 
 def holds(problem, domains, splits, known, found):
     try:
-        return proves(problem, domains, splits, known, found)
+        return _proves(problem, domains, splits, known, found)
     except StepError:
         return False
 
@@ -258,7 +258,7 @@ def test_a_narrower_claim_is_not_proved(case):
     for i, c in open_[:: max(1, len(open_) // 5)]:
         high = found.high.copy()
         high[i, c] = max(values[i, c], found.low[i, c])
-        if high[i, c] < before(found.high[[i]][:, c])[0]:
+        if high[i, c] < _before(found.high[[i]][:, c])[0]:
             narrower = replace(found, high=high)
             replayed_wider = found.high[i, c] - found.low[i, c] > 1e-3
             assert not replayed_wider or not holds(problem, domains, splits, ranges, narrower)
@@ -316,7 +316,7 @@ def test_tiny_forests_agree_with_brute_force(tmp_path, seed):
     y[:2] = 0, 1
     forest = RandomForestClassifier(3, random_state=seed)
     encoded = fitted(forest, X, y, tmp_path)
-    problem = row_problem(encoded.statements)
+    problem = _row_problem(encoded.statements)
     try:
         splits = learnt_splits(encoded, problem)
     except Unsupported:
@@ -326,7 +326,7 @@ def test_tiny_forests_agree_with_brute_force(tmp_path, seed):
         domains = assigned(encoded.statements, Limits()).domains
         found = locate(problem, domains, splits, known, Limits())
         assert not found.contradiction
-        assert proves(problem, domains, splits, known, found)
+        assert _proves(problem, domains, splits, known, found)
         cells = np.unique(np.concatenate([values.ravel(), grid.astype(np.float32).astype(float)]))
         worlds = allowed_worlds(problem, domains, splits, cells, known)
         assert any((x == values).all() for x in worlds)
@@ -348,7 +348,7 @@ def test_tiny_forests_agree_with_brute_force(tmp_path, seed):
 def test_other_learners_are_refused_in_one_sentence(tmp_path, model):
     X, y = diabetes(40, 2, 0)
     encoded = fitted(model, X, y, tmp_path)
-    problem = row_problem(encoded.statements)
+    problem = _row_problem(encoded.statements)
     if problem is None:
         pytest.skip("rows cannot be told apart")
     with pytest.raises(Unsupported, match="halfway between two training values"):
@@ -393,7 +393,7 @@ def test_without_drops_pairs_and_leaves_the_rest(case):
     domains = Domains(problem)
     row = 0
     values = domains.of_row(row)
-    fewer = without(domains, np.array([[row, values[0]], [row, values[3]]]))
+    fewer = _without(domains, np.array([[row, values[0]], [row, values[3]]]))
     assert set(values.tolist()) - set(fewer.of_row(row).tolist()) == {values[0], values[3]}
     assert (fewer.words[1:] == domains.words[1:]).all()
 
@@ -405,7 +405,7 @@ def test_ranges_behind_a_scaler_are_those_that_the_trees_saw(tmp_path):
     X, y = diabetes(60, 3, 1)
     model = make_pipeline(MinMaxScaler(), RandomForestClassifier(40, random_state=0))
     encoded = fitted(model, X, y, tmp_path)
-    problem = row_problem(encoded.statements)
+    problem = _row_problem(encoded.statements)
     splits = learnt_splits(encoded, problem)
     scaled = model[0].transform(X)
     values = scaled.astype(np.float32).astype(float)[:, splits.attribute]
@@ -424,7 +424,7 @@ def test_ranges_behind_a_scaler_are_those_that_the_trees_saw(tmp_path):
 def test_plain_ranges_are_rounded_to_single_precision(case, tmp_path):
     X, y = diabetes(30, 3, 0)
     encoded = fitted(RandomForestClassifier(30, random_state=0), X, y, tmp_path)
-    splits = learnt_splits(encoded, row_problem(encoded.statements))
+    splits = learnt_splits(encoded, _row_problem(encoded.statements))
     names = [a.name for a in encoded.domain.attributes]
     given = {name: (float(X[:, k].min()), float(X[:, k].max())) for k, name in enumerate(names)}
     assert splits.plain.all()
@@ -440,7 +440,7 @@ def test_of_two_forests_with_the_same_bags_each_threshold_is_its_own(tmp_path):
         paths.append(tmp_path / f"{k}.pkl")
         paths[-1].write_bytes(pickle.dumps(model))
     encoded = recon.load(*map(str, paths))
-    problem = row_problem(encoded.statements)
+    problem = _row_problem(encoded.statements)
     splits = learnt_splits(encoded, problem)
     values = X.astype(np.float32).astype(float)[:, splits.attribute]
     found = locate(problem, true_leaves(one, X, y, problem), splits, None, Limits())

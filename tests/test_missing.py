@@ -29,7 +29,7 @@ import recon
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test, View
-from encoders.encode.joining import same_values
+from encoders.encode.joining import _same_values
 from recon.certificates.verifying import verify
 from recon.models.exporting import export, restored
 from recon.readers.formats.release.parts import to_domain
@@ -326,10 +326,10 @@ def test_files_read_back_the_same():
     ],
 )
 def test_tests_as_written(test, text):
-    from recon.readers.formats.release.writing import test_json, view_json
+    from recon.readers.formats.release.writing import _view_json, test_json
 
     assert test_json(test) == text
-    assert view_json(View("a", test)) == {"attribute": "a", **(text if isinstance(text, dict) else {"in": [text]})}
+    assert _view_json(View("a", test)) == {"attribute": "a", **(text if isinstance(text, dict) else {"in": [text]})}
 
 
 def test_tests_in_words():
@@ -389,8 +389,8 @@ def test_several_files_must_agree(tmp_path):
         recon.load(tmp_path / "a.json", tmp_path / "b.json")
     assert recon.count(recon.load(tmp_path / "a.json", tmp_path / "c.json")).value == 3 * 24 * 50**2
     listed = Listed("age", tuple(range(18, 91)), missing=True)
-    assert same_values(listed, Grid.between("age", 18, 90, missing=True))
-    assert not same_values(listed, Grid.between("age", 18, 90))
+    assert _same_values(listed, Grid.between("age", 18, 90, missing=True))
+    assert not _same_values(listed, Grid.between("age", 18, 90))
 
 
 @pytest.mark.parametrize(

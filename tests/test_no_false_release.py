@@ -24,7 +24,7 @@ from encoders.models.models import Forest, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.console.output import INTERNAL
 from recon.readers.formats.release.writing import dump, release_json
-from recon.release.auditing.evidence import drawn_of_classes
+from recon.release.auditing.evidence import _drawn_of_classes
 from recon.release.policies.assessing import assess
 
 DOMAIN = {"attributes": [{"name": "a", "min": 0, "max": 99}, {"name": "b", "min": 0, "max": 99}],
@@ -309,7 +309,7 @@ def test_how_many_people_draws_of_a_class_can_be():
             continue
         tried += 1
         nodes = Nodes.of([ModelNode(Support(tuple(count), distinct=different))])
-        found = drawn_of_classes(Forest((Tree(nodes),), bootstrap=True), nodes.leaf_counts)
+        found = _drawn_of_classes(Forest((Tree(nodes),), bootstrap=True), nodes.leaf_counts)
         at = found.label.tolist().index(k)
         assert found.high[at] == truth, (count, different, k)
         assert found.low[at] <= truth

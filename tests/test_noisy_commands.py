@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.queries.measures.sweeping import nearest
+from recon.queries.measures.sweeping import _nearest
 from solvers.foundation.errors import EmptyConfidenceSet, ReleaseError
 
 DOMAIN = {
@@ -268,7 +268,7 @@ def test_nearest_against_brute_force():
         grid = [(a, b, n - a - b) for a in range(n + 1) for b in range(n + 1 - a)]
         inside = [c for c in grid if (low <= c).all() and (np.array(c) <= high).all()]
         best = min((np.abs(np.array(c) - truth).sum() / 2 for c in inside), default=math.nan)
-        found = nearest(truth, low, high)
+        found = _nearest(truth, low, high)
         assert found == best or (math.isnan(found) and math.isnan(best))
 
 

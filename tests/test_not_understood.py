@@ -298,10 +298,10 @@ def test_names_of_columns_may_stand_twice_but_nothing_beside_them():
 @pytest.mark.parametrize(("rows", "opened"), [(None, False), (399, True)])
 def test_a_number_of_rows_is_unused_only_where_it_is_another_one(tmp_path, rows, opened):
     from recon.readers.loading.loading import load
-    from recon.release.auditing.facts import beside_rows
+    from recon.release.auditing.facts import _beside_rows
     from recon.release.policies.facts import FactTable, KnownFigure
 
     file = tmp_path / "pipeline.pkl"
     file.write_bytes(pickle.dumps(pipeline(rows)))
     counted = FactTable("exact", figures={"smallest_group": KnownFigure(60, 60)})
-    assert (beside_rows(counted, [inspect(file)], load(str(file)))["smallest_group"] != KnownFigure(60, 60)) == opened
+    assert (_beside_rows(counted, [inspect(file)], load(str(file)))["smallest_group"] != KnownFigure(60, 60)) == opened

@@ -25,7 +25,7 @@ from encoders.models.nodes import Nodes
 from recon.queries.bounds.placed import BoundAnswer, Later
 from recon.readers.inspection.findings.findings import LEVELS, Finding
 from solvers.foundation.escaping import HIDDEN
-from solvers.foundation.plots import power
+from solvers.foundation.plots import _power
 from solvers.questions.answers import CountAnswer
 from solvers.statements.release import RowWorld as SolverWorld
 
@@ -261,7 +261,7 @@ def test_without_matplotlib_plots_name_the_extra(kind, monkeypatch):
 
 @given(st.integers(1, 1 << 30))
 def test_few_worlds_are_written_out(n):
-    assert power(math.log2(n)) == f"{n:,}"
+    assert _power(math.log2(n)) == f"{n:,}"
 
 
 def refuse(*_args, **_named):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from solvers.cells.refinement import refine
-from solvers.cells.system import build
+from solvers.cells.system import _build
 from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import live_cells, statement_sums
@@ -86,7 +86,7 @@ def test_numbers_are_positions_in_the_list_of_statements():
 def test_systems_certificates_and_exports_share_the_numbers():
     """Every statement counts the same rows of a dataset in the system, in the walked cells and one by one."""
     release = mixed()
-    system, facts = build(release, Limits()), NumberedStatements(release)
+    system, facts = _build(release, Limits()), NumberedStatements(release)
     every = list(release.statements())
     assert system.choices == facts.choices
     assert len(system.linear) == len(every)  # the trees' counts imply the number of rows

@@ -20,18 +20,18 @@ from encoders.domain.values import Grid, Listed, View, equals
 from encoders.encode.encoder import encode
 from encoders.models.learner_facts import Learner
 from encoders.models.models import ModelNode, PublishedFigure, Rule, RuleList, Support, Table, Tree
-from recon.learner_rule.optimal.alternatives import Alternative, joined, under, without
+from recon.learner_rule.optimal.alternatives import Alternative, _joined, under, without
 from recon.learner_rule.optimal.classes import class_of
 from recon.learner_rule.optimal.generation import (
     ConstraintGeneration,
-    every_model,
-    fixed_attributes,
+    _every_model,
+    _fixed_attributes,
+    _ordered_bits,
+    _product_share,
     optimal_rule,
-    ordered_bits,
-    product_share,
 )
-from recon.learner_rule.optimal.replaced import one_column, replaced
-from recon.learner_rule.optimal.verdicts import certify_under_optimal
+from recon.learner_rule.optimal.replaced import _one_column, replaced
+from recon.learner_rule.optimal.verdicts import _certify_under_optimal
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
@@ -184,7 +184,7 @@ def test_every_model_is_every_function(case):
     release, learner, *_ = case
     models = class_of(release, learner)
     columns = len(models.columns)
-    found = every_model(models, Limits())
+    found = _every_model(models, Limits())
     rows = list(itertools.product((0, 1), repeat=columns))
     functions = set()
     for one in found:
@@ -199,7 +199,7 @@ def test_every_model_is_every_function(case):
 
 def test_bounds_without_the_whole_class_contain_the_truth(case, monkeypatch):
     release, learner, every, optimal = case
-    monkeypatch.setattr("recon.learner_rule.optimal.generation.every_model", lambda models, limits: None)
+    monkeypatch.setattr("recon.learner_rule.optimal.generation._every_model", lambda models, limits: None)
     found = optimal_rule(release, learner, Limits(seconds=60), draws=12)
     assert found.status == "bounds"
     assert math.log2(len(optimal) / len(every)) <= found.share[1] <= 0.0
@@ -217,7 +217,7 @@ def test_verdicts_are_those_of_every_data_set(case):
     names = [a.name for a in release.domain.all]
     profiles = list(itertools.product((0, 1), repeat=len(names)))
     frame = pd.DataFrame(profiles, columns=names)
-    found = certify_under_optimal(release, frame, learner, Limits(seconds=120))
+    found = _certify_under_optimal(release, frame, learner, Limits(seconds=120))
     verdicts = []
     for row in profiles:
         inside = sum(row in data for data in optimal)
@@ -245,7 +245,7 @@ def joined_with_table(condition):
 def test_who_becomes_impossible_and_certain_only_by_the_rule():
     release = joined_with_table((("b", equals(1)),))  # where a = 0 it would tell the two classes apart
     frame = pd.DataFrame({"a": [0, 1, 0, 1], "b": [1, 1, 0, 0], "y": [None, 0, 0, 0]})
-    found = certify_under_optimal(release, frame, TREE2, Limits(seconds=60))
+    found = _certify_under_optimal(release, frame, TREE2, Limits(seconds=60))
     assert found["without_rule"].tolist() == ["possible", "possible", "possible", "certain"]
     assert found["verdict"].tolist() == ["impossible", "certain", "certain", "certain"]
     assert found["rests_on"].tolist() == ["the inequalities"] * 3 + ["the counts"]
@@ -262,7 +262,7 @@ def test_a_model_that_is_optimal_nowhere_is_refused():
     release = joined_with_table((("a", equals(0)), ("b", equals(1))))
     for ask in (
         lambda: optimal_rule(release, TREE2, Limits(seconds=60)),
-        lambda: certify_under_optimal(release, pd.DataFrame({"a": [0]}), TREE2, Limits(seconds=60)),
+        lambda: _certify_under_optimal(release, pd.DataFrame({"a": [0]}), TREE2, Limits(seconds=60)),
     ):
         with pytest.raises(ContradictionError, match="no data set is left") as caught:
             ask()
@@ -342,7 +342,7 @@ def test_what_an_antecedent_leaves_is_disjoint_and_whole(rest, antecedent):
         values = dict(zip(NAMES, row, strict=True))
         inside = all(values[n] == v for n, v in rest) and not all(values[n] == v for n, v in antecedent)
         assert sum(all(values[n] == v for n, v in piece) for piece in pieces) == inside
-    both = joined(tuple(rest), tuple(antecedent))
+    both = _joined(tuple(rest), tuple(antecedent))
     assert (both is None) == any((n, 1 - v) in antecedent for n, v in rest)
 
 
@@ -374,9 +374,9 @@ def test_shares_multiply_only_where_leaves_are_products():
     domain = domain_of(3)
     rules = (Rule((("a", equals(1)), ("b", equals(1))), Support((2, 0))), Rule((), Support((1, 2))))
     wide, narrow = encode(domain, [RuleList(rules)]), encode(domain, [stump([(2, 1), (0, 2)])])
-    assert fixed_attributes(wide, ("a", "b", "c")) is None  # a and b depend on each other where the rule does not fire
-    assert fixed_attributes(narrow, ("a", "b", "c")) == {0}
-    assert fixed_attributes(joined_with_table((("b", equals(1)),)), ("a", "b")) is None
+    assert _fixed_attributes(wide, ("a", "b", "c")) is None  # a and b depend on each other where the rule does not fire
+    assert _fixed_attributes(narrow, ("a", "b", "c")) == {0}
+    assert _fixed_attributes(joined_with_table((("b", equals(1)),)), ("a", "b")) is None
     learner = Learner("optimal rule list", max_length=1, width=2)
     found = optimal_rule(wide, learner, Limits(seconds=60), draws=20)
     assert len(found.alternatives) <= 2 or found.status == "exact"
@@ -387,8 +387,8 @@ def test_copies_over_interchangeable_columns_multiply():
     release = encode(domain, [stump([(2, 1), (0, 2)])])
     models = class_of(release, TREE1)
     better = Alternative("tree", (((("b", 0),), 0), ((("b", 1),), 1)), models.least)
-    base = ordered_bits(release, Limits())
-    found = product_share(release, models, [better], base, Limits())
+    base = _ordered_bits(release, Limits())
+    found = _product_share(release, models, [better], base, Limits())
     assert sorted(one.columns for one in found.alternatives) == [("b",), ("c",), ("d",), ("e",), ("f",)]
     # b would be right everywhere in one of 2^5 data sets
     assert found.high == pytest.approx(5 * math.log2(31 / 32), rel=1e-6)
@@ -453,16 +453,16 @@ def test_a_large_node_is_bounded_in_floats_and_a_small_memory_leaves_it_out():
         if min(a, b) + min(40 - a, 30 - b) < 27
     )
     bits = -math.log2(1 - exact / 2**70)
-    found = one_column((40, 30), 27, Limits())
+    found = _one_column((40, 30), 27, Limits())
     assert bits * (1 - 1e-9) <= found <= bits
-    assert one_column((40, 30), 27, Limits(memory=1000)) == 0.0
-    assert one_column((3000, 2500), 2400, Limits()) > 0.0
+    assert _one_column((40, 30), 27, Limits(memory=1000)) == 0.0
+    assert _one_column((3000, 2500), 2400, Limits()) > 0.0
 
 
 def test_the_solver_of_others_says_the_same_and_is_named():
     pytest.importorskip("pystreed")
     release = encode(domain_of(2), [stump([(2, 0), (1, 1)])])
-    found = certify_under_optimal(
+    found = _certify_under_optimal(
         release, pd.DataFrame({"a": [0], "b": [0], "y": [0]}), TREE2, Limits(seconds=60), solver="streed"
     )
     assert found["verdict"].tolist() == ["possible"]
@@ -475,7 +475,7 @@ def test_the_solver_of_others_says_the_same_and_is_named():
 
 def test_profiles_outside_the_domain_and_broken_profiles():
     release = encode(domain_of(2), [stump([(2, 0), (1, 1)])])
-    found = certify_under_optimal(release, pd.DataFrame({"a": [0, 7]}), TREE2, Limits(seconds=60))
+    found = _certify_under_optimal(release, pd.DataFrame({"a": [0, 7]}), TREE2, Limits(seconds=60))
     assert found["verdict"].tolist() == ["certain", "outside"]
     with pytest.raises(ReleaseError, match="gap"):
         optimal_rule(release, TREE2, gap=-1)

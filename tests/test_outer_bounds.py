@@ -11,10 +11,10 @@ import pytest
 
 from recon.certificates.verifying import read_result
 from recon.io.files.named_files import read_regular
-from recon.io.files.opening import model_file
-from recon.models.exporting import read_map
+from recon.io.files.opening import _model_file
+from recon.models.exporting import _read_map
 from recon.readers.formats.drafts.binding import single_limits
-from recon.readers.formats.sklearn.trees.counts import MAX_MULTIPLES, multiples
+from recon.readers.formats.sklearn.trees.counts import MAX_MULTIPLES, _multiples
 from solvers.foundation.errors import CertificateError, Inconclusive, ReleaseError
 from solvers.foundation.exact import (
     factorial_ratio,
@@ -126,9 +126,9 @@ def test_absent_rows_of_cells_with_any_number_of_rows():
 
 
 def test_multiples_are_not_listed_where_they_are_too_many():
-    assert multiples([1, 1], MAX_MULTIPLES + 2) == []
-    assert multiples([1, 10**9], 10**15) == []
-    assert multiples([2, 3], 11) == [[2, 9], [8, 3]]
+    assert _multiples([1, 1], MAX_MULTIPLES + 2) == []
+    assert _multiples([1, 10**9], 10**15) == []
+    assert _multiples([2, 3], 11) == [[2, 9], [8, 3]]
 
 
 def test_thresholds_below_every_float32():
@@ -146,7 +146,7 @@ def test_what_a_folder_says_of_itself_is_a_regular_file_in_it(tmp_path, how):
     (tmp_path / "outside").write_text("  model_path: secret.pkl\n")
     os.mkfifo(about) if how == "pipe" else about.symlink_to(tmp_path / "outside")
     with pytest.raises(ReleaseError, match="regular file" if how == "pipe" else "is a link"):
-        model_file(str(about.parent))
+        _model_file(str(about.parent))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -157,4 +157,4 @@ def test_pipes_are_not_waited_for(tmp_path):
     with pytest.raises(CertificateError, match="no regular file"):
         read_regular(str(tmp_path / "pipe"), 1 << 20)
     with pytest.raises(ReleaseError, match="no regular file"):
-        read_map(str(tmp_path / "pipe"))
+        _read_map(str(tmp_path / "pipe"))

@@ -18,7 +18,7 @@ from recon.cli.app import app
 from recon.cli.studies.learn import learn_app
 from recon.io.console.guarding import OUTPUTS
 from recon.io.console.output import records, write_table, write_text
-from recon.io.files.tables import RAW, guarded, unguarded
+from recon.io.files.tables import RAW, _guarded, _unguarded
 from recon.readers.frames.selections import read_table
 from solvers.foundation.errors import ReleaseError
 
@@ -39,7 +39,7 @@ def test_texts_that_a_spreadsheet_would_run_are_quoted_and_read_back(tmp_path):
     back = read_table(str(path))
     assert list(back.columns) == ["=name", "n"]
     assert back["=name"].tolist() == [*FORMULAS, *PLAIN, ""]
-    assert all(unguarded(guarded(text)) == text for text in [*FORMULAS, *PLAIN, "", "'", 5, None, -1.5])
+    assert all(_unguarded(_guarded(text)) == text for text in [*FORMULAS, *PLAIN, "", "'", 5, None, -1.5])
     token = RAW.set(True)
     try:
         write_table(frame, str(path))

@@ -16,7 +16,7 @@ import recon
 from recon.certificates.verifying import verify
 from recon.release.auditing.persons import people as module
 from recon.release.auditing.persons.people import people
-from recon.release.auditing.persons.wording import percent, who_lines
+from recon.release.auditing.persons.wording import _percent, who_lines
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 
@@ -234,8 +234,8 @@ def test_words_are_inert_and_percentages_do_not_round_to_certainty():
     assert len(lines) == 3
     assert not set("\n\x1b\u202e") & set(text)
     assert len(text) < 3_000
-    assert percent(0.99999) == "above 99.9 %"
-    assert percent(1e-9) == "below 0.1 %"
-    assert percent(0.25) == "25.0 %"
-    assert percent(1.0) == "100.0 %"
-    assert percent(0.0) == "0.0 %"
+    assert _percent(0.99999) == "above 99.9 %"
+    assert _percent(1e-9) == "below 0.1 %"
+    assert _percent(0.25) == "25.0 %"
+    assert _percent(1.0) == "100.0 %"
+    assert _percent(0.0) == "0.0 %"

@@ -16,7 +16,7 @@ from policy_cases import HOSTILE, document_of, facts_of, group, policy_of, ran
 
 import recon.cli.session
 import recon.report.audit
-from recon.report.sarif import junit, junit_of_several, sarif, sarif_of_several, uri
+from recon.report.sarif import _uri, junit, junit_of_several, sarif, sarif_of_several
 from solvers.foundation.errors import ReleaseError, TooLarge
 
 ROOT = Path(__file__).parents[1]
@@ -130,7 +130,7 @@ def test_several_files_of_one_release_and_several_releases():
     ],
 )  # fmt: skip
 def test_addresses_are_references_that_lead_back(file):
-    found = uri(file)
+    found = _uri(file)
     assert re.fullmatch(r"[A-Za-z0-9._~%/:-]+", found)
     parts = urlsplit(found)
     assert parts.scheme == ("file" if file.startswith("/") else "")

@@ -28,8 +28,8 @@ from encoders.parts.resolutions import CutDomain
 from recon.queries.measures.exposed import curve_points, exposed_groups, exposed_in_all, worst_first
 from recon.readers.formats.drafts.binding import single_limits
 from recon.readers.formats.release.writing import dump, release_json
-from recon.readers.frames.describe import condition_text, edge_text, one_hot_groups, shortest, values_text
-from recon.report.wording.group_report import aligned, exposure_lines
+from recon.readers.frames.describe import _edge_text, _one_hot_groups, _shortest, condition_text, values_text
+from recon.report.wording.group_report import _aligned, exposure_lines
 from solvers.statements.boxes import Box
 
 FINITE32 = st.floats(width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False)
@@ -70,7 +70,7 @@ def cuts_at(*positions: tuple[float, int]) -> AttributeCuts:
 
 def threshold_text(t: float) -> tuple[str, int]:
     """Return what is shown of float32(x) <= t, cut as the readers do."""
-    return edge_text(cuts_at((float(single_limits(np.array([t]))[0]), 1)), 1, single=True)
+    return _edge_text(cuts_at((float(single_limits(np.array([t]))[0]), 1)), 1, single=True)
 
 
 def digits(text: str) -> int:
@@ -125,25 +125,25 @@ def test_texts_of_several_thresholds_are_different_and_in_order(drawn):
         positions.add((at, side))
         positions.add((float(single_limits(np.array([neighbours(t)[6 + beside]]))[0]), 1))
     cuts = cuts_at(*positions)
-    texts = [edge_text(cuts, e, single=True) for e in range(1, len(cuts.edges) - 1)]
+    texts = [_edge_text(cuts, e, single=True) for e in range(1, len(cuts.edges) - 1)]
     places = [(Fraction(number), side) for number, side in texts]
     assert places == sorted(set(places))
 
 
 def test_other_models_thresholds_are_shown_exactly():
     """Numbers of 64 bits lie in the gap: nothing shorter does the same."""
-    assert edge_text(cuts_at((39.50000000000001, 1)), 1, single=False) == ("39.5", 1)
-    assert edge_text(cuts_at((25.949999999999996, 1)), 1, single=False) == ("25.95", 0)
-    assert edge_text(cuts_at((39.50000000000001, 1), (39.5, 1)), 2, single=False) == ("39.50000000000001", 1)
+    assert _edge_text(cuts_at((39.50000000000001, 1)), 1, single=False) == ("39.5", 1)
+    assert _edge_text(cuts_at((25.949999999999996, 1)), 1, single=False) == ("25.95", 0)
+    assert _edge_text(cuts_at((39.50000000000001, 1), (39.5, 1)), 2, single=False) == ("39.50000000000001", 1)
     cuts = cuts_at((18.500000953674316, 1), (0.1, 0))
-    assert [edge_text(cuts, e, single=False) for e in (1, 2)] == [("0.1", 0), ("18.500000953674316", 1)]
-    assert edge_text(cuts, 2, single=True) == ("18.5", 1)
-    assert edge_text(cuts_at((100000004.0, 1)), 1, single=True) == ("100000004", 1)  # a 64-bit whole number is inside
-    assert edge_text(cuts_at((18.500000953674316, 1), (18.5000003, 1)), 1, single=True) == ("18.5000003", 1)
-    assert edge_text(cuts_at((7.12798399744671e20, 1)), 1, single=True) == ("7.12798399744671e+20", 1)
-    assert edge_text(cuts_at((10**400 + 1, 1)), 1, single=True) == (str(10**400 + 1), 1)
-    assert edge_text(cuts_at((0.5, 1), (10**400 + 1, 1)), 1, single=True) == ("0.5", 1)
-    assert shortest(3.5e38, 1, (-math.inf, 0), (math.inf, 1)) is None
+    assert [_edge_text(cuts, e, single=False) for e in (1, 2)] == [("0.1", 0), ("18.500000953674316", 1)]
+    assert _edge_text(cuts, 2, single=True) == ("18.5", 1)
+    assert _edge_text(cuts_at((100000004.0, 1)), 1, single=True) == ("100000004", 1)  # a 64-bit whole number is inside
+    assert _edge_text(cuts_at((18.500000953674316, 1), (18.5000003, 1)), 1, single=True) == ("18.5000003", 1)
+    assert _edge_text(cuts_at((7.12798399744671e20, 1)), 1, single=True) == ("7.12798399744671e+20", 1)
+    assert _edge_text(cuts_at((10**400 + 1, 1)), 1, single=True) == (str(10**400 + 1), 1)
+    assert _edge_text(cuts_at((0.5, 1), (10**400 + 1, 1)), 1, single=True) == ("0.5", 1)
+    assert _shortest(3.5e38, 1, (-math.inf, 0), (math.inf, 1)) is None
 
 
 NOISY = st.tuples(st.integers(-(10**6), 10**6), st.integers(0, 5), st.integers(-3, 3)).map(
@@ -160,7 +160,7 @@ def test_thresholds_of_64_bits_lose_nothing_but_noise(drawn):
     cuts = cuts_at(*drawn)
     places = []
     for e in range(1, len(cuts.edges) - 1):
-        (x, side), (number, at) = cuts.edges[e], edge_text(cuts, e, single=False)
+        (x, side), (number, at) = cuts.edges[e], _edge_text(cuts, e, single=False)
         said = Fraction(number)
         places.append((said, at))
         unit = Fraction(10) ** (math.floor(math.log10(abs(x))) - 14) if abs(x) > 1e-9 else Fraction(1, 10**30)
@@ -325,7 +325,7 @@ def test_folded_words_say_every_bit_once(bits):
 
 def test_names_alone_make_groups_only_of_values():
     def names(*given):
-        return {k: (g.base, g.value) for k, g in one_hot_groups([Listed(n, (0, 1)) for n in given]).items()}
+        return {k: (g.base, g.value) for k, g in _one_hot_groups([Listed(n, (0, 1)) for n in given]).items()}
 
     assert names("age<=30", "age<=50", "age>=20") == {}
     assert names("a_", "_a", "a__", "a") == {}
@@ -335,9 +335,9 @@ def test_names_alone_make_groups_only_of_values():
     }  # fmt: skip
     assert names("\u202e_x", "\u202e_y", "!_x", "!_y") == {}  # nothing to see before the value
     assert names("a=x", "a:x") == {}  # the same value twice says nothing
-    assert one_hot_groups([Listed("c_a", (0, 1, 2)), Listed("c_b", (0, 1)), Continuous("c_c")]) == {}
+    assert _one_hot_groups([Listed("c_a", (0, 1, 2)), Listed("c_b", (0, 1)), Continuous("c_c")]) == {}
     long = [Listed("_".join("ab" * 2_500) + end, (0, 1)) for end in ("_x", "_y")]
-    assert len(one_hot_groups(long)) == 2
+    assert len(_one_hot_groups(long)) == 2
 
 
 def test_listed_values_are_said_as_ranges_or_by_what_is_not_meant():
@@ -453,6 +453,6 @@ def test_the_table_of_a_report_has_columns_and_says_its_order(tree_file, people,
 
 
 def test_a_hostile_name_does_not_push_the_columns_of_others():
-    lines = aligned([["a" * 10_000, "1 row", "x"], ["leaf 1", "20 rows", "y"]])
+    lines = _aligned([["a" * 10_000, "1 row", "x"], ["leaf 1", "20 rows", "y"]])
     assert lines[1].index("20 rows") < 40
     assert lines[0].endswith("1 row,   x")

@@ -21,7 +21,7 @@ from test_bad_input import run
 
 import recon
 from recon.models.exporting import export
-from recon.queries.questions.planning import QUESTIONS, queries
+from recon.queries.questions.planning import QUESTIONS, _queries
 from solvers.cells.components import known_presolve
 from solvers.cells.system import system_of
 from solvers.engines.chain import answer
@@ -253,7 +253,7 @@ def test_the_first_engine_of_the_plan_answers(batch):
     for i, document in enumerate(releases("first", batch)):
         planned = recon.plan(encoded(document), convention=("ordered", "multiset")[i % 2])
         for name in ("count", "enumerate", "sample", "most-likely", "per-cell"):
-            fresh, query = encoded(document).statements, queries(planned.convention)[name]
+            fresh, query = encoded(document).statements, _queries(planned.convention)[name]
             assert answer(fresh, query, Limits(seconds=60.0)).engine == planned.asked(name)[0]
 
 
@@ -277,7 +277,7 @@ def test_too_many_cells_are_said_not_listed():
     steps = {step.engine: step.refusal for step in planned.steps["count"]}
     assert steps["histogram"] == steps["interval"] == planned.left.reason
     assert steps["columns"] is None
-    found = answer(recon.load(CENSUS).statements, queries("ordered")["count"], Limits(cells=10, seconds=3.0))
+    found = answer(recon.load(CENSUS).statements, _queries("ordered")["count"], Limits(cells=10, seconds=3.0))
     assert found.engine in planned.asked("count")
 
 

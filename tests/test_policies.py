@@ -16,9 +16,9 @@ from policy_cases import HOSTILE, facts_of, group, policy_of, ran
 
 from recon.io.console.output import USAGE, of_error
 from recon.release.policies.assessing import assess, least_loss
-from recon.release.policies.checks import PLACES, all_of, at_least, at_most, interval_text, none_small
+from recon.release.policies.checks import PLACES, _none_small, all_of, at_least, at_most, interval_text
 from recon.release.policies.facts import FactTable
-from recon.release.policies.policy import MOST_FILES, init_text, policy_lines, preset, presets, read_policy
+from recon.release.policies.policy import MOST_FILES, _preset, init_text, policy_lines, presets, read_policy
 from recon.release.policies.rules import RULES, WORDS, PolicyPart, json_schema, parsed, preset_names
 from solvers.foundation.errors import PolicyError
 
@@ -192,7 +192,7 @@ def test_a_new_value_does_not_keep_the_old_source(tmp_path):
     read = written(tmp_path, own="extends = 'preset:minimum-cell-10'\nsmallest_group = 5")
     own = read("own")
     assert own.threshold("smallest_group").source == ""
-    assert own.threshold("smallest_cell").source == preset("minimum-cell-10").threshold("smallest_cell").source
+    assert own.threshold("smallest_cell").source == _preset("minimum-cell-10").threshold("smallest_cell").source
     assert own.extends == ("preset:minimum-cell-10",)
 
 
@@ -277,7 +277,7 @@ def test_the_hash_is_of_what_is_said_not_of_where(tmp_path):
 
 
 def test_a_policy_travels_and_answers_to_its_keys():
-    policy = preset("ema-0070")
+    policy = _preset("ema-0070")
     assert pickle.loads(pickle.dumps(policy)) == policy
     assert {key: getattr(policy, key) for key in RULES if getattr(policy, key) is not None} == {
         "smallest_group": 12,
@@ -300,17 +300,17 @@ def test_presets_cite_a_source_for_every_threshold():
             assert "\n" not in threshold.source
         assert one.name in preset_names()
     with pytest.raises(PolicyError, match="choose cms-cell-size or ema-0070 or minimum-cell-10"):
-        preset("hipaa")
+        _preset("hipaa")
 
 
 def test_what_presets_say_in_numbers():
     """A risk of at most 0.09 in groups of k needs k >= 12; "no cell of 1 to 10" is 11; ACRO's safe_threshold is 10."""
-    assert preset("ema-0070").smallest_group == next(k for k in itertools.count(1) if 1 / k <= 0.09) == 12
-    assert preset("cms-cell-size").smallest_cell == next(k for k in itertools.count(1) if k not in range(1, 11)) == 11
-    assert preset("minimum-cell-10").smallest_group == 10
+    assert _preset("ema-0070").smallest_group == next(k for k in itertools.count(1) if 1 / k <= 0.09) == 12
+    assert _preset("cms-cell-size").smallest_cell == next(k for k in itertools.count(1) if k not in range(1, 11)) == 11
+    assert _preset("minimum-cell-10").smallest_group == 10
     for rows, outcome in ((0, "met"), (1, "violated"), (10, "violated"), (11, "met")):
         facts = facts_of(smallest_cell=None, cells=[{"name": "c", "class": "1", "rows": [rows, rows]}], cells_in_all=1)
-        checks = {one.rule: one for one in assess(facts, preset("cms-cell-size")).checks}
+        checks = {one.rule: one for one in assess(facts, _preset("cms-cell-size")).checks}
         assert checks["smallest_cell"].outcome == outcome
 
 
@@ -336,7 +336,7 @@ def test_intervals_mean_every_value_in_them(interval, threshold):
     assert at_least(interval, threshold) == meaning([v >= threshold for v in values(interval)])
     assert at_most(interval, threshold) == meaning([v <= threshold for v in values(interval)])
     if threshold:
-        assert none_small(interval, threshold) == meaning([v == 0 or v >= threshold for v in values(interval)])
+        assert _none_small(interval, threshold) == meaning([v == 0 or v >= threshold for v in values(interval)])
 
 
 @given(st.lists(intervals, min_size=1, max_size=3), st.integers(1, TOP))
@@ -619,7 +619,7 @@ def test_init_writes_a_policy_that_is_read_again(tmp_path, capsys):
     for name in (None, *preset_names()):
         out = tmp_path / f"{name}.toml"
         assert ran("policy", "--init", *(["--preset", name] if name else []), "--out", out) == 0
-        chosen = preset(name or "minimum-cell-10")
+        chosen = _preset(name or "minimum-cell-10")
         assert read_policy(str(out)).thresholds == chosen.thresholds
     assert ran("policy", "--init") == 0
     assert capsys.readouterr().out == init_text()

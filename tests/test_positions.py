@@ -12,7 +12,7 @@ import pytest
 from extras import after_verdict, run, some
 
 import recon
-from recon.queries.located.positions import percent, rounded
+from recon.queries.located.positions import _percent, _rounded
 from solvers.positions.assignments import world
 
 sklearn = pytest.importorskip("sklearn")
@@ -474,12 +474,12 @@ def test_seeds_that_do_not_fit_are_said_and_not_used():
 
 
 def test_figures_in_words():
-    assert percent(1.0) == "100 %"
-    assert percent(0.99999) == "99.9 %"
-    assert percent(0.00001) == "less than 0.1 %"
-    assert percent(None) == "not defined"
-    assert rounded(0.1349) == "0.14"
-    assert rounded(0.0501) == "0.051"
+    assert _percent(1.0) == "100 %"
+    assert _percent(0.99999) == "99.9 %"
+    assert _percent(0.00001) == "less than 0.1 %"
+    assert _percent(None) == "not defined"
+    assert _rounded(0.1349) == "0.14"
+    assert _rounded(0.0501) == "0.051"
 
 
 def test_every_line_is_certified(files, tmp_path, capsys):

@@ -15,8 +15,8 @@ from scipy.special import gammaln
 
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noisy.posteriors.convolution import LawWindow, WindowChain, correlate
-from solvers.noisy.posteriors.posterior import Term, posterior
+from solvers.noisy.posteriors.convolution import LawWindow, WindowChain, _correlate
+from solvers.noisy.posteriors.posterior import Term, _posterior
 
 PRIORS = ("counts", "worlds")
 
@@ -173,9 +173,9 @@ def test_every_dataset_of_a_tiny_row_space(case, chance):
     law = every_dataset(terms, rows, prior)
     if law is None:
         with pytest.raises(ContradictionError):
-            posterior(terms, rows, prior)
+            _posterior(terms, rows, prior)
         return
-    found = posterior(terms, rows, prior)
+    found = _posterior(terms, rows, prior)
     assert found.remainder < 1e-10
     of_counts = defaultdict(float)
     for data, p in law.items():
@@ -208,7 +208,7 @@ def test_every_count_vector(case):
     terms, rows, prior = case
     law = every_vector(terms, rows, prior)
     assume(law is not None)
-    found = posterior(terms, rows, prior)
+    found = _posterior(terms, rows, prior)
     check_against(found, law, terms)
     worlds = math.fsum(
         p * (math.log2(math.factorial(sum(c))) - sum(math.log2(math.factorial(k)) for k in c)) for c, p in law.items()
@@ -264,7 +264,7 @@ def exactly(published, n):
 def test_windows_against_whole_numbers(off, precision):
     published = [40, 71, 0, 13, -4, 180 - off]
     n = 300
-    found = posterior([Term(laplace(y, 1 / math.log(2)), 7) for y in published], (n, n), precision=precision)
+    found = _posterior([Term(laplace(y, 1 / math.log(2)), 7) for y in published], (n, n), precision=precision)
     assert found.remainder <= precision + 1e-11
     left_out = 0.0
     for s, truth in enumerate(exactly(published, n)):
@@ -307,7 +307,7 @@ def in_full(terms, rows, prior):
 @pytest.mark.parametrize("spread", [1.0, 30.0, 1000.0])
 def test_windows_against_full_ranges(prior, rows, spread):
     terms = [Term(laplace(90.5, spread), 40), Term(gaussian(30, spread), 3), Term(laplace(120, 2 * spread), 50)]
-    found = posterior(terms, rows, prior)
+    found = _posterior(terms, rows, prior)
     marginals, of_rows = in_full(terms, rows, prior)
     assert found.remainder < 1e-8
     for s, truth in enumerate(marginals):
@@ -325,7 +325,7 @@ def test_windows_against_full_ranges(prior, rows, spread):
         Term(lambda c, t=t, r=r: t.log_likelihood(c) + c * math.log1p(-r), t.size)
         for t, r in zip(terms, x[0], strict=True)
     ]
-    ratio = posterior(tilted, rows, prior).parts, found.parts
+    ratio = _posterior(tilted, rows, prior).parts, found.parts
     total = [np.logaddexp.reduce([p.log_total for p in parts]) for parts in ratio]
     assert found.absent(x)[0] == pytest.approx(math.exp(total[0] - total[1]), rel=1e-8)
 
@@ -343,8 +343,8 @@ def test_the_remainder_bounds_what_coarse_windows_leave_out(seed, prior):
         for _ in range(cells)
     ]
     rows = (max(0, n - int(rng.choice([0, 3, 500]))), n)
-    coarse = posterior(terms, rows, prior, precision=float(rng.choice([0.3, 1e-3])))
-    fine = posterior(terms, rows, prior, precision=1e-13)
+    coarse = _posterior(terms, rows, prior, precision=float(rng.choice([0.3, 1e-3])))
+    fine = _posterior(terms, rows, prior, precision=1e-13)
     assert coarse.remainder >= 0
     assert fine.remainder < 1e-8
     for s in range(cells):
@@ -362,7 +362,7 @@ def test_the_remainder_bounds_what_coarse_windows_leave_out(seed, prior):
 def test_several_tilts_are_one_posterior(prior, spread):
     high = 220
     terms = [Term(laplace(60.5, spread), 40), Term(flat, 30, 2, 2), Term(gaussian(90, spread), 3)]
-    found = posterior(terms, (2, high), prior)
+    found = _posterior(terms, (2, high), prior)
     assert (len(found.parts) > 1) == (prior == "worlds")
     a, b = np.meshgrid(np.arange(high - 1), np.arange(high - 1), indexing="ij")
     n = a + b + 2
@@ -406,17 +406,17 @@ def test_cut_partial_sums_are_paid_for(seed, spare):
 def test_counts_that_are_far_from_the_number_of_rows(off):
     cells, each = 16, 50 if off > 0 else 2_000
     n = cells * each + off
-    found = posterior([Term(laplace(each, 1.0), 5)] * cells, (n, n))
+    found = _posterior([Term(laplace(each, 1.0), 5)] * cells, (n, n))
     assert found.remainder < 1e-8
     c = np.arange(n + 1)
     sign = 1 if off > 0 else -1  # the same tilt for all leaves the posterior as it is, and no number overflows
     powers = {1: np.exp(sign * (c - each) - np.abs(c - each))}
     for k in (2, 4, 8):
         half = powers[k // 2]
-        powers[k] = correlate(np.concatenate([np.zeros(n), half]), half[::-1])
+        powers[k] = _correlate(np.concatenate([np.zeros(n), half]), half[::-1])
     rest = powers[1]
     for k in (2, 4, 8):
-        rest = correlate(np.concatenate([np.zeros(n), rest]), powers[k][::-1])
+        rest = _correlate(np.concatenate([np.zeros(n), rest]), powers[k][::-1])
     truth = powers[1] * rest[::-1]
     truth /= truth.sum()
     seen = np.zeros(n + 1)
@@ -433,7 +433,7 @@ def test_counts_that_are_far_from_the_number_of_rows(off):
 
 def test_a_thousand_cells_agree_with_powers_of_one():
     cells, n = 512, 6_000
-    found = posterior([Term(laplace(10.25, 1.5), 9)] * cells, (n, n))
+    found = _posterior([Term(laplace(10.25, 1.5), 9)] * cells, (n, n))
     c = np.arange(n + 1)
     law = np.exp(-np.abs(c - 10.25) / 1.5)[:200]
     law /= law.sum()
@@ -457,7 +457,7 @@ def test_a_thousand_cells_agree_with_powers_of_one():
 def test_products_of_matrices_convolve(out, short, seed):
     rng = np.random.default_rng(seed)
     a, b = rng.random(out + short - 1), rng.random(short)
-    assert np.allclose(correlate(a, b), np.correlate(a, b, "valid"), rtol=1e-13)
+    assert np.allclose(_correlate(a, b), np.correlate(a, b, "valid"), rtol=1e-13)
 
 
 # ---------------------------------------------------------------- what differential privacy promises
@@ -471,7 +471,7 @@ def test_odds_of_a_named_row_move_by_at_most_twice_epsilon(data, epsilon):
     published = [data.draw(st.floats(-5, 10)) for _ in sizes]
     terms = [Term(laplace(y, 1 / epsilon), size) for y, size in zip(published, sizes, strict=True)]
     law = every_dataset(terms, (n, n), "worlds")
-    found = posterior(terms, (n, n), "worlds")
+    found = _posterior(terms, (n, n), "worlds")
     named = defaultdict(float)
     for rows, p in law.items():
         named[rows[0]] += p
@@ -489,7 +489,7 @@ def test_odds_of_a_named_row_in_many_cells(seed, epsilon):
     sizes = [int(10 ** rng.uniform(0, 12)) for _ in range(6)]
     n = int(rng.integers(1, 5_000))
     terms = [Term(laplace(rng.uniform(-50, n), 1 / epsilon), size) for size in sizes]
-    found = posterior(terms, (n, n), "worlds")
+    found = _posterior(terms, (n, n), "worlds")
     odds = found.expected / n / np.array(sizes, dtype=float)
     assert odds.max() / odds.min() <= math.exp(2 * epsilon) * (1 + 1e-6)
 
@@ -499,31 +499,31 @@ def test_odds_of_a_named_row_in_many_cells(seed, epsilon):
 
 @pytest.mark.parametrize("prior", PRIORS)
 def test_edges(prior):
-    one = posterior([Term(laplace(3.2, 1.0), 10**400)], (7, 7), prior)
+    one = _posterior([Term(laplace(3.2, 1.0), 10**400)], (7, 7), prior)
     assert one.expected.tolist() == [7.0]
     assert one.likely.tolist() == [7]
     assert one.entropy_counts_bits == 0.0
     assert one.entropy() == pytest.approx(7 * 400 * math.log2(10))
     assert one.prior_entropy() == pytest.approx(one.entropy())
-    none = posterior([Term(laplace(3.2, 1.0), 5), Term(laplace(-1, 1.0), 0)], (0, 0), prior)
+    none = _posterior([Term(laplace(3.2, 1.0), 5), Term(laplace(-1, 1.0), 0)], (0, 0), prior)
     assert none.likely.tolist() == [0, 0]
     assert none.absent(np.array([[1.0, 0.0]])).tolist() == [1.0]
     assert none.absent_before(np.array([[1.0, 0.0]])).tolist() == [1.0]
-    empty = posterior([Term(flat, 0)], (0, 3), prior)
+    empty = _posterior([Term(flat, 0)], (0, 3), prior)
     assert empty.rows_distribution == {0: 1.0}
     assert empty.prior_entropy() == 0.0
-    sure = posterior([Term(flat, 5, 2, 2), Term(flat, 4)], (6, 6), prior)
+    sure = _posterior([Term(flat, 5, 2, 2), Term(flat, 4)], (6, 6), prior)
     assert sure.expected.tolist() == [2.0, 4.0]
     both = sure.absent(np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 0.0]]))
     assert both.tolist() == pytest.approx([0.5**6, 0.0, 1.0])
-    giant = posterior([Term(laplace(4, 1.0), 10**400), Term(laplace(3, 1.0), 1)], (7, 7), prior)
+    giant = _posterior([Term(laplace(4, 1.0), 10**400), Term(laplace(3, 1.0), 1)], (7, 7), prior)
     assert giant.expected.sum() == pytest.approx(7)
     assert giant.expected[0] == pytest.approx(7 if prior == "worlds" else 4, abs=0.5)
 
 
 def test_a_narrow_support_is_found_wherever_it_lies():
     n = 3_000_000
-    found = posterior([Term(truncated(1_234_567.5, 1.0, 2), 9), Term(flat, 9)], (n, n))
+    found = _posterior([Term(truncated(1_234_567.5, 1.0, 2), 9), Term(flat, 9)], (n, n))
     assert found.low[0] == 1_234_566
     assert len(found.marginals[0]) == 4
     weights = np.exp(-np.array([1.5, 0.5, 0.5, 1.5]))
@@ -533,42 +533,42 @@ def test_a_narrow_support_is_found_wherever_it_lies():
 
 def test_contradictions_name_the_cell_or_the_sums():
     with pytest.raises(ContradictionError, match="cell 1") as told:
-        posterior([Term(flat, 3), Term(truncated(-9, 1.0, 2), 3)], (5, 5))
+        _posterior([Term(flat, 3), Term(truncated(-9, 1.0, 2), 3)], (5, 5))
     assert told.value.conflict == ("cell 1",)
     with pytest.raises(ContradictionError, match="8 to 9 rows together, not 2 to 7"):
-        posterior([Term(flat, 3, 4, 4), Term(flat, 3, 4, 5)], (2, 7))
+        _posterior([Term(flat, 3, 4, 4), Term(flat, 3, 4, 5)], (2, 7))
     with pytest.raises(ContradictionError, match="cell 0"):
-        posterior([Term(flat, 0, 1), Term(flat, 3)], (5, 5))
+        _posterior([Term(flat, 0, 1), Term(flat, 3)], (5, 5))
 
 
 def test_refusals():
     good = [Term(laplace(3, 1.0), 4), Term(laplace(2, 1.0), 4)]
     for terms, rows, precision in (([], (1, 1), 0.1), (good, (2, 1), 0.1), (good, (-1, 1), 0.1), (good, (1, 1), 0.0)):
         with pytest.raises(ReleaseError):
-            posterior(terms, rows, precision=precision)
+            _posterior(terms, rows, precision=precision)
     with pytest.raises(ReleaseError):
-        posterior([Term(flat, -1)], (1, 1))
-    found = posterior(good, (5, 5))
+        _posterior([Term(flat, -1)], (1, 1))
+    found = _posterior(good, (5, 5))
     for shares in (np.zeros((2, 3)), np.full((1, 2), 1.5), np.full((1, 2), np.nan), np.zeros(2)):
         with pytest.raises(ReleaseError):
             found.absent(shares)
     with pytest.raises(ReleaseError):
         found.interval(1.0)
     with pytest.raises(Unsupported, match="cell 0 is not a number"):
-        posterior([Term(lambda c: np.full(len(c), np.nan), 3), good[0]], (5, 5))
+        _posterior([Term(lambda c: np.full(len(c), np.nan), 3), good[0]], (5, 5))
     with pytest.raises(Unsupported, match="not concave"):
-        posterior([Term(lambda c: -np.sqrt(np.abs(c - 500.0)), 3), good[0]], (1000, 1000))
+        _posterior([Term(lambda c: -np.sqrt(np.abs(c - 500.0)), 3), good[0]], (1000, 1000))
     with pytest.raises(Inconclusive, match="time"):
-        posterior(good, (5, 5), limits=Limits(seconds=0.0))
+        _posterior(good, (5, 5), limits=Limits(seconds=0.0))
     with pytest.raises(Inconclusive, match="memory"):
-        posterior(good, (5, 5), limits=Limits(memory=10))
+        _posterior(good, (5, 5), limits=Limits(memory=10))
 
 
 def test_ten_thousand_profiles_before_and_after():
     rng = np.random.default_rng(3)
     n = 4_000
     terms = [Term(laplace(y, 2.0), 1_000) for y in rng.multinomial(n, [0.125] * 8)]
-    found = posterior(terms, (n, n))
+    found = _posterior(terms, (n, n))
     shares = np.zeros((10_000, 8))
     shares[np.arange(10_000), rng.integers(0, 8, 10_000)] = rng.integers(1, 1_001, 10_000) / 1_000
     absent = found.absent(shares)

@@ -26,12 +26,12 @@ from test_kinds import MAKERS, random_rows, release_of
 from solvers.cells import linear_system
 from solvers.cells.bit_boxes import Covering, WordLayout, minus, split, split_parts
 from solvers.cells.components import Component
-from solvers.cells.system import build
+from solvers.cells.system import _build
 from solvers.cells.worlds import RandomSource
 from solvers.engines import chain
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.histograms.answering import sample_path
+from solvers.histograms.answering import _sample_path
 from solvers.histograms.decision_diagram import layers_of
 from solvers.programs.linear_program import Relaxation
 from solvers.questions import query
@@ -61,7 +61,7 @@ def count(release, convention):
 def test_the_truth_is_never_excluded(seed):
     release, truth = oracle_coupled.random_coupled(random.Random(seed))
     one = Case("random", release)
-    system = build(one.encoded.statements, Limits())
+    system = _build(one.encoded.statements, Limits())
     z = one.histogram(truth)
     assert system.satisfied(z)
     assert system.bounds.conflict is None
@@ -77,7 +77,7 @@ def test_the_truth_is_never_excluded_where_values_are_coarse(seed, n):
     rows = random_rows(rng, n)
     chosen = rng.sample(sorted(MAKERS), rng.randint(1, 3))
     got = encoded(release_of(*(MAKERS[k](rng, rows) for k in chosen), rows=n))
-    system = build(got.statements, Limits())
+    system = _build(got.statements, Limits())
     z = np.zeros(len(system.sizes), dtype=np.int64)
     for row in rows:
         indices = [place(a, oracle.canonical(row[a.name])) for a in got.domain.all]
@@ -100,7 +100,7 @@ def test_propagation_and_relaxation_are_sound(seed):
     rng = random.Random(seed)
     release, _ = oracle_coupled.random_coupled(rng)
     one = Case("random", release)
-    system = build(one.encoded.statements, Limits())
+    system = _build(one.encoded.statements, Limits())
     every = np.array([one.histogram(d) for d in one.datasets])
     assert (system.bounds.lower <= every).all()
     assert (every <= system.bounds.upper).all()
@@ -125,7 +125,7 @@ def test_what_is_refuted_has_no_dataset(seed):
         got = encoded(changed)
     except (ReleaseError, ContradictionError):
         assume(False)
-    system = build(got.statements, Limits())
+    system = _build(got.statements, Limits())
     if system.bounds.conflict is not None or Relaxation(system).refutes(Limits()):
         assert not oracle.datasets(changed)
 
@@ -485,7 +485,7 @@ def test_draws_have_the_right_support(part, seed):
     prefixes, dice, seen = graph.prefixes(weights), RandomSource(seed), set()
     for _ in range(150 if len(every) <= 6 else 5):
         z = np.zeros(len(part.cells), dtype=np.int64)
-        sample_path(graph, prefixes, weights, 0, z, dice)
+        _sample_path(graph, prefixes, weights, 0, z, dice)
         seen.add(tuple(z.tolist()))
     allowed = set(map(tuple, every.tolist()))
     assert seen <= allowed

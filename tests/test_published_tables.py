@@ -26,10 +26,10 @@ from recon.readers.frames.selections import select_frame
 from solvers.cells.bit_boxes import WordLayout, apart
 from solvers.cells.linear_system import same_columns
 from solvers.cells.system import system_of
-from solvers.engines.chain import no_worse
+from solvers.engines.chain import _no_worse
 from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
-from solvers.histograms.answering import histograms
+from solvers.histograms.answering import _histograms
 from solvers.histograms.branches import branches_of
 from solvers.programs import linear_program as tightening
 from solvers.programs.linear_program import tightened
@@ -182,7 +182,7 @@ def test_answers_of_all_engines_are_compared_with_every_published_count(name):
         held = [(s, {r for r in rows if Region(s.region.box).holds(r)}) for s in said if s.of is None]
         chosen = select_frame(got, as_frame([random_profile(rng, release, None) for _ in range(6)]))
         none = np.zeros(len(chosen), dtype=np.int64)
-        found = no_worse(got.statements, Decide(chosen, "ordered"), DecideAnswer.of(none, none + n))
+        found = _no_worse(got.statements, Decide(chosen, "ordered"), DecideAnswer.of(none, none + n))
         for i, (meets, holds) in enumerate(chosen.boxes()):
             outer, inner = ({r for r in rows if Region(box).holds(r)} for box in (meets, holds))
             low = max((s.low for s, of in held if of <= inner), default=0)
@@ -218,7 +218,7 @@ def test_bounds_by_linear_programs_hold_in_every_data_set(monkeypatch):
         found = tightened(system, Limits(60))
         if found is not None:
             moved += 1
-            listed = [z for branch in branches_of(system, Limits()) for z in histograms(branch)]
+            listed = [z for branch in branches_of(system, Limits()) for z in _histograms(branch)]
             assert (np.min(listed, axis=0) >= found.bounds.lower).all(), release
             assert (np.max(listed, axis=0) <= found.bounds.upper).all(), release
     assert moved > 5
@@ -281,8 +281,8 @@ def test_equal_columns_are_found_where_hashes_collide(monkeypatch):
     row = np.array([0, 0, 1, 2, 1, 0], dtype=np.int64)
     col = np.array([0, 1, 1, 2, 3, 3], dtype=np.int64)
     coef = np.array([1, 1, 2, 3, 2, 1], dtype=np.int64)
-    for weights in (linear_system.hashes, lambda width: np.ones(width, dtype=np.uint64)):
-        monkeypatch.setattr(linear_system, "hashes", weights)
+    for weights in (linear_system._hashes, lambda width: np.ones(width, dtype=np.uint64)):
+        monkeypatch.setattr(linear_system, "_hashes", weights)
         first, group = same_columns(row, col, coef, 5)
         assert group[1] == group[3]
         assert len(set(group.tolist())) == len(first) == 4

@@ -23,7 +23,7 @@ import recon.cli.app
 from encoders.kinds import tree as encoder
 from recon.certificates.issuing import all_of_it
 from recon.io.files.budget import ReadingBudget, current, drawing, within
-from recon.io.files.opening import read_stream, read_whole
+from recon.io.files.opening import _read_stream, read_whole
 from recon.readers.formats.release.reading import strict_json
 from recon.readers.frames.selections import raw_indices, read_table
 from recon.readers.loading.loading import read_domain
@@ -31,7 +31,7 @@ from recon.release.auditing.matching import grouped
 from solvers.foundation.errors import Inconclusive, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.programs.local_search.problem import problem_of
-from solvers.statements.boxes import RunMasks, run, spans
+from solvers.statements.boxes import RunMasks, _run, spans
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read as Linux gives it")
 
@@ -231,11 +231,11 @@ def test_what_the_kernel_shows_is_empty(path):
 def test_standard_input_is_bounded(monkeypatch):
     reading, writing = os.pipe()  # nobody writes
     with os.fdopen(reading, "rb") as stream, within(limits=Limits(seconds=0.0)), pytest.raises(Inconclusive):
-        read_stream(stream)
+        _read_stream(stream)
     os.close(writing)
     with within(1_000), pytest.raises(ReleaseError, match="--memory"):
-        read_stream(io.BytesIO(bytes(2_000)))
-    assert read_stream(io.BytesIO(b"abc")) == b"abc"
+        _read_stream(io.BytesIO(bytes(2_000)))
+    assert _read_stream(io.BytesIO(b"abc")) == b"abc"
 
 
 def test_every_command_that_reads_has_both_options():
@@ -301,13 +301,13 @@ def test_masks_by_their_runs():
     dice = random.Random(4)
     for _ in range(300):
         size = dice.choice([1, 7, 64, 65, 300])
-        mask = dice.getrandbits(size) if dice.random() < 0.5 else run(*sorted(dice.choices(range(size + 1), k=2)))
+        mask = dice.getrandbits(size) if dice.random() < 0.5 else _run(*sorted(dice.choices(range(size + 1), k=2)))
         found = spans(mask)
-        assert sum(run(a, b) for a, b in found) == mask
+        assert sum(_run(a, b) for a, b in found) == mask
         assert all(b < c for (_, b), (c, _) in pairwise(found))
         assert all(a < b for a, b in found)
     masks = RunMasks(np.array([0, 3, 70]), np.array([0, 9, 100]))
-    assert masks.tolist() == [0, run(3, 9), run(70, 100)] == list(masks[:]) == [masks[i] for i in range(3)]
+    assert masks.tolist() == [0, _run(3, 9), _run(70, 100)] == list(masks[:]) == [masks[i] for i in range(3)]
     assert list(masks[np.array([False, True, True])]) == [masks[1], masks[2]]
 
 
@@ -338,7 +338,7 @@ def test_thresholds_as_runs_give_the_boxes_that_bits_give(tmp_path, monkeypatch,
     path.write_text(json.dumps(release))
     by_runs = recon.load(str(path)).statements.blocks[0].boxes
     assert isinstance(by_runs.mask, RunMasks)
-    monkeypatch.setattr(encoder, "run_splits", lambda *_: None)
+    monkeypatch.setattr(encoder, "_run_splits", lambda *_: None)
     by_bits = recon.load(str(path)).statements.blocks[0].boxes
     assert not isinstance(by_bits.mask, RunMasks)
     assert list(by_runs) == list(by_bits)

@@ -19,7 +19,7 @@ from test_refusals import raised, unreached
 import recon
 from encoders.models.models import Provenance
 from recon.certificates.certificate_format import claim_of, digest, level_of, sealed
-from recon.certificates.verifying import Readings, check, opened
+from recon.certificates.verifying import Readings, _check, opened
 from recon.io.files.named_files import MAX_NAME, located, read_regular
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Possible
@@ -46,7 +46,7 @@ def claim(**said):
 
 def changed(**values):
     """Check a certificate with some values changed, under a new seal."""
-    return lambda release, good, folder: check(sealed(json.loads(good) | values), Readings(release, Limits()), None)
+    return lambda release, good, folder: _check(sealed(json.loads(good) | values), Readings(release, Limits()), None)
 
 
 def level(**values):
@@ -115,7 +115,7 @@ def of_a_model_file(release, good, folder):
     """Check that no data set fits a release that was read from a model file."""
     origin = Provenance("LightGBM, model file", ("size",), ("no row was weighted",))
     read = replace(release, models=tuple(replace(model, origin=origin) for model in release.models))
-    return check(sealed(json.loads(good) | {"claim": {"worlds": 0}}), Readings(read, Limits()), None)
+    return _check(sealed(json.loads(good) | {"claim": {"worlds": 0}}), Readings(read, Limits()), None)
 
 
 FORGERIES = {
@@ -149,11 +149,11 @@ FORGERIES = {
     "confidence without noise": ("no noise is unbounded", changed(recon_certificate=2, confidence=0.9)),
     "what JSON cannot hold": (
         "what JSON cannot hold",
-        lambda release, good, folder: check(json.loads(good) | {"x": float("nan")}, Readings(release, Limits()), None),
+        lambda release, good, folder: _check(json.loads(good) | {"x": float("nan")}, Readings(release, Limits()), None),
     ),
     "a broken seal": (
         "its seal is broken",
-        lambda release, good, folder: check(json.loads(good) | {"seal": "0"}, Readings(release, Limits()), None),
+        lambda release, good, folder: _check(json.loads(good) | {"seal": "0"}, Readings(release, Limits()), None),
     ),
     "another release": ("it is about another release", changed(release_sha256="0" * 64)),
     "other statements": ("other statements .* the same files", changed(statements_sha256="0" * 64)),
@@ -208,12 +208,12 @@ def test_a_forgery_is_refused_by_its_own_message(name, release, good, tmp_path):
 
 def test_no_refusal_is_without_a_forgery(release, good, tmp_path):
     made = [forgery for _, forgery in ready(release, good, tmp_path).values()]
-    assert not unreached((claim_of, check, located), made)
+    assert not unreached((claim_of, _check, located), made)
 
 
 def test_what_holds_is_accepted(release, good, tmp_path):
     found = json.loads(good)
-    check(found, Readings(release, Limits()), None)
+    _check(found, Readings(release, Limits()), None)
     assert opened(found, [str(tmp_path)], 1 << 20) == found
     assert stored()(release, good, tmp_path) == found
     assert level_of(found) == 1

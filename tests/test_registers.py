@@ -24,10 +24,10 @@ import recon
 from recon.cli import app as cli
 from recon.cli.releasing.register import register as command
 from recon.readers.loading.loading import load
-from recon.release.registers.adding import adds, joined, named_by_file
+from recon.release.registers.adding import _named_by_file, adds, joined
 from recon.release.registers.differences import SMALL
 from recon.release.registers.figures import RemainingUncertainty, tied
-from recon.release.registers.index import HEAD, INDEX, RegisterEntry, appended, parsed, quoted
+from recon.release.registers.index import HEAD, INDEX, RegisterEntry, _quoted, appended, parsed
 from recon.release.registers.register import Register
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
@@ -201,7 +201,7 @@ def test_one_file_or_content_stands_once():
 
 @given(st.text(st.characters(exclude_categories=("Cs",))))
 def test_any_text_reads_back_and_hides_nothing(text):
-    line = quoted(text)
+    line = _quoted(text)
     assert tomllib.loads(f"x = {line}")["x"] == text
     assert len(line.splitlines()) == 1
     assert "\u202e" not in line
@@ -671,7 +671,7 @@ def test_every_kind_of_model_takes_a_file_in_its_name(tmp_path, kind):
         made = load(str(written(tmp_path, "a.json", [{"kind": kind, "rules": [{"if": {"smoker": 1}, "count": 1}]}], 3)))
     else:
         made = load(str(RELEASES / release))
-    named = named_by_file(made, ["file"] * len(made.models))
+    named = _named_by_file(made, ["file"] * len(made.models))
     assert all(one.name.startswith("file: ") for one in named.models)
     pairs = zip(made.statements.blocks, named.statements.blocks, strict=True)
     for one, other in pairs:

@@ -29,7 +29,7 @@ from recon.io.console.guarding import GuardedTyper
 from recon.readers.loading.loading import load, read_domain
 from recon.release.auditing.auditing import stored_outright
 from recon.release.policies.policy import Policy, Threshold
-from recon.release.remediation.helping import accuracy, interval_facts, remedies, rounded_counts, structure_only
+from recon.release.remediation.helping import _interval_facts, _rounded_counts, _structure_only, accuracy, remedies
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 
@@ -111,13 +111,13 @@ def test_what_rounded_counts_say_holds_for_every_count_that_they_stand_for(seed:
     rng = random.Random(seed)
     rows = some_rows(rng, n)
     release = encode(DOMAIN, [grown(rng, rows, 3)])
-    found, _ = rounded_counts(release, multiple)
+    found, _ = _rounded_counts(release, multiple)
     before, after = release.statements.single, found.statements.single
     assert before is not None
     assert after is not None
     assert ((after.low <= before.low) & (before.low <= after.high)).all()
     assert (after.high - after.low < multiple).all()
-    facts, true = interval_facts(found, Limits()), recon.measure(release, "multiset")
+    facts, true = _interval_facts(found, Limits()), recon.measure(release, "multiset")
     assert facts["pinned"][0] <= true.determined_rows <= facts["pinned"][1]
     low, high = facts["smallest_group"]
     groups = [sum(s.total or 0 for s in (one,)) for one in release.models[0].nodes.leaf_counts]  # type: ignore[union-attr]
@@ -131,7 +131,7 @@ def test_without_counts_everything_is_left() -> None:
     """Tests alone say nothing of rows: the bits left are those before, and nobody is pinned down."""
     rng = random.Random(8)
     rows = some_rows(rng, 12)
-    found, note = structure_only(encode(DOMAIN, [grown(rng, rows, 3)]))
+    found, note = _structure_only(encode(DOMAIN, [grown(rng, rows, 3)]))
     measured = recon.measure(found, "multiset")
     assert measured.entropy_bits == pytest.approx(math.log2(math.comb(len(POINTS) * CLASSES + 11, 12)))
     assert "commonest" in note
@@ -271,14 +271,14 @@ def test_a_file_that_reads_back_otherwise_is_not_written(
     rules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is written must be the merged release, whatever went wrong in writing it."""
-    made = command.written_content
+    made = command._written_content
 
     def wrong(*given: Any) -> tuple[bytes, tuple[str, ...]]:
         content, proof = made(*given)
         assert b'"Asian"' in content
         return content.replace(b'"Asian"', b'"Asiatic"'), proof
 
-    monkeypatch.setattr(command, "written_content", wrong)
+    monkeypatch.setattr(command, "_written_content", wrong)
     out = tmp_path / "better.json"
     done = run(COMPAS, "--policy", rules, "--out", out)
     assert done.exit_code != 0

@@ -15,8 +15,8 @@ import report_documents as documents
 from extras import run
 
 from recon.release.policies.facts import FIGURES
-from recon.report.consistency import LISTED, ORDERS, SAME, contradictions
-from recon.report.results import READ, as_read, checked, filled
+from recon.report.consistency import LISTED, ORDERS, SAME, _contradictions
+from recon.report.results import READ, _checked, as_read, filled
 from recon.report.stored_report import rendered
 from solvers.foundation.errors import ReleaseError
 
@@ -36,7 +36,7 @@ def test_an_audit_does_not_contradict_itself(file, tmp_path, capsys):
     arguments = ["--json", "--out", result, "--policy", "preset:ema-0070", "--time", 5, "--remedies"]
     code, _, err = run(capsys, "audit", file, *arguments)
     assert result.exists(), err
-    assert list(contradictions(json.loads(result.read_text(encoding="utf-8")))) == []
+    assert list(_contradictions(json.loads(result.read_text(encoding="utf-8")))) == []
     again, out, _ = run(capsys, "report", result)
     assert again == (code if code != 5 else again)
     assert out.startswith(READ)
@@ -46,7 +46,7 @@ def test_an_audit_does_not_contradict_itself(file, tmp_path, capsys):
     "made", ["minimal", "full", "without_policy", "met", "open_bounds", "stored_only", "no_domain"]
 )
 def test_documents_of_the_tests_are_true(made):
-    assert list(contradictions(getattr(documents, made)())) == []
+    assert list(_contradictions(getattr(documents, made)())) == []
 
 
 def with_value(document, path, value):
@@ -74,7 +74,7 @@ def test_every_order_between_figures_is_kept(less, more):
             document["rows"] = 1
         for path, value in ((less, low), (more, high)):
             with_value(document, path, value)
-        said = [one for one in contradictions(document) if "cannot both be true" in one]
+        said = [one for one in _contradictions(document) if "cannot both be true" in one]
         places = [path.replace("[*]", "[0]") for path in (less, more)]
         assert any(all(place in one for place in places) and "9" in one and "3" in one for one in said)
     for low, high in (([2, 9], [3, 3]), ([0, None], [0, 3]), (3, 3), (None, 3)):
@@ -82,35 +82,35 @@ def test_every_order_between_figures_is_kept(less, more):
         for path, value in ((less, low), (more, high)):
             with_value(document, path, value)
         places = [path.replace("[*]", "[0]") for path in (less, more)]
-        assert not any(all(f"{place} is" in one for place in places) for one in contradictions(document))
+        assert not any(all(f"{place} is" in one for place in places) for one in _contradictions(document))
 
 
 @pytest.mark.parametrize(("listed", "in_all"), LISTED)
 def test_no_more_is_listed_than_there_is(listed, in_all):
     document = with_value(with_value({"facts": {}}, listed, [{}, {}]), in_all, 1)
-    assert any(f"{listed} lists 2 and {in_all} is 1" in one for one in contradictions(document))
+    assert any(f"{listed} lists 2 and {in_all} is 1" in one for one in _contradictions(document))
 
 
 @pytest.mark.parametrize("key", FIGURES)
 def test_an_interval_has_its_ends_in_order_and_its_least_value(key):
     shape = FIGURES[key]
     below = -1 if shape.form == "number" else [-3, -1]
-    assert any(f"facts.{key} is" in one for one in contradictions({"facts": {key: below}}))
+    assert any(f"facts.{key} is" in one for one in _contradictions({"facts": {key: below}}))
     if shape.form == "interval":
-        assert any(f"facts.{key} is 5 to 4" in one for one in contradictions({"facts": {key: [5, 4]}}))
+        assert any(f"facts.{key} is 5 to 4" in one for one in _contradictions({"facts": {key: [5, 4]}}))
 
 
 def test_nothing_is_left_about_whoever_is_pinned_down():
     facts = {"pinned": [1, 9], "least_bits_left": [2.0, 2.0], "rows": [10, 10], "bits_left_per_person": [1.0, 1.0]}
     assert [
-        one for one in contradictions({"facts": facts}) if "facts.pinned is 1 to 9 and facts.least_bits_left" in one
+        one for one in _contradictions({"facts": facts}) if "facts.pinned is 1 to 9 and facts.least_bits_left" in one
     ]
-    assert not [one for one in contradictions({"facts": facts}) if "per_person" in one]
-    assert not list(contradictions({"facts": {"smallest_group": [5, 5], "groups": [{"rows": [0, 3]}]}}))
+    assert not [one for one in _contradictions({"facts": facts}) if "per_person" in one]
+    assert not list(_contradictions({"facts": {"smallest_group": [5, 5], "groups": [{"rows": [0, 3]}]}}))
     facts |= {"pinned": [10, 10]}
-    assert [one for one in contradictions({"facts": facts}) if "facts.bits_left_per_person is 1" in one]
+    assert [one for one in _contradictions({"facts": facts}) if "facts.bits_left_per_person is 1" in one]
     facts |= {"least_bits_left": [0.0, 0.0], "bits_left_per_person": [0, 1.0]}
-    assert not list(contradictions({"facts": facts}))
+    assert not list(_contradictions({"facts": facts}))
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_what_is_open_may_count_as_violated():
     document = documents.open_bounds()
     document["assessment"]["checks"][0]["outcome"] = "violated"
     document["assessment"] |= {"outcome": "violated", "verdict": "do not release"}
-    assert not list(contradictions(document))
+    assert not list(_contradictions(document))
 
 
 def paths_of(value, path=()):
@@ -184,12 +184,12 @@ def test_what_may_be_left_out_is_missed_by_no_format(form, made):
             at = at[step]
         del at[path[-1]]
         try:
-            checked(document)
+            _checked(document)
         except ReleaseError:
             continue
         read += 1
         assert rendered(document if form == "json" else filled(document), form)
-        assert isinstance(list(contradictions(document)), list)
+        assert isinstance(list(_contradictions(document)), list)
     assert read > 15
 
 
@@ -197,7 +197,7 @@ def test_what_may_be_left_out_is_missed_by_no_format(form, made):
 def test_a_rule_of_a_later_recon_is_shown(form):
     document = documents.full()
     document["assessment"]["checks"][0]["rule"] = "of_a_later_one"
-    assert list(contradictions(document)) == []
+    assert list(_contradictions(document)) == []
     assert "of_a_later_one" in rendered(document, form) or form == "junit"
 
 

@@ -26,11 +26,11 @@ from recon.experiments.reveal.measuring import (
     PAPER,
     SINGLE,
     Judge,
+    _line,
+    _mixture,
     black_box,
     built,
     case,
-    line,
-    mixture,
     performance,
     records,
 )
@@ -56,7 +56,7 @@ def frame():
 def fast(monkeypatch):
     """Make attacks small: what is tested is how they are put together."""
     few = {"perturbations": 20, "trees": 5, "sample": 60}
-    monkeypatch.setattr(measuring, "specs", lambda bits: [
+    monkeypatch.setattr(measuring, "_specs", lambda bits: [
         ("mia", "noise", {"shadows": 2, "trees": 5, "attack_trees": 5}), ("label-only", "random", few),
         ("aloa", "noise", few), ("aloa", "noise", {**few, "additive": True}),
     ])  # fmt: skip
@@ -87,7 +87,7 @@ def test_folds_and_the_attackers_rows_are_apart(frame, dataset):
 
 
 def test_the_mixture_is_the_same_each_time_and_can_be_learnt():
-    one, other = mixture.__wrapped__(2000, 5), mixture.__wrapped__(2000, 5)
+    one, other = _mixture.__wrapped__(2000, 5), _mixture.__wrapped__(2000, 5)
     assert (one.x == other.x).all()
     assert (one.y == other.y).all()
     assert one.x.min() == 0
@@ -100,10 +100,10 @@ def test_the_mixture_is_the_same_each_time_and_can_be_learnt():
 
 def test_groups_of_the_data_are_one_hot(data):
     folder = str(Path(data("compas27.csv.gz")).parent)
-    from recon.experiments.running import load
+    from recon.experiments.running import _load
 
     for dataset, most in (("compas27", 7_214), ("adult24", 12_000)):
-        whole = records(dataset, load(dataset, folder)[0])
+        whole = records(dataset, _load(dataset, folder)[0])
         assert len(whole) == most
         assert whole.columns.groups
         for group in whole.columns.groups:
@@ -207,11 +207,11 @@ def invented(gain):
             scores = rng.random(3000)
             part = "local" if model.startswith("LORE") else "global"
             found = evaluated(scores, rng.random(3000) < called, member)
-            rows.append({**base, "target": model, **line(model, attack, shadow, PAPER, found), "part": part,
+            rows.append({**base, "target": model, **_line(model, attack, shadow, PAPER, found), "part": part,
                          "explanations": 40 if part == "local" else None})  # fmt: skip
-        rows.append({**base, "target": "RF", **line("RF", ALWAYS, "none", PAPER, always_in(member))})
+        rows.append({**base, "target": "RF", **_line("RF", ALWAYS, "none", PAPER, always_in(member))})
         single = evaluated(rng.random(300) + 0.5 * member[-1200:-900], rng.random(300) < 0.5, member[-1200:-900])
-        rows.append({**base, "target": "RF", **line("RF", "mia", "noise", SINGLE, single)})
+        rows.append({**base, "target": "RF", **_line("RF", "mia", "noise", SINGLE, single)})
         rows.append({**base, "target": "RF", "kind": "refused", "model": "RF", "attack": "aloa", "shadow": "noise",
                      "reason": "there are no continuous columns"})  # fmt: skip
     return pd.DataFrame(rows)
@@ -298,7 +298,7 @@ def test_the_largest_printed_gain_is_none():
     quoted = published.QUOTED
     assert quoted.recomputed < quoted.printed < published.LARGEST
     assert abs(quoted.printed - quoted.recomputed) > 4 * published.ROUNDING  # rounding does not explain it
-    said = sentences.arithmetic()[0]
+    said = sentences._arithmetic()[0]
     assert "59 of the 120 triples" in said
     assert "10 of 72" in said
 

@@ -28,7 +28,7 @@ from encoders.encode.encoder import encode
 from recon.readers.formats.printed import streed_text
 from recon.readers.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, imodels_trees, streed
 from recon.readers.frames.true_rows import violations
-from recon.readers.loading.attaching import attach_counts, named_by
+from recon.readers.loading.attaching import _named_by, attach_counts
 from recon.readers.loading.loading import settle
 from recon.readers.stored.containers import open_stored
 from recon.readers.stored.objects.raw import Name
@@ -74,7 +74,7 @@ def training(file, draft):
 
 def released(draft, frame):
     domain = Domain.from_frame(frame, label=frame.columns[-1])
-    placed = named_by(draft, list(frame.columns[:-1]))  # DL8.5 only numbers its features
+    placed = _named_by(draft, list(frame.columns[:-1]))  # DL8.5 only numbers its features
     found, models = settle(placed, domain)
     return encode(found, models, draft.rows)
 
@@ -291,18 +291,18 @@ def test_counts_behind_posterior_means_are_found(seed):
     zero, one = dice.randint(0, most), dice.randint(0, most)
     a, b = one + prior[1], zero + prior[0]
     ends = tuple(float(e) for e in beta.interval(0.95, a, b))
-    assert imodels_lists.beta_counts(a / (a + b), ends, prior, 0) == (zero, one)
+    assert imodels_lists._beta_counts(a / (a + b), ends, prior, 0) == (zero, one)
 
 
 def test_means_that_are_none_of_counts_are_refused():
     ends = tuple(float(e) for e in beta.interval(0.95, 5.5, 7))
     with pytest.raises(ReleaseError, match="no posterior mean"):
-        imodels_lists.beta_counts(5.5 / 12.5, ends, (1.0, 1.0), 0)
+        imodels_lists._beta_counts(5.5 / 12.5, ends, (1.0, 1.0), 0)
     wide = tuple(float(e) for e in beta.interval(0.95, 6, 7))
     with pytest.raises(ReleaseError, match="no posterior mean"):
-        imodels_lists.beta_counts(6 / 13 + 1e-9, wide, (1.0, 1.0), 0)
+        imodels_lists._beta_counts(6 / 13 + 1e-9, wide, (1.0, 1.0), 0)
     with pytest.raises(Unsupported, match="so many rows"):
-        imodels_lists.beta_counts(0.5, (0.5, 0.5 + 1e-14), (1.0, 1.0), 0)
+        imodels_lists._beta_counts(0.5, (0.5, 0.5 + 1e-14), (1.0, 1.0), 0)
 
 
 def test_a_bayesian_list_without_intervals_or_with_bins_of_its_own_is_refused():
@@ -476,7 +476,7 @@ def test_regions_of_rules_are_exactly_their_rows(seed):
     space = list(product((0, 1), repeat=5))
     for i in range(len(plain)):
         mine = {row for row in space if first_rule(rules, row) == i}
-        box = corels_saved.captured(plain[i], plain[:i])
+        box = corels_saved._captured(plain[i], plain[:i])
         if box is not None:
             assert mine == {row for row in space if all(row[names.index(n)] == v for n, v in box.items())}
         else:  # never where all rules before ask for one column
@@ -557,7 +557,7 @@ def test_the_number_of_rows_is_stated_only_where_it_is_certain():
         zero, wrong = dice.randint(0, n), dice.randint(0, max(0, n // 2 - 1))
         tree = {"value": 0, "error": wrong, "proba": [zero / n, (n - zero) / n]}
         accuracy = float(f"{1 - wrong / n:.6g}")
-        found = dl85.class_totals(dl85_thing(tree, accuracy_=accuracy), {0: wrong}, 2)
+        found = dl85._class_totals(dl85_thing(tree, accuracy_=accuracy), {0: wrong}, 2)
         known += found is not None
         right += found == [zero, n - zero]
     assert right == known > 1_000
@@ -772,7 +772,7 @@ def test_both_texts_of_streed_are_told_from_others():
     ],
 )
 def test_columns_of_streed(text, test):
-    assert streed_text.column_of(text, "here") == test
+    assert streed_text._column_of(text, "here") == test
 
 
 def test_printed_thresholds_of_streed_are_off_by_no_more_than_said():
@@ -787,8 +787,8 @@ def test_printed_thresholds_of_streed_are_off_by_no_more_than_said():
     for _ in range(5_000):
         true = dice.choice([1, -1]) * dice.random() * 10 ** dice.randint(-7, 9)
         for value in (true, float(round(true)) + 0.0):
-            (_, test) = streed_text.column_of(f"a <= {formatted(value)}", "here")
-            assert abs(Fraction(value) - exact(test.high)) <= streed_text.printed_off(test.high)
+            (_, test) = streed_text._column_of(f"a <= {formatted(value)}", "here")
+            assert abs(Fraction(value) - exact(test.high)) <= streed_text._printed_off(test.high)
 
 
 def test_mutated_texts_of_streed_are_read_or_refused():

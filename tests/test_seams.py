@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from extras import run
 
-from recon.cli.output.printing import fold_file
+from recon.cli.output.printing import _fold_file
 from recon.io.files.budget import within
 from recon.readers.formats.boosters import pickled
 from recon.readers.frames.selections import read_table
@@ -145,13 +145,13 @@ def test_boosters_inside_pickles_draw_on_the_running_budget():
 def test_the_reports_of_folds_write_over_nothing_that_is_read(tmp_path, capsys):
     model = str(MODELS / "sklearn-1.9.1" / "calibrated.pkl")
     out = str(tmp_path / "people.csv.md")
-    truth = Path(fold_file(out, 2))
+    truth = Path(_fold_file(out, 2))
     truth.write_text("kept\n")
     code, _, err = run(capsys, "audit", model, "--out", out, "--population", str(truth))
     assert code == 2
     assert "would be overwritten" in err
     assert truth.read_text() == "kept\n"
-    assert not Path(fold_file(out, 1)).exists()
+    assert not Path(_fold_file(out, 1)).exists()
 
 
 def test_what_is_answered_instead_has_the_rest_of_the_time(monkeypatch, capsys):
@@ -166,7 +166,7 @@ def test_what_is_answered_instead_has_the_rest_of_the_time(monkeypatch, capsys):
         return load(*args, **more)
 
     monkeypatch.setattr(loading, "load", loaded)
-    monkeypatch.setattr(stored_report, "stored_report", lambda files, error, limits: begun.append(limits.started))
+    monkeypatch.setattr(stored_report, "_stored_report", lambda files, error, limits: begun.append(limits.started))
     run(capsys, "audit", str(MODELS / "leaky" / "KNeighborsClassifier.pkl"), "--time", "30")
     assert len(begun) == len(read) == 1
     assert begun[0] <= read[0]

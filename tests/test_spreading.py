@@ -39,7 +39,7 @@ def handed_out(monkeypatch):
 
     def counted(self, job):
         function, piece = pickle.loads(job.content)
-        asked = piece[0] if function is spreading.one else function  # a question of an audit: what is asked
+        asked = piece[0] if function is spreading._one else function  # a question of an audit: what is asked
         found[asked.__name__] += 1
         return begin(self, job)
 

@@ -25,11 +25,11 @@ import pytest
 from extras import extra
 
 from recon.readers.stored.containers import open_stored
-from recon.readers.stored.objects.arrays import resolve, to_array
+from recon.readers.stored.objects.arrays import _to_array, resolve
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled.skops_files import SCHEMA
-from recon.readers.stored.rewriting import same, write_pickle, write_skops
+from recon.readers.stored.rewriting import _same, write_pickle, write_skops
 from solvers.foundation.errors import ReleaseError
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
@@ -175,9 +175,9 @@ def test_arrays_of_every_kind():
             for a, b in zip(arrays, resolve(open_stored(data).root), strict=True):
                 assert b.dtype == a.dtype.newbyteorder("="), a.dtype
                 assert np.array_equal(a, b)
-    assert np.array_equal(to_array(open_stored(pickle.dumps(arrays[0])).root), arrays[0])
+    assert np.array_equal(_to_array(open_stored(pickle.dumps(arrays[0])).root), arrays[0])
     with pytest.raises(ReleaseError, match="stands for no array"):
-        to_array(open_stored(pickle.dumps([1])).root)
+        _to_array(open_stored(pickle.dumps([1])).root)
 
 
 def test_plain_values_at_every_protocol():
@@ -226,7 +226,7 @@ def test_values_that_hold_themselves():
         again = pickle.loads(write_pickle(root, protocol))
         assert again[0][1] is again[0]
         assert again[0][2][0] is again[0]
-        assert same(open_stored(write_pickle(root, protocol)).root, root)
+        assert _same(open_stored(write_pickle(root, protocol)).root, root)
         inside = ([],)  # a tuple that is only reached through itself
         inside[0].append(inside)
         got = pickle.loads(write_pickle(open_stored(pickle.dumps(inside, protocol=protocol)).root, protocol))
@@ -315,10 +315,10 @@ def test_a_pickle_of_python_2():
     assert (got["old"].kind, got["old"].how) == ("__main__.Old", "inst")
     assert got["old"].get("long") == 123456789012345678901
     assert (got["new"].kind, got["new"].get("x")) == ("__main__.New", 0.5)
-    assert same(open_stored(write_pickle(stored.root, 0)).root, stored.root)
+    assert _same(open_stored(write_pickle(stored.root, 0)).root, stored.root)
     again = open_stored(b"(c__main__\nOld\nI5\nod}(U\x01xK\x01ub.".replace(b"d}", b"}", 1)).root
     assert (again.how, again.args, again.get("x")) == ("obj", (5,), 1)
-    assert same(open_stored(write_pickle(again, 2)).root, again)
+    assert _same(open_stored(write_pickle(again, 2)).root, again)
 
 
 # --- without the library ------------------------------------------------------------------------------------------
@@ -384,7 +384,7 @@ def test_files_of_the_real_libraries(folder):
         assert everything(stored.root) or folder.startswith("corels"), path
         if stored.format.startswith("pickle"):
             assert (
-                same(open_stored(write_pickle(stored.root, stored.protocol)).root, stored.root) or stored.protocol < 2
+                _same(open_stored(write_pickle(stored.root, stored.protocol)).root, stored.root) or stored.protocol < 2
             )
 
 
@@ -599,7 +599,7 @@ def test_a_rewritten_pickle_is_loaded_by_the_real_library(fitted, protocol):
             assert (pickle.loads(written).predict(rows) == expected).all()
             assert (joblib.load(io.BytesIO(written)).predict(rows) == expected).all()
             if stored.format == "pickle":
-                assert same(open_stored(written).root, stored.root)
+                assert _same(open_stored(written).root, stored.root)
                 assert written == write_pickle(open_stored(written).root, stored.protocol)
 
 
@@ -614,7 +614,7 @@ def test_edits_reach_the_real_library(fitted):
     del again.root.state["_n_samples"]
     again.root.state["classes_"] = np.array([10, 20, 30])
     again.root.state["n_jobs"] = np.int64(1)
-    assert not same(stored.root, again.root)
+    assert not _same(stored.root, again.root)
     live = pickle.loads(write_pickle(again.root, 5))
     assert (live.estimators_[0].tree_.impurity == 0).all()
     assert (live.estimators_[1].tree_.impurity > 0).any()
@@ -628,7 +628,7 @@ def test_edits_reach_the_real_library(fitted):
 
 def test_same_sees_every_difference():
     one = [1, 2.0, "a", (b"x", None), {"k": [np.arange(3)]}, Thing(Name("a", "B"), "newobj", state={"x": 1})]
-    assert same(
+    assert _same(
         one, [1, 2.0, "a", (b"x", None), {"k": [np.arange(3)]}, Thing(Name("a", "B"), "newobj", state={"x": 1})]
     )
     for place, other in enumerate(
@@ -641,16 +641,16 @@ def test_same_sees_every_difference():
             Thing(Name("a", "B"), "newobj", state={"x": 2}),
         ]
     ):
-        assert not same(one, [*one[:place], other, *one[place + 1 :]])
+        assert not _same(one, [*one[:place], other, *one[place + 1 :]])
     shared = [1]
-    assert not same([shared, shared], [[1], [1]])
-    assert same([shared, shared], [shared, shared])
-    assert not same([0.0], [-0.0])
-    assert same([float("nan")], [float("nan")])
+    assert not _same([shared, shared], [[1], [1]])
+    assert _same([shared, shared], [shared, shared])
+    assert not _same([0.0], [-0.0])
+    assert _same([float("nan")], [float("nan")])
     deep, also = [], []
     for _ in range(100_000):
         deep, also = [deep], [also]
-    assert same(deep, also)
+    assert _same(deep, also)
 
 
 # --- malice -------------------------------------------------------------------------------------------------------
@@ -795,7 +795,7 @@ def test_depth_and_sharing_cost_no_more_than_size():
         root = open_stored(p4(body)).root
         got = resolve(root)
         assert type(got) is type(root)
-        assert same(open_stored(write_pickle(root, 4)).root, root)
+        assert _same(open_stored(write_pickle(root, 4)).root, root)
         assert time.process_time() - begun < 30
 
 

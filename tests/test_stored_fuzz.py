@@ -27,7 +27,7 @@ from recon.readers.stored.containers import open_stored
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
-from recon.readers.stored.rewriting import same, write_pickle, write_skops
+from recon.readers.stored.rewriting import _same, write_pickle, write_skops
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
@@ -138,7 +138,7 @@ def use_all(stored):
     again = open_stored(written, MEMORY)
     assert again is not None
     if stored.format == "pickle" and stored.protocol > 2:
-        assert same(again.root, stored.root)
+        assert _same(again.root, stored.root)
 
 
 def run(name, times, seed):

@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 import recon
 from recon.cli.app import app
 from recon.io.console.output import of_error
-from recon.io.files.opening import located, model_file
+from recon.io.files.opening import _model_file, located
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.stripping import strip
-from recon.report.stored_report import rows_stored, stored_report
+from recon.report.stored_report import _stored_report, rows_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 
@@ -90,7 +90,7 @@ def test_a_domain_that_does_not_fit_is_still_a_refusal():
     done = run(MODELS / "sklearn-1.9.1" / "forest.pkl", "--domain", MODELS / "data" / "plants.csv")
     assert (code(done), done.stdout) == (3, "")
     error = Unsupported("something else")
-    assert stored_report([str(MODELS / "sklearn-1.9.1" / "forest.pkl")], error, Limits()) is None
+    assert _stored_report([str(MODELS / "sklearn-1.9.1" / "forest.pkl")], error, Limits()) is None
 
 
 def test_rows_in_pmml_get_a_report(tmp_path):
@@ -182,13 +182,13 @@ def test_folders_lead_to_no_file_outside(tmp_path):
     shutil.copy(MODELS / "sklearn-1.9.1" / "tree.pkl", secret)
     place = folder(tmp_path / "model", "flavors:\n  sklearn:\n    pickled_model: ../secret.pkl\n")
     with pytest.raises(Unsupported, match="no model file"):
-        model_file(str(place))
+        _model_file(str(place))
     (place / "MLmodel").write_text(f"flavors:\n  sklearn:\n    pickled_model: {secret}\n")
     with pytest.raises(Unsupported, match="no model file"):
-        model_file(str(place))
+        _model_file(str(place))
     os.symlink(secret, place / "model.pkl")
     with pytest.raises(Unsupported, match="no model file"):
-        model_file(str(place))
+        _model_file(str(place))
     with pytest.raises(ReleaseError, match="without MLmodel"):
         recon.load(tmp_path)
 

@@ -20,7 +20,7 @@ from typer.main import get_command
 
 from recon.cli.app import app
 from recon.io.console.suggesting import FLAGS, TAKES, asking, command_line, options_of, stripped_name, suggestion
-from recon.report.page.advice import every_step, more_limits
+from recon.report.page.advice import _every_step, _more_limits
 
 ROOT = Path(__file__).parents[1]
 RELEASES, GATE = ROOT / "examples" / "releases", ROOT / "examples" / "gate"
@@ -94,7 +94,7 @@ def audited(folder):
 
 def commands_of(document):
     """Return every command that a document suggests, one by one."""
-    found = [one.command for one in every_step(document) if one.command]
+    found = [one.command for one in _every_step(document) if one.command]
     found += [one["command"] for one in document["remedies"] or () if one.get("command")]
     found += [one["command"] for one in (document.get("how") or {}).get("certificates") or ()]
     wanting = document.get("not_assessed")
@@ -123,7 +123,7 @@ def test_suggested_commands_carry_the_options_of_the_user(audited, scene):
     given = options_of(document["made"]["command"])
     for command in commands_of(document):
         name, options = command.split()[1], options_of(command)
-        more = {} if "more time" in " ".join(one.text for one in every_step(document)) else given
+        more = {} if "more time" in " ".join(one.text for one in _every_step(document)) else given
         for key, value in more.items():
             replaced = key in {"--policy", "--domain"} and options.get(key) not in {None, value}
             assert key not in TAKES.get(name, ()) or options.get(key) == value or replaced
@@ -134,7 +134,7 @@ def test_text_says_the_same_commands(folder, audited, monkeypatch, capsys):
     out = run(capsys, "audit", *SCENES["no domain, no policy"])[1]
     wanted = "recon inspect d.joblib --strip d-stripped.joblib --time 9"
     assert wanted in out
-    assert wanted in [one.command for one in every_step(audited["no domain, no policy"])]
+    assert wanted in [one.command for one in _every_step(audited["no domain, no policy"])]
     assert "recon positions d.joblib --out ROWS.csv --time 9 lists" in out
     assert "run recon audit d.joblib --domain DATA.csv --time 9 (" in out
 
@@ -144,7 +144,7 @@ def test_boosted_models_are_never_merged(audited):
     assert document["facts"]["no_merging"]
     failed = [one for one in document["assessment"]["checks"] if one["outcome"] == "violated"]
     assert failed
-    found = list(every_step(document))
+    found = list(_every_step(document))
     for text in (json.dumps(document["assessment"]), *(f"{one.text} {one.command}" for one in found)):
         assert "recon remedy" not in text
         assert "Merge" not in text
@@ -153,14 +153,14 @@ def test_boosted_models_are_never_merged(audited):
 
 def test_what_recon_remedy_does_not_take_is_not_sent_there(audited):
     document = audited["violated"] | {"remedies": None}
-    assert [one for one in every_step(document) if one.command.startswith("recon remedy")]
+    assert [one for one in _every_step(document) if one.command.startswith("recon remedy")]
     for change in (
         {"facts": document["facts"] | {"no_merging": "noise"}},
         {"audited": document["audited"] | {"files": document["audited"]["files"] * 2}},
         {"made": document["made"] | {"command": "recon audit x --register earlier"}},
         {"made": document["made"] | {"command": "recon audit x --rows 9"}},
     ):
-        assert not [one for one in every_step(document | change) if one.command.startswith("recon remedy")]
+        assert not [one for one in _every_step(document | change) if one.command.startswith("recon remedy")]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_more_time_is_advised_only_where_time_settles_it(helps, told):
     for one in document["assessment"]["checks"]:
         if one["outcome"] == "inconclusive":
             one["would_help"] = helps
-    found = [one.command for one in every_step(document) if one.command]
+    found = [one.command for one in _every_step(document) if one.command]
     assert any("--time 600" in one for one in found) == (helps == "limits")
     assert told is None or any(told in one for one in found)
 
@@ -190,8 +190,8 @@ def _open_document():
 
 def test_more_is_more_than_there_was():
     limits = {"seconds": 600, "memory": 16 << 30}
-    assert more_limits({"how": {"limits": limits}}) == {"--time": "6000", "--memory": "32G"}
-    assert more_limits({}) == {"--time": "600", "--memory": "8G"}
+    assert _more_limits({"how": {"limits": limits}}) == {"--time": "6000", "--memory": "32G"}
+    assert _more_limits({}) == {"--time": "600", "--memory": "8G"}
 
 
 def test_nothing_is_installed_by_a_name_that_nobody_holds():

@@ -16,14 +16,14 @@ from typer.testing import CliRunner
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed, Test
 from recon.cli.app import app
-from recon.queries.tables.answering import KEY, certified, counted, counted_with_proofs, solutions, verified
+from recon.queries.tables.answering import KEY, _solutions, certified, counted, counted_with_proofs, verified
 from recon.queries.tables.definitions import Cell
 from recon.queries.tables.tables import Tables
 from recon.queries.tables.variability import variability
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.tables import two_way
-from solvers.tables.widths import bound_of, width
+from solvers.tables.widths import _bound_of, _width
 
 A, B = ("x", "y"), (1, 2, 3)
 TUPLES = list(itertools.product(A, B))
@@ -91,7 +91,7 @@ def test_brute_force_over_tiny_areas():
         assert found.ordered[0] <= sequences <= found.ordered[1], seed
         least = np.min(worlds, axis=0)
         assert found.certain <= least.sum(), seed
-        (one,) = solutions(tables, Limits())
+        (one,) = _solutions(tables, Limits())
         split += bool(one.live.split.any())
         if found.status == "exact":
             exact += 1
@@ -162,12 +162,12 @@ def test_multipliers_are_bounds_whatever_they_are():
         inside = np.array([rng.random() < 0.7 for _ in range(n)])
         fits = np.array([v for v in itertools.product(*(range(u + 1) for u in room)) if (matrix @ v == left).all()])
         far = max(np.abs(p - q)[inside].sum() for p in fits for q in fits)
-        told = width(sparse(matrix), left, room, inside, False)
+        told = _width(sparse(matrix), left, room, inside, False)
         assert told.low == far <= told.high
         sharp += told.high == far
         for _ in range(5):
             any_numbers = np.array([rng.randint(-30, 30) for _ in range(m)])
-            assert far <= bound_of(sparse(matrix), left, room, inside, any_numbers)
+            assert far <= _bound_of(sparse(matrix), left, room, inside, any_numbers)
     assert sharp > 60
 
 
@@ -273,7 +273,7 @@ def test_every_missing_step_is_seen():
     from solvers.tables.steps import steps_for
 
     tables = small_tables()
-    (one,) = solutions(tables, Limits())
+    (one,) = _solutions(tables, Limits())
     steps = steps_for(one.live)
     assert np.array_equal(replayed(one.live, steps), one.low)
     for wrong in ([], steps[:-1], [len(one.live.rows)], [-1]):

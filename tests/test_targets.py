@@ -133,9 +133,9 @@ def test_bounds_hold_all_that_the_figures_allow():
         release, sums, _ = case(seed, rows=7, trees=4)
         model = release.boosted[0]
         found = answer(release, Targets(within=(-1000.0, 1000.0)))
-        points = room.known_points(release, model)
-        given = room.equations(model, points)
-        middle, half = room.residuals(given, room.on_grid(sums))
+        points = room._known_points(release, model)
+        given = room._equations(model, points)
+        middle, half = room._residuals(given, room._on_grid(sums))
         matrix = given.matrix.toarray()
         scale = np.maximum(half, 1e-7)
         ends = np.concatenate([(middle + scale) / scale, (scale - middle) / scale])
@@ -218,22 +218,22 @@ def test_least_squares_that_lie_prove_nothing_wrong(monkeypatch, lie):
     for seed in range(15):
         release, sums, _ = case(seed, rows=8, trees=12, alone=seed % 2 == 0)
         model = release.boosted[0]
-        points = room.known_points(release, model)
-        given = room.equations(model, points)
+        points = room._known_points(release, model)
+        given = room._equations(model, points)
         n = points.rows.astype(np.float64)
-        least, most = room.by_squares(model, points, given)
-        low, high, _ = room.narrowed(given, n * least, n * most, room.moved(given, n, least, most))
+        least, most = room._by_squares(model, points, given)
+        low, high, _ = room._narrowed(given, n * least, n * most, room._moved(given, n, least, most))
         assert ((low <= sums) & (sums <= high)).all()
 
 
 def test_weights_of_sums_are_exact():
     """What weights leave of a cell is bounded with one rounding: checked against fractions of two doubles."""
     release, _, _ = case(2, rows=9, trees=15)
-    given = room.equations(release.boosted[0], room.known_points(release, release.boosted[0]))
+    given = room._equations(release.boosted[0], room._known_points(release, release.boosted[0]))
     m, n = given.matrix.shape
     dense = given.matrix.toarray()
     for solved in (np.random.default_rng(0).normal(size=(n, m)), np.linalg.pinv(dense)):
-        found = room.exactly(given.matrix, solved)
+        found = room._exactly(given.matrix, solved)
         for c in range(n):
             y = [
                 Fraction(a) + Fraction(b) for a, b in zip(found.most[c].tolist(), found.little[c].tolist(), strict=True)

@@ -129,7 +129,7 @@ def clusters(monkeypatch):
     module.__spec__ = importlib.machinery.ModuleSpec(module.__name__, None)
     module.KindEncoder = KindEncoder
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    read, write = parts.to_bare_model, writing.model_json
+    read, write = parts._to_bare_model, writing._model_json
 
     def to_model(part, place, number):
         if not isinstance(part, ClustersPart):

@@ -13,7 +13,7 @@ import recon
 from encoders.encode.encoder import encode
 from recon.certificates.certificate_format import sealed
 from recon.certificates.verifying import verify
-from recon.cli.app import run_app
+from recon.cli.app import _run_app
 from recon.readers.formats.release.parts import to_domain, to_models, to_rows
 from recon.readers.formats.release.reading import parse
 from solvers.foundation.errors import CertificateError, NotVerified
@@ -31,7 +31,7 @@ def run(monkeypatch, capsys, *arguments):
     """Return (exit code, standard output, standard error) of a command."""
     monkeypatch.setattr("sys.argv", ["recon", *map(str, arguments)])
     with pytest.raises(SystemExit) as ended:
-        run_app()
+        _run_app()
     said = capsys.readouterr()
     return ended.value.code, said.out, said.err
 

@@ -23,7 +23,7 @@ from encoders.domain.values import AnyAttribute, Continuous, Position, Ranges, e
 UNITS = 1 << 64  # a continuous part is at least so many times longer than one number
 
 
-def rough(p: Position) -> Any:
+def _rough(p: Position) -> Any:
     """Return what sorts like a position and is compared faster: floats are never in a wrong order, only equal."""
     if not isinstance(p, tuple):
         return p
@@ -33,7 +33,7 @@ def rough(p: Position) -> Any:
         return (math.inf if p[0] > 0 else -math.inf), p
 
 
-def key(p: Position) -> object:
+def _key(p: Position) -> object:
     """Return what is equal for equal positions and hashed faster than a fraction."""
     if not isinstance(p, tuple) or isinstance(p[0], float):  # a float: the open end of an unbounded range
         return p
@@ -43,7 +43,7 @@ def key(p: Position) -> object:
 Thresholds = NDArray[np.complex128]  # positions x + side·i of a continuous attribute: they sort as positions do
 
 
-def as_written(threshold: complex) -> Position:
+def _as_written(threshold: complex) -> Position:
     """Return the position of a threshold: the number exactly as it is written, and the side."""
     return exact(threshold.real), int(threshold.imag)
 
@@ -73,17 +73,17 @@ class AttributeCuts:
             cut = np.unique(thresholds)
             cut = cut[np.searchsorted(cut, ends[0], "right") : np.searchsorted(cut, ends[1])]
             numbers = np.concatenate([ends[:1], cut, ends[1:]])
-            return cls(attribute, tuple(map(as_written, cut.tolist())), numbers)
+            return cls(attribute, tuple(map(_as_written, cut.tolist())), numbers)
         if thresholds is not None:
-            positions = positions | set(map(as_written, thresholds.tolist()))
-        ordered: list[Position] = sorted(positions, key=rough)
+            positions = positions | set(map(_as_written, thresholds.tolist()))
+        ordered: list[Position] = sorted(positions, key=_rough)
         return cls(attribute, tuple(ordered[bisect_right(ordered, start) : bisect_left(ordered, end)]))
 
     def starting_at(self, thresholds: Thresholds) -> NDArray[np.int64]:
         """Return the part that begins at each threshold; all of them must be cuts or ends."""
         if self.numbers is not None:
             return np.searchsorted(self.numbers, thresholds).astype(np.int64)
-        places = (self._place[key(as_written(one))] for one in thresholds.tolist())
+        places = (self._place[_key(_as_written(one))] for one in thresholds.tolist())
         return np.fromiter(places, np.int64, len(thresholds))
 
     @property
@@ -127,7 +127,7 @@ class AttributeCuts:
     @cached_property
     def _place(self) -> dict[object, int]:
         """Return the part that begins at each edge: comparing fractions is slow, looking one up is not."""
-        return {key(p): i for i, p in enumerate(self.edges)}
+        return {_key(p): i for i, p in enumerate(self.edges)}
 
     def part(self, position: Position) -> int:
         """Return the part that a position lies in."""
@@ -156,7 +156,7 @@ class AttributeCuts:
 
     def run(self, span: tuple[Position, Position]) -> tuple[int, int]:
         """Return the first part inside a range and the one behind its last; both ends must be cuts or ends."""
-        return self._place[key(span[0])], self._place[key(span[1])]
+        return self._place[_key(span[0])], self._place[_key(span[1])]
 
 
 Middle = float | None  # None: missing
@@ -169,10 +169,10 @@ def middles(cuts: AttributeCuts) -> tuple[Middle, ...]:
     """
     ends = [x for x, _ in cuts.edges if math.isfinite(x)]
     width = float((ends[-1] - ends[0]) / max(1, len(ends) - 1)) if len(ends) > 1 else 1.0
-    return tuple(middle(cuts, low, high, width) for low, high in pairwise(cuts.edges))
+    return tuple(_middle(cuts, low, high, width) for low, high in pairwise(cuts.edges))
 
 
-def middle(cuts: AttributeCuts, low: Position, high: Position, width: float) -> Middle:
+def _middle(cuts: AttributeCuts, low: Position, high: Position, width: float) -> Middle:
     """Return the number that stands for the positions from `low` to before `high`; `width`: how far open ends reach."""
     last = cuts.attribute.known[1]
     if low >= last:
@@ -189,12 +189,12 @@ def middle(cuts: AttributeCuts, low: Position, high: Position, width: float) -> 
         single, np.nextafter(single, np.float32(np.inf)), np.nextafter(single, np.float32(-np.inf)),
         np.float64(wanted), np.float64(right), np.float64(left),
     ):  # fmt: skip
-        if holds(low, high, float(at)):
+        if _holds(low, high, float(at)):
             return float(at)
     return wanted
 
 
-def holds(low: Position, high: Position, x: float) -> bool:
+def _holds(low: Position, high: Position, x: float) -> bool:
     """Return whether a float lies between two positions; compared as floats, which is how they are written."""
     above = (x, 0) >= (float(low[0]), low[1])
     return math.isfinite(x) and above and (x, 1) <= (float(high[0]), high[1])
@@ -204,6 +204,6 @@ def narrow(cuts: AttributeCuts) -> int:
     """Return the parts that hold no number of single precision, as bits; a number of them cannot be given."""
     out = 0
     for part, (x, (low, high)) in enumerate(zip(middles(cuts), pairwise(cuts.edges), strict=True)):
-        if x is not None and not (float(np.float32(x)) == x and holds(low, min(high, cuts.attribute.known[1]), x)):
+        if x is not None and not (float(np.float32(x)) == x and _holds(low, min(high, cuts.attribute.known[1]), x)):
             out |= 1 << part
     return out

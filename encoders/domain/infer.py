@@ -129,7 +129,7 @@ def _one_hot(data: Bitset, columns: Sequence[int], base: str, reason: str) -> Co
     return ColumnGroup(tuple(columns), name, values, ones, note)
 
 
-def declared_group(data: Bitset, names: list[str]) -> ColumnGroup:
+def _declared_group(data: Bitset, names: list[str]) -> ColumnGroup:
     """Return a declared group; `ReleaseError` where a column is not binary or a row has two ones."""
     for name in names:
         if name not in data.names:
@@ -143,7 +143,7 @@ def declared_group(data: Bitset, names: list[str]) -> ColumnGroup:
     return _one_hot(data, columns, common_base(names), ", as declared")
 
 
-def guess(data: Bitset, taken: set[int], notes: list[str]) -> list[ColumnGroup]:
+def _guess(data: Bitset, taken: set[int], notes: list[str]) -> list[ColumnGroup]:
     """Return the groups that names and data agree on, the largest first; adds what was refused to the notes."""
     free = [c for c in range(len(data.names)) if c not in taken]
     groups: list[ColumnGroup] = []
@@ -277,7 +277,7 @@ def _pairs(data: Bitset, columns: list[int]) -> list[ColumnGroup]:
     return out
 
 
-def unique_names(groups: list[ColumnGroup], taken: set[str]) -> list[ColumnGroup]:
+def _unique_names(groups: list[ColumnGroup], taken: set[str]) -> list[ColumnGroup]:
     """Return the groups with names that no column and no other group has."""
     out = []
     for group in groups:
@@ -360,14 +360,14 @@ def infer(
     if independent:
         notes.append("every column is its own attribute, nothing is grouped: impossible worlds are counted too")
     else:
-        groups = [declared_group(bitset, group) for group in declared]
+        groups = [_declared_group(bitset, group) for group in declared]
         taken = {c for group in groups for c in group.columns}
         if strict:
             notes.append("only declared one-hot groups are grouped; every other column is its own attribute")
         else:
-            groups += guess(bitset, taken, notes)
+            groups += _guess(bitset, taken, notes)
     _refuse_gaps(bitset, groups, empty)
-    groups = unique_names(sorted(groups, key=lambda g: min(g.columns)), set(names))
+    groups = _unique_names(sorted(groups, key=lambda g: min(g.columns)), set(names))
     notes = [group.note for group in groups] + notes + _column_notes(bitset, columns, occurring)
     attributes, views = _assemble(columns, bitset, groups)
     order = tuple(name for name in names if name != target_name)

@@ -45,7 +45,7 @@ def assumptions(
         *dict.fromkeys(line for line in said_by_models if line.startswith(ON_THE_ROWS)),
         where,
         n,
-        raw_rows_line(domain, noisy, resampled),
+        _raw_rows_line(domain, noisy, resampled),
         *((NO_LEARNER,) if facts is None else ()),
         *domain.about_missing,
         *domain.notes,
@@ -61,7 +61,7 @@ def assumptions(
     return tuple(notes)
 
 
-def raw_rows_line(domain: Domain, noisy: bool, resampled: bool = False) -> str:
+def _raw_rows_line(domain: Domain, noisy: bool, resampled: bool = False) -> str:
     """Return what is assumed of the rows behind counts; where values may be missing, that is said elsewhere."""
     without = ([] if noisy else ["noise"]) + ([] if domain.about_missing else ["missing values"])
     line = f"counts are of raw training rows: unweighted{'' if resampled else ', not resampled'}"

@@ -58,14 +58,14 @@ if TYPE_CHECKING:
 SMALL = 10  # rows: the minimum cell of official statistics
 
 
-def rows_words(rows: RowCount) -> str:
+def _rows_words(rows: RowCount) -> str:
     """Return a number of rows in words."""
     if rows.exact:
         return many(rows.low, "row")
     return f"{rows.low:,} to {rows.high:,} rows" if rows.high is not None else f"at least {many(rows.low, 'row')}"
 
 
-def model_words(model: AnyModel) -> str:
+def _model_words(model: AnyModel) -> str:
     """Return the kind and size of a model in a few words."""
     kind = model.kind.replace("_", " ")
     if isinstance(model, Forest | Boosting):
@@ -77,54 +77,56 @@ def model_words(model: AnyModel) -> str:
     return f"{kind} of {many(len(model.statements), 'figure')}"
 
 
-def noise_words(model: AnyModel) -> str:
+def _noise_words(model: AnyModel) -> str:
     """Return the law of a model's noise, "" without."""
     return "" if model.noise is None else model.noise.law.name.replace("_", " ")
 
 
-def release_facts(
+def _release_facts(
     domain: Domain, models: Sequence[AnyModel], statements: Release, confidence: float, files: Iterable[str], sha: str
 ) -> DisplayFacts:
     """Return what is shown of a release. Cost: linear in models, not in their trees."""
-    first = [model_words(model) for model in models[:2]] + ([f"{len(models) - 2:,} more"] if len(models) > 2 else [])
+    first = [_model_words(model) for model in models[:2]] + ([f"{len(models) - 2:,} more"] if len(models) > 2 else [])
     label = "no label" if domain.label is None else f"label {short(domain.label.name)}"
     noisy = bool(statements.observed)
-    line = f"{' and '.join(first)}, {rows_words(statements.rows)}, {many(len(domain.attributes), 'attribute')}, {label}"
+    line = (
+        f"{' and '.join(first)}, {_rows_words(statements.rows)}, {many(len(domain.attributes), 'attribute')}, {label}"
+    )
     pairs = [
-        ("file", ", ".join(files)), ("SHA-256", sha), ("rows", rows_words(statements.rows)),
+        ("file", ", ".join(files)), ("SHA-256", sha), ("rows", _rows_words(statements.rows)),
         ("attributes", len(domain.attributes)), ("continuous attributes", len(domain.continuous) or None),
         ("domain", domain.origin), ("counts", "noisy" if noisy else "without noise"),
         ("confidence", confidence if noisy else None),
     ]  # fmt: skip
     return DisplayFacts(
         f"{line}{', noisy counts' if noisy else ''}", pairs, ("model", "what", "noise"),
-        lambda: [(model.name, model_words(model), noise_words(model)) for model in models[:LINES]], len(models),
+        lambda: [(model.name, _model_words(model), _noise_words(model)) for model in models[:LINES]], len(models),
         statements.assumptions, "to_frame(), plot()",
     )  # fmt: skip
 
 
-def models_frame(models: Sequence[AnyModel]) -> pd.DataFrame:
+def _models_frame(models: Sequence[AnyModel]) -> pd.DataFrame:
     """Return one line per model: name, kind, trees, parts (nodes, rules or figures), noise, format, counts."""
     import pandas as pd
 
     lines = []
     for model in models:
         trees = model.trees if isinstance(model, Forest | Boosting) else (model,) if isinstance(model, Tree) else ()
-        parts = sum(len(tree.nodes) for tree in trees) or size(model)
+        parts = sum(len(tree.nodes) for tree in trees) or _size(model)
         origin = model.origin
         form, counts = ("", "") if origin is None else (origin.format, ", ".join(origin.counts))
-        lines.append((model.name, model.kind, len(trees), parts, noise_words(model), form, counts))
+        lines.append((model.name, model.kind, len(trees), parts, _noise_words(model), form, counts))
     return pd.DataFrame(lines, columns=["name", "kind", "trees", "parts", "noise", "format", "counts"])
 
 
-def size(model: AnyModel) -> int:
+def _size(model: AnyModel) -> int:
     """Return the number of rules or figures of a model without trees."""
     if isinstance(model, RuleList | RuleSet):
         return len(model.rules)
     return 0 if isinstance(model, Tree | Forest | Boosting) else len(model.statements)
 
 
-def group_sizes(statements: Release) -> NDArray[np.int64]:
+def _group_sizes(statements: Release) -> NDArray[np.int64]:
     """Return the least number of rows of every published group: leaves and rules of all classes, figures that count."""
     found = []
     for block in statements.blocks:
@@ -137,22 +139,22 @@ def group_sizes(statements: Release) -> NDArray[np.int64]:
     return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 
 
-def groups_plot(statements: Release, ax: Axes | None = None) -> Axes:
+def _groups_plot(statements: Release, ax: Axes | None = None) -> Axes:
     """Return axes with how many published groups have 0, 1, ... rows at least, `SMALL` and more together."""
-    times = np.bincount(np.minimum(group_sizes(statements), SMALL), minlength=SMALL + 1)
+    times = np.bincount(np.minimum(_group_sizes(statements), SMALL), minlength=SMALL + 1)
     names = [*map(str, range(SMALL)), f"{SMALL}+"]
     return standing_bars(
         names, times.tolist(), "Published groups by their rows", "rows in a group, at least", "groups", ax
     )
 
 
-def recut(block: Partition, before: CutDomain, after: CutDomain) -> Partition:
+def _recut(block: Partition, before: CutDomain, after: CutDomain) -> Partition:
     """Return a partition over the parts of a cut that has all cuts of the one before, and maybe others."""
     known: dict[tuple[int, int], int] = {}
     masks = []
     for k, mask in zip(block.boxes.attribute.tolist(), block.boxes.mask.tolist(), strict=True):
         if (k, mask) not in known:
-            known[k, mask] = finer(int(mask), k, before, after)
+            known[k, mask] = _finer(int(mask), k, before, after)
         masks.append(known[k, mask])
     wide = any(mask >> 64 for mask in masks)
     moved = np.empty(len(masks), dtype=object if wide else np.uint64)
@@ -160,13 +162,13 @@ def recut(block: Partition, before: CutDomain, after: CutDomain) -> Partition:
     return replace(block, boxes=Boxes(block.boxes.start, block.boxes.attribute, moved))
 
 
-def finer(mask: int, k: int, before: CutDomain, after: CutDomain) -> int:
+def _finer(mask: int, k: int, before: CutDomain, after: CutDomain) -> int:
     """Return the parts of attribute k after a further cut that some parts before have become, as bits."""
     old, new = before.cuts[k], after.cuts[k]
     return new.mask(tuple(old.bounds(p) for p in range(len(old.edges) - 1) if mask >> p & 1))
 
 
-def label_excluded(domain: Domain, models: Iterable[AnyModel]) -> NDArray[np.bool_] | None:
+def _label_excluded(domain: Domain, models: Iterable[AnyModel]) -> NDArray[np.bool_] | None:
     """Return which values of the label no row has, as figures of the label say; None where they say nothing."""
     label = domain.label
     origins = [m.origin for m in models if isinstance(m, AnyModel) and m.origin is not None]  # no questions
@@ -181,7 +183,7 @@ def label_excluded(domain: Domain, models: Iterable[AnyModel]) -> NDArray[np.boo
     return out if out.any() else None
 
 
-def without_labels(block: Block, excluded: NDArray[np.bool_]) -> Block:
+def _without_labels(block: Block, excluded: NDArray[np.bool_]) -> Block:
     """Return a block of counts whose upper ends say, too, that no row has one of the excluded labels."""
     if not isinstance(block, Partition):
         return block
@@ -257,18 +259,18 @@ class EncodedRelease(Displayed):
 
     def _facts(self) -> DisplayFacts:
         files = self.files or (self.file or "in memory",)
-        return release_facts(self.domain, self.models, self.statements, self.confidence, files, self.sha256)
+        return _release_facts(self.domain, self.models, self.statements, self.confidence, files, self.sha256)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per model: name, kind, trees, parts (nodes, rules or figures), noise, format, counts."""
-        return models_frame(self.models)
+        return _models_frame(self.models)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Return axes with how many published groups (leaves, rules, figures) have 0, 1, ... or 10 and more rows.
 
         Of intervals and noisy counts the least number. Raises `Unsupported` without matplotlib.
         """
-        return groups_plot(self.statements, ax)
+        return _groups_plot(self.statements, ax)
 
     def read_as(self, other: EncodedRelease) -> EncodedRelease:
         """Return the release as one that was read from the same files as another."""
@@ -302,7 +304,7 @@ class AtLevels:
     by_level: dict[Fraction, EncodedRelease] = field(default_factory=dict)
 
 
-def encoder_for(kind: str) -> Encoder[AnyModel]:
+def _encoder_for(kind: str) -> Encoder[AnyModel]:
     """Return the encoder of a kind; `Unsupported` when this version has none."""
     if importlib.util.find_spec(f"encoders.kinds.{kind}") is None:
         raise Unsupported(f"models of kind '{kind}' cannot be encoded by this version of recon")
@@ -313,7 +315,7 @@ def encoder_for(kind: str) -> Encoder[AnyModel]:
 
 def encoder_of(model: AnyModel, alpha: Fraction = Fraction(0)) -> Encoder[AnyModel]:
     """Return the encoder of a model; `alpha` is what the interval around a noisy count leaves out."""
-    found = encoder_for(model.kind)
+    found = _encoder_for(model.kind)
     if model.noise is None:
         return found
     from encoders.kinds.noisy_counts import NoisyEncoder
@@ -352,15 +354,15 @@ def asking(release: EncodedRelease, question: GroupQuestion) -> EncodedRelease:
     domain, models = release.domain, [*release.models, cast(AnyModel, question)]
     known, level = (release.declared or release.rows), release.statements.confidence or CONFIDENCE
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))] + [Origin("", "the question")]
-    encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
+    _encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
     found = assemble(domain, models, known, origins, release.file, level, release.known, release.facts)
     statements, given = found.statements, release.statements
     *published, asked = statements.blocks
     for i, (own, now) in enumerate(zip(given.blocks, published, strict=False)):
         if isinstance(own, Partition) and len(own) != len(now):  # classes that leaf values contradict were dropped
-            published[i] = recut(own, release.cut, found.cut)
+            published[i] = _recut(own, release.cut, found.cut)
     # blocks that leaf values prove stand behind those of the models
-    proved = (recut(b, release.cut, found.cut) for b in given.blocks[len(published) :] if isinstance(b, Partition))
+    proved = (_recut(b, release.cut, found.cut) for b in given.blocks[len(published) :] if isinstance(b, Partition))
     statements = replace(statements, blocks=(*published, *proved, asked))
     statements = replace(statements, boosted=statements.boosted if given.boosted else (), loosened=given.loosened)
     return replace(release, cut=found.cut, statements=statements)
@@ -397,7 +399,7 @@ def check(domain: Domain, models: Sequence[AnyModel], origins: Sequence[Origin])
             raise error.at(file=origin.file) from None
 
 
-def of_single_numbers(model: AnyModel) -> bool:
+def _of_single_numbers(model: AnyModel) -> bool:
     """Return whether a model compares 32-bit numbers; what stands beside models (questions, known rows) never does."""
     return isinstance(model, AnyModel) and model.origin is not None and model.origin.single
 
@@ -417,9 +419,9 @@ def assemble(
     `beside` and `facts`: what the adversary knows, checked as well. Raises `ReleaseError` naming file and place for
     conditions that do not fit the domain.
     """
-    alpha, published = share_left_out(models, confidence), models
-    models, origins = with_further(models, origins, beside, facts)
-    encoders = [encoder_of(m, alpha) if isinstance(m, AnyModel) else encoder_for(m.kind) for m in models]
+    alpha, published = _share_left_out(models, confidence), models
+    models, origins = _with_further(models, origins, beside, facts)
+    encoders = [encoder_of(m, alpha) if isinstance(m, AnyModel) else _encoder_for(m.kind) for m in models]
     impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
     resolved = Resolutions()
     positions: dict[int, set[Position]] = {}
@@ -434,16 +436,16 @@ def assemble(
         domain.cut_points(one, positions)
     if domain.label is not None:
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
-    cut = CutDomain(domain, resolved.cut(domain, positions), not impossible and all(map(of_single_numbers, models)))
+    cut = CutDomain(domain, resolved.cut(domain, positions), not impossible and all(map(_of_single_numbers, models)))
     blocks: list[tuple[Block, Observed | None]] = []
     bags: list[TreeBags] = []
     boosted: list[Boosted] = []
-    excluded = label_excluded(domain, published)
+    excluded = _label_excluded(domain, published)
     for model, encoder, origin in zip(models, encoders, origins, strict=True):
         try:
             own = encoder.observed(model, cut, resolved, known, origin.place)
             if excluded is not None:
-                own = [(without_labels(block, excluded) if seen is None else block, seen) for block, seen in own]
+                own = [(_without_labels(block, excluded) if seen is None else block, seen) for block, seen in own]
             bags += encoder.bags(model, [block for block, _ in own], len(blocks))
             boosted += encoder.boosted(model, [block for block, _ in own], len(blocks))
             blocks += own
@@ -479,7 +481,7 @@ def assemble(
     return EncodedRelease(domain, tuple(published), cut, release, file, declared=known, known=beside, facts=facts)
 
 
-def with_further(
+def _with_further(
     models: Sequence[AnyModel], origins: Sequence[Origin], beside: KnownRows | None, facts: LearnerFacts | None
 ) -> tuple[list[AnyModel], list[Origin]]:
     """Return models and origins with what the adversary knows behind the models; a question stands last."""
@@ -498,7 +500,7 @@ def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease
     Raises `ReleaseError` naming the table for names and values that the domain does not have, and for another number of
     rows than the release's. Cost: that of encoding.
     """
-    encoder = encoder_for(known.kind)
+    encoder = _encoder_for(known.kind)
     try:
         encoder.check(cast(AnyModel, known), release.domain, "")
     except ReleaseError as error:
@@ -514,7 +516,7 @@ def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease
     return found.read_as(release)
 
 
-def share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction:
+def _share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction:
     """Return α per noisy statement so that all intervals hold together with the confidence (independent noise)."""
     noisy = [m for m in models if isinstance(m, AnyModel) and m.noise is not None and not m.noise.law.bounded]
     if not noisy or confidence == 1:

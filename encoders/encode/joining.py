@@ -44,24 +44,24 @@ def join(
     Raises `ReleaseError` naming the files where domains do not agree or a model is malformed, and
     `ContradictionError` where no number of rows fits all files.
     """
-    united = domain if domain is not None else unite(parts)
+    united = domain if domain is not None else _unite(parts)
     models = [model for part in parts for model in part.models]
     origins = [origin for part in parts for origin in part.origins]
     if not models:
-        raise ReleaseError("there is no model in the files", place="models", file=name_of(parts))
+        raise ReleaseError("there is no model in the files", place="models", file=_name_of(parts))
     check(united, models, origins)
-    found = assemble(united, models, joint_rows(parts), origins, name_of(parts), confidence)
+    found = assemble(united, models, _joint_rows(parts), origins, _name_of(parts), confidence)
     hashes = tuple(part.sha256 for part in parts)
     digest = hashlib.sha256("".join(hashes).encode()).hexdigest()
     return replace(found, sha256=digest, files=tuple(part.file for part in parts), hashes=hashes)
 
 
-def name_of(parts: Sequence[PublishedFile]) -> str:
+def _name_of(parts: Sequence[PublishedFile]) -> str:
     """Return the files' names as one."""
     return " + ".join(part.file for part in parts)
 
 
-def joint_rows(parts: Sequence[PublishedFile]) -> RowCount:
+def _joint_rows(parts: Sequence[PublishedFile]) -> RowCount:
     """Return the numbers of rows that all files allow; `ContradictionError` naming two files where none is left."""
     known = [total_rows(part.models, part.rows, part.origins) for part in parts]
     minimum = [max((encoder_of(m).least(m) for m in part.models), default=0) for part in parts]
@@ -78,23 +78,23 @@ def joint_rows(parts: Sequence[PublishedFile]) -> RowCount:
     return RowCount(max(rows.low for rows in known), min(tops)[0] if tops else None)
 
 
-def unite(parts: Sequence[PublishedFile]) -> Domain:
+def _unite(parts: Sequence[PublishedFile]) -> Domain:
     """Return the domain of all files: attributes and columns by name, label, impossible boxes, notes.
 
     The order is that of the first file, then what is new. A file without a label may list the others' label among
     its attributes. Raises `ReleaseError` naming both files where one name has two meanings.
     """
-    label = unite_labels(parts)
+    label = _unite_labels(parts)
     attributes: dict[str, tuple[AnyAttribute, str]] = {}
     columns: dict[str, tuple[View, PublishedFile]] = {}
     for part in parts:
         for attribute in part.domain.attributes:
             first = attributes.setdefault(attribute.name, (attribute, part.file))
-            agree(first, (attribute, part.file))
+            _agree(first, (attribute, part.file))
             if label is not None and label[0].name == attribute.name:
-                agree(label, (attribute, part.file))
+                _agree(label, (attribute, part.file))
         for name, view in part.domain.columns.items():
-            agree_views(name, columns.setdefault(name, (view, part)), (view, part))
+            _agree_views(name, columns.setdefault(name, (view, part)), (view, part))
     for name, (_, part) in columns.items():
         known = attributes.get(name, label if label is not None and label[0].name == name else None)
         if known is not None:
@@ -110,7 +110,7 @@ def unite(parts: Sequence[PublishedFile]) -> Domain:
     )
 
 
-def unite_labels(parts: Sequence[PublishedFile]) -> tuple[AnyAttribute, str] | None:
+def _unite_labels(parts: Sequence[PublishedFile]) -> tuple[AnyAttribute, str] | None:
     """Return the label and the file it is first declared in, None where no file has one."""
     found: tuple[AnyAttribute, str] | None = None
     for part in parts:
@@ -123,18 +123,18 @@ def unite_labels(parts: Sequence[PublishedFile]) -> tuple[AnyAttribute, str] | N
             message = f"the label is '{label.name}', but '{found[0].name}' in {found[1]}"
             raise ReleaseError(message, place="domain.label", file=part.file)
         else:
-            agree(found, (label, part.file))
+            _agree(found, (label, part.file))
     return found
 
 
-def agree(first: tuple[AnyAttribute, str], second: tuple[AnyAttribute, str]) -> None:
+def _agree(first: tuple[AnyAttribute, str], second: tuple[AnyAttribute, str]) -> None:
     """Refuse two attributes of one name with different values, naming both files."""
-    if not same_values(first[0], second[0]):
+    if not _same_values(first[0], second[0]):
         message = f"the attribute '{first[0].name}' has {second[0].describe()}, but {first[0].describe()} in {first[1]}"
         raise ReleaseError(message, place="domain", file=second[1])
 
 
-def same_values(a: AnyAttribute, b: AnyAttribute) -> bool:
+def _same_values(a: AnyAttribute, b: AnyAttribute) -> bool:
     """Return whether two attributes have the same values in the same order; a list may spell out a grid."""
     if isinstance(a, Listed) and isinstance(b, Grid):
         a, b = b, a
@@ -147,7 +147,7 @@ def same_values(a: AnyAttribute, b: AnyAttribute) -> bool:
     return a == b
 
 
-def agree_views(name: str, first: tuple[View, PublishedFile], second: tuple[View, PublishedFile]) -> None:
+def _agree_views(name: str, first: tuple[View, PublishedFile], second: tuple[View, PublishedFile]) -> None:
     """Refuse two columns of one name that are 1 for different values, naming both files."""
     (one, there), (two, here) = first, second
     same = one.attribute == two.attribute and there.domain.view_ranges(name)[1] == here.domain.view_ranges(name)[1]

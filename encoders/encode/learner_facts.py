@@ -38,11 +38,11 @@ def with_learner_facts(
     limits = limits or FactLimits()
     every = facts_of_learner(release, learner, limits, written=written)
     earlier = () if release.facts is None else release.facts.facts
-    kept, left_out = chosen(every.facts, earlier, release, limits)
-    return adding(release, replace(every, facts=tuple(kept), notes=(*every.notes, *left_out)))
+    kept, left_out = _chosen(every.facts, earlier, release, limits)
+    return _adding(release, replace(every, facts=tuple(kept), notes=(*every.notes, *left_out)))
 
 
-def adding(release: EncodedRelease, facts: LearnerFacts) -> EncodedRelease:
+def _adding(release: EncodedRelease, facts: LearnerFacts) -> EncodedRelease:
     """Return the release with these facts among its statements, beside those that it has. Cost: that of encoding."""
     earlier = release.facts or LearnerFacts(())
     both = LearnerFacts(
@@ -71,15 +71,15 @@ def facts_of_learner(
     if not models:
         raise Unsupported(f"the learner is a {learner.name}, and the release has no model of it")
     found: list[LearnerFact] = []
-    notes = [known_line(learner, written)]
+    notes = [_known_line(learner, written)]
     for model in models:
-        own, said = facts_of(model, release, learner, limits, written)
+        own, said = _facts_of(model, release, learner, limits, written)
         found += own
         notes += said
     return LearnerFacts((learner,), tuple(found), tuple(notes))
 
 
-def known_line(learner: Learner, written: bool) -> str:
+def _known_line(learner: Learner, written: bool) -> str:
     """Return what is assumed of the learner."""
     settings = [f"splitter {learner.splitter}"]
     settings += [f"{name} {value}" for name, value in (
@@ -97,7 +97,7 @@ def known_line(learner: Learner, written: bool) -> str:
     return f"{line}, thresholds as they are written" if written else line
 
 
-def facts_of(
+def _facts_of(
     model: Tree | Forest, release: EncodedRelease, learner: Learner, limits: FactLimits, written: bool
 ) -> tuple[list[LearnerFact], list[str]]:
     """Return the facts of a model, and what is left out of them in words."""
@@ -116,11 +116,11 @@ def facts_of(
         name = f"{model.name}, {tree.name}" if isinstance(model, Forest) else model.name
         nodes = node_regions(tree, release.domain)
         if not resampled:
-            check_limits(nodes, learner, name)
+            _check_limits(nodes, learner, name)
         if learner.splitter == "best":
             found += splits.facts(tree, name, nodes)
         if not closed:
-            found += leaf_facts(nodes, learner, features, name, limits.values)
+            found += _leaf_facts(nodes, learner, features, name, limits.values)
     notes = [
         *([f"{model.name}: thresholds say only that both children have rows (splitter random)"]
           if learner.splitter != "best" else []),
@@ -132,7 +132,7 @@ def facts_of(
     return found, notes
 
 
-def leaf_facts(
+def _leaf_facts(
     nodes: list[NodeRegion], learner: Learner, features: Features, name: str, most: int
 ) -> list[LearnerFact]:
     """Return what the open leaves of a tree say, attribute by attribute."""
@@ -146,27 +146,27 @@ def leaf_facts(
     return found
 
 
-def check_limits(nodes: Sequence[NodeRegion], learner: Learner, name: str) -> None:
+def _check_limits(nodes: Sequence[NodeRegion], learner: Learner, name: str) -> None:
     """Raise `ContradictionError` naming the node for a tree that breaks a limit of its learner."""
     leaves = [node for node in nodes if node.tests < 0]
     if learner.max_leaf_nodes is not None and len(leaves) > learner.max_leaf_nodes:
-        broken(f"{name}: {len(leaves)} leaves, max_leaf_nodes is {learner.max_leaf_nodes}")
+        _broken(f"{name}: {len(leaves)} leaves, max_leaf_nodes is {learner.max_leaf_nodes}")
     deepest = max(nodes, key=lambda node: node.depth)
     if learner.max_depth is not None and deepest.depth > learner.max_depth:
-        broken(f"{name}, node {deepest.number} at depth {deepest.depth}, max_depth is {learner.max_depth}")
+        _broken(f"{name}, node {deepest.number} at depth {deepest.depth}, max_depth is {learner.max_depth}")
     for node in nodes:
         if node.tests < 0 and len(nodes) > 1 and node.rows < learner.min_samples_leaf:
-            broken(f"{name}, leaf {node.number}: {node.rows} rows, min_samples_leaf is {learner.min_samples_leaf}")
+            _broken(f"{name}, leaf {node.number}: {node.rows} rows, min_samples_leaf is {learner.min_samples_leaf}")
         if node.tests >= 0 and node.rows < learner.min_samples_split:
-            broken(f"{name}, node {node.number}: {node.rows} rows, min_samples_split is {learner.min_samples_split}")
+            _broken(f"{name}, node {node.number}: {node.rows} rows, min_samples_split is {learner.min_samples_split}")
 
 
-def broken(conflict: str) -> None:
+def _broken(conflict: str) -> None:
     """Raise that the learner could not have made a tree."""
     raise ContradictionError(f"the learner could not have made this model: {conflict}", (conflict,))
 
 
-def chosen(
+def _chosen(
     facts: Sequence[LearnerFact], earlier: Sequence[LearnerFact], release: EncodedRelease, limits: FactLimits
 ) -> tuple[list[LearnerFact], list[str]]:
     """Return the facts that the limits leave, those of most rows first, and what is left out in words."""
@@ -207,9 +207,9 @@ class CellBound:
             fresh = dict(cuts)
             for one in (one for alternative in fact.alternatives for one in alternative):
                 where = dict(one.where)
-                if all(meet(ranges, leaf.within(k, self.domain)) for k, ranges in where.items()):
+                if all(_meet(ranges, leaf.within(k, self.domain)) for k, ranges in where.items()):
                     for k, ranges in where.items():
-                        inner = inside((p for pair in ranges for p in pair), leaf.within(k, self.domain))
+                        inner = _inside((p for pair in ranges for p in pair), leaf.within(k, self.domain))
                         if inner:
                             fresh[k] = fresh.get(k, set()) | inner
             new.append(fresh)
@@ -219,11 +219,11 @@ class CellBound:
         return True
 
 
-def meet(a: Iterable[tuple[int, int]], b: Sequence[tuple[int, int]]) -> bool:
+def _meet(a: Iterable[tuple[int, int]], b: Sequence[tuple[int, int]]) -> bool:
     """Return whether two lists of ranges have a position in common."""
     return any(s < f and t < e for s, e in a for t, f in b)
 
 
-def inside(positions: Iterable[int], ranges: Sequence[tuple[int, int]]) -> set[int]:
+def _inside(positions: Iterable[int], ranges: Sequence[tuple[int, int]]) -> set[int]:
     """Return the positions strictly inside some range."""
     return {p for p in positions if any(start < p < end for start, end in ranges)}

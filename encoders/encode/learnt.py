@@ -29,7 +29,7 @@ def learnt_splits(encoded: EncodedRelease, problem: RowProblem) -> TreeSplits:
     Raises `Unsupported` where there are none: other learners, random thresholds (extra trees), columns that may miss
     values, forests whose bags are not known.
     """
-    trees = trees_of(encoded, problem)
+    trees = _trees_of(encoded, problem)
     if not any(tree.nodes.learnt is not None for tree in trees):
         raise Unsupported(NO_MIDPOINTS)
     found = Gathered(encoded, problem)
@@ -40,7 +40,7 @@ def learnt_splits(encoded: EncodedRelease, problem: RowProblem) -> TreeSplits:
     return found.splits()
 
 
-def trees_of(encoded: EncodedRelease, problem: RowProblem) -> Sequence[Tree]:
+def _trees_of(encoded: EncodedRelease, problem: RowProblem) -> Sequence[Tree]:
     """Return the trees that are the first of a problem: those of the forest whose bags it has."""
     if not problem.positions:
         return ()

@@ -57,10 +57,10 @@ def marginals_of(release: EncodedRelease) -> list[Marginal]:
 
 def stated(figures: ColumnFigures, domain: Domain, rows: RowCount) -> Iterator[Marginal]:
     """Yield the statements of one column's figures over so many rows."""
-    k, cells = cells_of(figures.column, domain)
+    k, cells = _cells_of(figures.column, domain)
     made = [cell if figures.make is None else figures.make(cell) for cell in cells]
     values = [None if v is None or (isinstance(v, float) and math.isnan(v)) else v for v in made]
-    for what, weights, low, high in (*of_values(figures, values, rows), *of_numbers(figures, values, rows)):
+    for what, weights, low, high in (*_of_values(figures, values, rows), *_of_numbers(figures, values, rows)):
         if max(map(abs, weights), default=0) * max(1, rows.high or 1) >= LARGEST or max(abs(low), abs(high)) >= LARGEST:
             raise Unsupported(f"{figures.source}: sums over the rows of '{figures.column}' are too large")
         if low > 0 and not any(weights):
@@ -68,7 +68,7 @@ def stated(figures: ColumnFigures, domain: Domain, rows: RowCount) -> Iterator[M
         yield Marginal(k, np.array(weights, dtype=np.int64), low, high, f"{figures.source}, {what} of {figures.column}")
 
 
-def cells_of(column: str, domain: Domain) -> tuple[int, list[Cell]]:
+def _cells_of(column: str, domain: Domain) -> tuple[int, list[Cell]]:
     """Return the attribute behind a column, and the column's cell for each of its values."""
     k = domain.place.get(column)
     ranges: Any = None
@@ -92,7 +92,7 @@ def cells_of(column: str, domain: Domain) -> tuple[int, list[Cell]]:
 Sum = tuple[str, Sequence[int], int, int]
 
 
-def of_values(figures: ColumnFigures, values: Sequence[Value | None], rows: RowCount) -> Iterator[Sum]:
+def _of_values(figures: ColumnFigures, values: Sequence[Value | None], rows: RowCount) -> Iterator[Sum]:
     """Yield which values occur: each of them in a row at least, no other in any; and which most rows have."""
     if figures.commonest is not None:
         for value in sorted({v for v in values if v is not None and v != figures.commonest}, key=str):
@@ -109,7 +109,7 @@ def of_values(figures: ColumnFigures, values: Sequence[Value | None], rows: RowC
         yield "missing value", [int(v is None) for v in values], int(figures.gap), most if figures.gap else 0
 
 
-def of_numbers(figures: ColumnFigures, values: Sequence[Value | None], rows: RowCount) -> Iterator[Sum]:
+def _of_numbers(figures: ColumnFigures, values: Sequence[Value | None], rows: RowCount) -> Iterator[Sum]:
     """Yield extremes, the number of rows with a number, and sums."""
     published = (figures.mean, figures.least, figures.greatest, figures.largest, *figures.quantiles)
     if all(one is None for one in published):
@@ -135,35 +135,35 @@ def of_numbers(figures: ColumnFigures, values: Sequence[Value | None], rows: Row
         until = [0 if x is None else parts * (x <= at) - j for x in numbers]
         yield from ((f"quantile {value:g}", one, 2 * parts, LARGEST - 1) for one in (below, until))
     if figures.mean is not None:
-        yield from sums(figures, numbers, rows)
+        yield from _sums(figures, numbers, rows)
 
 
-def sums(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: RowCount) -> Iterator[Sum]:
+def _sums(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: RowCount) -> Iterator[Sum]:
     """Yield the number of rows with a number, their sum, and the sum of squares about a whole number near the mean."""
     own, missing, n = figures.source, any(x is None for x in numbers), figures.rows
     if n is None and missing:
-        yield from mean_of_some(figures, numbers, rows)
+        yield from _mean_of_some(figures, numbers, rows)
         return
     n = rows.low if n is None else n
     if not missing and (n, n) != (rows.low, rows.high):
         raise Unsupported(f"{own}: the mean is of {n:,} rows, the counts are of another number")
     scale = math.lcm(*(x.denominator for x in numbers if x is not None))
     if scale > FINEST and not missing and numbers[-1] is not None:
-        yield from filled(figures, numbers, n)
+        yield from _filled(figures, numbers, n)
         return
     if scale > FINEST:
         raise Unsupported(f"{own}: '{figures.column}' has numbers too fine to be summed exactly")
     whole = [None if x is None else int(x * scale) for x in numbers]
     greatest = max((abs(x) for x in whole if x is not None), default=0)
     mean = exact(figures.mean or 0) * scale
-    total, squares = only(nearest(mean * n, ERROR * n * greatest), figures), None
+    total, squares = _only(_nearest(mean * n, ERROR * n * greatest), figures), None
     if figures.variance is not None:
         spread = exact(figures.variance) * scale * scale * n
-        squares = only(squares_about(mean, n, spread, n * greatest), figures)
-    yield from moments(whole, n, total, squares, round(mean))
+        squares = _only(_squares_about(mean, n, spread, n * greatest), figures)
+    yield from _moments(whole, n, total, squares, round(mean))
 
 
-def moments(whole: Sequence[int | None], n: int, total: int, squares: int | None, near: int) -> Iterator[Sum]:
+def _moments(whole: Sequence[int | None], n: int, total: int, squares: int | None, near: int) -> Iterator[Sum]:
     """Yield how many rows have a number where some have none, the sum, and that of squares about `near` if known."""
     if any(x is None for x in whole):
         yield "rows with a number", [int(x is not None) for x in whole], n, n
@@ -172,15 +172,15 @@ def moments(whole: Sequence[int | None], n: int, total: int, squares: int | None
         yield "sum of squares", [0 if x is None else (x - near) ** 2 for x in whole], squares, squares
 
 
-def squares_about(mean: Fraction, n: int, spread: Fraction, size: int) -> tuple[int, int]:
+def _squares_about(mean: Fraction, n: int, spread: Fraction, size: int) -> tuple[int, int]:
     """Return the least and the greatest sum of squares about the whole number near a mean, by that about the mean.
 
     `size`: what the sizes of all numbers can sum to.
     """
-    return nearest(spread + n * (mean - round(mean)) ** 2, ERROR * (4 * spread + Fraction(size, 8)))
+    return _nearest(spread + n * (mean - round(mean)) ** 2, ERROR * (4 * spread + Fraction(size, 8)))
 
 
-def ratio(figures: ColumnFigures, rows: int) -> Fraction:
+def _ratio(figures: ColumnFigures, rows: int) -> Fraction:
     """Return the mean as the quotient of whole numbers, the lower one a number of rows."""
     found = exact(figures.mean or 0).limit_denominator(max(1, rows))
     if float(found) != figures.mean:
@@ -188,15 +188,15 @@ def ratio(figures: ColumnFigures, rows: int) -> Fraction:
     return found
 
 
-def mean_of_some(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: RowCount) -> Iterator[Sum]:
+def _mean_of_some(figures: ColumnFigures, numbers: Sequence[Fraction | None], rows: RowCount) -> Iterator[Sum]:
     """Yield that the numbers that are there have the mean, however many they are."""
     scale = math.lcm(*(x.denominator for x in numbers if x is not None))
-    mean = ratio(figures, (rows.high or 0) * scale)
+    mean = _ratio(figures, (rows.high or 0) * scale)
     weights = [0 if x is None else int((x - mean) * scale * mean.denominator) for x in numbers]
     yield "mean", weights, 0, 0
 
 
-def filled(figures: ColumnFigures, numbers: Sequence[Fraction | None], n: int) -> Iterator[Sum]:
+def _filled(figures: ColumnFigures, numbers: Sequence[Fraction | None], n: int) -> Iterator[Sum]:
     """Yield statements on a column whose gaps (the last of the values) were filled with the mean of the others.
 
     How many others there are is one of the numbers of rows that agree with mean and variance, the greatest.
@@ -205,24 +205,24 @@ def filled(figures: ColumnFigures, numbers: Sequence[Fraction | None], n: int) -
     scale = math.lcm(*(x.denominator for x in given))
     if scale > FINEST or numbers[-1] is None or not math.isclose(float(numbers[-1]), figures.mean or 0, rel_tol=1e-12):
         raise Unsupported(f"{figures.source}: '{figures.column}' has numbers too fine to be summed exactly")
-    mean = ratio(replace(figures, mean=float(numbers[-1])), n * scale) * scale
+    mean = _ratio(replace(figures, mean=float(numbers[-1])), n * scale) * scale
     spread, whole = exact(figures.variance or 0) * scale * scale * n, [int(x * scale) for x in given]
     greatest = max(map(abs, whole), default=0)
     for there in range(n - n % mean.denominator, 0, -mean.denominator):
-        low, high = squares_about(mean, there, spread, n * greatest)
+        low, high = _squares_about(mean, there, spread, n * greatest)
         if figures.variance is None or low == high:
             squares = None if figures.variance is None else low
-            yield from moments([*whole, None], there, int(mean * there), squares, round(mean))
+            yield from _moments([*whole, None], there, int(mean * there), squares, round(mean))
             return
     raise Unsupported(f"{figures.source}: of how many rows the mean of '{figures.column}' is, is not known")
 
 
-def nearest(value: Fraction, error: Fraction) -> tuple[int, int]:
+def _nearest(value: Fraction, error: Fraction) -> tuple[int, int]:
     """Return the least and the greatest whole number so near; the least is the greater where there is none."""
     return math.ceil(value - error), math.floor(value + error)
 
 
-def only(ends: tuple[int, int], figures: ColumnFigures) -> int:
+def _only(ends: tuple[int, int], figures: ColumnFigures) -> int:
     """Return the one whole number between ends; `Unsupported` where there is none, or several."""
     low, high = ends
     if low == high:

@@ -28,41 +28,41 @@ from solvers.laws.gradients.boosted import Boosted, BoostedTree, Gradients
 from solvers.statements.release import Block, Partition, RowCount
 
 
-def is_open(tree: Tree) -> bool:
+def _is_open(tree: Tree) -> bool:
     """Return whether no leaf says how many rows it has."""
     return bool(len(tree.nodes)) and not tree.nodes.counts.published[tree.nodes.leaves].any()
 
 
-def counted(model: Boosting, place: str = "") -> Boosting:
+def _counted(model: Boosting, place: str = "") -> Boosting:
     """Return the model with all rows in the first leaf of every open tree; `ReleaseError` where no tree counts rows."""
-    if not any(map(is_open, model.trees)):
+    if not any(map(_is_open, model.trees)):
         return model
-    known = next((tree for tree in model.trees if not is_open(tree)), None)
+    known = next((tree for tree in model.trees if not _is_open(tree)), None)
     if known is None:
         raise ReleaseError("no tree says how many rows its leaves have", place=f"{place}.trees")
     total = tree_total(known)
-    return replace(model, trees=tuple(filled(tree, total) if is_open(tree) else tree for tree in model.trees))
+    return replace(model, trees=tuple(_filled(tree, total) if _is_open(tree) else tree for tree in model.trees))
 
 
-def filled(tree: Tree, total: int) -> Tree:
+def _filled(tree: Tree, total: int) -> Tree:
     """Return the tree with all rows in its first leaf."""
     each = [Support(count=total if i == 0 else 0) for i in range(len(tree.nodes.leaves))]
     return replace(tree, nodes=tree.nodes.counting_leaves(each))
 
 
-def with_bounds(model: Boosting, blocks: Sequence[Block]) -> tuple[Block, ...]:
+def _with_bounds(model: Boosting, blocks: Sequence[Block]) -> tuple[Block, ...]:
     """Return the blocks of a `counted` model, those of its open trees with intervals of rows per leaf."""
     out: list[Block] = []
     for tree, sums, block in zip(model.trees, model.sums, blocks, strict=True):
-        if is_open(tree) and isinstance(block, Partition):
-            low, high = bounds(tree, sums, model.gradients, int(block.low.sum()))
+        if _is_open(tree) and isinstance(block, Partition):
+            low, high = _bounds(tree, sums, model.gradients, int(block.low.sum()))
             out.append(replace(block, low=low, high=high))
         else:
             out.append(block)
     return tuple(out)
 
 
-def bounds(tree: Tree, sums: TreeSums, law: Gradients, total: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _bounds(tree: Tree, sums: TreeSums, law: Gradients, total: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return between how many rows every leaf has, of `total` rows, by the sums of its hessians."""
     low = np.zeros(len(tree.nodes), dtype=np.int64)
     most = 1.0 if law.loss == "squared_error" else law.factor * (law.scale**2 if law.loss == "log_loss" else 1.0) / 4
@@ -83,15 +83,15 @@ class BoostingEncoder(Encoder[Boosting]):
 
     def check(self, model: Boosting, domain: Domain, place: str) -> None:
         """Refuse what a forest is refused for, and sums that do not fit trees, scores or label."""
-        self.forest.check(counted(model, place).forest, domain, place)
-        check_scores(model, domain, place)
+        self.forest.check(_counted(model, place).forest, domain, place)
+        _check_scores(model, domain, place)
         last = 0
         for t, (tree, sums) in enumerate(zip(model.trees, model.sums, strict=True)):
             if sums.round < last:
                 message = f"round {sums.round} after round {last}: trees stand in the order of their rounds"
                 raise ReleaseError(message, place=f"{place}.trees[{t}].round")
             last = sums.round
-            check_sums(model, tree, sums, f"{place}.trees[{t}]")
+            _check_sums(model, tree, sums, f"{place}.trees[{t}]")
 
     def resolve(self, model: Boosting, domain: Domain, place: str, into: Resolutions) -> None:
         """Add what all trees test."""
@@ -99,7 +99,7 @@ class BoostingEncoder(Encoder[Boosting]):
 
     def total(self, model: Boosting) -> int | None:
         """Return the number of rows that every tree counts."""
-        return self.forest.total(counted(model).forest)
+        return self.forest.total(_counted(model).forest)
 
     def assumes(self, model: Boosting) -> tuple[str, ...]:
         """Return what leaf values rest on."""
@@ -114,12 +114,12 @@ class BoostingEncoder(Encoder[Boosting]):
         self, model: Boosting, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> tuple[Block, ...]:
         """Return one partition per tree."""
-        return with_bounds(model, self.forest.blocks(counted(model).forest, cut, resolved, rows, place))
+        return _with_bounds(model, self.forest.blocks(_counted(model).forest, cut, resolved, rows, place))
 
     def boosted(self, model: Boosting, blocks: Sequence[Block], first: int) -> tuple[Boosted, ...]:
         """Return the sums of gradients; without trees with sums nothing."""
         trees = tuple(
-            boosted_tree(tree, sums, first + t)
+            _boosted_tree(tree, sums, first + t)
             for t, (tree, sums) in enumerate(zip(model.trees, model.sums, strict=True))
         )
         if not any(map(len, trees)):
@@ -127,7 +127,7 @@ class BoostingEncoder(Encoder[Boosting]):
         return (Boosted(model.name, model.gradients, model.start, model.base, model.labels, trees),)
 
 
-def check_scores(model: Boosting, domain: Domain, place: str) -> None:
+def _check_scores(model: Boosting, domain: Domain, place: str) -> None:
     """Refuse numbers of scores and labels that do not fit the loss, with `ReleaseError`."""
     loss, classes = model.gradients.loss, len(model.labels)
     scores = classes if loss == "softmax" else 1
@@ -147,7 +147,7 @@ def check_scores(model: Boosting, domain: Domain, place: str) -> None:
         raise ReleaseError(f"the label has {size} values, the model {classes} classes", place=f"{place}.labels")
 
 
-def check_sums(model: Boosting, tree: Tree, sums: TreeSums, place: str) -> None:
+def _check_sums(model: Boosting, tree: Tree, sums: TreeSums, place: str) -> None:
     """Refuse sums of nodes that do not exist, intervals without numbers, steps that do not fit the leaves."""
     if len(sums.step) != len(tree.nodes.leaves):
         raise ReleaseError(f"{len(sums.step)} steps for {len(tree.nodes.leaves)} leaves", place=f"{place}.step")
@@ -163,9 +163,9 @@ def check_sums(model: Boosting, tree: Tree, sums: TreeSums, place: str) -> None:
         raise ReleaseError("an interval is empty, or a number is not finite", place=f"{place}.sums")
 
 
-def boosted_tree(tree: Tree, sums: TreeSums, block: int) -> BoostedTree:
+def _boosted_tree(tree: Tree, sums: TreeSums, block: int) -> BoostedTree:
     """Return the sums of a checked tree by leaves; its leaves are the regions of a block, in file order."""
-    below = leaves_below(tree, np.unique(sums.node))
+    below = _leaves_below(tree, np.unique(sums.node))
     members = [below[int(i)] for i in sums.node.tolist()]
     start = np.zeros(len(members) + 1, dtype=np.int64)
     np.cumsum([len(m) for m in members], out=start[1:])
@@ -179,7 +179,7 @@ def boosted_tree(tree: Tree, sums: TreeSums, block: int) -> BoostedTree:
     return BoostedTree(block, sums.round, sums.of, sums.step, start, leaf, *arrays, names)
 
 
-def leaves_below(tree: Tree, nodes: NDArray[np.int64]) -> dict[int, NDArray[np.int32]]:
+def _leaves_below(tree: Tree, nodes: NDArray[np.int64]) -> dict[int, NDArray[np.int32]]:
     """Return the leaves below some nodes, as numbers in file order."""
     links = shape(tree.nodes)
     if links is None:

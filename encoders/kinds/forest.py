@@ -83,7 +83,7 @@ class Leaves:
         return np.maximum(self.sums(self.low), self.distinct)
 
 
-def check_bags(forest: Forest, place: str) -> None:
+def _check_bags(forest: Forest, place: str) -> None:
     """Refuse multiplicities that are not those of the trees' counts, with `ReleaseError`."""
     bags, at = forest.multiplicities, f"{place}.multiplicities"
     if bags is None:
@@ -96,15 +96,15 @@ def check_bags(forest: Forest, place: str) -> None:
         drawn, different = int(bags[t].sum(dtype=np.int64)), int(np.count_nonzero(bags[t]))
         if drawn != (total := tree_total(tree)):
             raise ReleaseError(f"they sum to {drawn}, but the tree counts {total} rows", place=f"{at}[{t}]")
-        distinct = distinct_rows(tree)
+        distinct = _distinct_rows(tree)
         if distinct is not None and distinct != different:
             message = f"{different} different rows are drawn, but the tree counts {distinct} ('distinct')"
             raise ReleaseError(message, place=f"{at}[{t}]")
-    if (minimum := minimum_rows(forest)) > bags.shape[1]:
+    if (minimum := _minimum_rows(forest)) > bags.shape[1]:
         raise ReleaseError(f"they are of {bags.shape[1]} rows, but the counts need {minimum}", place=at)
 
 
-def distinct_rows(tree: Tree) -> int | None:
+def _distinct_rows(tree: Tree) -> int | None:
     """Return how many different rows a tree publishes that it saw: at its root or in all its leaves; None: neither."""
     if (root := tree.nodes[0].support.distinct) is not None:
         return root
@@ -112,7 +112,7 @@ def distinct_rows(tree: Tree) -> int | None:
     return None if (found == NOT_GIVEN).any() else int(found.sum())
 
 
-def leaves_of(forest: Forest, t: int) -> Leaves:
+def _leaves_of(forest: Forest, t: int) -> Leaves:
     """Return the counts of the leaves of tree t, with the training rows that each implies."""
     published = forest.trees[t].nodes.leaf_counts
     stated = PartitionSupports.of(published)
@@ -125,12 +125,12 @@ def leaves_of(forest: Forest, t: int) -> Leaves:
         low = np.minimum(count, np.maximum(1, distinct[leaf] - (bare.sums(count)[leaf] - count)))
     high = np.full(len(count), UNBOUNDED, dtype=np.int64)
     if forest.multiplicities is not None:
-        fewest, maximum = rows_for(count, forest.multiplicities[t])
+        fewest, maximum = _rows_for(count, forest.multiplicities[t])
         low, high = np.maximum(low, fewest), maximum
     return Leaves(leaf, bare.label, count, distinct, low, high)
 
 
-def rows_for(count: Ints, bag: NDArray[np.int32]) -> tuple[Ints, Ints]:
+def _rows_for(count: Ints, bag: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """Return how many rows at least and at most can have repetitions in a bag that add up to each count.
 
     The fewest are those repeated most often, the most are those left out and then those repeated least. A count that
@@ -142,25 +142,25 @@ def rows_for(count: Ints, bag: NDArray[np.int32]) -> tuple[Ints, Ints]:
     return fewest.astype(np.int64), np.searchsorted(ascending, count, side="right").astype(np.int64)
 
 
-def minimum_rows(forest: Forest) -> int:
+def _minimum_rows(forest: Forest) -> int:
     """Return the fewest training rows that explain every tree's counts, each tree by itself."""
     roots = [tree.nodes[0].support.distinct or 0 for tree in forest.trees]
-    return max(max(int(leaves_of(forest, t).fewest.sum()), roots[t]) for t in range(len(forest.trees)))
+    return max(max(int(_leaves_of(forest, t).fewest.sum()), roots[t]) for t in range(len(forest.trees)))
 
 
-def bag_blocks(
+def _bag_blocks(
     forest: Forest, t: int, kind: str, cut: CutDomain, resolved: Resolutions, rows: RowCount
 ) -> Iterator[Block]:
     """Yield what tree t says about the training rows: a partition of lower bounds, and sums that it does not imply.
 
     Sums over all classes are a second partition, others are loose statements.
     """
-    tree, found = forest.trees[t], leaves_of(forest, t)
+    tree, found = forest.trees[t], _leaves_of(forest, t)
     boxes, names = leaf_boxes(tree, cut, resolved), leaf_names(tree.nodes)
     leaf, label = found.leaf.astype(np.int32), found.label.astype(np.int32)
-    bounds = settled(found.low, found.high, rows)
+    bounds = _settled(found.low, found.high, rows)
     stated = partition(kind, boxes, PartitionSupports(leaf, label, *bounds), names, cut.domain, first_match=False)
-    yield stated if forest.multiplicities is not None else replace(stated, draws=draws_of(found, forest.bootstrap))
+    yield stated if forest.multiplicities is not None else replace(stated, draws=_draws_of(found, forest.bootstrap))
     if not forest.bootstrap:
         return
     classes = 0 if cut.domain.label is None else cut.domain.label.span[1]
@@ -170,19 +170,19 @@ def bag_blocks(
         low = np.where(whole, found.distinct, implied)
         every = np.arange(len(low), dtype=np.int32)
         open_above = np.full(len(low), UNBOUNDED, dtype=np.int64)
-        sums = PartitionSupports(every, np.full(len(low), ANY_LABEL, dtype=np.int32), *settled(low, open_above, rows))
+        sums = PartitionSupports(every, np.full(len(low), ANY_LABEL, dtype=np.int32), *_settled(low, open_above, rows))
         named = [f"{name}, distinct rows" for name in names]
         yield partition(kind, boxes, sums, named, cut.domain, first_match=False)
-    if loose := tuple(sums_of_classes(found, boxes, [f"{kind}, {name}" for name in names], cut)):
+    if loose := tuple(_sums_of_classes(found, boxes, [f"{kind}, {name}" for name in names], cut)):
         yield Loose(loose)
 
 
-def draws_of(found: Leaves, bootstrap: bool) -> BootstrapCounts:
+def _draws_of(found: Leaves, bootstrap: bool) -> BootstrapCounts:
     """Return what a tree counted of its bag; without replacement, all draws are different rows."""
     return BootstrapCounts(found.count, found.distinct if bootstrap else found.sums(found.count))
 
 
-def known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> TreeBags:
+def _known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> TreeBags:
     """Return what the trees of a forest count of bags that are known; `blocks` are those of `bag_blocks`, tree by tree.
 
     Without replacement all counted rows are different, so that every leaf's sum is its number of different rows.
@@ -193,14 +193,14 @@ def known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> TreeBags:
     for block in blocks:
         if not isinstance(block, Partition) or (trees and block.boxes is trees[-1].boxes):
             continue
-        found = leaves_of(forest, len(trees))
-        draws, label = draws_of(found, forest.bootstrap), found.label.astype(np.int32)
+        found = _leaves_of(forest, len(trees))
+        draws, label = _draws_of(found, forest.bootstrap), found.label.astype(np.int32)
         counts = block.boxes, found.leaf.astype(np.int32), label, draws.count, draws.distinct
         trees.append(BagCounts(block.kind, *counts, block.names, block.labels))
     return TreeBags(forest.name, forest.multiplicities, tuple(trees), tuple(range(first, first + len(blocks))))
 
 
-def settled(low: Ints, high: Ints, rows: RowCount) -> tuple[Ints, Ints]:
+def _settled(low: Ints, high: Ints, rows: RowCount) -> tuple[Ints, Ints]:
     """Return the bounds of a partition, exact where the number of rows leaves only one possibility."""
     if len(low) == 1:  # everybody is counted there
         maximum = UNBOUNDED if rows.high is None else rows.high
@@ -208,7 +208,7 @@ def settled(low: Ints, high: Ints, rows: RowCount) -> tuple[Ints, Ints]:
     return (low, low.copy()) if rows.high == int(low.sum()) and bool((low <= high).all()) else (low, high)
 
 
-def sums_of_classes(found: Leaves, boxes: Boxes, names: list[str], cut: CutDomain) -> Iterator[Statement]:
+def _sums_of_classes(found: Leaves, boxes: Boxes, names: list[str], cut: CutDomain) -> Iterator[Statement]:
     """Yield the statements on sets of two or more classes of a leaf that single classes do not imply.
 
     Those on all the classes of the label are left to the second partition. In leaves with more than MAX_CLASSES
@@ -230,7 +230,7 @@ def sums_of_classes(found: Leaves, boxes: Boxes, names: list[str], cut: CutDomai
                 yield Statement(Region(at), need, UNBOUNDED, f"{names[j]}, class {text}")
 
 
-def known_line(forest: Forest) -> str:
+def _known_line(forest: Forest) -> str:
     """Return what answers assume where the bags are known."""
     return (
         f"{forest.name}: the bags are known (multiplicities), so that rows are told apart by their position in the "
@@ -244,15 +244,15 @@ def left_out(forest: Forest) -> tuple[str, ...]:
     Where the bags are known, the release has the leaves' counts whole (`known_bags`), not those of inner nodes.
     """
     out, known = [], forest.multiplicities is not None
-    every = [leaves_of(forest, t) for t in range(len(forest.trees))] if forest.bootstrap else []
+    every = [_leaves_of(forest, t) for t in range(len(forest.trees))] if forest.bootstrap else []
     if not known and any(bool(((x.positive > MAX_CLASSES) & (x.distinct > x.sums(x.low))).any()) for x in every):
         out.append(f"{forest.name}: of leaves with more than {MAX_CLASSES} classes, 'distinct' is used in part only")
-    if any(unused(tree, x, known) for tree, x in zip(forest.trees, every, strict=bool(every))):
+    if any(_unused(tree, x, known) for tree, x in zip(forest.trees, every, strict=bool(every))):
         out.append(f"{forest.name}: 'distinct' of inner nodes is not used where leaves below have none")
     return tuple(out)
 
 
-def unused(tree: Tree, leaves: Leaves, known: bool) -> bool:
+def _unused(tree: Tree, leaves: Leaves, known: bool) -> bool:
     """Return whether inner nodes publish numbers of different rows that their leaves do not.
 
     At the root it is that of the bag where it is `known`.
@@ -277,7 +277,7 @@ class ForestEncoder(Encoder[Forest]):
         for t, tree in enumerate(model.trees):
             check_tree(tree, domain, f"{place}.trees[{t}]", repeated=model.bootstrap)
         if model.resampled:
-            check_bags(model, place)
+            _check_bags(model, place)
             return
         if model.multiplicities is not None:
             raise ReleaseError("only resampled rows have them: give 'bootstrap': true", place=f"{place}.multiplicities")
@@ -301,7 +301,7 @@ class ForestEncoder(Encoder[Forest]):
     def least(self, model: Forest) -> int:
         """Return the fewest rows that explain the counts; those that the bags are drawn from where that is known."""
         known = self.total(model)
-        return minimum_rows(model) if known is None else known
+        return _minimum_rows(model) if known is None else known
 
     def evidence(self, model: Forest, minimum: int) -> str:
         """Return why there are that many rows."""
@@ -319,7 +319,7 @@ class ForestEncoder(Encoder[Forest]):
         return (
             f"{model.name}: each tree was fitted on {how}: a count above 0 proves rows, a count of 0 proves nothing",
             f"{model.name}: possible worlds weigh the same, however likely they make the draws behind its counts",
-            *((known_line(model),) if model.multiplicities is not None else ()),
+            *((_known_line(model),) if model.multiplicities is not None else ()),
         )
 
     def loosens(self, model: Forest) -> tuple[str, ...]:
@@ -335,8 +335,8 @@ class ForestEncoder(Encoder[Forest]):
         if not model.resampled:
             return tuple(tree_partition(tree, named + tree.name, cut, resolved) for tree in model.trees)
         kinds = [named + tree.name for tree in model.trees]
-        return tuple(b for t, kind in enumerate(kinds) for b in bag_blocks(model, t, kind, cut, resolved, rows))
+        return tuple(b for t, kind in enumerate(kinds) for b in _bag_blocks(model, t, kind, cut, resolved, rows))
 
     def bags(self, model: Forest, blocks: Sequence[Block], first: int) -> tuple[TreeBags, ...]:
         """Return what the trees count of their bags, where those are known."""
-        return () if model.multiplicities is None else (known_bags(model, blocks, first),)
+        return () if model.multiplicities is None else (_known_bags(model, blocks, first),)

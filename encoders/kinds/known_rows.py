@@ -93,8 +93,8 @@ class KnownRegions:
         Cost: linear in rows times columns, and in distinct values.
         """
         ids, masks = [], []
-        for k, columns in columns_of(model, cut.domain).items():
-            found = masks_of(model, cut, k, columns)
+        for k, columns in _columns_of(model, cut.domain).items():
+            found = _masks_of(model, cut, k, columns)
             if found is not None:
                 ids.append(found[0])
                 masks.append((k, found[1]))
@@ -118,7 +118,7 @@ class KnownRegions:
         return out
 
 
-def columns_of(model: KnownRows, domain: Domain) -> dict[int, list[int]]:
+def _columns_of(model: KnownRows, domain: Domain) -> dict[int, list[int]]:
     """Return, per attribute that is no label, the columns that speak about it."""
     out: dict[int, list[int]] = {}
     for j, name in enumerate(model.columns):
@@ -137,17 +137,17 @@ def known_labels(model: KnownRows, domain: Domain) -> Ints:
         try:
             found.append(-1 if value is None else int(domain.label.point(value)[0]))
         except ReleaseError as error:
-            raise ReleaseError(error.message, place=row_of(model, [j], [code])) from None
+            raise ReleaseError(error.message, place=_row_of(model, [j], [code])) from None
     return np.array(found, dtype=np.int64)[model.codes[:, j]]
 
 
-def row_of(model: KnownRows, columns: list[int], codes: list[int]) -> str:
+def _row_of(model: KnownRows, columns: list[int], codes: list[int]) -> str:
     """Return the first row with these values, as a place."""
     row = int(np.flatnonzero((model.codes[:, columns] == codes).all(axis=1))[0]) + 1
     return f"row {row}, column '{model.columns[columns[0]]}'"
 
 
-def masks_of(model: KnownRows, cut: CutDomain, k: int, columns: list[int]) -> tuple[Ints, list[int]] | None:
+def _masks_of(model: KnownRows, cut: CutDomain, k: int, columns: list[int]) -> tuple[Ints, list[int]] | None:
     """Return a number per row, and the parts of attribute k as bits by that number; None where all parts are alike."""
     cuts, domain = cut.cuts[k], cut.domain
     untested = len(cuts.sizes) == 1
@@ -158,9 +158,9 @@ def masks_of(model: KnownRows, cut: CutDomain, k: int, columns: list[int]) -> tu
     for codes in distinct.tolist():
         try:
             cells = [(model.columns[j], model.values[j][c]) for j, c in zip(columns, codes, strict=True)]
-            masks.append(parts_meeting(cuts, positions(domain, k, cells)))
+            masks.append(_parts_meeting(cuts, _positions(domain, k, cells)))
         except ReleaseError as error:
-            raise ReleaseError(error.message, place=row_of(model, columns, codes)) from None
+            raise ReleaseError(error.message, place=_row_of(model, columns, codes)) from None
     if untested:
         return None
     every = list(dict.fromkeys(masks))
@@ -172,7 +172,7 @@ def masks_of(model: KnownRows, cut: CutDomain, k: int, columns: list[int]) -> tu
     return np.array([number[m] for m in masks], dtype=np.int64)[of_row.reshape(-1)], every
 
 
-def positions(domain: Domain, k: int, cells: list[tuple[str, Cell]]) -> Ranges:
+def _positions(domain: Domain, k: int, cells: list[tuple[str, Cell]]) -> Ranges:
     """Return the positions of attribute k that all given columns of a row allow; `ReleaseError` for none."""
     attribute = domain.all[k]
     found: Ranges = (attribute.span,)
@@ -192,7 +192,7 @@ def positions(domain: Domain, k: int, cells: list[tuple[str, Cell]]) -> Ranges:
     return found
 
 
-def parts_meeting(cuts: AttributeCuts, ranges: Ranges) -> int:
+def _parts_meeting(cuts: AttributeCuts, ranges: Ranges) -> int:
     """Return the parts that hold some of the positions, as bits."""
     mask = 0
     for start, end in ranges:

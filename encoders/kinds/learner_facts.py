@@ -45,7 +45,7 @@ class LearnerFactsEncoder(Encoder[LearnerFacts]):
         loose: list[Statement] = []
         choices: list[Choice] = []
         for fact in model.facts:
-            readings = tuple(tuple(statement(one, fact.name, cut) for one in a) for a in fact.alternatives)
+            readings = tuple(tuple(_statement(one, fact.name, cut) for one in a) for a in fact.alternatives)
             if len(readings) == 1:
                 loose += readings[0]
             else:
@@ -53,7 +53,6 @@ class LearnerFactsEncoder(Encoder[LearnerFacts]):
         return (*((Loose(tuple(loose)),) if loose else ()), *choices)
 
 
-def statement(one: GroupCount, name: str, cut: CutDomain) -> Statement:
-    """Return the statement of a count of a group."""
+def _statement(one: GroupCount, name: str, cut: CutDomain) -> Statement:
     high = UNBOUNDED if one.high is None else one.high
     return Statement(Region(cut.box(dict(one.where))), one.low, high, f"{name}: {one.text}")

@@ -45,8 +45,7 @@ from solvers.statements.release import UNBOUNDED, Block, Loose, Observed, RowCou
 WORDS = {"add_remove": "adding or removing a row", "replace": "replacing a row"}
 
 
-def noise_of(model: AnyModel) -> Noise:
-    """Return the noise of a model that has one."""
+def _noise_of(model: AnyModel) -> Noise:
     assert model.noise is not None
     return model.noise
 
@@ -65,17 +64,17 @@ class NoisyEncoder(Encoder[AnyModel]):
         if isinstance(model, Boosting):
             message = "leaf values of a boosted model are of the rows themselves: noise on its counts is not read"
             raise ReleaseError(message, place=f"{place}.noise")
-        for tree, at in trees_of(model, place):
+        for tree, at in _trees_of(model, place):
             for i in np.flatnonzero(tree.nodes.counts.different != UNPUBLISHED).tolist():
                 message = "numbers of different rows are not read beside noisy counts"
                 raise ReleaseError(message, place=f"{at}.nodes[{i}].distinct")
-        self.inner.check(without_counts(model), domain, place)
+        self.inner.check(_without_counts(model), domain, place)
         if isinstance(model, Table) and model.complete:
             message = "which combinations hold no row is exact: put it into a table of its own that has no 'noise'"
             raise ReleaseError(message, place=f"{place}.complete")
         for i, exact in enumerate(model.statements if isinstance(model, Table) else ()):
-            refuse_exact(exact, f"{place}.statements[{i}]")
-        law = noise_of(model).law
+            _refuse_exact(exact, f"{place}.statements[{i}]")
+        law = _noise_of(model).law
         figures = list(published(model, place))
         for figure, at in figures:
             if (reason := law.impossible(Fraction(figure))) is not None:
@@ -90,7 +89,7 @@ class NoisyEncoder(Encoder[AnyModel]):
 
     def resolve(self, model: AnyModel, domain: Domain, place: str, into: Resolutions) -> None:
         """Add every condition, see `Encoder`."""
-        self.inner.resolve(without_counts(model), domain, place, into)
+        self.inner.resolve(_without_counts(model), domain, place, into)
 
     def total(self, model: AnyModel) -> None:
         """Return None: noisy counts fix no number of rows."""
@@ -102,12 +101,16 @@ class NoisyEncoder(Encoder[AnyModel]):
 
     def further_cuts(self, model: AnyModel, domain: Domain) -> Mapping[int, set[Position]]:
         """Return the cuts of the kind."""
-        return self.inner.further_cuts(without_counts(model), domain)
+        return self.inner.further_cuts(_without_counts(model), domain)
 
     def assumes(self, model: AnyModel) -> tuple[str, ...]:
         """Return the law of the noise, what it protects, and what the kind assumes."""
-        noise = noise_of(model)
-        return (*self.inner.assumes(without_counts(model)), f"{model.name}: {describe(noise)}", *doubts(model, noise))
+        noise = _noise_of(model)
+        return (
+            *self.inner.assumes(_without_counts(model)),
+            f"{model.name}: {_describe(noise)}",
+            *_doubts(model, noise),
+        )
 
     def blocks(
         self, model: AnyModel, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
@@ -119,20 +122,20 @@ class NoisyEncoder(Encoder[AnyModel]):
         self, model: AnyModel, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> list[tuple[Block, Observed | None]]:
         """Return the blocks and the noisy figures behind each."""
-        law = noise_of(model).law
+        law = _noise_of(model).law
         if isinstance(model, Table):
             return self._table(model, cut, resolved, rows, place)
-        blocks = self.inner.blocks(without_counts(model), cut, resolved, rows, place)
+        blocks = self.inner.blocks(_without_counts(model), cut, resolved, rows, place)
         figures: list[list[Published]] = (
-            [leaf_figures(t) for t in model.trees] if isinstance(model, (Forest, Boosting))
-            else [leaf_figures(model)] if isinstance(model, Tree)
-            else [[f for rule in model.rules for f in numbers(rule.support)]]
+            [_leaf_figures(t) for t in model.trees] if isinstance(model, (Forest, Boosting))
+            else [_leaf_figures(model)] if isinstance(model, Tree)
+            else [[f for rule in model.rules for f in _numbers(rule.support)]]
         )  # fmt: skip
         out: list[tuple[Block, Observed | None]] = [
             self._filled(b, law, f, rows) for b, f in zip(blocks, figures, strict=bool(blocks))
         ]
-        for tree, _ in trees_of(model, place):
-            if inner := list(inner_statements(tree, cut, resolved)):
+        for tree, _ in _trees_of(model, place):
+            if inner := list(_inner_statements(tree, cut, resolved)):
                 statements = Loose(tuple(s for s, _ in inner))
                 out.append(self._filled(statements, law, [f for _, f in inner], rows))
         return out
@@ -171,11 +174,11 @@ class NoisyEncoder(Encoder[AnyModel]):
             every = zip(boxes, counted, strict=True)
             loose = Loose(tuple(Statement(Region(b), 0, UNBOUNDED, source_of(model, i)) for b, i in every))
             figures = [f.count for f in model.statements if f.count is not None]
-            out.append(self._filled(loose, noise_of(model).law, figures, rows))
+            out.append(self._filled(loose, _noise_of(model).law, figures, rows))
         return out + [(b, None) for b in self.inner.blocks(rest, cut, resolved, rows, place)]
 
 
-def refuse_exact(figure: PublishedFigure, place: str) -> None:
+def _refuse_exact(figure: PublishedFigure, place: str) -> None:
     """Refuse a figure of a noisy table that is no count: the law is one of counts, and nothing says it is exact."""
     interval = figure.low is not None or figure.high is not None
     if figure.statistic is None and not interval:
@@ -188,43 +191,43 @@ def refuse_exact(figure: PublishedFigure, place: str) -> None:
     raise ReleaseError(message, place=place)
 
 
-def trees_of(model: AnyModel, place: str) -> list[tuple[Tree, str]]:
+def _trees_of(model: AnyModel, place: str) -> list[tuple[Tree, str]]:
     """Return the trees of a forest, or the tree itself, each with its place; none of other kinds."""
     if isinstance(model, (Forest, Boosting)):
         return [(tree, f"{place}.trees[{t}]") for t, tree in enumerate(model.trees)]
     return [(model, place)] if isinstance(model, Tree) else []
 
 
-def without_counts(model: AnyModel) -> AnyModel:
+def _without_counts(model: AnyModel) -> AnyModel:
     """Return the model without noise, every noisy count 0."""
     if isinstance(model, (Forest, Boosting)):
-        return replace(model, noise=None, trees=tuple(cast(Tree, without_counts(t)) for t in model.trees))
+        return replace(model, noise=None, trees=tuple(cast(Tree, _without_counts(t)) for t in model.trees))
     if isinstance(model, Tree):
-        return replace(model, noise=None, nodes=model.nodes.counting_leaves(map(cleared, model.nodes.leaf_counts)))
+        return replace(model, noise=None, nodes=model.nodes.counting_leaves(map(_cleared, model.nodes.leaf_counts)))
     if isinstance(model, Table):
-        return replace(model, noise=None, statements=tuple(cleared_figure(f) for f in model.statements))
-    rules = tuple(Rule(r.condition, cleared(r.support), r.name) for r in model.rules)
+        return replace(model, noise=None, statements=tuple(_cleared_figure(f) for f in model.statements))
+    rules = tuple(Rule(r.condition, _cleared(r.support), r.name) for r in model.rules)
     return replace(model, noise=None, rules=rules)
 
 
-def cleared(support: Support) -> Support:
+def _cleared(support: Support) -> Support:
     """Return the support with zeros for its counts."""
     if support.counts is not None:
         return Support(counts=(0,) * len(support.counts))
     return Support(count=None if support.count is None else 0)
 
 
-def cleared_figure(figure: PublishedFigure) -> PublishedFigure:
+def _cleared_figure(figure: PublishedFigure) -> PublishedFigure:
     """Return the figure with 0 for its count."""
     return figure if figure.count is None else replace(figure, count=0)
 
 
-def numbers(support: Support) -> tuple[Published, ...]:
+def _numbers(support: Support) -> tuple[Published, ...]:
     """Return the published figures of a support in order."""
     return support.counts if support.counts is not None else () if support.count is None else (support.count,)
 
 
-def leaf_figures(tree: Tree) -> list[Published]:
+def _leaf_figures(tree: Tree) -> list[Published]:
     """Return the figures of a tree's leaves in file order."""
     found: list[Published] = tree.nodes.leaf_counts.values.tolist()
     return found
@@ -244,17 +247,17 @@ def published(model: AnyModel, place: str) -> Iterator[tuple[Published, str]]:
         yield from ((count, at) for count, at in figures if count is not None)
     else:
         for i, rule in enumerate(model.rules):
-            yield from ((f, f"{place}.rules[{i}]") for f in numbers(rule.support))
+            yield from ((f, f"{place}.rules[{i}]") for f in _numbers(rule.support))
 
 
-def inner_figures(tree: Tree) -> int:
+def _inner_figures(tree: Tree) -> int:
     """Return how many inner nodes publish figures."""
     return int((tree.nodes.inner & (tree.nodes.counts.width > 0)).sum())
 
 
-def inner_statements(tree: Tree, cut: CutDomain, resolved: Resolutions) -> Iterator[tuple[Statement, Published]]:
+def _inner_statements(tree: Tree, cut: CutDomain, resolved: Resolutions) -> Iterator[tuple[Statement, Published]]:
     """Yield a statement per figure of an inner node: noise of its own makes it more than the sum of its leaves."""
-    if not inner_figures(tree):
+    if not _inner_figures(tree):
         return
     split, labels = splits(tree, cut, resolved), label_texts(cut.domain)
     stack = [(0, Box())]
@@ -264,7 +267,7 @@ def inner_statements(tree: Tree, cut: CutDomain, resolved: Resolutions) -> Itera
         if node.condition is None:
             continue
         source = f"{tree.name}, {node.name or f'node {i}'}"
-        for c, figure in enumerate(numbers(node.support)):
+        for c, figure in enumerate(_numbers(node.support)):
             if node.support.counts is None:
                 yield Statement(Region(box), 0, UNBOUNDED, source), figure
             else:
@@ -284,10 +287,10 @@ def per_row(model: AnyModel) -> int:
         return len(model.rules)
     if isinstance(model, Table):
         return sum(f.count is not None for f in model.statements)
-    return 1 + inner_figures(model)
+    return 1 + _inner_figures(model)
 
 
-def describe(noise: Noise) -> str:
+def _describe(noise: Noise) -> str:
     """Format the law for people."""
     law = noise.law
     text = f"its counts carry independent {law.name.replace('_', ' ')} noise of scale {float(law.scale):.6g}"
@@ -308,7 +311,7 @@ def describe(noise: Noise) -> str:
     return text
 
 
-def doubts(model: AnyModel, noise: Noise) -> tuple[str, ...]:
+def _doubts(model: AnyModel, noise: Noise) -> tuple[str, ...]:
     """Return what a reader should know about the stated budget."""
     out = []
     figures = [f for f, _ in published(model, "")]

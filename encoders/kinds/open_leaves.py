@@ -77,26 +77,26 @@ def always_kept(classes: tuple[int, ...], total: int, criterion: str | None) -> 
         error = 5 * EPSILON if name == "gini" else EPSILON * (1.5 + bits * (6 + k))
         if rows / total * error <= 0.9 * EPSILON:
             continue
-        if math.prod(c + 1 for c in counts) > MOST_SPLITS or least_improvement(counts, total, name) < -EPSILON / 2:
+        if math.prod(c + 1 for c in counts) > MOST_SPLITS or _least_improvement(counts, total, name) < -EPSILON / 2:
             return False
     return True
 
 
 @lru_cache(maxsize=4096)
-def least_improvement(classes: tuple[int, ...], total: int, name: str) -> float:
+def _least_improvement(classes: tuple[int, ...], total: int, name: str) -> float:
     """Return the least improvement over all pairs of children, in the learner's double precision."""
     rows, worst = sum(classes), math.inf
-    whole = impurity(classes, name)
+    whole = _impurity(classes, name)
     for left in product(*(range(c + 1) for c in classes)):
         n = sum(left)
         if 0 < n < rows:
             right = tuple(c - a for c, a in zip(classes, left, strict=True))
-            gain = whole - (rows - n) / rows * impurity(right, name) - n / rows * impurity(left, name)
+            gain = whole - (rows - n) / rows * _impurity(right, name) - n / rows * _impurity(left, name)
             worst = min(worst, rows / total * gain)
     return worst
 
 
-def impurity(classes: Iterable[int], name: str) -> float:
+def _impurity(classes: Iterable[int], name: str) -> float:
     """Return the impurity of a node as sklearn/tree/_criterion.pyx works it out."""
     counts = [float(c) for c in classes]
     n = sum(counts)

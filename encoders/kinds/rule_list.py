@@ -19,7 +19,7 @@ from solvers.statements.release import UNBOUNDED, Block, RowCount
 DEFAULT = "default rule"
 
 
-def has_default(model: RuleList) -> bool:
+def _has_default(model: RuleList) -> bool:
     """Return whether the last rule has an empty condition."""
     return bool(model.rules) and not model.rules[-1].condition
 
@@ -42,7 +42,7 @@ class RuleListEncoder(Encoder[RuleList]):
 
     def total(self, model: RuleList) -> int | None:
         """Return the number of rows in all rules, None when the default rule's count is not published."""
-        return sum(r.support.total or 0 for r in model.rules) if has_default(model) else None
+        return sum(r.support.total or 0 for r in model.rules) if _has_default(model) else None
 
     def least(self, model: RuleList) -> int:
         """Return the number of rows in the rules, the default rule included where its count is published."""
@@ -55,16 +55,16 @@ class RuleListEncoder(Encoder[RuleList]):
         boxes = [cut.box(resolved[rule.condition]) for rule in model.rules]
         supports = PartitionSupports.of(CountTable.of([rule.support for rule in model.rules]))
         names = [rule.name or f"rule {j}" for j, rule in enumerate(model.rules)]
-        if has_default(model):
+        if _has_default(model):
             names[-1] = model.rules[-1].name or DEFAULT
         else:
-            supports = supports.between(len(boxes), *left_over(model, rows))
+            supports = supports.between(len(boxes), *_left_over(model, rows))
             boxes.append(Box())
             names.append(DEFAULT)
         return (partition(model.name, Boxes.of(boxes), supports, names, cut.domain, first_match=True),)
 
 
-def left_over(model: RuleList, rows: RowCount) -> tuple[int, int]:
+def _left_over(model: RuleList, rows: RowCount) -> tuple[int, int]:
     """Return how many rows the implicit default rule has; `ReleaseError` where nothing says how many rows there are."""
     if rows.low == 0 and rows.high is None:
         raise ReleaseError("the last rule is not the default ('if': {}), so 'rows' must say how many rows there are")

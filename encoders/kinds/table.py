@@ -27,7 +27,7 @@ class TableEncoder(Encoder[Table]):
     def check(self, model: Table, domain: Domain, place: str) -> None:
         """Refuse figures that say nothing or two things, numbers that are none, and two counts of everybody."""
         for i, figure in enumerate(model.statements):
-            check_figure(figure, domain, f"{place}.statements[{i}]")
+            _check_figure(figure, domain, f"{place}.statements[{i}]")
         everybody = {f.count: i for i, f in enumerate(model.statements) if not f.condition and f.count is not None}
         if len(everybody) > 1:
             (first, _), (second, i) = list(everybody.items())[:2]
@@ -60,7 +60,7 @@ class TableEncoder(Encoder[Table]):
         for i, (figure, box) in enumerate(zip(model.statements, boxes, strict=True)):
             name, source = name_of(model, i), source_of(model, i)
             if figure.statistic is None:
-                loose += count_statements(figure, Region(box), source)
+                loose += _count_statements(figure, Region(box), source)
                 continue
             if figure.statistic.of not in numbers:
                 numbers[figure.statistic.of] = numbers_of(cut, figure.statistic.of)
@@ -80,7 +80,7 @@ class TableEncoder(Encoder[Table]):
         return (*((Loose(tuple(loose)),) if loose else ()), *choices)
 
 
-def check_figure(figure: PublishedFigure, domain: Domain, place: str) -> None:
+def _check_figure(figure: PublishedFigure, domain: Domain, place: str) -> None:
     """Refuse a figure that is not exactly one of a count, an interval, a statistic or a suppressed count."""
     interval = figure.low is not None or figure.high is not None
     given = [figure.count is not None, interval, figure.statistic is not None]
@@ -100,10 +100,10 @@ def check_figure(figure: PublishedFigure, domain: Domain, place: str) -> None:
     if figure.low is not None and figure.high is not None and figure.high < figure.low:
         raise ReleaseError(f"at_most {figure.high} is below at_least {figure.low}", place=place)
     if figure.statistic is not None:
-        check_statistic(figure.statistic, domain, f"{place}.{figure.statistic.kind}")
+        _check_statistic(figure.statistic, domain, f"{place}.{figure.statistic.kind}")
 
 
-def check_statistic(statistic: Statistic, domain: Domain, place: str) -> None:
+def _check_statistic(statistic: Statistic, domain: Domain, place: str) -> None:
     """Refuse a statistic of what is not numeric, and numbers that are none."""
     try:
         numeric(domain, statistic.of)
@@ -116,7 +116,7 @@ def check_statistic(statistic: Statistic, domain: Domain, place: str) -> None:
         raise ReleaseError(f"{statistic.within} is negative", place=f"{place}.within")
 
 
-def count_statements(figure: PublishedFigure, region: Region, source: str) -> list[Statement]:
+def _count_statements(figure: PublishedFigure, region: Region, source: str) -> list[Statement]:
     """Return the statement of a count or an interval, none for a suppressed count without bounds."""
     if figure.count is not None:
         return [Statement(region, int(figure.count), int(figure.count), source)]
@@ -146,10 +146,10 @@ def name_of(model: Table, i: int) -> str:
 
 def source_of(model: Table, i: int) -> str:
     """Return a human-readable source of figure i: "table, statement 3 (mean of age where sex = F)"."""
-    return f"{name_of(model, i)} ({figure_text(model.statements[i])})"
+    return f"{name_of(model, i)} ({_figure_text(model.statements[i])})"
 
 
-def figure_text(figure: PublishedFigure) -> str:
+def _figure_text(figure: PublishedFigure) -> str:
     """Format a figure: "mean of age = 36.7 ± 0.05 where sex = F"."""
     kind = "suppressed count" if figure.suppressed else "count"
     if figure.statistic is not None:

@@ -85,20 +85,20 @@ def check_tree(model: Tree, domain: Domain, place: str, repeated: bool = False) 
         raise ReleaseError("the tree has no nodes", place=f"{place}.nodes")
     found = shape(nodes)
     if found is None:
-        refuse_links(nodes, place)
+        _refuse_links(nodes, place)
     if not fits(nodes.counts, domain):
         for i, support in enumerate(nodes.counts):
             check_support(support, domain, f"{place}.nodes[{i}]")
     for i in np.flatnonzero(~(found.inner | nodes.counts.published)).tolist():
         raise ReleaseError("a leaf needs 'counts' or 'count'", place=f"{place}.nodes[{i}]")
-    of_label = label_names(domain)
+    of_label = _label_names(domain)
     for code, i in nodes.first_nodes():
         condition = nodes.conditions[code]
         if len(condition) != 1 or condition[0][0] in of_label:
-            check_split(condition, domain, f"{place}.nodes[{i}]")
-    check_inner_counts(model, found, place)
+            _check_split(condition, domain, f"{place}.nodes[{i}]")
+    _check_inner_counts(model, found, place)
     if nodes.counts.distinct is not None:
-        check_distinct(model, found, place, repeated)
+        _check_distinct(model, found, place, repeated)
 
 
 def unused_counts(model: Tree, name: str) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def tree_total(model: Tree) -> int:
     return (int((found >> 32).sum()) << 32) + int((found & 0xFFFFFFFF).sum())  # the sum may be beyond 64 bits
 
 
-def refuse_links(nodes: Nodes, place: str) -> NoReturn:
+def _refuse_links(nodes: Nodes, place: str) -> NoReturn:
     """Raise `ReleaseError` for a child that does not exist, a node reached twice (a cycle) or never."""
     seen: dict[int, int] = {0: -1}
     stack = [0]
@@ -148,7 +148,7 @@ def refuse_links(nodes: Nodes, place: str) -> NoReturn:
     raise EngineError("the links of a tree were refused, and nothing is wrong with them")
 
 
-def label_names(domain: Domain) -> set[str]:
+def _label_names(domain: Domain) -> set[str]:
     """Return the names behind which the label stands: its own, and those of the columns that view it."""
     if domain.label is None:
         return set()
@@ -158,24 +158,24 @@ def label_names(domain: Domain) -> set[str]:
 
 def check_label(condition: Condition, domain: Domain, place: str) -> None:
     """Refuse a test on the label, which would mix counts per class with classes."""
-    if domain.label is not None and domain.label.name in named(condition, domain):
+    if domain.label is not None and domain.label.name in _named(condition, domain):
         raise ReleaseError(f"a test on the label '{domain.label.name}' mixes classes and regions", place=f"{place}.if")
 
 
-def named(condition: Condition, domain: Domain) -> set[str]:
+def _named(condition: Condition, domain: Domain) -> set[str]:
     """Return the attributes behind the names of a condition (a column is a view on one)."""
     return {domain.columns[name].attribute if name in domain.columns else name for name, _ in condition}
 
 
-def check_split(condition: Condition, domain: Domain, place: str) -> None:
+def _check_split(condition: Condition, domain: Domain, place: str) -> None:
     """Refuse a split on the label, and one on several attributes or none."""
     check_label(condition, domain, place)
-    if len(named(condition, domain)) != 1:
+    if len(_named(condition, domain)) != 1:
         message = "a split must test exactly one attribute (else its 'else' side is no box)"
         raise ReleaseError(message, place=f"{place}.if")
 
 
-def check_inner_counts(model: Tree, found: TreeLinks, place: str) -> None:
+def _check_inner_counts(model: Tree, found: TreeLinks, place: str) -> None:
     """Refuse an inner node whose counts are not the sum of its leaves', and a tree of more than 2^53 rows."""
     table = model.nodes.counts
     if (rows := tree_total(model)) > MAX_ROWS:
@@ -202,7 +202,7 @@ def check_inner_counts(model: Tree, found: TreeLinks, place: str) -> None:
         raise ReleaseError(f"the node says {total[i]}, its leaves sum to {totals[i]}", place=f"{place}.nodes[{i}]")
 
 
-def check_distinct(model: Tree, found: TreeLinks, place: str, repeated: bool) -> None:
+def _check_distinct(model: Tree, found: TreeLinks, place: str, repeated: bool) -> None:
     """Refuse numbers of different rows that no rows can have, and of an inner node those that its leaves contradict."""
     table = model.nodes.counts
     different, published = table.different, table.published
@@ -255,7 +255,7 @@ class InnerTests:
 
 def splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> InnerTests:
     """Return the tests of the inner nodes as masks; every test is turned into one once."""
-    table, codes, of_node = tested(model, resolved)
+    table, codes, of_node = _tested(model, resolved)
     # Every split tests one attribute (`check_tree`), so both of its sides are boxes.
     attributes, column = np.unique(table.attribute[codes], return_inverse=True)
     full = [(1 << len(cut.cuts[k].sizes)) - 1 for k in attributes.tolist()]
@@ -268,7 +268,7 @@ def splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> InnerTests:
     return InnerTests(attributes, whole, np.append(column, 0)[of_node], sides[of_node])
 
 
-def tested(model: Tree, resolved: Resolutions) -> tuple[SplitTable, NDArray[np.int64], NDArray[np.int64]]:
+def _tested(model: Tree, resolved: Resolutions) -> tuple[SplitTable, NDArray[np.int64], NDArray[np.int64]]:
     """Return the table, the numbers in it that a tree tests, and per node the place among these (leaves: 0)."""
     condition = model.nodes.condition
     codes, back = np.unique(condition[condition != LEAF], return_inverse=True)
@@ -286,8 +286,8 @@ def leaf_boxes(model: Tree, cut: CutDomain, resolved: Resolutions) -> Boxes:
     tree = shape(model.nodes)
     if tree is None:
         raise EngineError("a tree is encoded only after it was checked")
-    if (runs := run_splits(model, cut, resolved)) is not None:
-        return run_boxes(tree, runs)
+    if (runs := _run_splits(model, cut, resolved)) is not None:
+        return _run_boxes(tree, runs)
     split = splits(model, cut, resolved)
     allowed = split.full[None, :].copy()
     narrowed = np.zeros(allowed.shape, dtype=bool)
@@ -304,11 +304,11 @@ def leaf_boxes(model: Tree, cut: CutDomain, resolved: Resolutions) -> Boxes:
         side = split.sides[parents].ravel()
         allowed[at, column] &= side
         narrowed[at, column] |= side != split.full[column]
-    start, order = by_leaf(tree, np.concatenate(ids, axis=1))
+    start, order = _by_leaf(tree, np.concatenate(ids, axis=1))
     return Boxes(start, np.concatenate(attributes)[order], np.concatenate(masks)[order])
 
 
-def by_leaf(tree: TreeLinks, found: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _by_leaf(tree: TreeLinks, found: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where the literals of each leaf begin, and their order; `found`: (2, literals) node and column."""
     leaves, (nodes, columns) = np.flatnonzero(~tree.inner), found
     start = np.zeros(len(leaves) + 1, dtype=np.int64)
@@ -329,9 +329,9 @@ class RunSplits:
     sides: NDArray[np.int64]
 
 
-def run_splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> RunSplits | None:
+def _run_splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> RunSplits | None:
     """Return the tests as runs, None where one is no threshold, or no attribute has more than 64 parts."""
-    table, codes, of_node = tested(model, resolved)
+    table, codes, of_node = _tested(model, resolved)
     attributes, column = np.unique(table.attribute[codes], return_inverse=True)
     parts = np.array([len(cut.cuts[k].sizes) for k in attributes.tolist()], dtype=np.int64)
     if parts.max(initial=0) <= 64:
@@ -346,7 +346,7 @@ def run_splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> RunSplits 
     return RunSplits(attributes, parts, column[of_node], sides[of_node])
 
 
-def run_boxes(tree: TreeLinks, split: RunSplits) -> Boxes:
+def _run_boxes(tree: TreeLinks, split: RunSplits) -> Boxes:
     """Return the boxes of the leaves in file order, as `leaf_boxes`; cost: nodes times attributes, no more.
 
     A tree of n thresholds has boxes of n parts: as bits they would take n^2 of memory and time.
@@ -368,6 +368,6 @@ def run_boxes(tree: TreeLinks, split: RunSplits) -> Boxes:
         side = split.sides[parents].reshape(-1, 2)
         first[at, column] = np.maximum(first[at, column], side[:, 0])
         end[at, column] = np.minimum(end[at, column], side[:, 1])
-    start, order = by_leaf(tree, np.concatenate(ids, axis=1))
+    start, order = _by_leaf(tree, np.concatenate(ids, axis=1))
     masks = RunMasks(np.concatenate(firsts)[order], np.concatenate(ends)[order])
     return Boxes(start, np.concatenate(attributes)[order], masks)

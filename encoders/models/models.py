@@ -254,7 +254,7 @@ class Forest:
     def __post_init__(self) -> None:
         """Refuse multiplicities that are no table of whole numbers, with `ReleaseError`."""
         if self.multiplicities is not None:
-            object.__setattr__(self, "multiplicities", read_only(self.multiplicities))
+            object.__setattr__(self, "multiplicities", _read_only(self.multiplicities))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Forest):
@@ -276,7 +276,7 @@ class Forest:
         return self.bootstrap or self.subsample
 
 
-def read_only(multiplicities: Any) -> NDArray[np.int32]:
+def _read_only(multiplicities: Any) -> NDArray[np.int32]:
     """Return a table (trees, rows) of whole numbers as read-only int32; `ReleaseError` where it is none."""
     try:
         found = np.asarray(multiplicities)

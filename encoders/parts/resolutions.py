@@ -88,7 +88,7 @@ class SplitTable:
 
     def resolve(self, nodes: Nodes, domain: Domain, place: str) -> None:
         """Resolve what the nodes test; `ReleaseError` naming the node for what the domain does not have."""
-        written = written_ends(domain)
+        written = _written_ends(domain)
         codes: list[int] = []
         found: list[Threshold] = []
         for code, i in nodes.first_nodes():
@@ -96,7 +96,7 @@ class SplitTable:
                 continue
             condition = nodes.conditions[code]
             ends = written.get(condition[0][0]) if len(condition) == 1 else None
-            threshold = None if ends is None else threshold_of(ends, condition[0][1])
+            threshold = None if ends is None else _threshold_of(ends, condition[0][1])
             if threshold is not None:
                 codes.append(code)
                 found.append(threshold)
@@ -187,7 +187,7 @@ class Resolutions(Mapping[Condition, Resolved]):
 Threshold = tuple[int, complex, bool]  # attribute, threshold, True where what lies below passes
 
 
-def written_ends(domain: Domain) -> dict[str, tuple[int, float, float]]:
+def _written_ends(domain: Domain) -> dict[str, tuple[int, float, float]]:
     """Return the number and ends of the attributes whose thresholds may stay floats: continuous, never missing.
 
     Only those whose ends are floats as they are written, so that floats compare with them as the numbers do.
@@ -197,13 +197,13 @@ def written_ends(domain: Domain) -> dict[str, tuple[int, float, float]]:
         attribute = domain.all[k]
         if not isinstance(attribute, Continuous) or attribute.missing:
             continue
-        low, high = (x if isinstance(x, float) else as_float(x) for x, _ in attribute.span)
+        low, high = (x if isinstance(x, float) else _as_float(x) for x, _ in attribute.span)
         if low is not None and high is not None:
             found[name] = (k, low, high)
     return found
 
 
-def as_float(x: Fraction) -> float | None:
+def _as_float(x: Fraction) -> float | None:
     """Return the float that is written as this number, None where there is none."""
     try:
         return float(x) if exact(float(x)) == x else None
@@ -211,7 +211,7 @@ def as_float(x: Fraction) -> float | None:
         return None
 
 
-def threshold_of(ends: tuple[int, float, float], test: Test) -> Threshold | None:
+def _threshold_of(ends: tuple[int, float, float], test: Test) -> Threshold | None:
     """Return a test for what lies on one side of a number within the ends; None for any other test."""
     k, low, high = ends
     if test.values is not None or test.missing or (test.low is None) == (test.high is None):

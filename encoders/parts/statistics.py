@@ -67,7 +67,7 @@ def as_ranges(positions: Positions) -> Ranges:
     return tuple((int(a), int(b) + 1) for a, b in zip(first, last, strict=True))
 
 
-def alike(before: Singles, after: Singles) -> NDArray[np.bool_]:
+def _alike(before: Singles, after: Singles) -> NDArray[np.bool_]:
     """Return which values the learner does not tell from the ones before, as it compares them (single precision)."""
     found: NDArray[np.bool_] = after <= before + FEATURE_THRESHOLD
     return found
@@ -77,7 +77,7 @@ def chains(values: Singles) -> Positions:
     """Return a number per ascending value, the same for values that a chain of gaps that are too small joins."""
     if not len(values):
         return np.zeros(0, dtype=np.int64)
-    return np.append(0, np.cumsum(~alike(values[:-1], values[1:]))).astype(np.int64)
+    return np.append(0, np.cumsum(~_alike(values[:-1], values[1:]))).astype(np.int64)
 
 
 def around(low: Singles, high: Singles, threshold: float) -> list[tuple[np.float32, np.float32]]:
@@ -95,7 +95,7 @@ def around(low: Singles, high: Singles, threshold: float) -> list[tuple[np.float
     width = last - first
     i = np.repeat(np.arange(len(a)), width)
     j = np.repeat(first - (np.cumsum(width) - width), width) + np.arange(int(width.sum()))
-    held = (a[i] / 2 + b[j] / 2 == threshold) & ~alike(low[i], high[j])
+    held = (a[i] / 2 + b[j] / 2 == threshold) & ~_alike(low[i], high[j])
     i, j = i[held], j[held]
     order = np.argsort(b[j] - a[i], kind="stable")
     return [(low[x], high[y]) for x, y in zip(i[order].tolist(), j[order].tolist(), strict=True)]
@@ -238,10 +238,10 @@ def statements_of(statistic: Statistic, group: StatisticGroup, odd: bool) -> Cho
     group.numbers.refuse_missing(group.region.box, group.source)
     low, high = bounds(statistic)
     if statistic.kind == "total":
-        return total(group, low, high)
+        return _total(group, low, high)
     if statistic.kind == "mean":
-        return mean(group, low, high)
-    alternatives = median(group, low, high, odd)
+        return _mean(group, low, high)
+    alternatives = _median(group, low, high, odd)
     if not alternatives:
         about = f"{statistic.value}" + (f" ± {statistic.within}" if statistic.within else "")
         message = f"no value and no two values of '{statistic.of}' there have the median {about}"
@@ -249,7 +249,7 @@ def statements_of(statistic: Statistic, group: StatisticGroup, odd: bool) -> Cho
     return list(alternatives[0]) if len(alternatives) == 1 else Choice(tuple(alternatives), group.source)
 
 
-def total(group: StatisticGroup, low: Fraction, high: Fraction) -> list[Statement]:
+def _total(group: StatisticGroup, low: Fraction, high: Fraction) -> list[Statement]:
     """Return the statements of a total between low and high; coarse parts bound it from both sides."""
     found = group.numbers
     low, high = low * found.scale, high * found.scale
@@ -258,25 +258,25 @@ def total(group: StatisticGroup, low: Fraction, high: Fraction) -> list[Statemen
     return [group.sum_between(found.least, None, high), group.sum_between(found.greatest, low, None)]
 
 
-def mean(group: StatisticGroup, low: Fraction, high: Fraction) -> list[Statement]:
+def _mean(group: StatisticGroup, low: Fraction, high: Fraction) -> list[Statement]:
     """Return the statements of a mean between low and high: deviations from low sum to 0 or more, from high or less."""
     found, zero = group.numbers, Fraction(0)
     if low == high and not group.coarse:
-        return [group.sum_between(deviations(found.least, low, found.scale), zero, zero)]
+        return [group.sum_between(_deviations(found.least, low, found.scale), zero, zero)]
     return [
-        group.sum_between(deviations(found.greatest, low, found.scale), zero, None),
-        group.sum_between(deviations(found.least, high, found.scale), None, zero),
+        group.sum_between(_deviations(found.greatest, low, found.scale), zero, None),
+        group.sum_between(_deviations(found.least, high, found.scale), None, zero),
     ]
 
 
-def deviations(values: Sequence[int], bound: Fraction, scale: int) -> list[int]:
+def _deviations(values: Sequence[int], bound: Fraction, scale: int) -> list[int]:
     """Return the deviations of numbers (given times scale) from a bound, as whole numbers."""
     common = math.lcm(scale, bound.denominator)
     times, at = common // scale, int(bound * common)
     return [v * times - at for v in values]
 
 
-def median(group: StatisticGroup, low: Fraction, high: Fraction, odd: bool) -> list[tuple[Statement, ...]]:
+def _median(group: StatisticGroup, low: Fraction, high: Fraction, odd: bool) -> list[tuple[Statement, ...]]:
     """Return the alternatives of a median between low and high, one per middle value or two.
 
     They exclude each other and leave none out: a value m that is the middle one (or both), or two values a < b,
@@ -290,7 +290,7 @@ def median(group: StatisticGroup, low: Fraction, high: Fraction, odd: bool) -> l
     low, high = low * found.scale, high * found.scale
     values = sorted({v for v, inside in zip(found.least, group.inside, strict=True) if inside})
     middle = [i for i, v in enumerate(values) if low <= v <= high]
-    spans = [] if odd else [span(values, a, low, high) for a in values]
+    spans = [] if odd else [_span(values, a, low, high) for a in values]
     many = len(middle) + sum(max(0, end - start) for start, end in spans)
     if many > MAX_ALTERNATIVES or many * len(found.least) > MAX_COEFFICIENTS:
         message = f"the median leaves {many:,} choices of middle values, more than this version encodes"
@@ -300,7 +300,7 @@ def median(group: StatisticGroup, low: Fraction, high: Fraction, odd: bool) -> l
     return [*(middles.one(m) for m in middle), *(middles.two(a, b) for a, b in pairs)]
 
 
-def span(values: Sequence[int], a: int, low: Fraction, high: Fraction) -> tuple[int, int]:
+def _span(values: Sequence[int], a: int, low: Fraction, high: Fraction) -> tuple[int, int]:
     """Return the indices of the values above a whose midpoint with a lies between low and high."""
     return max(bisect_right(values, a), bisect_left(values, 2 * low - a)), bisect_right(values, 2 * high - a)
 

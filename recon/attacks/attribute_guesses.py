@@ -55,25 +55,25 @@ def attribute_inference(target: Target, rows: Records, member: Bits, sensitive: 
     if len(values) < 2:
         names = ", ".join(known.columns.names[i] for i in at)
         raise ReleaseError(f"column {names} has one value only: there is nothing to guess")
-    truth, known_truth = numbered(rows.x[:, at], values), numbered(known.x[:, at], values)
+    truth, known_truth = _numbered(rows.x[:, at], values), _numbered(known.x[:, at], values)
     classes = len(known.classes)
     prior = np.bincount(known_truth, minlength=len(values)) / len(known)
-    confusion = confusion_of(target, known, classes)
+    confusion = _confusion_of(target, known, classes)
     guesses = {
         MOST_FREQUENT: np.full(len(rows), int(prior.argmax()), dtype=np.int64),
-        IMPUTED: imputed(without(known, at), known_truth, without(rows, at), len(values), seed),
-        AGREEMENT: (agreement(target, rows, at, values, confusion) * prior).argmax(axis=1),
-        BOTH: imputed(
-            np.hstack([without(known, at), answers(target, known, at, values)]), known_truth,
-            np.hstack([without(rows, at), answers(target, rows, at, values)]), len(values), seed,
+        IMPUTED: _imputed(_without(known, at), known_truth, _without(rows, at), len(values), seed),
+        AGREEMENT: (_agreement(target, rows, at, values, confusion) * prior).argmax(axis=1),
+        BOTH: _imputed(
+            np.hstack([_without(known, at), _answers(target, known, at, values)]), known_truth,
+            np.hstack([_without(rows, at), _answers(target, rows, at, values)]), len(values), seed,
         ),
     }  # fmt: skip
     right = {way: found == truth for way, found in guesses.items()}
-    return [judged(way, found, right[IMPUTED], np.asarray(member, dtype=bool), confidence)
+    return [_judged(way, found, right[IMPUTED], np.asarray(member, dtype=bool), confidence)
             for way, found in right.items()]  # fmt: skip
 
 
-def numbered(x: Floats, values: Floats) -> Ints:
+def _numbered(x: Floats, values: Floats) -> Ints:
     """Return (rows,) which of the values each row has; `ReleaseError` for one that none has."""
     hits = (x[:, None, :] == values[None, :, :]).all(axis=2)
     if not hits.any(axis=1).all():
@@ -83,12 +83,12 @@ def numbered(x: Floats, values: Floats) -> Ints:
     return found
 
 
-def without(rows: Records, at: list[int]) -> Floats:
+def _without(rows: Records, at: list[int]) -> Floats:
     """Return the other columns and the true label, one column per class."""
     return np.column_stack([np.delete(rows.x, at, axis=1), np.eye(len(rows.classes))[rows.y]])
 
 
-def confusion_of(target: Target, known: Records, classes: int) -> Floats:
+def _confusion_of(target: Target, known: Records, classes: int) -> Floats:
     """Return (predicted, true) the share of rows of each predicted class by true class, one row of each added."""
     found = np.ones((classes, classes))
     np.add.at(found, (predicted(target, known.x, classes), known.y), 1)
@@ -96,28 +96,28 @@ def confusion_of(target: Target, known: Records, classes: int) -> Floats:
     return shares
 
 
-def put(rows: Records, at: list[int], value: Floats) -> Floats:
+def _put(rows: Records, at: list[int], value: Floats) -> Floats:
     """Return the rows with a value in the sensitive columns."""
     x = rows.x.copy()
     x[:, at] = value
     return x
 
 
-def agreement(target: Target, rows: Records, at: list[int], values: Floats, confusion: Floats) -> Floats:
+def _agreement(target: Target, rows: Records, at: list[int], values: Floats, confusion: Floats) -> Floats:
     """Return (rows, values) how probable the true label is given what the model predicts with each value."""
-    said = [predicted(target, put(rows, at, value), len(rows.classes)) for value in values]
+    said = [predicted(target, _put(rows, at, value), len(rows.classes)) for value in values]
     found: Floats = np.stack([confusion[one, rows.y] for one in said], axis=1)
     return found
 
 
-def answers(target: Target, rows: Records, at: list[int], values: Floats) -> Floats:
+def _answers(target: Target, rows: Records, at: list[int], values: Floats) -> Floats:
     """Return (rows, values) the model's probability of the true label with each value."""
     each = np.arange(len(rows))
-    said = [probabilities(target, put(rows, at, value), len(rows.classes))[each, rows.y] for value in values]
+    said = [probabilities(target, _put(rows, at, value), len(rows.classes))[each, rows.y] for value in values]
     return np.stack(said, axis=1)
 
 
-def imputed(x: Floats, y: Ints, asked: Floats, values: int, seed: int) -> Ints:
+def _imputed(x: Floats, y: Ints, asked: Floats, values: int, seed: int) -> Ints:
     """Return (rows,) the values that a forest trained on x, y names; no more is tuned with the model than without."""
     try:
         from sklearn.ensemble import RandomForestClassifier
@@ -127,7 +127,7 @@ def imputed(x: Floats, y: Ints, asked: Floats, values: int, seed: int) -> Ints:
     return predicted(fitted, asked, values)
 
 
-def judged(way: str, right: Bits, plain: Bits, member: Bits, confidence: float) -> AttributeGuess:
+def _judged(way: str, right: Bits, plain: Bits, member: Bits, confidence: float) -> AttributeGuess:
     """Return one way's figures; `plain`: where imputation without the model is right."""
     from scipy.special import ndtri
 

@@ -70,18 +70,18 @@ def critical_difference(table: pd.DataFrame, alpha: float = 0.05, greater_is_bet
     if k < 3 or blocks < 2:
         raise ReleaseError(f"ranks need three treatments and two conditions with all of them: there are {k}, {blocks}")
     values = whole.to_numpy(dtype=np.float64) * (-1 if greater_is_better else 1)
-    ranks, statistic, p = friedman(values)
+    ranks, statistic, p = _friedman(values)
     apart = float(studentized_range.ppf(1 - alpha, k, np.inf)) * float(np.sqrt(k * (k + 1) / (12 * blocks)))
     order = np.argsort(ranks, kind="stable")
     names = [str(whole.columns[i]) for i in order]
     found = posthoc_nemenyi_friedman(values)
     pairs = pd.DataFrame(found.to_numpy()[np.ix_(order, order)], index=names, columns=names)
     placed = [float(ranks[i]) for i in order]
-    return Ranking(tuple(names), tuple(placed), blocks, statistic, p, alpha, apart, neighbours(names, placed, apart),
+    return Ranking(tuple(names), tuple(placed), blocks, statistic, p, alpha, apart, _neighbours(names, placed, apart),
                    pairs, len(table) - blocks)  # fmt: skip
 
 
-def friedman(values: np.ndarray) -> tuple[np.ndarray, float, float]:
+def _friedman(values: np.ndarray) -> tuple[np.ndarray, float, float]:
     """Return mean ranks (k,) of values (blocks, k), the smallest 1, Friedman's statistic with ties, and its p.
 
     Where every block is one tie, the statistic is 0 and p is 1.
@@ -96,7 +96,7 @@ def friedman(values: np.ndarray) -> tuple[np.ndarray, float, float]:
     return ranks, float(found.statistic), float(found.pvalue)
 
 
-def neighbours(names: list[str], ranks: list[float], apart: float) -> tuple[tuple[str, ...], ...]:
+def _neighbours(names: list[str], ranks: list[float], apart: float) -> tuple[tuple[str, ...], ...]:
     """Return the largest runs of treatments, in the order of their ranks, whose ends are less than `apart` apart."""
     found: list[tuple[int, int]] = []
     for first in range(len(ranks)):
@@ -157,22 +157,22 @@ def evaluated(scores: Floats, decided: Bits, member: Bits, confidence: float = 0
     """
     scores = np.asarray(scores, dtype=np.float64)
     decided, member = np.asarray(decided, dtype=bool), np.asarray(member, dtype=bool)
-    checked(scores, decided, member)
+    _checked(scores, decided, member)
     inside, outside = scores[member], scores[~member]
     hits, alarms = int(decided[member].sum()), int(decided[~member].sum())
     members, others = len(inside), len(outside)
     recall, fpr = hits / members, alarms / others
     precision = hits / (hits + alarms) if hits + alarms else float("nan")
-    auc, auc_low, auc_high = area(inside, outside, confidence)
-    strict, loose = (above(inside, outside, most) for most in (0.001, 0.01))
+    auc, auc_low, auc_high = _area(inside, outside, confidence)
+    strict, loose = (_above(inside, outside, most) for most in (0.001, 0.01))
     return Evaluation(
-        precision, recall, harmonic(precision, recall), (hits + others - alarms) / len(member), fpr, recall - fpr,
+        precision, recall, _harmonic(precision, recall), (hits + others - alarms) / len(member), fpr, recall - fpr,
         auc, auc_low, auc_high, strict / members, *clopper_pearson(strict, members, confidence),
         loose / members, *clopper_pearson(loose, members, confidence), members, others,
     )  # fmt: skip
 
 
-def checked(scores: Floats, decided: Bits, member: Bits) -> None:
+def _checked(scores: Floats, decided: Bits, member: Bits) -> None:
     """Raise `ReleaseError` where scores, decisions and truth do not belong together."""
     if not len(scores) == len(decided) == len(member):
         raise ReleaseError(f"{len(scores)} scores, {len(decided)} decisions and the truth of {len(member)} rows")
@@ -189,7 +189,7 @@ def always_in(member: Bits) -> Evaluation:
     return evaluated(np.zeros(len(member)), np.ones(len(member), dtype=bool), member)
 
 
-def deltas(explainer: Evaluation, black_box: Evaluation) -> dict[str, float]:
+def _deltas(explainer: Evaluation, black_box: Evaluation) -> dict[str, float]:
     """Return REVEAL's deltas, explainer minus black box: of precision, recall, F1 and accuracy.
 
     Source: Naretto, Monreale, Giannotti 2025, Algorithm 1 (whose line 3 leaves out F1, which it then returns).
@@ -197,7 +197,7 @@ def deltas(explainer: Evaluation, black_box: Evaluation) -> dict[str, float]:
     return {name: getattr(explainer, name) - getattr(black_box, name) for name in DELTAS}
 
 
-def harmonic(precision: float, recall: float) -> float:
+def _harmonic(precision: float, recall: float) -> float:
     """Return F1 = 2PR / (P + R), 0 where nobody is found."""
     return 2 * precision * recall / (precision + recall) if recall > 0 and precision > 0 else 0.0
 
@@ -211,7 +211,7 @@ def balanced(member: Bits, rng: np.random.Generator) -> Ints:
     return found
 
 
-def area(inside: Floats, outside: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
+def _area(inside: Floats, outside: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
     """Return the AUC of members' scores against others', ties 1/2, and the ends of its interval (within 0 and 1).
 
     Where all pairs are ordered alike the interval is the point: DeLong's variance is 0 there.
@@ -228,7 +228,7 @@ def area(inside: Floats, outside: Floats, confidence: float = 0.95) -> tuple[flo
     return auc, max(0.0, auc - reach), min(1.0, auc + reach)
 
 
-def above(inside: Floats, outside: Floats, most: float) -> int:
+def _above(inside: Floats, outside: Floats, most: float) -> int:
     """Return how many members lie above the lowest threshold that at most a share `most` of the others exceeds.
 
     The threshold is an other row's score and depends on no member's, so that an interval for a binomial share holds.
@@ -268,9 +268,9 @@ def curve(scores: Floats, member: Bits) -> tuple[NDArray[np.float64], NDArray[np
 
 def meaning(name: str, explainer: Evaluation, black_box: Evaluation) -> str:
     """Return in a sentence what an explainer's delta of recall means beside its false positives and its AUC."""
-    recall, fpr = deltas(explainer, black_box)["recall"], explainer.fpr - black_box.fpr
+    recall, fpr = _deltas(explainer, black_box)["recall"], explainer.fpr - black_box.fpr
     text = (
-        f"{name}: delta recall {recall:+.2f} with delta FPR {fpr:+.2f}, AUC {shown(explainer)}, advantage "
+        f"{name}: delta recall {recall:+.2f} with delta FPR {fpr:+.2f}, AUC {_shown(explainer)}, advantage "
         f"{explainer.advantage:+.3f}"
     )
     return f"{text}: {verdict(explainer, recall, fpr)}"
@@ -295,7 +295,7 @@ def verdict(of: Evaluation, recall: float, fpr: float) -> str:
     return tells
 
 
-def shown(of: Evaluation | Mapping[str, float]) -> str:
+def _shown(of: Evaluation | Mapping[str, float]) -> str:
     """Return an AUC with its interval as text."""
     row = of.row() if isinstance(of, Evaluation) else of
     return f"{row['auc']:.3f} ({row['auc_low']:.3f} to {row['auc_high']:.3f})"
@@ -375,7 +375,7 @@ class Duplicates:
         )
 
 
-def counted(number: Ints, member: Bits) -> tuple[Ints, Ints]:
+def _counted(number: Ints, member: Bits) -> tuple[Ints, Ints]:
     """Return (distinct rows,) how often each is inside and outside; `number` (rows,): which distinct row each is."""
     member = np.asarray(member, dtype=bool)
     _, at = np.unique(number, return_inverse=True)
@@ -399,7 +399,7 @@ def once(number: Ints) -> Bits:
 
 def both_sides(number: Ints, member: Bits) -> Bits:
     """Return (rows,) whose like is both inside and outside; see `once` for what to test on."""
-    inside, outside = counted(number, member)
+    inside, outside = _counted(number, member)
     _, at = np.unique(number, return_inverse=True)
     found: Bits = ((inside > 0) & (outside > 0))[at]
     return found
@@ -411,13 +411,13 @@ def duplicates(number: Ints, member: Bits) -> Duplicates:
     Source of the best scores: Neyman and Pearson 1933, by the share of a distinct row's copies that is inside.
     """
     member = np.asarray(member, dtype=bool)
-    inside, outside = counted(number, member)
+    inside, outside = _counted(number, member)
     both = (inside > 0) & (outside > 0)
     members, others = int(inside.sum()), int(outside.sum())
     auc, advantage = 0.5, 0.0
     if members and others:
         _, at = np.unique(number, return_inverse=True)
         ratio = (inside / (inside + outside))[at]
-        auc = area(ratio[member], ratio[~member])[0]
+        auc = _area(ratio[member], ratio[~member])[0]
         advantage = float(np.maximum(0, inside / members - outside / others).sum())
     return Duplicates(len(member), len(inside), int(inside[both].sum()), int(outside[both].sum()), auc, advantage)

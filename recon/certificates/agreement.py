@@ -133,7 +133,7 @@ class ProvedFacts:
         self.by_profile: dict[object, list[VerifiedClaim]] = {}
         for one in held:
             if "profile" in one.claim:
-                self.by_profile.setdefault(profile_key(one.claim["profile"]), []).append(one)
+                self.by_profile.setdefault(_profile_key(one.claim["profile"]), []).append(one)
 
     def holds(self, profile: Any, wanted: Json, level: float) -> bool:
         """Return whether something is proved of a profile at a confidence.
@@ -145,7 +145,7 @@ class ProvedFacts:
             return True
         if (side == "at_least" and k <= 0) or (side == "at_most" and rows.high is not None and k >= rows.high):
             return True
-        here = [h for h in self.by_profile.get(profile_key(profile), []) if side in h.claim]
+        here = [h for h in self.by_profile.get(_profile_key(profile), []) if side in h.claim]
         if side == "possible":
             return any(h.level <= level for h in here)
         bounds = [h.claim[side] for h in here if h.level >= level]
@@ -156,7 +156,7 @@ class ProvedFacts:
         if self.none >= level:
             return ""
         other = "at_most" if side == "at_least" else "at_least"
-        for held in self.by_profile.get(profile_key(profile), []):
+        for held in self.by_profile.get(_profile_key(profile), []):
             if other in held.claim and held.level >= level:
                 bound = held.claim[other]
                 if bound < k if side == "at_least" else bound > k:
@@ -164,7 +164,7 @@ class ProvedFacts:
         return ""
 
 
-def profile_key(profile: Any) -> object:
+def _profile_key(profile: Any) -> object:
     """Return what equal profiles share: 1, 1.0 and true are one value, as everywhere."""
     if not isinstance(profile, dict):
         return None
@@ -178,8 +178,8 @@ def agreement(data: Any, claims: dict[str, Any], held: dict[str, VerifiedClaim],
     """Return what agrees and what does not: `claims` of all certificates by their places, `held` those verified."""
     out, proved = Agreement(), ProvedFacts(list(held.values()), release)
     names = {*release.domain.place, *release.domain.columns}
-    people = given_people(data)
-    for place, key, value in everything(data, names):
+    people = _given_people(data)
+    for place, key, value in _everything(data, names):
         here = place or "the whole result"
         if (
             (part := re.split(r"[.\[]", place, maxsplit=1)[0]) in DERIVED
@@ -187,18 +187,20 @@ def agreement(data: Any, claims: dict[str, Any], held: dict[str, VerifiedClaim],
             or place == "facts"
         ):
             out.unchecked[part] = None
-        elif isinstance(value, dict) and place in COUNTING and is_audit(data) and several_in(value):
+        elif isinstance(value, dict) and place in COUNTING and is_audit(data) and _several_in(value):
             out.unchecked[next(key for key in NUMBERS if value.get(key) is not None)] = None
-            if proved.only >= wanted_level(value):
-                out.wrong.append(f"{here}: datasets {quoted(datasets_in(value))}, but a certificate says: the only one")
-            rest = {key: one for key, one in value.items() if key not in NUMBERS or not is_several(one)}
-            whole(out, (place, here), rest, claims, held, proved)
+            if proved.only >= _wanted_level(value):
+                out.wrong.append(
+                    f"{here}: datasets {quoted(_datasets_in(value))}, but a certificate says: the only one"
+                )
+            rest = {key: one for key, one in value.items() if key not in NUMBERS or not _is_several(one)}
+            _whole(out, (place, here), rest, claims, held, proved)
         elif isinstance(value, dict):
             # there are the verdicts once more, of people who are told by position
             known = people.get(repr(value.get("position")), {}) if place.startswith("facts.profiles[") else {}
-            whole(out, (place, here), known | value, claims, held, proved)
-            out.unproved += [f"{here}: {quoted(key)}"] if value and plain_key(key) in WORDS else []
-        elif hidden_claim(key, value):
+            _whole(out, (place, here), known | value, claims, held, proved)
+            out.unproved += [f"{here}: {quoted(key)}"] if value and _plain_key(key) in WORDS else []
+        elif _hidden_claim(key, value):
             out.unproved.append(f"{here}: {quoted(value)}")
         elif key not in KEYS and key not in SHOWN:
             out.unchecked[key] = None
@@ -210,17 +212,17 @@ def is_audit(data: Any) -> bool:
     return isinstance(data, dict) and type(data.get("audit")) is int
 
 
-def several_in(line: Json) -> bool:
+def _several_in(line: Json) -> bool:
     """Return whether an object says that several datasets fit: how many, no certificate can say."""
-    return is_several(datasets_in(line))
+    return _is_several(_datasets_in(line))
 
 
-def is_several(value: Any) -> bool:
+def _is_several(value: Any) -> bool:
     """Return whether a number of datasets, as our own results write it, is 2 or more."""
     return isinstance(value, str) and SEVERAL.fullmatch(value) is not None
 
 
-def given_people(data: Any) -> dict[str, Json]:
+def _given_people(data: Any) -> dict[str, Json]:
     """Return the profiles of an audit's verdicts by their positions, as `profile_values`; {} where none is told."""
     told = data.get("profiles") if isinstance(data, dict) else None
     rows = told.get("rows") if isinstance(told, dict) else None
@@ -228,7 +230,7 @@ def given_people(data: Any) -> dict[str, Json]:
     return {repr(x.get("position")): {"profile_values": x["profile_values"]} for x in found if "profile_values" in x}
 
 
-def everything(data: Any, names: set[str]) -> Iterator[tuple[str, str, Any]]:
+def _everything(data: Any, names: set[str]) -> Iterator[tuple[str, str, Any]]:
     """Yield every object and every value outside certificates: its place, the last key above it, and itself.
 
     Values of attributes, which may be called like anything, are left out; an object is that only if all its keys are
@@ -252,22 +254,22 @@ def everything(data: Any, names: set[str]) -> Iterator[tuple[str, str, Any]]:
 
 
 @lru_cache(4_096)
-def plain_key(key: str) -> str:
+def _plain_key(key: str) -> str:
     """Return a key as people read it."""
     return "_".join(key.strip().casefold().replace("-", " ").replace("_", " ").split())
 
 
-def hidden_claim(key: str, value: Any) -> bool:
+def _hidden_claim(key: str, value: Any) -> bool:
     """Return whether a value says a verdict or count where no command of ours does: nobody compares it with a proof."""
     if value is None or value is False or value == "" or key in TEXTS:
         return False
-    if plain_key(key) in WORDS or (key not in KEYS and plain_key(key) in KEYS):
+    if _plain_key(key) in WORDS or (key not in KEYS and _plain_key(key) in KEYS):
         return True
-    text = plain_key(value) if isinstance(value, str) and len(value) < LONGEST else ""
+    text = _plain_key(value) if isinstance(value, str) and len(value) < LONGEST else ""
     return text in WORDS and key not in ("verdict", "status")
 
 
-def whole(
+def _whole(
     out: Agreement,
     at: tuple[str, str],
     line: Json,
@@ -281,18 +283,18 @@ def whole(
     claim, level = claims.get(proof), held[proof].level if proof in held else 1.0
     wrong, unproved = list[str](), list[str]()
     for found, what in (
-        *([(of_verdict(line, claim, proved), quoted(line["verdict"]))] if "verdict" in line else []),
-        *([(of_reconstruction(line, claim, proved.release), "the only world")] if "unique" in line else []),
-        *([(of_count(line, claim, proved), "no world")] if "status" in line or nothing_left(line) else []),
-        *((of_bound(line, side, proved), f"{side} {quoted(line[side])}") for side in BOUNDS if side in line),
-        *([(of_position(line, proved), position_text(line))] if "position" in line and "attribute" in line else []),
-        *((None, f"{key} {quoted(line.get(key))}") for key in NUMBERS if unreadable(line.get(key))),
-        *([(of_datasets(line, proved), f"datasets {quoted(datasets_in(line))}")] if datasets_in(line) else []),
+        *([(_of_verdict(line, claim, proved), quoted(line["verdict"]))] if "verdict" in line else []),
+        *([(_of_reconstruction(line, claim, proved.release), "the only world")] if "unique" in line else []),
+        *([(_of_count(line, claim, proved), "no world")] if "status" in line or _nothing_left(line) else []),
+        *((_of_bound(line, side, proved), f"{side} {quoted(line[side])}") for side in BOUNDS if side in line),
+        *([(_of_position(line, proved), _position_text(line))] if "position" in line and "attribute" in line else []),
+        *((None, f"{key} {quoted(line.get(key))}") for key in NUMBERS if _unreadable(line.get(key))),
+        *([(_of_datasets(line, proved), f"datasets {quoted(_datasets_in(line))}")] if _datasets_in(line) else []),
     ):
         wrong += found or []
         unproved += [what] if found is None else []
-    settles = any(key in line for key in ("verdict", "unique", "status")) or nothing_left(line)
-    if settles and not wrong and claim is not None and level < wanted_level(line):
+    settles = any(key in line for key in ("verdict", "unique", "status")) or _nothing_left(line)
+    if settles and not wrong and claim is not None and level < _wanted_level(line):
         wrong = [f"its certificate holds only at confidence {level_text(level)}"]
     out.wrong += [f"{here}: {text}" for text in wrong]
     out.unproved += [f"{here}: {text}" for text in unproved]
@@ -300,7 +302,7 @@ def whole(
         out.unchecked["rows"] = None
 
 
-def wanted_level(line: Json) -> float:
+def _wanted_level(line: Json) -> float:
     """Return the confidence that a certificate of a result must hold at; a contradiction is said for certain."""
     stated = line.get("confidence", 1)
     if line.get("status") == "unsat" or isinstance(stated, bool) or not isinstance(stated, int | float):
@@ -308,7 +310,7 @@ def wanted_level(line: Json) -> float:
     return float(stated) if 0 < stated <= 1 else 1.0  # what is no confidence lowers nothing
 
 
-def of_outside(line: Json, stated: Any, release: EncodedRelease) -> list[str] | None:
+def _of_outside(line: Json, stated: Any, release: EncodedRelease) -> list[str] | None:
     """Return what is wrong with the verdict that no row of the domain is like a profile, which the domain settles."""
     profile = line.get("profile_values")
     if not isinstance(profile, dict):
@@ -321,11 +323,11 @@ def of_outside(line: Json, stated: Any, release: EncodedRelease) -> list[str] | 
     return [] if odd and figures == [None] * 3 else ["the verdict is outside, its profile is not"]
 
 
-def of_verdict(line: Json, stated: Any, proved: ProvedFacts) -> list[str] | None:
+def _of_verdict(line: Json, stated: Any, proved: ProvedFacts) -> list[str] | None:
     """Return what is wrong with a verdict; None where it should have a certificate and has none."""
     verdict = line["verdict"]
     if verdict == "outside":
-        return of_outside(line, stated, proved.release)
+        return _of_outside(line, stated, proved.release)
     if not isinstance(verdict, str) or verdict not in WANTED:
         return [f"{quoted(verdict)} is no verdict"]
     wanted, below = WANTED[verdict], line.get("confidence", 1) != 1
@@ -348,16 +350,16 @@ def of_verdict(line: Json, stated: Any, proved: ProvedFacts) -> list[str] | None
             return [f"the verdict is {verdict}, its certificate says: {claim_text(stated)}"]
     if wanted is None:
         return []
-    settled = isinstance(profile, dict) and (stated is not None or proved.holds(profile, wanted, wanted_level(line)))
+    settled = isinstance(profile, dict) and (stated is not None or proved.holds(profile, wanted, _wanted_level(line)))
     return [] if settled else None  # without a profile nobody can tell whose verdict it is
 
 
 BOUNDS = {"min_count": "at_least", "max_count": "at_most"}
 
 
-def of_bound(line: Json, key: str, proved: ProvedFacts) -> list[str] | None:
+def _of_bound(line: Json, key: str, proved: ProvedFacts) -> list[str] | None:
     """Return what is wrong with a least or greatest number of rows; None where nothing proves it."""
-    value, profile, level = line[key], line.get("profile_values"), wanted_level(line)
+    value, profile, level = line[key], line.get("profile_values"), _wanted_level(line)
     if value is None:
         return []
     digits = isinstance(value, str) and value.isdecimal() and len(value) <= 40
@@ -369,7 +371,7 @@ def of_bound(line: Json, key: str, proved: ProvedFacts) -> list[str] | None:
     return [] if proved.holds(profile, {BOUNDS[key]: k}, level) else None
 
 
-def of_reconstruction(line: Json, stated: Any, release: EncodedRelease) -> list[str] | None:
+def _of_reconstruction(line: Json, stated: Any, release: EncodedRelease) -> list[str] | None:
     """Return what is wrong with a reconstruction; None where it should have a certificate and has none."""
     unique, only = line["unique"], isinstance(stated, dict) and "only_world" in stated
     if unique is not None and not isinstance(unique, bool):
@@ -378,21 +380,21 @@ def of_reconstruction(line: Json, stated: Any, release: EncodedRelease) -> list[
         return None if unique else []
     if only != (unique is True):
         return [f"unique is {unique}, its certificate says: {claim_text(stated)}"]
-    return same_rows(line.get("rows"), stated["only_world"], release)
+    return _same_rows(line.get("rows"), stated["only_world"], release)
 
 
-def of_position(line: Json, proved: ProvedFacts) -> list[str] | None:
+def _of_position(line: Json, proved: ProvedFacts) -> list[str] | None:
     """Return what is wrong with what is said of a position and an attribute; None where nothing proves it."""
-    level = wanted_level(line)
+    level = _wanted_level(line)
     return [] if proved.none >= level else proved.positions.of_line(line, level)
 
 
-def position_text(line: Json) -> str:
+def _position_text(line: Json) -> str:
     """Return what a line is about, for people."""
     return f"{quoted(line['attribute'])} of position {quoted(line['position'])}"
 
 
-def nothing_left(line: Json) -> bool:
+def _nothing_left(line: Json) -> bool:
     """Return whether a result says that there is no possible world."""
     return line.get("status") in ("unsat", "empty") or "0" in (
         printable(line.get("worlds")),
@@ -400,14 +402,14 @@ def nothing_left(line: Json) -> bool:
     )
 
 
-def of_count(line: Json, stated: Any, proved: ProvedFacts) -> list[str] | None:
+def _of_count(line: Json, stated: Any, proved: ProvedFacts) -> list[str] | None:
     """Return what is wrong with a count or an audit; None where it should have a certificate and has none.
 
     A part of a result without a status of its own rests on the certificate of another part.
     """
     if line.get("status") is None and stated is None:
-        return [] if not nothing_left(line) or proved.none >= wanted_level(line) else None
-    status, none = line.get("status"), nothing_left(line)
+        return [] if not _nothing_left(line) or proved.none >= _wanted_level(line) else None
+    status, none = line.get("status"), _nothing_left(line)
     if status not in STATUSES:
         return [f"{quoted(status)} is no status"]
     if none and status not in ("unsat", "empty"):
@@ -421,14 +423,14 @@ def of_count(line: Json, stated: Any, proved: ProvedFacts) -> list[str] | None:
     return [] if right else [f"status is {status}, its certificate says: {claim_text(stated)}"]
 
 
-def unreadable(number: Any) -> bool:
+def _unreadable(number: Any) -> bool:
     """Return whether a number of datasets is written as no command of ours writes it, such as 0.0 or "00"."""
     if isinstance(number, str):
         return re.fullmatch("0|[1-9][0-9]*", number) is None
     return number is not None and type(number) is not int
 
 
-def datasets_in(line: Json) -> Any:
+def _datasets_in(line: Json) -> Any:
     """Return the number of datasets that an object says, None where it says none (0 is looked at by itself)."""
     if line.get("datasets") is not None:
         stated = line["datasets"]
@@ -439,13 +441,13 @@ def datasets_in(line: Json) -> Any:
     return None if printable(stated) == "0" else stated
 
 
-def of_datasets(line: Json, proved: ProvedFacts) -> list[str] | None:
+def _of_datasets(line: Json, proved: ProvedFacts) -> list[str] | None:
     """Return nothing where the number of datasets is proved: one is; None where it is not."""
-    one = type(found := datasets_in(line)) in (int, str) and str(found) == "1"
-    return [] if one and proved.only >= wanted_level(line) else None
+    one = type(found := _datasets_in(line)) in (int, str) and str(found) == "1"
+    return [] if one and proved.only >= _wanted_level(line) else None
 
 
-def same_rows(rows: Any, world: Any, release: EncodedRelease) -> list[str]:
+def _same_rows(rows: Any, world: Any, release: EncodedRelease) -> list[str]:
     """Return what is wrong where the rows of a reconstruction are not those that its certificate lists."""
     if not isinstance(rows, list):
         return ["it has no rows to compare with its certificate"]

@@ -56,10 +56,10 @@ def naming_steps(content: Json, names: Mapping[int, str] | None = None) -> Json:
     `names`: those of lists of steps that are known already, by the id of the list.
     """
     proof = content.get("proof")
-    return {**content, "proof": named_proof(proof, names or {})} if isinstance(proof, dict) else content
+    return {**content, "proof": _named_proof(proof, names or {})} if isinstance(proof, dict) else content
 
 
-def named_proof(proof: Json, names: Mapping[int, str], only: bool = False) -> Json:
+def _named_proof(proof: Json, names: Mapping[int, str], only: bool = False) -> Json:
     """Return a proof that names its steps, and those of the proof inside it; `only`: those that `names` has."""
     if proof.get("kind") not in SHARING:
         return proof
@@ -68,7 +68,7 @@ def named_proof(proof: Json, names: Mapping[int, str], only: bool = False) -> Js
         steps = out.pop("steps")
         out["shared"] = names[id(steps)] if id(steps) in names else digest(steps)
     if isinstance(out.get("last"), dict):
-        out["last"] = named_proof(out["last"], names, only)
+        out["last"] = _named_proof(out["last"], names, only)
     return out
 
 
@@ -81,7 +81,7 @@ def sharing_steps(certificates: Sequence[Json | None]) -> list[Json | None]:
         if one is None or not isinstance(proof, dict):
             out.append(one)
             continue
-        out.append({**one, "proof": named_proof(proof, held, only=True)})
+        out.append({**one, "proof": _named_proof(proof, held, only=True)})
         for inner in with_steps(proof):
             if id(inner["steps"]) not in held:
                 held[id(inner["steps"])] = digest(inner["steps"])
@@ -111,7 +111,7 @@ def claim_of(claim: Any, release: EncodedRelease, known: Boxes | None = None) ->
     if not isinstance(claim, dict):
         raise CertificateError("the claim is no object")
     if "profile" in claim:
-        return profile_claim(claim, known if known is not None else boxes_of(profiles_in(claim), release)[0])
+        return _profile_claim(claim, known if known is not None else boxes_of(profiles_in(claim), release)[0])
     if "positions" in claim:
         return located(claim, release)
     if "worlds" in claim:
@@ -144,7 +144,7 @@ def profiles_in(claim: Any) -> list[Json]:
     return [claim["profile"]]
 
 
-def profile_claim(claim: Json, boxes: Boxes) -> AnyClaim:
+def _profile_claim(claim: Json, boxes: Boxes) -> AnyClaim:
     """Return what is claimed about the rows that fit a profile."""
     if "at_most" in claim:
         keys(claim, {"profile", "at_most"}, "the claim")
@@ -194,10 +194,10 @@ def proof_word(found: Json) -> str:
 
 def claim_text(claim: Any, level: Any = 1) -> str:
     """Format a claim for people, with the confidence at which it holds where that is below 1."""
-    return words_of(claim) if level == 1 else f"at confidence {named(printable(level))}, {words_of(claim)}"
+    return _words_of(claim) if level == 1 else f"at confidence {named(printable(level))}, {_words_of(claim)}"
 
 
-def words_of(claim: Any) -> str:
+def _words_of(claim: Any) -> str:
     """Format a claim for people, whatever its confidence."""
     if not isinstance(claim, dict):
         return "nothing that can be read"

@@ -50,7 +50,7 @@ def explained(
         at = release.at_confidence(level_of(whole))
         if at.confidence not in facts:
             facts[at.confidence] = NumberedStatements(at.statements)
-        if shares(whole["proof"]):
+        if _shares(whole["proof"]):
             notes = ["the steps are those of another certificate of this result, told there"]
         else:
             notes = list(Teller(at, facts[at.confidence]).proof(proof_from(whole["proof"])))
@@ -102,15 +102,15 @@ class Teller:
             if isinstance(step, Revised):
                 yield f"row {step.row}: no value that misses all that some other tree leaves it"
             elif isinstance(step, CountRevision):
-                yield f"{value_text(problem, step.value)}: no more rows, and no fewer, than its counts allow"
+                yield f"{_value_text(problem, step.value)}: no more rows, and no fewer, than its counts allow"
             elif isinstance(step, Hall):
-                values = "; ".join(value_text(problem, v) for v in step.values)
+                values = "; ".join(_value_text(problem, v) for v in step.values)
                 how = "are filled by rows" if step.full else "need all rows"
                 yield f"tree {step.tree}: these {how} that it counts {step.times} times: {values}"
             elif isinstance(step, Labelled):
                 yield f"the labels of {len(step.rows)} rows: any other breaks {len(step.weights)} class totals"
             else:
-                yield f"row {step.row} is not in {value_text(problem, step.value)}: suppose it were, then"
+                yield f"row {step.row} is not in {_value_text(problem, step.value)}: suppose it were, then"
                 yield from (f"  {line}" for line in self.removals(step.steps))
 
     def leaf_values(self, proof: LeafValues) -> Iterator[str]:
@@ -181,12 +181,12 @@ class Teller:
         return f"rows like [{condition_text(self.release.cut, box)}]"
 
 
-def shares(proof: Any) -> bool:
+def _shares(proof: Any) -> bool:
     """Return whether steps of a proof, or of one inside it, stand in another certificate."""
-    return isinstance(proof, dict) and ("shared" in proof or shares(proof.get("last")))
+    return isinstance(proof, dict) and ("shared" in proof or _shares(proof.get("last")))
 
 
-def value_text(problem: RowProblem, v: int) -> str:
+def _value_text(problem: RowProblem, v: int) -> str:
     """Return a value of a tree in words: the tree, its leaf and the class."""
     if not 0 <= v < len(problem.tree):
         return f"value {v}"

@@ -28,22 +28,22 @@ def positions_json(release: EncodedRelease, claim: RowLocation) -> Json:
     cut = release.cut
     tests: dict[tuple[int, int], Any] = {}
     for k, mask in {literal for box in claim.boxes for literal in box.literals}:
-        test = test_of(cut.cuts[k], mask)
+        test = _test_of(cut.cuts[k], mask)
         tests[k, mask] = None if test is None else test_json(test)
     listed = []
     for i, box in zip(claim.rows, claim.boxes, strict=True):
         where = {cut.cuts[k].attribute.name: tests[k, mask] for k, mask in box.literals if tests[k, mask] is not None}
         listed += [{"position": i, "where": where}] if where else []
-    return {"positions": listed, **training_file(release)}
+    return {"positions": listed, **_training_file(release)}
 
 
-def training_file(release: EncodedRelease) -> Json:
+def _training_file(release: EncodedRelease) -> Json:
     """Return the name of the model whose training file positions are of, where several models have bags."""
     bags = release.statements.bags
     return {"of": bags_with_most(bags).name} if len(bags) > 1 else {}
 
 
-def test_of(cuts: AttributeCuts, mask: int) -> Test | None:
+def _test_of(cuts: AttributeCuts, mask: int) -> Test | None:
     """Return the test for some parts of an attribute; None where it would allow everything."""
     attribute, runs = cuts.attribute, spans(mask)
     ranges = [(cuts.edges[a], cuts.edges[b]) for a, b in runs]
@@ -68,17 +68,17 @@ def test_of(cuts: AttributeCuts, mask: int) -> Test | None:
 
 def located(claim: Any, release: EncodedRelease) -> RowLocation:
     """Return a claim of positions over parts: of each test the parts that it holds entirely."""
-    keys(claim, {"positions", *training_file(release)}, "the claim")
-    if claim.get("of") != training_file(release).get("of"):
+    keys(claim, {"positions", *_training_file(release)}, "the claim")
+    if claim.get("of") != _training_file(release).get("of"):
         raise CertificateError(f"claim.of is {quoted(claim['of'])}: positions are those of another training file")
     rows, boxes = list[int](), list[Box]()
-    for i, ranges in stated_positions(claim, release.domain):
+    for i, ranges in _stated_positions(claim, release.domain):
         rows.append(i)
-        boxes.append(Box.of((k, held(release.cut.cuts[k], found)) for k, found in ranges.items()))
+        boxes.append(Box.of((k, _held(release.cut.cuts[k], found)) for k, found in ranges.items()))
     return RowLocation(tuple(rows), tuple(boxes))
 
 
-def stated_positions(claim: Any, domain: Domain) -> Iterator[tuple[int, dict[int, Ranges]]]:
+def _stated_positions(claim: Any, domain: Domain) -> Iterator[tuple[int, dict[int, Ranges]]]:
     """Yield the positions of a claim, and per attribute what it says of each."""
     if not isinstance(claim["positions"], list):
         raise CertificateError("claim.positions is no list")
@@ -93,7 +93,7 @@ def stated_positions(claim: Any, domain: Domain) -> Iterator[tuple[int, dict[int
             raise CertificateError(f"{place}.where: {error}") from None
 
 
-def held(cuts: AttributeCuts, ranges: Ranges) -> int:
+def _held(cuts: AttributeCuts, ranges: Ranges) -> int:
     """Return the parts of an attribute that lie in some ranges entirely, as bits."""
     mask = 0
     for start, end in ranges:
@@ -110,7 +110,7 @@ class Positions:
         self.domain = domain
         self.known: dict[tuple[int, int], tuple[Ranges, float]] = {}
         for claim, level in claims:
-            for i, ranges in stated_positions(claim, domain):
+            for i, ranges in _stated_positions(claim, domain):
                 for k, found in ranges.items():
                     self.known[i, k] = found, level
 
@@ -122,7 +122,7 @@ class Positions:
         k = self.domain.place[name]
         attribute = self.domain.all[k]
         try:
-            stated = attribute.ranges(line_test(line, attribute.missing))
+            stated = attribute.ranges(_line_test(line, attribute.missing))
         except (ReleaseError, TypeError) as error:
             return [f"what it says of {quoted(name)} cannot be read: {error}"]
         if stated == (attribute.span,):
@@ -135,7 +135,7 @@ class Positions:
         return [] if both == found else None
 
 
-def line_test(line: Json, missing: bool) -> Test:
+def _line_test(line: Json, missing: bool) -> Test:
     """Return what a line says of an attribute as a test; `ReleaseError` for what is none."""
     values, low, high = line.get("values"), line.get("low"), line.get("high")
     gap = missing and line.get("missing") is not False

@@ -144,15 +144,15 @@ class Verification(Displayed):
 def read_result(path: str, memory: int) -> Any:
     """Return the JSON of a result file (.json, or compressed); `ReleaseError` for whatever is none or too large."""
     try:
-        return json_of(read_whole(path), memory)
+        return _json_of(read_whole(path), memory)
     except ReleaseError as error:
         raise error.at(file=path) from None
 
 
-def json_of(data: bytes, memory: int) -> Any:
+def _json_of(data: bytes, memory: int) -> Any:
     """Return the JSON in the bytes of a file, also compressed ones; `ReleaseError` for none, or one too large."""
     try:
-        whole = unpacked(data, memory) if data[:2] == b"\x1f\x8b" else data
+        whole = _unpacked(data, memory) if data[:2] == b"\x1f\x8b" else data
     except (OSError, EOFError, zlib.error) as error:
         raise ReleaseError(f"cannot be unpacked: {error}") from None
     if whole is None or len(data) > memory:
@@ -163,7 +163,7 @@ def json_of(data: bytes, memory: int) -> Any:
         raise ReleaseError("is not text in UTF-8") from None
 
 
-def unpacked(data: bytes, memory: int) -> bytes | None:
+def _unpacked(data: bytes, memory: int) -> bytes | None:
     """Return decompressed bytes, None where they are more than `memory`."""
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
         out = file.read(memory + 1)
@@ -215,17 +215,17 @@ def verify(
     readings, checked = Readings(release, limits), []
     release, levels = readings.at(Fraction(1))[0], set()
     folders = chosen(folder, certificates)
-    found = [(place, one, *opened_or_not(one, folders, limits.memory)) for place, one in certificates_in(data)]
-    readings.steps = shared_steps(whole for _, _, whole, _ in found)
-    places = profile_boxes([whole for _, _, whole, _ in found], release)
+    found = [(place, one, *_opened_or_not(one, folders, limits.memory)) for place, one in certificates_in(data)]
+    readings.steps = _shared_steps(whole for _, _, whole, _ in found)
+    places = _profile_boxes([whole for _, _, whole, _ in found], release)
     for (place, one, whole, error), boxes in zip(found, places, strict=True):
         limits.report(f"verifying {place}")
         claim, level = ((one if whole is None else whole).get(key, 1) for key in ("claim", "confidence"))
-        reason, limit = (error, False) if whole is None else refusal(whole, readings, boxes)
+        reason, limit = (error, False) if whole is None else _refusal(whole, readings, boxes)
         if whole is not None and not reason:
             levels.add(level_of(whole))
-        sure = 1.0 if reason or whole is None else in_floats(level_of(whole))
-        checked.append(Checked(place, claim_text(claim, level), kind_of(whole or one), reason, limit, sure))
+        sure = 1.0 if reason or whole is None else _in_floats(level_of(whole))
+        checked.append(Checked(place, claim_text(claim, level), _kind_of(whole or one), reason, limit, sure))
     claims = {place: (one if whole is None else whole).get("claim") for place, one, whole, _ in found}
     verified = {c.place: VerifiedClaim(claims[c.place] or {}, c.confidence) for c in checked if not c.error}
     agreed = agreement(data, claims, verified, release)
@@ -234,7 +234,7 @@ def verify(
     return Verification(tuple(checked), tuple(agreed.unproved), tuple(assumed), tuple(agreed.wrong), *about)
 
 
-def in_floats(level: Fraction) -> float:
+def _in_floats(level: Fraction) -> float:
     """Return a confidence as a float, 1 only where it is 1: what is proved at less is never proved for certain."""
     return 1.0 if level == 1 else min(float(level), math.nextafter(1.0, 0.0))
 
@@ -285,7 +285,7 @@ class Readings:
         return LeafValues(number(data["model"], "proof.model"), found, self.proof(data["last"], depth + 1))
 
 
-def shared_steps(certificates: Iterable[Json | None]) -> dict[str, Any]:
+def _shared_steps(certificates: Iterable[Json | None]) -> dict[str, Any]:
     """Return the steps that certificates may share, by their SHA-256."""
     out, seen = {}, set()
     for one in certificates:
@@ -303,7 +303,7 @@ def chosen(folder: str, certificates: str | None) -> tuple[str, ...]:
     return (folder,) if certificates is None else (folder, certificates)
 
 
-def opened_or_not(found: Json, folders: Sequence[str], memory: int) -> tuple[Json | None, str]:
+def _opened_or_not(found: Json, folders: Sequence[str], memory: int) -> tuple[Json | None, str]:
     """Return a certificate, or None and why it cannot be read."""
     try:
         return opened(found, folders, memory), ""
@@ -315,7 +315,7 @@ def opened_or_not(found: Json, folders: Sequence[str], memory: int) -> tuple[Jso
         return None, "it is nested too deeply to be a certificate"
 
 
-def profile_boxes(certificates: list[Json | None], release: EncodedRelease) -> list[Boxes | None]:
+def _profile_boxes(certificates: list[Json | None], release: EncodedRelease) -> list[Boxes | None]:
     """Return the boxes of each certificate's profile, all found at once; None where there is none to be found."""
     try:
         asked = [profiles_in(c["claim"]) if c is not None else [] for c in certificates]
@@ -325,12 +325,12 @@ def profile_boxes(certificates: list[Json | None], release: EncodedRelease) -> l
         return [None] * len(certificates)  # one of them cannot be read: each is looked at by itself
 
 
-def refusal(found: Json, readings: Readings, boxes: Boxes | None) -> tuple[str, bool]:
+def _refusal(found: Json, readings: Readings, boxes: Boxes | None) -> tuple[str, bool]:
     """Return why a certificate does not hold ("" where it does), and whether that is only a limit that was met."""
     if readings.limits.expired():
         return "not verified: the time was up", True
     try:
-        check(found, readings, boxes)
+        _check(found, readings, boxes)
     except (CertificateError, ReleaseError) as error:
         return str(error), isinstance(error, NotVerified)
     except RecursionError:
@@ -377,7 +377,7 @@ def opened(found: Json, folders: Sequence[str], memory: int) -> Json:
     if hashlib.sha256(data).hexdigest() != found["sha256"]:
         raise CertificateError(f"the file {name} is not the one that was written with the result")
     try:
-        whole = json_of(data, memory)
+        whole = _json_of(data, memory)
         keys(whole, CONTENT | LEVEL[version] | ({"known"} & set(whole)), "the certificate")
     except (CertificateError, ReleaseError):
         raise CertificateError(f"the file {name} holds no certificate") from None
@@ -388,7 +388,7 @@ def opened(found: Json, folders: Sequence[str], memory: int) -> Json:
     return dict(whole)
 
 
-def check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
+def _check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
     """Check one certificate; raises `CertificateError` with the reason it does not hold."""
     release, verifier = readings.at(level_of(found))
     try:
@@ -426,7 +426,7 @@ def check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
     verifier.verify(claim, readings.proof(found["proof"]))
 
 
-def kind_of(found: Any) -> str:
+def _kind_of(found: Any) -> str:
     """Return the kind of a certificate's proof as far as it can be told."""
     proof = found.get("proof") if isinstance(found, dict) else None
     kind = proof.get("kind") if isinstance(proof, dict) else None

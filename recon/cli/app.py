@@ -199,7 +199,7 @@ def variability(
     finish(found.status if beside is None or beside.status == "exact" else beside.status)
 
 
-def show_version(asked: bool) -> None:
+def _show_version(asked: bool) -> None:
     """Print the version where it is asked for, and end."""
     if asked:
         print_lines(f"recon {VERSION}")
@@ -218,7 +218,7 @@ app = GuardedTyper(
 @app.callback()
 def common(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=show_version)
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
     """Take what stands before a command."""
@@ -451,7 +451,7 @@ def bound(
         raise typer.BadParameter(f"--attained is min or max, not '{attained}'")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, known=known)
-        found = run(release, parse_where(where), named, convention=convention, limits=limits)
+        found = run(release, _parse_where(where), named, convention=convention, limits=limits)
         world = None if attained is None else extreme_world(found, attained == "max")
     if json:
         print_json(bound_json(found))
@@ -482,7 +482,7 @@ def table(
     finish(found.attrs["status"])
 
 
-def parse_where(text: str) -> Any:
+def _parse_where(text: str) -> Any:
     """Return the condition in --where; wrong usage when it is no JSON object."""
     from recon.readers.formats.release.reading import strict_json
     from solvers.foundation.errors import ReleaseError
@@ -500,7 +500,7 @@ def main() -> None:
     """Run the command line and exit with the code of the contract; never a traceback."""
     code: Any = INTERNAL
     try:
-        run_app()
+        _run_app()
     except SystemExit as error:
         code = error.code
     if (lost := lost_output()) is not None:
@@ -510,7 +510,7 @@ def main() -> None:
     sys.exit(code)
 
 
-def run_app() -> None:
+def _run_app() -> None:
     """Run the command line; always ends in `SystemExit`."""
     try:
         with asking(sys.argv[1:]):

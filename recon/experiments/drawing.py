@@ -124,14 +124,14 @@ Look = tuple[str, str]  # colour and marker
 def svg(figure: PanelFigure, others: Sequence[PanelFigure] = ()) -> str:
     """Return the figure as SVG, quantities looking as in `others`; `Unsupported` without matplotlib."""
     out = io.StringIO()
-    with rendering(figure):
-        canvas(figure, others).savefig(
+    with _rendering(figure):
+        _canvas(figure, others).savefig(
             out, format="svg", metadata={"Date": None, "Title": figure.name, "Description": figure.about}
         )
-    return slim(out.getvalue())
+    return _slim(out.getvalue())
 
 
-def rendering(figure: PanelFigure) -> Any:
+def _rendering(figure: PanelFigure) -> Any:
     """Return the settings under which a figure is drawn, as a context."""
     try:
         import matplotlib
@@ -140,7 +140,7 @@ def rendering(figure: PanelFigure) -> Any:
     return matplotlib.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9})
 
 
-def canvas(figure: PanelFigure, others: Sequence[PanelFigure] = ()) -> Any:
+def _canvas(figure: PanelFigure, others: Sequence[PanelFigure] = ()) -> Any:
     """Return the figure drawn by matplotlib, not shown."""
     from matplotlib.figure import Figure as Canvas
 
@@ -148,11 +148,11 @@ def canvas(figure: PanelFigure, others: Sequence[PanelFigure] = ()) -> Any:
     down = -(-len(figure.panels) // across) or 1
     drawn = Canvas(figsize=(4.6 * across, 3.3 * down), layout="constrained")
     places = drawn.subplots(down, across, squeeze=False)
-    own = labels([figure])
-    known, most = looks([*others, figure]), max((len(panel.lines) for panel in figure.panels), default=0)
+    own = _labels([figure])
+    known, most = _looks([*others, figure]), max((len(panel.lines) for panel in figure.panels), default=0)
     one_legend = len(own) <= max(SHARED, 1.5 * most)
     for place, panel in zip(places.flat, figure.panels, strict=False):
-        draw(place, panel, known)
+        _draw(place, panel, known)
         if not one_legend and any(line.label for line in panel.lines):
             place.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     for place in list(places.flat)[len(figure.panels) :]:
@@ -166,26 +166,26 @@ def canvas(figure: PanelFigure, others: Sequence[PanelFigure] = ()) -> Any:
     return drawn
 
 
-def labels(figures: Sequence[PanelFigure]) -> list[str]:
+def _labels(figures: Sequence[PanelFigure]) -> list[str]:
     """Return the labels of all lines in order."""
     return list(dict.fromkeys(line.label for figure in figures for panel in figure.panels for line in panel.lines))
 
 
-def quantities(figures: Sequence[PanelFigure]) -> list[str]:
+def _quantities(figures: Sequence[PanelFigure]) -> list[str]:
     """Return the labels that have a look of their own: no references, and nothing that is like another."""
     panels = [panel for figure in figures for panel in figure.panels]
     names = [line.label for panel in panels for line in panel.lines if line.style != "dashed" and not line.like]
     return list(dict.fromkeys([*names, *(name for panel in panels if panel.ranks for name in panel.ranks.names)]))
 
 
-def looks(figures: Sequence[PanelFigure]) -> dict[str, Look]:
+def _looks(figures: Sequence[PanelFigure]) -> dict[str, Look]:
     """Return the colour and marker of every quantity of some figures: other colours in one figure, or one panel."""
     known = {name: k for k, names in enumerate(ALIKE) for name in names}
-    series = quantities(figures)
+    series = _quantities(figures)
     numbers = {name: known[name] for name in series if name in known}
     free = [k for k in range(len(COLOURS) * len(MARKERS)) if k not in numbers.values()]
     panels = [replace(figure, panels=[panel]) for figure in figures for panel in figure.panels]
-    together = [[set(quantities([one])) for one in some] for some in (figures, panels)]
+    together = [[set(_quantities([one])) for one in some] for some in (figures, panels)]
     for name in series:
         if name not in numbers:
             used = [{numbers[other] % len(COLOURS) for names in some if name in names for other in names & set(numbers)}
@@ -195,22 +195,22 @@ def looks(figures: Sequence[PanelFigure]) -> dict[str, Look]:
     return {name: (COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]) for name, k in numbers.items()}
 
 
-def slim(text: str) -> str:
+def _slim(text: str) -> str:
     """Return SVG without white space between elements, coordinates to a hundredth of a point: fewer bytes."""
     text = re.sub(r">\s+<", "><", text)
     return COORDINATES.sub(lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text)
 
 
-def draw(place: Any, panel: Panel, known: Mapping[str, Look]) -> None:
+def _draw(place: Any, panel: Panel, known: Mapping[str, Look]) -> None:
     """Draw one panel into matplotlib's axes."""
     place.set_title(fill(panel.title, TITLE), fontsize=9)
     if panel.ranks is not None:
-        draw_ranks(place, panel.ranks, known)
+        _draw_ranks(place, panel.ranks, known)
         return
     place.set_xlabel(panel.x)
     place.set_ylabel(panel.y)
     if panel.heat is not None:
-        draw_heat(place, panel.heat)
+        _draw_heat(place, panel.heat)
         return
     place.set_xscale(panel.x_scale)  # before anything is drawn: margins are of the scale that is there
     place.set_yscale(panel.y_scale)
@@ -221,16 +221,16 @@ def draw(place: Any, panel: Panel, known: Mapping[str, Look]) -> None:
                        color=GREYS[references % len(GREYS)])  # fmt: skip
             references += 1
         else:
-            draw_series(place, line, known, SHADE / max(2, bands))
+            _draw_series(place, line, known, SHADE / max(2, bands))
     if panel.unit:
         place.set_ylim(-0.02, 1.02)
-    mark_x(place.xaxis, panel)
+    _mark_x(place.xaxis, panel)
     if panel.y_scale != "linear":
-        mark_y(place.yaxis, [float(v) for line in panel.lines for v in line.y if v > 0])
+        _mark_y(place.yaxis, [float(v) for line in panel.lines for v in line.y if v > 0])
     place.grid(visible=True, alpha=0.25)
 
 
-def draw_series(place: Any, line: PlotLine, known: Mapping[str, Look], shade: float) -> None:
+def _draw_series(place: Any, line: PlotLine, known: Mapping[str, Look], shade: float) -> None:
     """Draw one series with its band and its hollow points; of many points only some are marked."""
     colour, marker = known[line.like or line.label]
     marker, size = ("x", 5) if line.like else (marker, 4)
@@ -247,7 +247,7 @@ def draw_series(place: Any, line: PlotLine, known: Mapping[str, Look], shade: fl
                    markersize=4.5, markerfacecolor="white", markeredgecolor=colour)  # fmt: skip
 
 
-def draw_heat(place: Any, heat: Heat) -> None:
+def _draw_heat(place: Any, heat: Heat) -> None:
     """Draw coloured cells and the bar that explains them."""
     import numpy as np
 
@@ -258,7 +258,7 @@ def draw_heat(place: Any, heat: Heat) -> None:
     place.figure.colorbar(drawn, ax=place, shrink=0.9)
 
 
-def draw_ranks(place: Any, ranks: Ranks, known: Mapping[str, Look]) -> None:
+def _draw_ranks(place: Any, ranks: Ranks, known: Mapping[str, Look]) -> None:
     """Draw a critical-difference diagram, and the critical difference below it."""
     try:
         from scikit_posthocs import critical_difference_diagram
@@ -283,7 +283,7 @@ def draw_ranks(place: Any, ranks: Ranks, known: Mapping[str, Look]) -> None:
     place.text(1.1 + ranks.apart, below, f"critical difference {ranks.apart:.1f}", va="center", fontsize=8)
 
 
-def mark_x(axis: Any, panel: Panel) -> None:
+def _mark_x(axis: Any, panel: Panel) -> None:
     """Name the values of x themselves where they are few, those in between left out where names would overlap.
 
     On a linear axis only where a line has all of them and they are no means: whole, or below 1 in few characters. Else
@@ -299,7 +299,7 @@ def mark_x(axis: Any, panel: Panel) -> None:
     short = max(map(len, named), default=0) <= SHORT and all(value < 1 or value == int(value) for value in values)
     if not 0 < len(values) <= FEW or not (log or (shared and short)):
         if log:
-            axis.set_major_formatter(plain())
+            axis.set_major_formatter(_plain())
             axis.set_minor_formatter(NullFormatter())
         else:
             axis.set_major_locator(MaxNLocator(TICKS, steps=[1, 2, 5, 10]))
@@ -314,16 +314,16 @@ def mark_x(axis: Any, panel: Panel) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def mark_y(axis: Any, values: Sequence[float]) -> None:
+def _mark_y(axis: Any, values: Sequence[float]) -> None:
     """Write numbers of a logarithmic axis out, also those between powers of ten where there is but one of these."""
     from matplotlib.ticker import NullFormatter
 
-    axis.set_major_formatter(plain())
+    axis.set_major_formatter(_plain())
     few = max(values, default=1) < 10 * min(values, default=1)
-    axis.set_minor_formatter(plain() if few else NullFormatter())
+    axis.set_minor_formatter(_plain() if few else NullFormatter())
 
 
-def plain() -> Any:
+def _plain() -> Any:
     """Return what writes ticks in digits."""
     from matplotlib.ticker import FuncFormatter
 

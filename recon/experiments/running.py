@@ -55,7 +55,7 @@ class Run:
 
 
 @cache
-def versions() -> dict[str, str]:
+def _versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that results may depend on."""
     found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
     for name in PACKAGES:
@@ -79,7 +79,7 @@ class Store:
 
     def read(self, point: Point, digest: str) -> Run | None:
         """Return a point's results; None where there are none, where they are of other data, or broken off."""
-        path, arrow = self.path(point), parquet()
+        path, arrow = self.path(point), _parquet()
         if not path.is_file():
             return None
         try:
@@ -102,7 +102,7 @@ class Store:
         """Store a point's results, whole or not at all."""
         import pyarrow as pa
 
-        arrow = parquet()
+        arrow = _parquet()
         rows = run.rows if not run.rows or run.rows[0] else [{EMPTY: True} for _ in run.rows]
         table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
         table = table.replace_schema_metadata({MANIFEST: json.dumps(run.manifest)})
@@ -114,7 +114,7 @@ class Store:
 EMPTY = "_"  # Parquet has no rows without columns
 
 
-def parquet() -> Any:
+def _parquet() -> Any:
     """Return pyarrow's Parquet module; `Unsupported` where it is not installed."""
     try:
         import pyarrow.parquet
@@ -123,7 +123,7 @@ def parquet() -> Any:
     return pyarrow.parquet
 
 
-def together(runs: Sequence[tuple[Point, Run]]) -> pd.DataFrame:
+def _together(runs: Sequence[tuple[Point, Run]]) -> pd.DataFrame:
     """Return all rows of points in one frame: dataset and parameters first, then what was found."""
     lines = [{"dataset": point.dataset, **point.parameters, **row} for point, run in runs for row in run.rows]
     return pd.DataFrame(lines)
@@ -160,7 +160,7 @@ SOURCES = {
 }  # fmt: skip
 
 
-def folders(given: str | None = None) -> list[Path]:
+def _folders(given: str | None = None) -> list[Path]:
     """Return where data are looked for, in order."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recon"
     beside = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -168,14 +168,14 @@ def folders(given: str | None = None) -> list[Path]:
     return [*named, beside, cache]
 
 
-def load(name: str, folder: str | None = None) -> tuple[pd.DataFrame, str]:
+def _load(name: str, folder: str | None = None) -> tuple[pd.DataFrame, str]:
     """Return a table by name, its label as the last column, and the SHA-256 of its file unpacked.
 
     Where a folder is given, only that one is looked into. Raises `ReleaseError` where no folder holds the file (packed
     or not), and where it is not the published one.
     """
     source = SOURCES[name]
-    places = [Path(folder)] if folder else folders()
+    places = [Path(folder)] if folder else _folders()
     plain = source.file.removesuffix(".gz")
     found = next((p / file for p in places for file in (source.file, plain) if (p / file).is_file()), None)
     if found is None:
@@ -190,12 +190,12 @@ def load(name: str, folder: str | None = None) -> tuple[pd.DataFrame, str]:
     if digest != source.sha256:
         raise ReleaseError(f"is not the published file: SHA-256 {digest[:16]}..., not {source.sha256[:16]}...",
                            file=str(found))  # fmt: skip
-    frame = table(content, source)
+    frame = _table(content, source)
     assert frame.shape == (source.rows, source.columns)
     return frame, digest
 
 
-def table(content: bytes, source: Source) -> pd.DataFrame:
+def _table(content: bytes, source: Source) -> pd.DataFrame:
     """Return a file's rows with the label last; columns without names are x1, x2, ... and y."""
     if not source.label_first:
         return pd.read_csv(io.BytesIO(content))
@@ -245,12 +245,12 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     """
     limits = limits or Limits()
     of, begun = experiment(name), time.monotonic()
-    parquet()
+    _parquet()
     for package, extra in of.needs.items():
         if importlib.util.find_spec(package) is None:
             raise Unsupported(f"{name} needs {package}: {installing(extra)}")
     wanted = list(of.points(size) if points is None else points)
-    hashes = {dataset: load(dataset, data)[1] if dataset else "" for dataset in {p.dataset for p in wanted}}
+    hashes = {dataset: _load(dataset, data)[1] if dataset else "" for dataset in {p.dataset for p in wanted}}
     store = Store(out, of)
     store.opened()
     done: dict[int, Run] = {}
@@ -262,7 +262,7 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     missing = [TravellingPoint(NAMES[name], wanted[i], data) for i in numbers]
     lost: EngineError | None = None
     try:
-        for k, found in completed(worked, missing, limits, what=f"points of {name}"):
+        for k, found in completed(_worked, missing, limits, what=f"points of {name}"):
             if found is None:
                 continue
             point = missing[k].point
@@ -275,14 +275,14 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
         lost = error
     left = len(wanted) - len(done) - len(failed)
     finished = [(wanted[i], done[i]) for i in sorted(done)]
-    results = together(finished)
+    results = _together(finished)
     findings = of.findings(results) if len(results) else ExperimentFindings()
     if figures:
         findings = replace(findings, figures=[one for one in findings.figures if one.name in figures])
     outcome = RunOutcome(
         out, before, len(done) - before, tuple(failed), left, findings, results, time.monotonic() - begun
     )
-    written(store, outcome, [run.manifest for _, run in finished], size)
+    _written(store, outcome, [run.manifest for _, run in finished], size)
     if lost is not None:
         raise lost
     return outcome
@@ -300,7 +300,7 @@ class Over(threading.Event):
         return super().is_set() or self.limits.expired()
 
 
-def worked(work: TravellingPoint, limits: Limits) -> Run | str | None:
+def _worked(work: TravellingPoint, limits: Limits) -> Run | str | None:
     """Return one point's results, or why it has none; None where it was under way when time was up or somebody stopped.
 
     A point's caps are its parameters alone, never what is left of the command's time: what is stored is the same
@@ -310,7 +310,7 @@ def worked(work: TravellingPoint, limits: Limits) -> Run | str | None:
     of, wall, cpu = of_module(work.module), time.monotonic(), time.process_time()
     started = time.time()
     try:  # on a cluster the data may be missing where this runs
-        frame, digest = kept(work.point.dataset, work.data) if work.point.dataset else (None, "")
+        frame, digest = _kept(work.point.dataset, work.data) if work.point.dataset else (None, "")
         rows = of.run(work.point, frame, limits)
     except (ReconError, MemoryError, ArithmeticError) as error:
         return None if limits.expired() else f"{type(error).__name__}: {error}"
@@ -318,25 +318,25 @@ def worked(work: TravellingPoint, limits: Limits) -> Run | str | None:
         return None
     manifest: dict[str, Any] = {
         "experiment": of.name, "version": of.version, "dataset": work.point.dataset, "data_sha256": digest,
-        "parameters": dict(work.point.parameters), "versions": versions(), "started": started,
+        "parameters": dict(work.point.parameters), "versions": _versions(), "started": started,
         "seconds": time.monotonic() - wall, "cpu_seconds": time.process_time() - cpu,
     }  # fmt: skip
-    return Run(manifest, [{name: plain(value) for name, value in row.items()} for row in rows])
+    return Run(manifest, [{name: _plain(value) for name, value in row.items()} for row in rows])
 
 
 @lru_cache(maxsize=1)
-def kept(dataset: str, folder: str | None) -> tuple[pd.DataFrame, str]:
+def _kept(dataset: str, folder: str | None) -> tuple[pd.DataFrame, str]:
     """Return a table as `load` does, kept by every process for its next point; it is not to be written to."""
-    return load(dataset, folder)
+    return _load(dataset, folder)
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return a scalar that Parquet keeps: numpy's as Python's, whole numbers beyond 64 bits as text."""
     value = value.item() if hasattr(value, "item") else value
     return str(value) if isinstance(value, int) and abs(value) >= 1 << 63 else value
 
 
-def written(store: Store, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size) -> None:
+def _written(store: Store, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size) -> None:
     """Write all rows, the tables, the figures, and a page that shows them."""
     folder, of = store.folder, store.of
     folder.mkdir(parents=True, exist_ok=True)
@@ -344,13 +344,13 @@ def written(store: Store, outcome: RunOutcome, manifests: Sequence[dict[str, Any
         with writing(str(folder / "results.parquet"), binary=True) as file:
             outcome.results.to_parquet(file, index=False)
     with writing(str(folder / "manifest.json")) as file:
-        json.dump(whole(of, outcome, manifests, size), file, indent=1)
+        json.dump(_whole(of, outcome, manifests, size), file, indent=1)
         file.write("\n")
     lines = [f"# {of.name}: {of.about}", "", of.source, "", state(outcome), ""]
     for table in outcome.findings.tables:
         with writing(str(folder / f"{table.name}.csv")) as file:
             write_csv(table.frame, file)
-        text = markdown(table.frame)
+        text = _markdown(table.frame)
         with writing(str(folder / f"{table.name}.md")) as file:
             file.write(f"{table.about}\n\n{text}")
         lines += [f"## {table.name}", "", table.about, "", text]
@@ -363,7 +363,7 @@ def written(store: Store, outcome: RunOutcome, manifests: Sequence[dict[str, Any
         file.write("\n".join(lines).rstrip() + "\n")
 
 
-def whole(of: Experiment, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size) -> dict[str, Any]:
+def _whole(of: Experiment, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size) -> dict[str, Any]:
     """Return the manifest of all: what was run on what, with which versions, and for how long."""
     return {
         "experiment": of.name, "version": of.version, "size": size, "source": of.source,
@@ -385,7 +385,7 @@ def state(outcome: RunOutcome) -> str:
     return text + (f"; {outcome.left:,} are left: the same command goes on." if outcome.left else ".")
 
 
-def markdown(frame: pd.DataFrame) -> str:
+def _markdown(frame: pd.DataFrame) -> str:
     """Return a frame as a Markdown table: numbers to four digits after the point, nothing for what is missing."""
 
     def shown(value: Any) -> str:

@@ -32,7 +32,7 @@ OPTIMAL: tuple[LearnerName, ...] = ("optimal tree", "optimal rule list")
 OWN = "--learner"
 
 
-def learners_of(release: EncodedRelease, asked: str, /) -> tuple[Learner | None, ...]:
+def _learners_of(release: EncodedRelease, asked: str, /) -> tuple[Learner | None, ...]:
     """Return the learner of every model of a release, None where its rule is not used.
 
     `asked`: "none", "midpoints" (thresholds of scikit-learn's trees only), "greedy", "optimal", each of the last two
@@ -54,7 +54,7 @@ def learner_of(release: EncodedRelease, asked: str, /) -> Learner | None:
 
     Raises `Unsupported` naming two models with different learners: their rules are asked about one by one.
     """
-    found = [(m, one) for m, one in zip(release.models, learners_of(release, asked), strict=True) if one is not None]
+    found = [(m, one) for m, one in zip(release.models, _learners_of(release, asked), strict=True) if one is not None]
     for model, one in found[1:]:
         if one != found[0][1]:
             first, second = named(found[0][0].name), named(model.name)
@@ -310,7 +310,7 @@ def check_limits(learner: Learner, tree: ChosenTree, name: str, columns: list[st
     least = least_rows(learner, int(rows[0]))
     smallest = max(learner.min_samples_split, 2 * least)
     deepest = math.inf if learner.max_depth is None else learner.max_depth
-    gain = improvements(tree, learner.criterion or "gini")
+    gain = _improvements(tree, learner.criterion or "gini")
     order = _order(tree.then, tree.otherwise)
     for node in order[1:]:
         if rows[node] < least:
@@ -378,7 +378,7 @@ def _refuse_order(learner: Learner, tree: ChosenTree, name: str, gain: NDArray[n
         waiting |= {child for child in (int(tree.then[node]), int(tree.otherwise[node])) if tree.then[child] >= 0}
 
 
-def improvements(tree: ChosenTree, criterion: str) -> NDArray[np.float64]:
+def _improvements(tree: ChosenTree, criterion: str) -> NDArray[np.float64]:
     """Return (nodes,) the weighted impurity decrease of every split, 0 at leaves (float64, to about 1e-15).
 
     Source: scikit-learn, tree/_criterion.pyx, `Criterion.impurity_improvement`.

@@ -88,9 +88,9 @@ def learner_rule(release: Released, learner: str = "auto", limits: Limits | None
     release = release_of(release, limits)
     known = asked_learner(release, learner)
     if learner == "midpoints":
-        return with_facts_counted(release, known, limits)
+        return _with_facts_counted(release, known, limits)
     if known.name in OPTIMAL:
-        return of_optimal(release, known, limits)
+        return _of_optimal(release, known, limits)
     if known.name == "greedy rule list" and known.ties is None:
         return _of_either_rule(release, known, learner, limits)
     return _of_known_rule(release, known, learner, limits)
@@ -123,8 +123,8 @@ def _of_known_rule(release: EncodedRelease, known: Learner, learner: str, limits
     try:
         chosen = chosen_of(release, known)
     except Unsupported as error:
-        return otherwise_known(release, known, learner, limits, str(error))
-    return of_list(chosen, limits) if chosen.tree is None else of_tree(chosen, limits)
+        return _otherwise_known(release, known, learner, limits, str(error))
+    return _of_list(chosen, limits) if chosen.tree is None else _of_tree(chosen, limits)
 
 
 def rule_or_reason(release: EncodedRelease, learner: str, limits: Limits) -> LearnerRule | str:
@@ -167,48 +167,48 @@ def chosen_of(release: EncodedRelease, learner: Learner) -> ChosenModel:
     raise Unsupported(f"no exact count of {short(model.name)} under its learner's rule", reasons)
 
 
-def of_tree(chosen: ChosenModel, limits: Limits) -> LearnerRule:
+def _of_tree(chosen: ChosenModel, limits: Limits) -> LearnerRule:
     """Return the figures of a tree. Cost: three dynamic programs over its nodes (`tree_share`)."""
     tree, rule, columns = chosen.tree, chosen.rule, len(chosen.columns)
     assert tree is not None
     assert rule is not None
     share = tree_share(tree, columns, rule, limits)
-    refuse_nothing(chosen, share)
+    _refuse_nothing(chosen, share)
     plain: Bits | None = share.log2
     if tree.open_leaf.any():
-        plain = otherwise(lambda: tree_share(tree, columns, rule, limits, leaf_rule=False).log2)
+        plain = _otherwise(lambda: tree_share(tree, columns, rule, limits, leaf_rule=False).log2)
     further = not_used(chosen.learner, tree)  # then the worlds counted only contain the learner's
     strict = None
     if not further:
-        strict = otherwise(lambda: tree_share(tree, columns, rule, limits, strict=True).log2)
+        strict = _otherwise(lambda: tree_share(tree, columns, rule, limits, strict=True).log2)
     leaves = np.flatnonzero(tree.column < 0)
     left = columns - depths(tree)[leaves]  # no column is tested twice on a path
     bits = int((tree.counts[leaves].sum(axis=1) * left).sum())
-    found = figures(chosen, share, bits, tree.counts[leaves].ravel().tolist())
-    strict = None if strict is None else no_world(bits, strict)
-    found = replace(found, strict=strict, without_leaves=plain, by_node=tree_parts(chosen, tree, share.by_node))
+    found = _figures(chosen, share, bits, tree.counts[leaves].ravel().tolist())
+    strict = None if strict is None else _no_world(bits, strict)
+    found = replace(found, strict=strict, without_leaves=plain, by_node=_tree_parts(chosen, tree, share.by_node))
     found = replace(found, exact=found.exact and not further, notes=(*found.notes, *further))
     return replace(found, assumptions=assumed(chosen, (strict is None and not further) or plain is None))
 
 
-def of_list(chosen: ChosenModel, limits: Limits) -> LearnerRule:
+def _of_list(chosen: ChosenModel, limits: Limits) -> LearnerRule:
     """Return the figures of a rule list of single tests (`list_share`)."""
     columns, levels, rule = len(chosen.columns), chosen.levels, chosen.list_rule
     assert rule is not None
     share = list_share(levels, columns, rule, limits)
-    refuse_nothing(chosen, share)
-    plain = otherwise(lambda: list_share(levels, columns, rule, limits, default_rule=False).log2)
+    _refuse_nothing(chosen, share)
+    plain = _otherwise(lambda: list_share(levels, columns, rule, limits, default_rule=False).log2)
     used: set[int] = set()
     bits = 0
     for level in levels:
         used |= {level.column} - {-1}
         bits += sum(level.counts) * (columns - len(used))
-    found = figures(chosen, share, bits, [c for level in levels for c in level.counts])
-    found = replace(found, strict=share.log2, without_leaves=plain, by_node=list_parts(chosen, share.by_node))
+    found = _figures(chosen, share, bits, [c for level in levels for c in level.counts])
+    found = replace(found, strict=share.log2, without_leaves=plain, by_node=_list_parts(chosen, share.by_node))
     return replace(found, assumptions=assumed(chosen, plain is None))
 
 
-def of_optimal(release: EncodedRelease, learner: Learner, limits: Limits) -> LearnerRule:
+def _of_optimal(release: EncodedRelease, learner: Learner, limits: Limits) -> LearnerRule:
     """Return what it removes that no model of the class makes fewer errors: proved by inequalities, so at least that.
 
     Raises as `recon.learner_rule.optimal.generation.optimal_rule`, whose cost it has.
@@ -216,7 +216,7 @@ def of_optimal(release: EncodedRelease, learner: Learner, limits: Limits) -> Lea
     from recon.learner_rule.optimal.generation import optimal_rule
 
     found = optimal_rule(release, learner, limits)
-    before, _, _ = plain_worlds(release, limits, "ordered")
+    before, _, _ = _plain_worlds(release, limits, "ordered")
     names = ", ".join(short(model.name) for model in release.models)
     drawn = f"{found.drawn_better:,} of {found.drawn:,} data sets drawn uniformly have a better model in its class"
     proved = f"{len(found.alternatives):,} inequalities and {len(found.places):,} replaced parts prove the bits"
@@ -226,29 +226,29 @@ def of_optimal(release: EncodedRelease, learner: Learner, limits: Limits) -> Lea
     )  # fmt: skip
 
 
-def no_world(bits: int, share: Bits) -> Bits:
+def _no_world(bits: int, share: Bits) -> Bits:
     """Return a share, -inf for both bounds where the worlds left are fewer than one."""
     return (-math.inf, -math.inf) if bits + share[1] < 0 else share
 
 
-def figures(chosen: ChosenModel, share: RuleShare, bits: int, counts: Sequence[int]) -> LearnerRule:
+def _figures(chosen: ChosenModel, share: RuleShare, bits: int, counts: Sequence[int]) -> LearnerRule:
     """Return the figures that trees and lists share; `bits` of the worlds (`assigned`), `counts` per leaf and class."""
     rows = sum(counts)
     order = log2_multinomial([c for c in counts if c])
     ordered = bits + order * (1 - FLOATS), bits + order * (1 + FLOATS)
     before = float(rows * len(chosen.columns))
     named = zip(chosen.columns, share.by_column, strict=True)
-    columns = [RuleContribution("column", c, name, rows, lost(bits)) for c, (name, bits) in enumerate(named)]
+    columns = [RuleContribution("column", c, name, rows, _lost(bits)) for c, (name, bits) in enumerate(named)]
     return LearnerRule(
         "greedy", chosen.learner, chosen.model.name, rows, (before, before), (float(bits), float(bits)), ordered,
-        share.log2, exact=share.exact, by_column=most_first(columns),
+        share.log2, exact=share.exact, by_column=_most_first(columns),
     )  # fmt: skip
 
 
-def tree_parts(chosen: ChosenModel, tree: ChosenTree, by_node: Sequence[Bits]) -> tuple[RuleContribution, ...]:
+def _tree_parts(chosen: ChosenModel, tree: ChosenTree, by_node: Sequence[Bits]) -> tuple[RuleContribution, ...]:
     """Return what every split and every open leaf removes, in words, most first."""
     out, depth = [], depths(tree)
-    for node, box in enumerate(boxes(tree)):
+    for node, box in enumerate(_boxes(tree)):
         where, column = condition_text(chosen.release.cut, box), int(tree.column[node])
         counted = " / ".join(f"{c:,}" for c in tree.counts[node].tolist())
         if column < 0 and not tree.open_leaf[node]:
@@ -258,10 +258,10 @@ def tree_parts(chosen: ChosenModel, tree: ChosenTree, by_node: Sequence[Bits]) -
             what = f"split of {where} on {chosen.columns[column]}"
         kind = "split" if column >= 0 else "leaf"
         out.append(RuleContribution(kind, node, what, int(tree.counts[node].sum()), by_node[node], int(depth[node])))
-    return most_first(out)
+    return _most_first(out)
 
 
-def list_parts(chosen: ChosenModel, by_level: Sequence[Bits]) -> tuple[RuleContribution, ...]:
+def _list_parts(chosen: ChosenModel, by_level: Sequence[Bits]) -> tuple[RuleContribution, ...]:
     """Return what every rule of a list removes, in words, most first."""
     out, rows = [], sum(sum(level.counts) for level in chosen.levels)
     for i, (level, bits) in enumerate(zip(chosen.levels, by_level, strict=True)):
@@ -271,10 +271,10 @@ def list_parts(chosen: ChosenModel, by_level: Sequence[Bits]) -> tuple[RuleContr
             kind, what = "rule", f"rule {i + 1}: {condition_text(chosen.release.cut, box)}"
         out.append(RuleContribution(kind, i, what, rows, bits, i))
         rows -= sum(level.counts)
-    return most_first(out)
+    return _most_first(out)
 
 
-def boxes(tree: ChosenTree) -> list[Box]:
+def _boxes(tree: ChosenTree) -> list[Box]:
     """Return the box of every node: the tests above it."""
     out = [Box()] * len(tree.column)
     order = [0]
@@ -288,13 +288,13 @@ def boxes(tree: ChosenTree) -> list[Box]:
     return out
 
 
-def otherwise_known(release: EncodedRelease, known: Learner, learner: str, limits: Limits, why: str) -> LearnerRule:
+def _otherwise_known(release: EncodedRelease, known: Learner, learner: str, limits: Limits, why: str) -> LearnerRule:
     """Return an estimate of the share, `why` saying why there is no exact count, or what facts of thresholds remove.
 
     Raises `Unsupported` where the rule was asked for by name and nothing is estimated: facts are less than that.
     """
     try:
-        return estimated(release, known, limits, why)
+        return _estimated(release, known, limits, why)
     except Unsupported as error:
         if learner.startswith("greedy"):
             raise Unsupported(f"{why}; {error}; {STAYS}") from None
@@ -303,10 +303,10 @@ def otherwise_known(release: EncodedRelease, known: Learner, learner: str, limit
         if learner.startswith("greedy"):
             raise
         nor = str(error)
-    return with_facts_counted(release, known, limits, why, nor)
+    return _with_facts_counted(release, known, limits, why, nor)
 
 
-def estimated(release: EncodedRelease, learner: Learner, limits: Limits, why: str) -> LearnerRule:
+def _estimated(release: EncodedRelease, learner: Learner, limits: Limits, why: str) -> LearnerRule:
     """Return the figures of models that are no product of columns: the share from uniform draws, with an interval."""
     from recon.learner_rule.estimating.estimates import estimated_share
 
@@ -314,7 +314,7 @@ def estimated(release: EncodedRelease, learner: Learner, limits: Limits, why: st
         raise Unsupported("nothing is estimated of forests: which columns were tried, and on which rows, is not known")
     part = limits.stage("estimated share")
     found = estimated_share(release, learner, part, draws=DRAWS)
-    before, bits, ordered = plain_worlds(release, limits, "assigned" if len(release.models) == 1 else "ordered")
+    before, bits, ordered = _plain_worlds(release, limits, "assigned" if len(release.models) == 1 else "ordered")
     names = ", ".join(short(model.name) for model in release.models)
     lines = [line for line in found.assumptions if line != NO_LEARNER]
     return LearnerRule(
@@ -324,7 +324,7 @@ def estimated(release: EncodedRelease, learner: Learner, limits: Limits, why: st
     )  # fmt: skip
 
 
-def with_facts_counted(
+def _with_facts_counted(
     release: EncodedRelease, learner: Learner, limits: Limits, why: str = "", nor: str = ""
 ) -> LearnerRule:
     """Return the figures of a release with the facts of its trees beside those without.
@@ -337,7 +337,7 @@ def with_facts_counted(
 
     with_them = with_facts(release, learner, limits)
     half = limits.stage("without the rule")
-    before, bits, _ = plain_worlds(release, half, "ordered")
+    before, bits, _ = _plain_worlds(release, half, "ordered")
     known, columns, unbounded = not release.domain.continuous, list[RuleContribution](), (-math.inf, math.inf)
     said = with_them.facts or LearnerFacts(())
     try:
@@ -350,7 +350,7 @@ def with_facts_counted(
         rows, named = release.rows.high or 0, enumerate(alone.by_attribute)
         columns = [RuleContribution("column", k, name, rows, removed) for k, (name, removed) in named]
     elif known:
-        under = worlds_of(with_them, limits)
+        under = _worlds_of(with_them, limits)
         share = min(0.0, under[0] - bits[1]), min(0.0, under[1] - bits[0])
     else:
         share, bits = (-math.inf, 0.0), unbounded
@@ -360,22 +360,22 @@ def with_facts_counted(
     names = ", ".join(short(model.name) for model in release.models)
     return LearnerRule(
         "midpoints", learner, names, release.rows.high or 0, before, bits, bits, share, exact=False,
-        by_column=most_first(columns), facts=tuple(map(fact_text, said.facts)), notes=tuple(notes),
+        by_column=_most_first(columns), facts=tuple(map(_fact_text, said.facts)), notes=tuple(notes),
         assumptions=with_them.assumptions,
     )  # fmt: skip
 
 
-def plain_worlds(release: EncodedRelease, limits: Limits, convention: Convention) -> tuple[Bits, Bits, Bits]:
+def _plain_worlds(release: EncodedRelease, limits: Limits, convention: Convention) -> tuple[Bits, Bits, Bits]:
     """Return bounds on the bits before a release, on log2 of its worlds, and of the ordered ones, without the rule."""
     m = measure(release, convention, limits)
     if m.status == "unsat":
         raise ContradictionError("the statements contradict each other", tuple(m.counted.conflict))
     before = (0.0, math.inf) if m.uninformed_bits is None else (m.uninformed_bits, m.uninformed_bits)
     bits = max(0.0, m.counted.bounds[0]), m.counted.bounds[1]
-    return before, bits, bits if convention == "ordered" else worlds_of(release, limits)
+    return before, bits, bits if convention == "ordered" else _worlds_of(release, limits)
 
 
-def fact_text(fact: LearnerFact) -> str:
+def _fact_text(fact: LearnerFact) -> str:
     """Return a fact in words."""
     if len(fact.alternatives) == 1:
         return f"{fact.name}: {'; '.join(one.text for one in fact.alternatives[0])}"
@@ -383,7 +383,7 @@ def fact_text(fact: LearnerFact) -> str:
     return f"{fact.name}: one of {len(fact.alternatives):,} readings, such as {first}"
 
 
-def worlds_of(release: EncodedRelease, limits: Limits) -> Bits:
+def _worlds_of(release: EncodedRelease, limits: Limits) -> Bits:
     """Return bounds on log2 of the ordered worlds; `ContradictionError` where there is none."""
     answer = count(settled_release(release, limits), "ordered", limits)
     if answer.status == "unsat":
@@ -391,7 +391,7 @@ def worlds_of(release: EncodedRelease, limits: Limits) -> Bits:
     return max(0.0, answer.bounds[0]), answer.bounds[1]
 
 
-def refuse_nothing(chosen: ChosenModel, share: RuleShare) -> None:
+def _refuse_nothing(chosen: ChosenModel, share: RuleShare) -> None:
     """Raise `ContradictionError` where no filling of a column is left, naming the lowest such node and the column."""
     if share.nothing_at is None:
         return
@@ -399,14 +399,14 @@ def refuse_nothing(chosen: ChosenModel, share: RuleShare) -> None:
     name = chosen.columns[column]
     place = f"rule {node + 1}"
     if chosen.tree is not None:
-        place = f"node {node} ({condition_text(chosen.release.cut, boxes(chosen.tree)[node])})"
+        place = f"node {node} ({condition_text(chosen.release.cut, _boxes(chosen.tree)[node])})"
     line = f"{place}: whatever column {short(name)} holds there, the learner would have chosen otherwise"
     source = chosen.learner.source or "as given"
     what = f"{short(chosen.model.name)} was not chosen by a {chosen.learner.name} with these settings ({source})"
     raise ContradictionError(f"{what}: {line}", (line,))
 
 
-def otherwise(asked: Callable[[], Bits]) -> Bits | None:
+def _otherwise(asked: Callable[[], Bits]) -> Bits | None:
     """Return a figure beside the first, None where the limits end it."""
     try:
         return asked()
@@ -414,12 +414,12 @@ def otherwise(asked: Callable[[], Bits]) -> Bits | None:
         return None
 
 
-def lost(share: Bits) -> Bits:
+def _lost(share: Bits) -> Bits:
     """Return the bits that a share removes."""
     return max(0.0, -share[1]), max(0.0, -share[0])
 
 
-def most_first(parts: Iterable[RuleContribution]) -> tuple[RuleContribution, ...]:
+def _most_first(parts: Iterable[RuleContribution]) -> tuple[RuleContribution, ...]:
     """Return parts by their bits, most first, and in their order where they are equal."""
     return tuple(sorted(parts, key=lambda one: (-one.bits[0], one.number)))
 

@@ -71,22 +71,22 @@ def fact_bits(
     products of powers, in exact whole numbers.
     """
     limits = limits or Limits()
-    tree = only_tree(release)
+    tree = _only_tree(release)
     every = facts_of_learner(release, learner, bounds or FactLimits(pairs=64), written=written)
     nodes = node_regions(tree, release.domain)
-    below = leaves_below(tree, nodes)
+    below = _leaves_below(tree, nodes)
     found: list[tuple[str, Bits]] = []
     for k, facts in groupby(sorted(every.facts, key=lambda f: f.attribute), key=lambda f: f.attribute):
         low = high = 0.0
-        for tied in components(list(facts), below):
-            a, b = bits_of_tied(tied, tree, nodes, release.domain, limits)
+        for tied in _components(list(facts), below):
+            a, b = _bits_of_tied(tied, tree, nodes, release.domain, limits)
             low, high = low + a, high + b
         found.append((release.domain.all[k].name, (low, high)))
     removed = tuple(math.fsum(x[1][end] for x in found) for end in (0, 1))
     return FactBits((removed[0], removed[1]), tuple(found), len(every.facts), every.notes)
 
 
-def only_tree(release: EncodedRelease) -> Tree:
+def _only_tree(release: EncodedRelease) -> Tree:
     """Return the tree of a release of one; `Unsupported` for any other release."""
     tree = release.models[0]
     if len(release.models) > 1 or not isinstance(tree, Tree) or tree.noise is not None:
@@ -99,8 +99,7 @@ def only_tree(release: EncodedRelease) -> Tree:
     return tree
 
 
-def leaves_below(tree: Tree, nodes: Sequence[NodeRegion]) -> list[frozenset[int]]:
-    """Return the leaves below every node."""
+def _leaves_below(tree: Tree, nodes: Sequence[NodeRegion]) -> list[frozenset[int]]:
     out = [frozenset({node.number}) for node in nodes]
     for node in sorted((n for n in nodes if n.tests >= 0), key=lambda n: -n.depth):
         then, otherwise = tree.nodes.children[node.number].tolist()
@@ -108,7 +107,7 @@ def leaves_below(tree: Tree, nodes: Sequence[NodeRegion]) -> list[frozenset[int]
     return out
 
 
-def components(facts: Iterable[LearnerFact], below: Sequence[frozenset[int]]) -> list[list[LearnerFact]]:
+def _components(facts: Iterable[LearnerFact], below: Sequence[frozenset[int]]) -> list[list[LearnerFact]]:
     """Return facts of one attribute in groups that have no leaf in common."""
     out: list[tuple[frozenset[int], list[LearnerFact]]] = []
     for fact in facts:
@@ -140,14 +139,14 @@ class Tied:
         """Return the facts over the leaves that they are about."""
         k = facts[0].attribute
         leaves = sorted(frozenset().union(*(below[fact.node] for fact in facts)))
-        allowed = tuple(bits_of(nodes[leaf].within(k, domain)) for leaf in leaves)
+        allowed = tuple(_bits_of(nodes[leaf].within(k, domain)) for leaf in leaves)
         readings = []
         for fact in facts:
             at = tuple(i for i, leaf in enumerate(leaves) if leaf in below[fact.node])
             split: tuple[list[tuple[Group, ...]], list[tuple[Group, ...]]] = ([], [])
             for reading in fact.alternatives:
                 for occurs in (False, True):
-                    groups = (bits_of(dict(one.where)[k]) for one in reading if (one.low > 0) == occurs)
+                    groups = (_bits_of(dict(one.where)[k]) for one in reading if (one.low > 0) == occurs)
                     split[occurs].append(tuple((at, group) for group in groups))
             readings.append(tuple(zip(*split, strict=True)))
         return cls(tuple(nodes[leaf].rows for leaf in leaves), allowed, tuple(readings))
@@ -171,10 +170,10 @@ class Tied:
                 continue
             limits.check("facts of the learner were counted, attribute by attribute")
             for absent, occur in self.readings[i]:
-                left = without(allowed, absent)
+                left = _without(allowed, absent)
                 for which in range(1 << len(occur)):
                     missed = [group for j, group in enumerate(occur) if which >> j & 1]
-                    fewer = without(left, missed)
+                    fewer = _without(left, missed)
                     if all(fewer):
                         stack.append((i + 1, -sign if len(missed) % 2 else sign, fewer))
         return total
@@ -187,12 +186,12 @@ class Tied:
 Group = tuple[tuple[int, ...], int]  # leaves by number, and positions as bits
 
 
-def bits_of(ranges: Iterable[tuple[int, int]]) -> int:
+def _bits_of(ranges: Iterable[tuple[int, int]]) -> int:
     """Return positions as bits."""
     return sum((1 << end) - (1 << start) for start, end in ranges)
 
 
-def without(allowed: tuple[int, ...], groups: Iterable[Group]) -> tuple[int, ...]:
+def _without(allowed: tuple[int, ...], groups: Iterable[Group]) -> tuple[int, ...]:
     """Return what is allowed at every leaf when no row is in these groups."""
     out = list(allowed)
     for leaves, group in groups:
@@ -201,7 +200,7 @@ def without(allowed: tuple[int, ...], groups: Iterable[Group]) -> tuple[int, ...
     return tuple(out)
 
 
-def bits_of_tied(
+def _bits_of_tied(
     tied: Sequence[LearnerFact], tree: Tree, nodes: Sequence[NodeRegion], domain: Domain, limits: Limits
 ) -> Bits:
     """Return the bits of facts of one attribute that leaves tie.
@@ -209,7 +208,7 @@ def bits_of_tied(
     Where they are too many, of those about most rows only; then no upper bound is known. Raises `ContradictionError`
     naming the lowest node where no filling is left.
     """
-    below = leaves_below(tree, nodes)
+    below = _leaves_below(tree, nodes)
     kept: list[LearnerFact] = []
     for fact in sorted(tied, key=lambda f: (len(f.alternatives), -f.rows)):
         if Tied.of([*kept, fact], nodes, below, domain).terms <= TERMS:
@@ -219,12 +218,12 @@ def bits_of_tied(
     found = Tied.of(kept, nodes, below, domain)
     left, whole = found.fillings(limits), math.log2(found.product(found.allowed))
     if left == 0:
-        refuse(kept, nodes, below, domain, limits)
-    low, high = widened(whole - math.log2(left), whole)
+        _refuse(kept, nodes, below, domain, limits)
+    low, high = _widened(whole - math.log2(left), whole)
     return low, high if len(kept) == len(tied) else math.inf
 
 
-def refuse(
+def _refuse(
     facts: Sequence[LearnerFact],
     nodes: Sequence[NodeRegion],
     below: Sequence[frozenset[int]],
@@ -243,7 +242,7 @@ def refuse(
     raise ContradictionError("the learner could not have made this model", tuple(fact.name for fact in facts))
 
 
-def widened(bits: float, of: float) -> Bits:
+def _widened(bits: float, of: float) -> Bits:
     """Return bounds on a difference of logarithms of the size `of` that were worked out in double precision."""
     slack = ROUNDING * (abs(of) + 1)
     return max(0.0, bits - slack), bits + slack

@@ -86,7 +86,7 @@ class LearnerRule(Displayed):
     @property
     def extra_bits(self) -> Bits:
         """Return bounds on the bits that the rule removes beside the counts: 0 or more, the same however ordered."""
-        return removed(self.share)
+        return _removed(self.share)
 
     @property
     def estimated(self) -> bool:
@@ -96,17 +96,17 @@ class LearnerRule(Displayed):
     @property
     def strict_bits(self) -> Bits | None:
         """Return bounds on the bits removed where every seed must choose the model."""
-        return None if self.strict is None else removed(self.strict)
+        return None if self.strict is None else _removed(self.strict)
 
     @property
     def bits_without_leaves(self) -> Bits | None:
         """Return bounds on the bits that the inner nodes alone remove."""
-        return None if self.without_leaves is None else removed(self.without_leaves)
+        return None if self.without_leaves is None else _removed(self.without_leaves)
 
     @property
     def counts_bits(self) -> Bits:
         """Return bounds on the bits that the counts alone remove."""
-        return difference(self.before_bits, self.bits)
+        return _difference(self.before_bits, self.bits)
 
     @property
     def bits_left(self) -> Bits:
@@ -149,11 +149,11 @@ class LearnerRule(Displayed):
 
         if by == "column":
             shown = [one.what for one in self.by_column]
-            return lying_bars(shown, [middle(one.bits) for one in self.by_column], "What the rule removes", "bits", ax)
+            return lying_bars(shown, [_middle(one.bits) for one in self.by_column], "What the rule removes", "bits", ax)
         depths: dict[int, float] = {}
         for one in self.by_node:
             if one.depth is not None:
-                depths[one.depth] = depths.get(one.depth, 0.0) + middle(one.bits)
+                depths[one.depth] = depths.get(one.depth, 0.0) + _middle(one.bits)
         every = range(max(depths, default=-1) + 1)
         heights = [depths.get(d, 0.0) for d in every]
         return standing_bars([str(d) for d in every], heights, "What the rule removes", "depth", "bits", ax)
@@ -184,12 +184,12 @@ class LearnerRule(Displayed):
         return found
 
 
-def removed(share: Bits) -> Bits:
+def _removed(share: Bits) -> Bits:
     """Return the bits that a share of which log2 is known removes: 0 or more."""
     return max(0.0, -share[1]), max(0.0, -share[0])
 
 
-def difference(one: Bits, other: Bits) -> Bits:
+def _difference(one: Bits, other: Bits) -> Bits:
     """Return bounds on the difference of two numbers of bits, at least 0."""
     return max(0.0, one[0] - other[1]), max(0.0, one[1] - other[0])
 
@@ -199,7 +199,7 @@ def interval(bits: Bits) -> list[float | None]:
     return [x if math.isfinite(x) else None for x in bits]
 
 
-def middle(bits: Bits) -> float:
+def _middle(bits: Bits) -> float:
     """Return the middle of bounds, the low one where the high one is infinite."""
     return (bits[0] + bits[1]) / 2 if math.isfinite(bits[1]) else bits[0]
 
@@ -230,7 +230,7 @@ NAMES = {
 UNSHOWN = {"name", "version", "source", "columns"}
 
 
-def learner_text(learner: Learner) -> str:
+def _learner_text(learner: Learner) -> str:
     """Return a learner, the settings that are not at their default, and where they were read."""
     shown = [f for f in fields(Learner) if f.name not in UNSHOWN]
     said = [(f.name, getattr(learner, f.name)) for f in shown if getattr(learner, f.name) != f.default]
@@ -244,7 +244,7 @@ def learner_text(learner: Learner) -> str:
 
 def rule_assumptions(learner: Learner) -> tuple[str, ...]:
     """Return what figures under a greedy learner's rule assume of it."""
-    lines = [f"the adversary knows that the model was chosen by {learner_text(learner)}"]
+    lines = [f"the adversary knows that the model was chosen by {_learner_text(learner)}"]
     lines.append("the learner saw these columns and rows only, unweighted, and compared every column at every step")
     if learner.name == "sklearn tree":
         lines.append("the seed is not known: worlds are those in which some draws of the learner choose this tree")
@@ -257,15 +257,15 @@ def rule_lines(found: LearnerRule, shown: int = 5) -> list[str]:
 
     `shown`: how many nodes and columns are named, 0 for none.
     """
-    return facts_lines(found, shown) if found.rule == "midpoints" else greedy_lines(found, shown)
+    return _facts_lines(found, shown) if found.rule == "midpoints" else _greedy_lines(found, shown)
 
 
-def greedy_lines(found: LearnerRule, shown: int) -> list[str]:
+def _greedy_lines(found: LearnerRule, shown: int) -> list[str]:
     """Return what the comparisons of a greedy learner, or of one that finds the best model, remove."""
     extra, least = found.extra_bits, "" if found.exact or found.estimated else "at least: "
-    lines = [f"what knowing the learner adds: {least}{estimate_text(found)}{beside(found)}"]
-    lines.append(f"  the learner: {learner_text(found.learner)}")
-    per_row = middle(extra) / max(found.rows, 1)
+    lines = [f"what knowing the learner adds: {least}{_estimate_text(found)}{_beside(found)}"]
+    lines.append(f"  the learner: {_learner_text(found.learner)}")
+    per_row = _middle(extra) / max(found.rows, 1)
     less = f", {per_row:,.3f} bits less per row" if per_row >= 0.0005 else ""
     lines.append(f"  of {bits_text(found.bits)} that the counts leave, {bits_text(found.bits_left)} are left{less}")
     if not found.exact and not found.estimated:
@@ -276,30 +276,30 @@ def greedy_lines(found: LearnerRule, shown: int) -> list[str]:
         what = "the default rule says" if found.learner.name == "greedy rule list" else "leaves that were not split say"
         lines.append(f"  without what {what}: {bits_text(plain)}")
     lines += [f"  {note}" for note in found.notes]
-    lines += part_lines("where it is given away, most first", found.by_node, shown)
-    lines += part_lines("by column, most first", found.by_column, shown)
+    lines += _part_lines("where it is given away, most first", found.by_node, shown)
+    lines += _part_lines("by column, most first", found.by_column, shown)
     known = found.assumptions[-1:] if found.rule == "optimal" else rule_assumptions(found.learner)
     return [*lines, *(f"  assuming: {line}" for line in known)]
 
 
-def facts_lines(found: LearnerRule, shown: int) -> list[str]:
+def _facts_lines(found: LearnerRule, shown: int) -> list[str]:
     """Return what facts of thresholds and leaves remove."""
     known = f"what knowing the learner adds, by facts of its thresholds and leaves alone: {bits_text(found.extra_bits)}"
-    lines = [f"{known}{beside(found)} (row order included)"]
+    lines = [f"{known}{_beside(found)} (row order included)"]
     if not math.isfinite(found.bits[1]):
         lines = ["what knowing the learner adds: no number of bits, there is no number of worlds (any numbers)"]
     else:
         left = bits_text(found.bits_left)
         lines.append(f"  of {bits_text(found.bits)} that the counts leave, {left} are left")
-    lines.append(f"  the learner: {learner_text(found.learner)}")
+    lines.append(f"  the learner: {_learner_text(found.learner)}")
     if found.facts:
         lines.append(f"  {len(found.facts):,} facts hold in every training set of it, such as:")
     lines += [f"    {fact}" for fact in found.facts[:shown]]
-    lines += part_lines("by column, most first", found.by_column, shown)
+    lines += _part_lines("by column, most first", found.by_column, shown)
     return [*lines, *(f"  {line}" for line in found.notes)]
 
 
-def estimate_text(found: LearnerRule) -> str:
+def _estimate_text(found: LearnerRule) -> str:
     """Return the bits in words, of an estimate with its interval and confidence."""
     said = bits_text(found.extra_bits)
     if found.estimate is None:
@@ -308,19 +308,19 @@ def estimate_text(found: LearnerRule) -> str:
     return f"{about}estimated: {said} at confidence {found.confidence:g}"
 
 
-def beside(found: LearnerRule) -> str:
+def _beside(found: LearnerRule) -> str:
     """Return what the counts remove, to stand behind what the rule does; "" where it is not known."""
     known = found.counts_bits
     return f", beside {bits_text(known)} that the counts remove" if math.isfinite(known[1]) else ""
 
 
-def part_lines(head: str, parts: Sequence[RuleContribution], shown: int) -> list[str]:
+def _part_lines(head: str, parts: Sequence[RuleContribution], shown: int) -> list[str]:
     """Return the parts that remove most, one line each, and how much the others remove together."""
-    some = [one for one in parts if middle(one.bits) >= 0.0005]
+    some = [one for one in parts if _middle(one.bits) >= 0.0005]
     if not some or not shown:
         return []
     lines = [f"  {head}:", *(f"    {bits_text(one.bits)}: {one.what}" for one in some[:shown])]
     if len(some) > shown:
-        rest = sum(middle(one.bits) for one in some[shown:])
+        rest = sum(_middle(one.bits) for one in some[shown:])
         lines.append(f"    and {len(some) - shown:,} more, about {rest:,.{1 if rest >= 10 else 3}f} bits together")
     return lines

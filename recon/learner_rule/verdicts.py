@@ -77,29 +77,29 @@ def sample(
         )
     one_fits(release, limits)
     sampler = Sampler.of(chosen.tree, len(chosen.columns), chosen.rule, limits)
-    return worlds_of(chosen, sampler, k, seed, limits)
+    return _worlds_of(chosen, sampler, k, seed, limits)
 
 
-def worlds_of(chosen: ChosenModel, sampler: Sampler, k: int, seed: int, limits: Limits) -> Iterator[World]:
+def _worlds_of(chosen: ChosenModel, sampler: Sampler, k: int, seed: int, limits: Limits) -> Iterator[World]:
     """Yield worlds as they are drawn, rows in a random order."""
     note = EXACT if sampler.exact else f"uniform up to {sampler.variation:.2g} (total variation), else {EXACT}"
     rng = np.random.default_rng(seed)
     for i in range(k):
         limits.report(f"{i:,} of {k:,} worlds")
         limits.check(f"worlds were drawn ({i:,} of {k:,})")
-        yield wrap(chosen.release, with_labels(chosen, sampler, sampler.world(rng), rng, note))
+        yield wrap(chosen.release, _with_labels(chosen, sampler, sampler.world(rng), rng, note))
 
 
-def with_labels(
+def _with_labels(
     chosen: ChosenModel, sampler: Sampler, bits: NDArray[np.bool_], rng: np.random.Generator, note: str
 ) -> SolverWorld:
     """Return (rows, columns) bits as a world, with the labels of their rows."""
-    labels = np.array(classes_of(chosen.release), dtype=np.int64)[sampler.class_of_row]
+    labels = np.array(_classes_of(chosen.release), dtype=np.int64)[sampler.class_of_row]
     rows = np.column_stack([bits.astype(np.int64), labels])[rng.permutation(len(labels))]
     return SolverWorld(rows, np.ones(len(rows), dtype=np.int64), note=note)
 
 
-def classes_of(release: EncodedRelease) -> list[int]:
+def _classes_of(release: EncodedRelease) -> list[int]:
     """Return the positions of the label's values that the two classes of the chosen tree stand for.
 
     Classes without rows are left out, but two stay.
@@ -286,16 +286,16 @@ def certify(
     release = release_of(release, limits)
     known = asked_learner(release, learner)
     frame, notes = named_like(as_frame(profiles), release.domain, label)
-    rows = None if learner == "midpoints" else rows_of(release, known, learner, limits)
+    rows = None if learner == "midpoints" else _rows_of(release, known, learner, limits)
     if rows is None:
-        out = answered(release, frame, lambda inside: certify_facts(release, inside, known, limits))
+        out = answered(release, frame, lambda inside: _certify_facts(release, inside, known, limits))
     else:
-        out = answered(release, frame, lambda inside: certify_rows(rows, inside, limits))
+        out = answered(release, frame, lambda inside: _certify_rows(rows, inside, limits))
     out.attrs["notes"] = [*notes, *out.attrs.get("notes", ())]
     return out
 
 
-def rows_of(release: EncodedRelease, known: Learner, learner: str, limits: Limits) -> RowQuestions | None:
+def _rows_of(release: EncodedRelease, known: Learner, learner: str, limits: Limits) -> RowQuestions | None:
     """Return what answers about the rows of a tree; None where facts of thresholds are all that stays.
 
     Raises `Unsupported` where the rule was asked for by name.
@@ -305,10 +305,10 @@ def rows_of(release: EncodedRelease, known: Learner, learner: str, limits: Limit
     except Unsupported:
         if learner == "auto":
             return None
-    return RowQuestions(chosen_tree_of(release, known), limits)
+    return RowQuestions(_chosen_tree_of(release, known), limits)
 
 
-def chosen_tree_of(release: EncodedRelease, known: Learner) -> ChosenModel:
+def _chosen_tree_of(release: EncodedRelease, known: Learner) -> ChosenModel:
     """Return the tree of a release as its learner chose it; `Unsupported` for other models."""
     try:
         chosen = chosen_of(release, known)
@@ -319,19 +319,19 @@ def chosen_tree_of(release: EncodedRelease, known: Learner) -> ChosenModel:
     return chosen
 
 
-def certify_rows(rows: RowQuestions, frame: pd.DataFrame, limits: Limits) -> pd.DataFrame:
+def _certify_rows(rows: RowQuestions, frame: pd.DataFrame, limits: Limits) -> pd.DataFrame:
     """Return the verdicts under a tree's rule; see `certify`."""
     release = rows.chosen.release
     base = certify_exact(release, frame, "assigned", limits, None)
     found, late = list[RowVerdict](), 0
-    for i, profile in enumerate(profiles_of(release, frame)):
+    for i, profile in enumerate(_profiles_of(release, frame)):
         try:
             found.append(rows.row(profile))
         except Inconclusive:
             late += 1
             low, high = int(base["min_count"].iloc[i]), int(base["max_count"].iloc[i])
             found.append(RowVerdict(low, high, False, True if low else None, (0.0, 1.0), (float(low), float(high))))
-    out = beside(base, found)
+    out = _beside(base, found)
     notes = [NO_CERTIFICATE] if out["by_rule"].any() else []
     notes += [f"{late:,} profiles were not decided under the rule: the time was up"] if late else []
     out.attrs.update(
@@ -340,7 +340,7 @@ def certify_rows(rows: RowQuestions, frame: pd.DataFrame, limits: Limits) -> pd.
     return out
 
 
-def beside(base: pd.DataFrame, found: Sequence[RowVerdict]) -> pd.DataFrame:
+def _beside(base: pd.DataFrame, found: Sequence[RowVerdict]) -> pd.DataFrame:
     """Return the verdicts under the rule beside those without it."""
     verdict = pd.Series([one.verdict for one in found], dtype=object)
     without = base["verdict"]
@@ -365,7 +365,7 @@ def beside(base: pd.DataFrame, found: Sequence[RowVerdict]) -> pd.DataFrame:
     return pd.DataFrame(figures)
 
 
-def certify_facts(release: EncodedRelease, frame: pd.DataFrame, known: Learner, limits: Limits) -> pd.DataFrame:
+def _certify_facts(release: EncodedRelease, frame: pd.DataFrame, known: Learner, limits: Limits) -> pd.DataFrame:
     """Return the verdicts with the facts of the thresholds as further statements, beside those without."""
     from recon.learner_rule.facts import with_facts
 
@@ -380,9 +380,9 @@ def certify_facts(release: EncodedRelease, frame: pd.DataFrame, known: Learner, 
     return out
 
 
-def profiles_of(release: EncodedRelease, frame: pd.DataFrame) -> list[RuleProfile]:
+def _profiles_of(release: EncodedRelease, frame: pd.DataFrame) -> list[RuleProfile]:
     """Return profiles as values by column and classes of the chosen tree."""
-    columns, classes = len(release.domain.attributes), classes_of(release)
+    columns, classes = len(release.domain.attributes), _classes_of(release)
     values: list[dict[int, int]] = [{} for _ in range(len(frame))]
     among = [(True, True)] * len(frame)
     for k, (back, every) in profile_ranges(release, frame).items():
@@ -415,7 +415,7 @@ def attribute(
     limits = limits or Limits()
     release = release_of(release, limits)
     known = asked_learner(release, learner)
-    rows = RowQuestions(chosen_tree_of(release, known), limits)
+    rows = RowQuestions(_chosen_tree_of(release, known), limits)
     frame, _ = named_like(as_frame(profiles), release.domain, label)
     name = column_like(sensitive, release.domain, label)
     base = without(release, frame, name, "assigned", limits)
@@ -425,12 +425,12 @@ def attribute(
     lines = []
     inside = base[base["value"].notna()] if "reason" not in base else base[base["reason"].isna()]
     kept = sorted(set(inside["profile"].tolist()))
-    asked = profiles_of(release, frame.iloc[kept])
+    asked = _profiles_of(release, frame.iloc[kept])
     values = [
         MISSING if v is None else v for v in map(release.domain.all[k].value, range(release.domain.all[k].span[1]))
     ]
     for number, profile in zip(kept, asked, strict=True):
-        parts = [rows.row(one, likely=True) if one is not None else RowVerdict() for one in split(release, profile, k)]
+        parts = [rows.row(one, likely=True) if one is not None else RowVerdict() for one in _split(release, profile, k)]
         means = [one.expected for one in parts]
         for i, (value, one) in enumerate(zip(values, parts, strict=True)):
             others = sum(m[0] for j, m in enumerate(means) if j != i), sum(m[1] for j, m in enumerate(means) if j != i)
@@ -448,11 +448,11 @@ def attribute(
     return out
 
 
-def split(release: EncodedRelease, profile: RuleProfile, k: int) -> list[RuleProfile | None]:
+def _split(release: EncodedRelease, profile: RuleProfile, k: int) -> list[RuleProfile | None]:
     """Return a profile with every value of a column, or of the label, in turn."""
     if k < len(release.domain.attributes):
         return [profile.asking(k, value) for value in (0, 1)]
-    classes = classes_of(release)
+    classes = _classes_of(release)
     every = range(release.domain.all[k].span[1])
     one = {c: tuple(profile.among[i] and i == j for i in (0, 1)) for j, c in enumerate(classes)}
     return [replace(profile, among=(one[c][0], one[c][1])) if c in one else None for c in every]

@@ -108,7 +108,7 @@ def learned_release(
     if private and model.noise is not None:
         notes[0] += " (that share is not private: do not publish it)"
         known = known if publish_rows else None
-        ledger = whole_ledger(table, learner, publish_rows)
+        ledger = _whole_ledger(table, learner, publish_rows)
         model = replace(model, noise=replace(model.noise, ledger=ledger))
         notes += ledger.lines()
         domain = replace(domain, notes=())  # notes count rows
@@ -124,7 +124,7 @@ def computed_from_n(learner: Any) -> list[str]:
     return found
 
 
-def whole_ledger(table: TrainingTable, learner: Any, publish_rows: bool) -> PrivacyLedger:
+def _whole_ledger(table: TrainingTable, learner: Any, publish_rows: bool) -> PrivacyLedger:
     """Return the ledger of a fitted private learner with all that the file declares public beside it."""
     ledger: PrivacyLedger = learner.ledger_
     notes = []
@@ -150,12 +150,12 @@ def tie_lines(table: TrainingTable, learner: OptimalTreeClassifier, slack: int, 
     found = []
     for minimal, words in WORDS.items():
         found += [
-            f"{line(one)} ({words})" for one in learner.ties(rows, labels, slack=slack, minimal=minimal, domain=domain)
+            f"{_line(one)} ({words})" for one in learner.ties(rows, labels, slack=slack, minimal=minimal, domain=domain)
         ]
     return found
 
 
-def line(one: Ties) -> str:
+def _line(one: Ties) -> str:
     """Return one number of errors in words."""
     low, high = one.dist_g
     many = (

@@ -36,7 +36,7 @@ def values_json(cut: CutDomain, k: int, mask: int) -> list[Any]:
         start, gaps = spans.pop()[0], [{"missing": True}]
         spans += [(start, attribute.known[1])] if start < attribute.known[1] else []
     if isinstance(attribute, Continuous):
-        return [range_json(a, b) for a, b in spans] + gaps
+        return [_range_json(a, b) for a, b in spans] + gaps
     if isinstance(attribute, Listed):
         return [attribute.value(i) for a, b in spans for i in range(a, b)] + gaps
     return [
@@ -45,7 +45,7 @@ def values_json(cut: CutDomain, k: int, mask: int) -> list[Any]:
     ] + gaps
 
 
-def range_json(start: Position, end: Position) -> dict[str, Any]:
+def _range_json(start: Position, end: Position) -> dict[str, Any]:
     """Return a range of numbers as a release file writes it: an open end is left out, all numbers are not missing."""
     low = {} if isinstance(start[0], float) else {"above" if start[1] else "at_least": plain(start[0])}
     high = {} if isinstance(end[0], float) else {"at_most" if end[1] else "below": plain(end[0])}

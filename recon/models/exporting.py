@@ -45,15 +45,15 @@ from solvers.proofs.export.world_rows import EXISTS, NOT_A_PART, ClauseBit, Clau
 TOLD = ("release", "meaning")  # keys of a map that do not say what variables are
 
 
-def map_lines(mapping: Mapping, to: str, about: tuple[str, ...]) -> Iterator[str]:
+def _map_lines(mapping: Mapping, to: str, about: tuple[str, ...]) -> Iterator[str]:
     """Yield the map of a model that is written in a format, line by line."""
     if isinstance(mapping.form, ClauseForm):
-        return clause_map(mapping.release, mapping.form, about)
+        return _clause_map(mapping.release, mapping.form, about)
     assert isinstance(mapping.form, IntegerProgram)
-    return cell_map(mapping.release, mapping.form, to, about)
+    return _cell_map(mapping.release, mapping.form, to, about)
 
 
-def read_map(path: str) -> dict[str, Any]:
+def _read_map(path: str) -> dict[str, Any]:
     """Return a map; `ReleaseError` where the file is none."""
     data = read_whole(path)
     try:
@@ -65,9 +65,9 @@ def read_map(path: str) -> dict[str, Any]:
     return found
 
 
-def demand_same(mapping: Mapping, found: dict[str, Any], to: str, path: str) -> None:
+def _demand_same(mapping: Mapping, found: dict[str, Any], to: str, path: str) -> None:
     """Raise `ReleaseError` where a map is that of another release than the mapping's."""
-    own = json.loads("".join(map_lines(mapping, to, ())))
+    own = json.loads("".join(_map_lines(mapping, to, ())))
     if {k: v for k, v in own.items() if k not in TOLD} != {k: v for k, v in found.items() if k not in TOLD}:
         origin = found.get("release")
         name = origin.get("name") if isinstance(origin, dict) else None
@@ -75,7 +75,7 @@ def demand_same(mapping: Mapping, found: dict[str, Any], to: str, path: str) -> 
         raise ReleaseError(f"is the map of another release ({of}), or was written with other options", file=path)
 
 
-def head(release: EncodedRelease, to: str, about: tuple[str, ...]) -> Iterator[str]:
+def _head(release: EncodedRelease, to: str, about: tuple[str, ...]) -> Iterator[str]:
     """Yield the first keys of a map, a line each, each with a comma behind."""
     origin = {"name": os.path.basename(release.file), "sha256": release.sha256}
     ends = {"at_least": release.rows.low, "at_most": release.rows.high}
@@ -84,11 +84,11 @@ def head(release: EncodedRelease, to: str, about: tuple[str, ...]) -> Iterator[s
     yield f' "attributes": {dumped([attribute_json(a) for a in release.domain.all])},\n'
 
 
-def cell_map(release: EncodedRelease, program: IntegerProgram, to: str, about: tuple[str, ...]) -> Iterator[str]:
+def _cell_map(release: EncodedRelease, program: IntegerProgram, to: str, about: tuple[str, ...]) -> Iterator[str]:
     """Yield the map of an integer program: cells as boxes of declared values, then constraints with their sources."""
     system, box_json = program.system, boxes_json(release.cut)
     terms = "a constraint: at_least <= sum of coefs (1 where there are none) times the rows of cells <= at_most"
-    yield from head(release, to, (*about, terms))
+    yield from _head(release, to, (*about, terms))
     yield ' "cells": ['
     for c in range(program.cells):
         one: dict[str, Any] = {"variable": program.names[c], "at_most": number(program.maximum)}
@@ -106,7 +106,7 @@ def cell_map(release: EncodedRelease, program: IntegerProgram, to: str, about: t
     place = {y: (i, a) for i, columns in enumerate(program.selectors) for a, y in enumerate(columns)}
     for i, constraint in enumerate(c for c in program.constraints() if not c.name.startswith("choice")):
         s = constraint.statement
-        entry = constraint_json(constraint, "the number of rows" if s is None else sources[s])
+        entry = _constraint_json(constraint, "the number of rows" if s is None else sources[s])
         low, high = (constraint.low, constraint.high) if s is None else (system.linear.low[s], system.linear.high[s])
         entry["figure"] = between(int(low or 0), int(high or 0))
         if constraint.selector is not None:
@@ -115,7 +115,7 @@ def cell_map(release: EncodedRelease, program: IntegerProgram, to: str, about: t
     yield "\n ]}\n"
 
 
-def constraint_json(one: Constraint, source: str) -> dict[str, Any]:
+def _constraint_json(one: Constraint, source: str) -> dict[str, Any]:
     """Return a constraint over cells as the map writes it; coefficients that are all 1 are left out."""
     out: dict[str, Any] = {"name": one.name, "source": source}
     for key, side in (("at_least", one.low), ("at_most", one.high)):
@@ -127,19 +127,19 @@ def constraint_json(one: Constraint, source: str) -> dict[str, Any]:
     return out
 
 
-def clause_map(release: EncodedRelease, form: ClauseForm, about: tuple[str, ...]) -> Iterator[str]:
+def _clause_map(release: EncodedRelease, form: ClauseForm, about: tuple[str, ...]) -> Iterator[str]:
     """Yield the map of clauses: what the bits of every row mean, and the release itself, to check rows against."""
     lowered = form.lowered
-    yield from head(release, "dimacs", about)
+    yield from _head(release, "dimacs", about)
     yield f' "convention": {dumped(form.rows.convention)},\n'
     document = release_json(release.domain, release.models, release.declared)
     yield f' "document": {dumped(document)},\n "variables": {lowered.variables},\n "bits": ['
     for i, bit in enumerate(lowered.bits):
-        yield ("," if i else "") + "\n  " + dumped(bit_json(release.cut, bit))
+        yield ("," if i else "") + "\n  " + dumped(_bit_json(release.cut, bit))
     yield "\n ]}\n"
 
 
-def bit_json(cut: CutDomain, bit: ClauseBit) -> dict[str, Any]:
+def _bit_json(cut: CutDomain, bit: ClauseBit) -> dict[str, Any]:
     """Return what a variable of a row says: that the row exists, or has these values, or how far along in them."""
     out: dict[str, Any] = {"variable": bit.variable, "row": bit.row + 1}
     if bit.attribute == EXISTS:
@@ -155,7 +155,7 @@ OTHER = ("c", "s", "o")  # first words of lines that hold no values: comments, s
 NEEDED = 'give JSON (names and values, or literals), lines "v ..." or lines of a name and a value'
 
 
-def read_solution(path: str, mapping: Mapping, to: str) -> dict[Any, Any]:
+def _read_solution(path: str, mapping: Mapping, to: str) -> dict[Any, Any]:
     """Return the values of variables by name that a file says.
 
     JSON: an object, or a list of literals; text: lines "v 1 -2 3 0" of SAT solvers (x1 -x2 in those of OPB), or lines
@@ -214,7 +214,7 @@ def _named_values(lines: list[list[str]], mapping: Mapping, path: str) -> dict[s
     return out
 
 
-def from_digits(program: IntegerProgram, solution: dict[Any, Any]) -> dict[Any, Any]:
+def _from_digits(program: IntegerProgram, solution: dict[Any, Any]) -> dict[Any, Any]:
     """Return the rows of cells and the selectors of a solution of an OPB file, whose variables are binary digits."""
     left, out = dict(solution), {}
     for i, name in enumerate(program.names):
@@ -290,15 +290,15 @@ def export(
         body, beside_it = encoded(drawn.lines()), None
     else:
         mapping = mapping_of(settled_release(release, limits), to, convention, limits)
-        about = (*mapping.about, beside(out))
+        about = (*mapping.about, _beside(out))
         if isinstance(mapping.form, ClauseForm):
             lowered = mapping.form.lowered
             size, body = (lowered.variables, len(lowered.clauses)), encoded(dimacs_lines(lowered, about))
         else:
             assert isinstance(mapping.form, IntegerProgram)
             size = len(mapping.form.names), mapping.form.number
-            body = program_bytes(mapping.form, to, out, about)
-        beside_it = encoded(map_lines(mapping, to, about))
+            body = _program_bytes(mapping.form, to, out, about)
+        beside_it = encoded(_map_lines(mapping, to, about))
     limits.report(f"writing {size[0]:,} {UNITS[to == GRAPH][0]}, {size[1]:,} {UNITS[to == GRAPH][1]} to {out}")
     if out == "-":
         sys.stdout.writelines(line.decode() for line in body)
@@ -316,30 +316,30 @@ def restored(release: Released, map_path: str, solution_path: str, limits: Limit
     """
     limits = limits or Limits()
     release = settled_release(release_of(release, limits), limits)
-    found = read_map(map_path)
+    found = _read_map(map_path)
     to, convention = found.get("format"), found.get("convention")
     if to not in FORMATS or not isinstance(convention, str | None):
         raise ReleaseError(f"is no map of an export: its format is {to!r}", file=map_path)
     mapping = mapping_of(release, to, convention, limits)
-    demand_same(mapping, found, to, map_path)
-    solution = read_solution(solution_path, mapping, to)
+    _demand_same(mapping, found, to, map_path)
+    solution = _read_solution(solution_path, mapping, to)
     if to == "opb":
         assert isinstance(mapping.form, IntegerProgram)
-        solution = from_digits(mapping.form, solution)
+        solution = _from_digits(mapping.form, solution)
     try:
         return mapping.world(solution)
     except ReleaseError as error:
         raise error.at(file=solution_path) from None
 
 
-def program_bytes(program: IntegerProgram, to: str, out: str, about: Sequence[str]) -> Iterator[bytes]:
+def _program_bytes(program: IntegerProgram, to: str, out: str, about: Sequence[str]) -> Iterator[bytes]:
     """Return an integer program in a format, piece by piece."""
     if to == "cpsat":
         return cpsat_bytes(program, about, text=out.removesuffix(".gz").endswith(TEXT))
     return encoded((mps_lines if to == "mps" else opb_lines)(program, about))
 
 
-def beside(out: str) -> str:
+def _beside(out: str) -> str:
     """Return the header's line on the map."""
     if out == "-":
         return "without a map: it is written beside files only"

@@ -50,12 +50,12 @@ def interaction_graph(release: EncodedRelease, nodes: str, about: tuple[str, ...
     else:
         values = boxes_json(release.cut)
         graph = cell_graph(release.statements, lambda boxes: json_shown(dumped(list(map(values, boxes)))), limits)
-    about = (*about, *meaning(nodes, len(components(graph))))
+    about = (*about, *_meaning(nodes, len(components(graph))))
     graph.graph["about"] = shown("; ".join(about))
     return Drawn(graph, about)
 
 
-def meaning(nodes: str, number: int) -> tuple[str, ...]:
+def _meaning(nodes: str, number: int) -> tuple[str, ...]:
     """Return what nodes, edges and the components are."""
     one = "component" if number == 1 else "components"
     if nodes == "attributes":

@@ -197,7 +197,6 @@ class Mapping(Displayed):
 
 
 def _whole(name: object, value: Number) -> int:
-    """Return a value as a whole number from 0 on."""
     if isinstance(value, int):
         rounded = int(value)
     else:

@@ -25,13 +25,13 @@ def title(release: EncodedRelease, to: str) -> tuple[str, ...]:
     return text, *(f"assuming: {one}" for one in release.assumptions)
 
 
-def outer(unstated: tuple[str, ...]) -> Iterator[str]:
+def _outer(unstated: tuple[str, ...]) -> Iterator[str]:
     """Yield that solutions may be no worlds, and what was published that they need not meet."""
     yield OUTER
     yield from (f"left out: {line}" for line in unstated)
 
 
-def about_level(release: EncodedRelease) -> Iterator[str]:
+def _about_level(release: EncodedRelease) -> Iterator[str]:
     """Yield at which confidence the statements of noisy counts hold."""
     if not release.certain:
         yield f"noisy counts stand in their joint intervals at confidence {level_text(release.confidence)}"
@@ -54,14 +54,14 @@ def about_cells(release: EncodedRelease, program: IntegerProgram, *, relaxed: bo
     if program.selectors:
         yield "yi_a is 1 where alternative a of choice i holds: exactly one does, and which follows from the cells"
         yield "MPS, OPB and linear programs state what an alternative says, s of the map, by big-M: as s_low and s_high"
-    yield from about_level(release)
+    yield from _about_level(release)
     if program.system.coarse:
         yield (
             "coarse: statements on sums were loosened, because an attribute has too many values to cut at each: every "
             "world is a solution, but a solution need not be a world; infeasible still means that there is no world"
         )
     if relaxed or program.unstated:
-        yield from outer((*(["that rows are whole numbers"] if relaxed else []), *program.unstated))
+        yield from _outer((*(["that rows are whole numbers"] if relaxed else []), *program.unstated))
     if relaxed or program.unstated or program.system.coarse:
         return
     yield "solutions are the histograms over the cells that agree with the release, one to one"
@@ -76,9 +76,9 @@ def about_rows(release: EncodedRelease, rows: WorldRows) -> Iterator[str]:
     """Yield what models row by row say."""
     if rows.bags is not None:
         yield "rows stand by their position in the training file; the multiplicities of the bags are constants"
-    yield from about_level(release)
+    yield from _about_level(release)
     if rows.unstated:
-        yield from outer(rows.unstated)
+        yield from _outer(rows.unstated)
     else:
         text = f"the number of solutions is the number of worlds in the convention '{rows.convention}'"
         yield f"{text} ({CONVENTIONS[rows.convention]})"

@@ -69,15 +69,15 @@ def views_of(release: EncodedRelease) -> list[BinaryView]:
     """
     found: dict[tuple[int, Ranges], BinaryView] = {}
     for model in release.models:
-        for condition in conditions_of(model):
+        for condition in _conditions_of(model):
             for name, test in condition:
-                view = view_of(release.domain, name, test)
+                view = _view_of(release.domain, name, test)
                 if view is not None and not {(view.attribute, view.ones), (view.attribute, view.zeros)} & found.keys():
                     found[view.attribute, view.ones] = view
     return sorted(found.values(), key=lambda v: (v.attribute, v.ones))
 
 
-def conditions_of(model: AnyModel) -> Iterator[Condition]:
+def _conditions_of(model: AnyModel) -> Iterator[Condition]:
     """Yield the conditions of a model."""
     if isinstance(model, Boosting):
         raise Unsupported(f"{model.name}: correlations are bounded from counts, not from a boosted model's leaf values")
@@ -92,7 +92,7 @@ def conditions_of(model: AnyModel) -> Iterator[Condition]:
         yield from (rule.condition for rule in model.rules)
 
 
-def view_of(domain: Domain, name: str, test: Test) -> BinaryView | None:
+def _view_of(domain: Domain, name: str, test: Test) -> BinaryView | None:
     """Return the view of a test; None for the label, and where every row of the domain is on one side.
 
     A test for 0 of a binary column or attribute gives the column itself.
@@ -121,7 +121,7 @@ def named_view(release: EncodedRelease, views: list[BinaryView], name: str) -> B
         return found
     k = domain.place.get(name)
     binary = name in domain.columns if k is None else getattr(domain.all[k], "values", None) == (0, 1)
-    view = view_of(domain, name, equals(1)) if binary else None
+    view = _view_of(domain, name, equals(1)) if binary else None
     if view is None:
         known = ", ".join(f"'{view.name}'" for view in views)
         raise ReleaseError(f"'{name}' is no column of 0 and 1; the model tests {known}")
@@ -154,20 +154,20 @@ def labels_of(release: EncodedRelease, data: pd.DataFrame) -> NDArray[np.int64]:
     return np.array([found[0][0] for found in ranges], dtype=np.int64)[codes]
 
 
-def tables_of(model: Tree | Forest | RuleList) -> list[CountTable]:
+def _tables_of(model: Tree | Forest | RuleList) -> list[CountTable]:
     """Return what the leaves of every tree, or the rules, count."""
     if isinstance(model, RuleList):
         return [CountTable.of([rule.support for rule in model.rules])]
     return [tree.nodes.leaf_counts for tree in (model.trees if isinstance(model, Forest) else (model,))]
 
 
-def clipped(table: CountTable, classes: int) -> Floats:
+def _clipped(table: CountTable, classes: int) -> Floats:
     """Return (entries, classes) counts as floats; what noise made negative is 0."""
     counts = np.array([float(v) for v in table.values.tolist()]) if table.values.dtype == object else table.values
     return np.maximum(counts.astype(np.float64).reshape(len(table), classes), 0.0)
 
 
-def rule_shares(counts: Floats) -> Floats:
+def _rule_shares(counts: Floats) -> Floats:
     """Return (rules, classes) shares; a rule without rows has those of all rules, or equal ones."""
     overall = counts.sum(axis=0) if counts.any() else np.ones(counts.shape[1])
     held = np.where(counts.any(axis=1, keepdims=True), counts, overall)
@@ -175,15 +175,15 @@ def rule_shares(counts: Floats) -> Floats:
     return shares
 
 
-def leaf_shares(nodes: Nodes, classes: int) -> Floats:
+def _leaf_shares(nodes: Nodes, classes: int) -> Floats:
     """Return (nodes, classes) shares at the leaves; a leaf without rows has those of the nearest node above with some.
 
     Equal ones where the tree counts no rows at all. Cost: linear in nodes.
     """
     held = np.zeros((len(nodes), classes))
-    held[nodes.leaves] = clipped(nodes.leaf_counts, classes)
+    held[nodes.leaves] = _clipped(nodes.leaf_counts, classes)
     if not held[nodes.leaves].any(axis=1).all():
-        levels = levels_of(nodes)
+        levels = _levels_of(nodes)
         children = nodes.children
         for level in reversed(levels):
             inner = level[nodes.inner[level]]
@@ -200,14 +200,14 @@ def leaf_shares(nodes: Nodes, classes: int) -> Floats:
     return shares
 
 
-def leaf_steps(nodes: Nodes, sums: TreeSums, scores: int) -> Floats:
+def _leaf_steps(nodes: Nodes, sums: TreeSums, scores: int) -> Floats:
     """Return (nodes, scores) what each leaf of one tree of a boosted model adds to the scores."""
     found = np.zeros((len(nodes), scores))
     found[nodes.leaves, sums.of] = sums.step
     return found
 
 
-def linked(model: Boosting, scores: Floats, classes: int) -> Floats:
+def _linked(model: Boosting, scores: Floats, classes: int) -> Floats:
     """Return (rows, classes) the probabilities of a boosted model's scores; 0 for labels that it never saw."""
     found = np.zeros((len(scores), classes))
     if model.gradients.loss == "log_loss":
@@ -221,7 +221,7 @@ def linked(model: Boosting, scores: Floats, classes: int) -> Floats:
     return found
 
 
-def levels_of(nodes: Nodes) -> list[Ints]:
+def _levels_of(nodes: Nodes) -> list[Ints]:
     """Return the nodes by level, the root first."""
     out, level = [], np.zeros(1, dtype=np.int64)
     while len(level):
@@ -242,25 +242,25 @@ def predicting(release: EncodedRelease) -> Predicting:
     models = release.models
     if label is None:
         raise Unsupported(
-            f"{named(models[0])} cannot be attacked as a black box: it has no label, and predicts nothing"
+            f"{_named(models[0])} cannot be attacked as a black box: it has no label, and predicts nothing"
         )
     able: list[Predicting] = [m for m in models if isinstance(m, Tree | Forest | RuleList | Boosting)]
     if len(able) == 1:
-        refuse_unreadable(able[0])
+        _refuse_unreadable(able[0])
         return able[0]
     if able:
-        names = ", ".join(named(m) for m in able[:3]) + (", ..." if len(able) > 3 else "")
+        names = ", ".join(_named(m) for m in able[:3]) + (", ..." if len(able) > 3 else "")
         raise Unsupported(f"a release of {len(able)} models ({names}) has no one prediction: attack one file at a time")
-    raise Unsupported(why_not(models[0]))
+    raise Unsupported(_why_not(models[0]))
 
 
-def named(model: AnyModel) -> str:
+def _named(model: AnyModel) -> str:
     """Return a model's kind and name in words."""
     kind = model.kind.replace("_", " ")
     return f"the {kind}" if model.name == kind else f"the {kind} '{model.name}'"
 
 
-def why_not(model: AnyModel) -> str:
+def _why_not(model: AnyModel) -> str:
     """Return why a model that is no tree, forest or rule list predicts nothing that could be asked for."""
     if isinstance(model, Table):
         why = "it publishes figures about groups of rows and predicts nothing"
@@ -268,26 +268,26 @@ def why_not(model: AnyModel) -> str:
         why = "its rules overlap and do not say which of them decides"
     else:
         why = "it predicts nothing"
-    return f"{named(model)} cannot be attacked as a black box: {why}"
+    return f"{_named(model)} cannot be attacked as a black box: {why}"
 
 
-def refuse_unreadable(model: Predicting) -> None:
+def _refuse_unreadable(model: Predicting) -> None:
     """Refuse a model whose predictions do not follow from what was read of it: classes, or all leaf values."""
     if isinstance(model, Boosting):
         if not model.labels or model.gradients.loss == "squared_error":
-            raise Unsupported(f"{named(model)} cannot be attacked as a black box: it predicts a number, no class")
+            raise Unsupported(f"{_named(model)} cannot be attacked as a black box: it predicts a number, no class")
         if len(model.sums) == len(model.trees):
             return
-        raise Unsupported(f"{named(model)} cannot be attacked as a black box: not all of its leaf values were read")
+        raise Unsupported(f"{_named(model)} cannot be attacked as a black box: not all of its leaf values were read")
     form = "" if model.origin is None else model.origin.format
     if any(word in form for word in ADDED_UP):
         why = "its trees add up to scores, and their leaf values were not read"
-        raise Unsupported(f"{named(model)} ({form}) cannot be attacked as a black box: {why}")
-    if all(table.by_class.all() for table in tables_of(model)):
+        raise Unsupported(f"{_named(model)} ({form}) cannot be attacked as a black box: {why}")
+    if all(table.by_class.all() for table in _tables_of(model)):
         return
     what = "rule" if isinstance(model, RuleList) else "leaf"
     kinds = "; ".join(MEANING[kind] for kind in kinds_of(model))
-    raise Unsupported(f"{named(model)} has no predictions to ask for: not every {what} says its classes ({kinds})")
+    raise Unsupported(f"{_named(model)} has no predictions to ask for: not every {what} says its classes ({kinds})")
 
 
 Literal = tuple[int, list[tuple[int, int]], bool]  # a line, the runs of its parts that pass, whether missing passes
@@ -325,7 +325,7 @@ class Comparisons:
         rows: list[tuple[int, int, bool]] = []  # of derived ones: a number below 0
         for condition in conditions:
             literals = tuple(known[pair] for pair in condition)
-            one = compared(literals[0], lines) if len(literals) == 1 else None
+            one = _compared(literals[0], lines) if len(literals) == 1 else None
             if one is None:
                 derived.append(literals)
                 rows.append((-len(derived), 1, False))
@@ -343,11 +343,11 @@ class Comparisons:
             own = parts[:, k]
             wide[:, j] = np.where(own < 0, ABOVE, own) if high else own
         for j, literals in enumerate(self.derived, start=len(self.slots)):
-            wide[:, j] = ~holding(parts, literals)
+            wide[:, j] = ~_holding(parts, literals)
         return wide
 
 
-def compared(literal: Literal, lines: Sequence[NameLine]) -> tuple[tuple[int, bool], int, bool] | None:
+def _compared(literal: Literal, lines: Sequence[NameLine]) -> tuple[tuple[int, bool], int, bool] | None:
     """Return one literal as slot, cut and whether it holds at or above it; None where that takes two comparisons."""
     k, runs, gap = literal
     if len(runs) != 1:
@@ -358,7 +358,7 @@ def compared(literal: Literal, lines: Sequence[NameLine]) -> tuple[tuple[int, bo
     return ((k, gap), start, True) if end == len(lines[k].cuts) + 1 else None
 
 
-def holding(parts: NDArray[np.int32], literals: Sequence[Literal]) -> NDArray[np.bool_]:
+def _holding(parts: NDArray[np.int32], literals: Sequence[Literal]) -> NDArray[np.bool_]:
     """Return which rows of parts meet all literals."""
     hit = np.ones(len(parts), dtype=bool)
     for k, runs, gap in literals:
@@ -446,20 +446,20 @@ class ReleasedModel:
     def _shares(self) -> list[Floats]:
         classes = len(self.classes_)
         if isinstance(self.model, RuleList):
-            return [rule_shares(clipped(tables_of(self.model)[0], classes))]
+            return [_rule_shares(_clipped(_tables_of(self.model)[0], classes))]
         if isinstance(self.model, Boosting):
             return [
-                leaf_steps(t.nodes, s, len(self.model.base)) for t, s in zip(self._trees, self.model.sums, strict=True)
+                _leaf_steps(t.nodes, s, len(self.model.base)) for t, s in zip(self._trees, self.model.sums, strict=True)
             ]
-        return [leaf_shares(tree.nodes, classes) for tree in self._trees]
+        return [_leaf_shares(tree.nodes, classes) for tree in self._trees]
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - scikit-learn's name
         """Return (rows, classes) shares of the rows that each row's leaf or rule counts; of a forest the mean.
 
         `X`: an array of numbers by `columns`, or a table with names. Cost: distinct rows x depth x trees, in arrays.
         """
-        parts, back = distinct(self.parts(X))
-        found = np.concatenate([self._answers(one) for one in chunks(parts, len(self._conditions.derived))])
+        parts, back = _distinct(self.parts(X))
+        found = np.concatenate([self._answers(one) for one in _chunks(parts, len(self._conditions.derived))])
         answers: Floats = found[back]
         return answers
 
@@ -490,7 +490,7 @@ class ReleasedModel:
         for tree, shares in zip(self._trees, self._shares, strict=True):
             total += shares[self._leaves(tree.nodes, wide)]
         if isinstance(self.model, Boosting):
-            return linked(self.model, total, len(self.classes_))
+            return _linked(self.model, total, len(self.classes_))
         return total / len(self._trees) if isinstance(self.model, Forest) else total
 
     def _captured(self, wide: NDArray[np.int32]) -> Ints:
@@ -539,7 +539,7 @@ class ReleasedModel:
         )
 
 
-def distinct(parts: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
+def _distinct(parts: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
     """Return the distinct rows of a table of parts, and which of them every row is; column by column, no sorting."""
     code = np.zeros(len(parts), dtype=np.int64)
     for own in parts.T:
@@ -549,7 +549,7 @@ def distinct(parts: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
     return parts[first], code
 
 
-def chunks(parts: NDArray[np.int32], more: int) -> Iterator[NDArray[np.int32]]:
+def _chunks(parts: NDArray[np.int32], more: int) -> Iterator[NDArray[np.int32]]:
     """Yield the rows in pieces whose tables, with so many more columns, stay small; one piece where there are none."""
     step = max(1, CHUNK // max(1, parts.shape[1] + more))
     for start in range(0, max(1, len(parts)), step):

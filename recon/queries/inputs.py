@@ -158,7 +158,7 @@ def columns_of(domain: Domain, names: Iterable[str] | None = None) -> tuple[Inpu
     """
     label = None if domain.label is None else len(domain.all) - 1
     out: list[InputColumn] = []
-    named = default_names(domain) if names is None else list(names)
+    named = _default_names(domain) if names is None else list(names)
     for k, places in columns_by_attribute(pd.DataFrame(columns=pd.Index(named)), domain).items():
         for name in (named[i] for i in places):
             if k == label:
@@ -176,7 +176,7 @@ def columns_of(domain: Domain, names: Iterable[str] | None = None) -> tuple[Inpu
     return tuple(sorted(out, key=own.__getitem__))
 
 
-def default_names(domain: Domain) -> list[str]:
+def _default_names(domain: Domain) -> list[str]:
     """Return the columns in the domain's own order; without one, attributes that nothing views and all views."""
     if domain.in_order is not None:
         return list(domain.in_order)
@@ -205,7 +205,7 @@ def numbers(frame: pd.DataFrame, columns: Sequence[InputColumn], release: Encode
                 x[:, j] = cells
                 continue
         codes, values = distinct_cells(frame, at)
-        found = [np.nan] + [number_of(v, kind, column.value, text) for v in values.tolist()]
+        found = [np.nan] + [_number_of(v, kind, column.value, text) for v in values.tolist()]
         x[:, j] = np.array(found)[codes + 1]
         if (odd := np.flatnonzero(np.isnan(x[:, j]))).size:
             row, cell = int(odd[0]), None if codes[odd[0]] < 0 else values[codes[odd[0]]]
@@ -215,7 +215,7 @@ def numbers(frame: pd.DataFrame, columns: Sequence[InputColumn], release: Encode
     return x
 
 
-def number_of(cell: Any, attribute: AnyAttribute, value: Value | None, text: bool) -> float:
+def _number_of(cell: Any, attribute: AnyAttribute, value: Value | None, text: bool) -> float:
     """Return a cell as a number, of a listed text whether it is the value; NaN where it is neither."""
     plain = from_text(cell, attribute) if text and isinstance(cell, str) else cell
     if isinstance(attribute, Listed) and plain not in attribute.index:
@@ -292,7 +292,7 @@ class NameLine:
 
     def runs(self, test: Test) -> tuple[list[tuple[int, int]], bool]:
         """Return the parts that pass a test, first and behind the last of each run, and whether missing passes."""
-        spans, gap = spans_of(self.attribute, test)
+        spans, gap = _spans_of(self.attribute, test)
         begin = [0 if low is None else int(np.searchsorted(self.cuts, low)) + 1 for low, _ in spans]
         behind = [
             len(self.cuts) + 1 if high is None else int(np.searchsorted(self.cuts, high)) + 1 for _, high in spans
@@ -301,7 +301,7 @@ class NameLine:
         return [run for run in every if run[0] < run[1]], gap
 
 
-def spans_of(attribute: AnyAttribute, test: Test) -> tuple[list[tuple[Any, Any]], bool]:
+def _spans_of(attribute: AnyAttribute, test: Test) -> tuple[list[tuple[Any, Any]], bool]:
     """Return the ranges that pass a test as cuts (None: no end), and whether missing passes."""
     if isinstance(attribute, Continuous):
         if test.bare and test.missing:
@@ -318,7 +318,7 @@ def line(name: str, domain: Domain, tests: Iterable[Test]) -> NameLine:
     """Return the line of a tested name, cut where the tests need it."""
     k = domain.place.get(name)
     attribute = Listed(name, (0, 1)) if k is None else domain.all[k]
-    ends = {end for test in tests for span in spans_of(attribute, test)[0] for end in span if end is not None}
+    ends = {end for test in tests for span in _spans_of(attribute, test)[0] for end in span if end is not None}
     dtype = np.complex128 if isinstance(attribute, Continuous) else np.int64
     return NameLine(name, attribute, np.unique(np.array(list(ends), dtype=dtype)))
 
@@ -379,11 +379,11 @@ class InputLayout:
         own = next((j for j, c in enumerate(self.columns) if c.name == name and c.value is None), None)
         k = self.domain.place.get(name)
         if own is not None:
-            return (x[:, own] > BIT).astype(np.int64) if k is None else placed(self.domain.all[k], x[:, own])
+            return (x[:, own] > BIT).astype(np.int64) if k is None else _placed(self.domain.all[k], x[:, own])
         if k is not None:
             return self.attribute_places(k, x)
         k, ones = self.domain.view_ranges(name)
-        return inside(self.domain.all[k], self.attribute_places(k, x), ones).astype(np.int64)
+        return _inside(self.domain.all[k], self.attribute_places(k, x), ones).astype(np.int64)
 
     def attribute_places(self, k: int, x: Floats) -> NDArray[Any]:
         """Return (rows,) the places of an attribute: its column's, or what the bits about it say."""
@@ -391,7 +391,7 @@ class InputLayout:
         at = [j for j, c in enumerate(self.columns) if c.attribute == k]
         for j in at:
             if not self.columns[j].view and self.columns[j].value is None:
-                return placed(attribute, x[:, j])
+                return _placed(attribute, x[:, j])
         bits = [j for j in at if self.columns[j].value is not None]
         if isinstance(attribute, Listed) and bits:
             if len(bits) == 1:
@@ -412,9 +412,9 @@ class InputLayout:
         for bits in known.tolist():
             left: Ranges = (attribute.span,)
             for bit, passed in zip(bits, ones, strict=True):
-                both = intersection(left, passed if bit else outside(passed, attribute))
+                both = intersection(left, passed if bit else _outside(passed, attribute))
                 left = both or left
-            found.append(first_place(attribute, left))
+            found.append(_first_place(attribute, left))
         dtype = np.float64 if isinstance(attribute, Continuous) else np.int64
         return np.array(found, dtype=dtype)[back.reshape(-1)]
 
@@ -425,12 +425,12 @@ def shown(names: Sequence[str]) -> str:
     return ", ".join(f"'{n}'" for n in names[:NAMES_SHOWN]) + more
 
 
-def outside(ranges: Ranges, attribute: AnyAttribute) -> Ranges:
+def _outside(ranges: Ranges, attribute: AnyAttribute) -> Ranges:
     """Return the positions of an attribute in none of the ranges."""
     return complement(ranges, attribute.span)
 
 
-def first_place(attribute: AnyAttribute, ranges: Ranges) -> Any:
+def _first_place(attribute: AnyAttribute, ranges: Ranges) -> Any:
     """Return a place inside the first of the ranges: its first position, of continuous ones a number within."""
     start, end = ranges[0]
     if not isinstance(attribute, Continuous):
@@ -443,7 +443,7 @@ def first_place(attribute: AnyAttribute, ranges: Ranges) -> Any:
     return (float(low) + float(high)) / 2
 
 
-def placed(attribute: AnyAttribute, x: Floats) -> NDArray[Any]:
+def _placed(attribute: AnyAttribute, x: Floats) -> NDArray[Any]:
     """Return (rows,) the place of numbers on an attribute's line: the nearest value's; NaN stays missing."""
     if isinstance(attribute, Continuous):
         return x
@@ -460,7 +460,7 @@ def placed(attribute: AnyAttribute, x: Floats) -> NDArray[Any]:
     return np.where(empty, -1, found)
 
 
-def inside(attribute: AnyAttribute, places: NDArray[Any], ranges: Ranges) -> NDArray[np.bool_]:
+def _inside(attribute: AnyAttribute, places: NDArray[Any], ranges: Ranges) -> NDArray[np.bool_]:
     """Return which places lie in the ranges."""
     hit = np.zeros(len(places), dtype=bool)
     last = attribute.known[1]

@@ -81,10 +81,10 @@ def audit(
     parts = limits.stage("audit before remedies") if remedies else limits
     earlier = register if register is None or isinstance(register, Register) else Register.read(os.fspath(register))
     with kept_open():
-        whole = release if earlier is None else together(release, earlier, domain, limits)
+        whole = release if earlier is None else _together(release, earlier, domain, limits)
         found = gathered(release if whole is None else whole, beside, parts)
-        added = None if earlier is None else what_it_adds(release, earlier, whole, found, domain, limits)
-        tried = helping(release, found, chosen, beside, limits) if remedies else None
+        added = None if earlier is None else _what_it_adds(release, earlier, whole, found, domain, limits)
+        tried = _helping(release, found, chosen, beside, limits) if remedies else None
     around = Context(remedies=tried, adds=None if added is None else added.to_json(), seed=seed)
     facts = Report(found, around).facts
     told = None if chosen is None else assess(facts, chosen, tried)
@@ -94,7 +94,7 @@ def audit(
     return Report(found, replace(around, made=now, assessment=told, limits=limits_json(limits)))
 
 
-def together(
+def _together(
     release: EncodedRelease, earlier: Register, domain: Domain | str | None, limits: Limits
 ) -> EncodedRelease | None:
     """Return a release and the earlier ones as one, None where they are about different numbers of rows."""
@@ -104,7 +104,7 @@ def together(
         return None
 
 
-def what_it_adds(
+def _what_it_adds(
     release: EncodedRelease, earlier: Register, whole: EncodedRelease | None, found: AuditFindings,
     domain: Domain | str | None, limits: Limits,
 ) -> Added:  # fmt: skip
@@ -113,7 +113,7 @@ def what_it_adds(
     return adds(release, earlier, limits, domain=domain, after=counted, together=whole)
 
 
-def helping(
+def _helping(
     release: EncodedRelease, found: AuditFindings, policy: Policy | None, beside: AuditInputs, limits: Limits
 ) -> list[dict[str, Any]]:
     """Return what would help; nothing where there is no possible world to begin with."""

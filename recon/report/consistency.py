@@ -72,42 +72,42 @@ class FigureBounds(NamedTuple):
 
 def refuse_contradictions(document: Mapping[str, Any], file: str) -> None:
     """Refuse with `ReleaseError` a document with figures that cannot be true together, naming both and their values."""
-    for text in contradictions(document):
+    for text in _contradictions(document):
         raise ReleaseError(f"{text}: the result was changed, or is not of one audit; audit the file again", file=file)
 
 
-def contradictions(document: Mapping[str, Any]) -> Iterator[str]:
+def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield in words what cannot be true together."""
     for key, shape in FIGURES.items():
-        for one in figures(document, f"facts.{key}"):
+        for one in _figures(document, f"facts.{key}"):
             if one.low > one.high or one.high < shape.least:
-                yield f"{one.place} is {shown(one)}, which nothing is"
+                yield f"{one.place} is {_shown(one)}, which nothing is"
     for less, more in (*ORDERS, *SAME, *((b, a) for a, b in SAME)):
-        for first, second in pairs(document, less, more):
+        for first, second in _pairs(document, less, more):
             if first.low > second.high + ROUNDING * max(1.0, abs(second.high)):
-                yield f"{first.place} is {shown(first)} and {second.place} is {shown(second)}, {NOT_BOTH}"
+                yield f"{first.place} is {_shown(first)} and {second.place} is {_shown(second)}, {NOT_BOTH}"
     for name, number in LISTED:
-        found, in_all = values(document, name), values(document, number)
+        found, in_all = _values(document, name), _values(document, number)
         if found and in_all and in_all[0][1] is not None and len(found[0][1]) > in_all[0][1]:
             yield f"{name} lists {len(found[0][1]):,} and {number} is {in_all[0][1]:,}, {NOT_BOTH}"
-    yield from of_the_pinned(document)
-    yield from of_the_policy(document)
+    yield from _of_the_pinned(document)
+    yield from _of_the_policy(document)
 
 
-def of_the_pinned(document: Mapping[str, Any]) -> Iterator[str]:
+def _of_the_pinned(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield what contradicts that people are pinned down: nothing is left about them."""
-    for pinned in figures(document, "facts.pinned"):
-        everybody = next(figures(document, ROWS), None)
+    for pinned in _figures(document, "facts.pinned"):
+        everybody = next(_figures(document, ROWS), None)
         for key, least in (("facts.least_bits_left", 1.0), (BITS, math.inf if everybody is None else everybody.high)):
-            for left in figures(document, key):
+            for left in _figures(document, key):
                 if pinned.low >= max(1.0, least) and left.low > ROUNDING:
                     yield (
-                        f"{pinned.place} is {shown(pinned)} and {left.place} is {shown(left)}, {NOT_BOTH}: "
+                        f"{pinned.place} is {_shown(pinned)} and {left.place} is {_shown(left)}, {NOT_BOTH}: "
                         "nothing is left about whoever is pinned down"
                     )
 
 
-def of_the_policy(document: Mapping[str, Any]) -> Iterator[str]:
+def _of_the_policy(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield what an assessment says that does not follow from the facts beside it."""
     told = document.get("assessment")
     if told is None:
@@ -135,9 +135,9 @@ def of_the_policy(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"assessment.verdict is '{told['verdict']}' and assessment.outcome is '{told['outcome']}'"
 
 
-def pairs(document: Mapping[str, Any], less: str, more: str) -> Iterator[tuple[FigureBounds, FigureBounds]]:
+def _pairs(document: Mapping[str, Any], less: str, more: str) -> Iterator[tuple[FigureBounds, FigureBounds]]:
     """Yield two figures that have an order: of one list those of the same entry, else every one with every one."""
-    first, second = list(figures(document, less)), list(figures(document, more))
+    first, second = list(_figures(document, less)), list(_figures(document, more))
     if "[*]" in less and "[*]" in more:
         by_entry = {one.place.rpartition("]")[0]: one for one in second}
         yield from ((one, by_entry[at]) for one in first if (at := one.place.rpartition("]")[0]) in by_entry)
@@ -147,23 +147,23 @@ def pairs(document: Mapping[str, Any], less: str, more: str) -> Iterator[tuple[F
     yield from ((a, b) for a in first for b in second)
 
 
-def figures(document: Mapping[str, Any], path: str) -> Iterator[FigureBounds]:
+def _figures(document: Mapping[str, Any], path: str) -> Iterator[FigureBounds]:
     """Yield the figures at a path; "... per row": divided by the number of rows, where that is known."""
     path, per, _ = path.partition(" per row")
     rows = document.get("rows")
     if (per and not rows) or (path.startswith("remedies") and document.get("adds")):  # they are of the new one alone
         return
-    for place, value in values(document, path):
-        found = ends(value)
+    for place, value in _values(document, path):
+        found = _ends(value)
         if found is not None:
             share = float(rows) if per and rows else 1.0
             yield FigureBounds(place + per, found[0] / share, found[1] / share)
 
 
-def ends(value: Any) -> tuple[float, float] | None:
+def _ends(value: Any) -> tuple[float, float] | None:
     """Return the least and the greatest of a figure as it stands in the document, None where it is no number."""
     if isinstance(value, Mapping):
-        return ends(value.get("rows"))
+        return _ends(value.get("rows"))
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value, value
     if isinstance(value, list | tuple) and len(value) == 2 and any(one is not None for one in value):
@@ -172,7 +172,7 @@ def ends(value: Any) -> tuple[float, float] | None:
     return None
 
 
-def values(document: Any, path: str) -> list[tuple[str, Any]]:
+def _values(document: Any, path: str) -> list[tuple[str, Any]]:
     """Return what stands at a path, with the places; nothing where the document has none."""
     found: list[tuple[str, Any]] = [("", document)]
     for name, index in STEP.findall(path):
@@ -186,7 +186,7 @@ def values(document: Any, path: str) -> list[tuple[str, Any]]:
     return found
 
 
-def shown(found: FigureBounds) -> str:
+def _shown(found: FigureBounds) -> str:
     """Return a figure in words."""
     low, high = (f"{one:.10g}" for one in found[1:])
     if found.low == found.high:

@@ -70,12 +70,12 @@ class CorrelationReport(Rendered):
             "status": self.status, "seed": self.seed, "confidence": self.confidence,
             "attackers": [
                 {"attacker": name, "knows": knows, "pairs": len(own), "mean_width": finite(float(own["width"].mean())),
-                 "holds": held(own)}
+                 "holds": _held(own)}
                 for name, knows, own in self.attackers()
             ],
             "pairs": [
-                {"first": first, "second": second, "truth": finite(none(own["truth"].iloc[0])),
-                 "intervals": [interval_json(line) for line in own.to_dict("records")]}
+                {"first": first, "second": second, "truth": finite(_none(own["truth"].iloc[0])),
+                 "intervals": [_interval_json(line) for line in own.to_dict("records")]}
                 for first, second, own in self.pairs()
             ],
             "notes": list(self.found.notes), "assumptions": self.assumptions,
@@ -91,11 +91,11 @@ class CorrelationReport(Rendered):
         """Return the report's sections as titles and lines."""
         found = self.found
         shown = list(self.pairs())
-        lines = [line for pair in shown[:PAIRS_SHOWN] for line in pair_lines(*pair)]
+        lines = [line for pair in shown[:PAIRS_SHOWN] for line in _pair_lines(*pair)]
         if len(shown) > PAIRS_SHOWN:
             lines.append(f"and {len(shown) - PAIRS_SHOWN:,} more pairs, listed by --json")
-        widths = [summary(*one) for one in self.attackers()]
-        source = provenance_lines(self.of) if isinstance(self.of, EncodedRelease) else [linear_line(self.of)]
+        widths = [_summary(*one) for one in self.attackers()]
+        source = provenance_lines(self.of) if isinstance(self.of, EncodedRelease) else [_linear_line(self.of)]
         out = [
             ("Which attacker knows what", [f"{name}: {knows}" for name, knows, _ in self.attackers()]),
             ("How far that narrows correlations down", widths),
@@ -107,11 +107,11 @@ class CorrelationReport(Rendered):
         return [(title, said) for title, said in out if said]
 
 
-def summary(name: str, _: str, own: pd.DataFrame) -> str:
+def _summary(name: str, _: str, own: pd.DataFrame) -> str:
     """Return how wide an attacker's intervals are on average, and how many hold the truth."""
     text = f"{name}: mean width {own['width'].mean():.3f} over {len(own):,} pair{'' if len(own) == 1 else 's'}"
     if "estimate" in own and own["estimate"].notna().any():
-        return f"{name}: a point estimate" + error_text(own)
+        return f"{name}: a point estimate" + _error_text(own)
     kept = own["holds"].dropna()
     if len(kept):
         text += f", the true correlation inside {int(kept.sum()):,} of {len(kept):,} times"
@@ -119,7 +119,7 @@ def summary(name: str, _: str, own: pd.DataFrame) -> str:
     return text + (f" (at confidence {level.min():g})" if len(level) and level.min() < 1 else "")
 
 
-def error_text(own: pd.DataFrame) -> str:
+def _error_text(own: pd.DataFrame) -> str:
     """Return how far estimates are from the truth, where it is known."""
     known = own[own["truth"].notna()]
     if not len(known):
@@ -127,40 +127,40 @@ def error_text(own: pd.DataFrame) -> str:
     return f", off by {(known['estimate'] - known['truth']).abs().astype(float).max():.3f}"
 
 
-def pair_lines(first: str, second: str, own: pd.DataFrame) -> Iterator[str]:
+def _pair_lines(first: str, second: str, own: pd.DataFrame) -> Iterator[str]:
     """Yield the lines of one pair: its true correlation, and what each attacker leaves of it."""
-    truth = none(own["truth"].iloc[0])
+    truth = _none(own["truth"].iloc[0])
     yield f"'{first}' and '{second}'" + ("" if truth is None else f": {truth:+.3f}")
     for line in own.to_dict("records"):
         holds = {True: ", the truth inside", False: ", the truth OUTSIDE"}.get(line["holds"], "")
         kind = {"bounds": " (outer bounds)", "empty": " (no dataset fits the noise: what else is known)"}
-        if none(line.get("estimate")) is not None:
+        if _none(line.get("estimate")) is not None:
             yield f"  {line['attacker']}: {line['estimate']:+.3f} (estimate)"
             continue
         yield (f"  {line['attacker']}: {line['low']:+.3f} to {line['high']:+.3f}, width {line['width']:.3f}"
                f"{holds}{kind.get(line['status'], '')}")  # fmt: skip
 
 
-def linear_line(of: LinearModel) -> str:
+def _linear_line(of: LinearModel) -> str:
     """Return what a linear model was read from."""
     return f"a linear model of {len(of.names):,} columns, read from {of.origin}; nothing of the file was run"
 
 
-def held(own: pd.DataFrame) -> int | None:
+def _held(own: pd.DataFrame) -> int | None:
     """Return how many intervals hold the truth, None where it is not known."""
     known = own["holds"].dropna()
     return int(known.sum()) if len(known) else None
 
 
-def none(x: Any) -> Any:
+def _none(x: Any) -> Any:
     """Return a cell of a frame, None where it is empty."""
     return None if pd.isna(x) else x
 
 
-def interval_json(line: Mapping[Any, Any]) -> dict[str, Any]:
+def _interval_json(line: Mapping[Any, Any]) -> dict[str, Any]:
     """Return one attacker's line of a pair."""
-    out = {k: finite(none(line[k])) for k in ("low", "high", "width", "confidence")}
-    holds = none(line["holds"])
-    more = {"estimate": finite(none(line["estimate"]))} if line["attacker"] == MODEL else {}
+    out = {k: finite(_none(line[k])) for k in ("low", "high", "width", "confidence")}
+    holds = _none(line["holds"])
+    more = {"estimate": finite(_none(line["estimate"]))} if line["attacker"] == MODEL else {}
     return {"attacker": line["attacker"], **out, "holds": None if holds is None else bool(holds),
             "status": line["status"], "engine": line["engine"] or None, **more}  # fmt: skip

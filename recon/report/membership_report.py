@@ -56,7 +56,7 @@ class MembershipReport(Rendered):
                 "members_both": found.duplicates.members_both, "others_both": found.duplicates.others_both,
                 "best_auc": found.duplicates.best_auc, "best_advantage": found.duplicates.best_advantage,
             },
-            "statistical": [judged_json(one) for one in found.statistical],
+            "statistical": [_judged_json(one) for one in found.statistical],
             "means": [
                 {"attack": name, "shadow": shadow, "rows": rows,
                  "figures": {k: [finite(s.mean), finite(s.low), finite(s.high)] for k, s in figures.items()}}
@@ -64,7 +64,7 @@ class MembershipReport(Rendered):
             ],
             "not_run": [{"attack": one.attack, "shadow": one.shadow, "refused": one.refused, "why": one.why}
                         for one in found.not_run],
-            "certified": None if found.certified is None else certified_json(found.certified),
+            "certified": None if found.certified is None else _certified_json(found.certified),
             "not_certified": found.uncertified or None, "difference": DIFFERENCE, "notes": list(found.notes),
             "assumptions": list(found.assumptions),
         }  # fmt: skip
@@ -88,8 +88,8 @@ class MembershipReport(Rendered):
         found = self.found
         form = found.form and f" ({found.form})"
         yield f"black box: the {found.model}{form} as recon read it; nothing of the file was run"
-        yield (f"it is right about {share(found.accuracy[0])} of the training rows asked about and "
-               f"{share(found.accuracy[1])} of the others")  # fmt: skip
+        yield (f"it is right about {_share(found.accuracy[0])} of the training rows asked about and "
+               f"{_share(found.accuracy[1])} of the others")  # fmt: skip
         yield (f"asked about: {found.asked[0]:,} of {found.members:,} training rows, {found.asked[1]:,} of "
                f"{found.others:,} others; the attacker has {found.shadow_rows:,} other rows"
                f"{' in each fold' if found.folds > 1 else ''}")  # fmt: skip
@@ -100,7 +100,7 @@ class MembershipReport(Rendered):
         """Yield what every attack is worth, and which were not run."""
         found = self.found
         if found.folds > 1:
-            yield from folded(found)
+            yield from _folded(found)
         else:
             for one in found.statistical:
                 if one.rows == "all":
@@ -116,20 +116,20 @@ class MembershipReport(Rendered):
         """Yield what one attack is worth: scores, decisions, the same on other rows."""
         of = one.evaluation
         if one.attack == ALWAYS:
-            yield (f"always in, which takes no knowledge: precision {share(of.precision)}, recall 100 %, FPR 100 %, "
+            yield (f"always in, which takes no knowledge: precision {_share(of.precision)}, recall 100 %, FPR 100 %, "
                    "advantage 0, AUC 0.5")  # fmt: skip
             return
         yield (f"{one.attack}, shadow data {one.shadow}: AUC {of.auc:.3f} ({of.auc_low:.3f} to {of.auc_high:.3f}), "
                f"{verdict(of, 0.0, 0.0)}")  # fmt: skip
-        yield (f"  TPR at FPR 0.1 %: {interval(of.tpr_at_001, of.tpr_at_001_low, of.tpr_at_001_high)}; at FPR 1 %: "
-               f"{interval(of.tpr_at_01, of.tpr_at_01_low, of.tpr_at_01_high)}")  # fmt: skip
-        yield f"  decisions: {decisions(of)}"
+        yield (f"  TPR at FPR 0.1 %: {_interval(of.tpr_at_001, of.tpr_at_001_low, of.tpr_at_001_high)}; at FPR 1 %: "
+               f"{_interval(of.tpr_at_01, of.tpr_at_01_low, of.tpr_at_01_high)}")  # fmt: skip
+        yield f"  decisions: {_decisions(of)}"
         same = [o for o in self.found.statistical if (o.attack, o.shadow) == (one.attack, one.shadow)]
         for other in same:
             on = other.evaluation
             if other.rows == "balanced":
-                yield (f"  as many of both ({on.members:,}): precision {precision(on)}, F1 {on.f1:.3f}, accuracy "
-                       f"{share(on.accuracy)}")  # fmt: skip
+                yield (f"  as many of both ({on.members:,}): precision {_precision(on)}, F1 {on.f1:.3f}, accuracy "
+                       f"{_share(on.accuracy)}")  # fmt: skip
             elif other.rows == "once":
                 yield (f"  rows that occur once ({on.members:,} and {on.others:,}): AUC {on.auc:.3f} "
                        f"({on.auc_low:.3f} to {on.auc_high:.3f}), advantage {on.advantage:+.3f}")  # fmt: skip
@@ -144,10 +144,10 @@ class MembershipReport(Rendered):
             return
         at = "" if found.confidence == 1 else f", at confidence {level_text(found.confidence)} over the noise"
         yield (f"proved to be in the training set{at}: {found.members_in:,} of {found.members:,} training rows, "
-               f"{interval(found.tpr, found.tpr_low, found.tpr_high)}: the TPR at FPR 0")  # fmt: skip
+               f"{_interval(found.tpr, found.tpr_low, found.tpr_high)}: the TPR at FPR 0")  # fmt: skip
         yield f"proved not to be in it{at}: {found.others_out:,} of {found.others:,} others"
         yield (f"left open: {found.open_rows:,} of {found.members + found.others:,} rows; settled: "
-               f"{share(found.coverage)}")  # fmt: skip
+               f"{_share(found.coverage)}")  # fmt: skip
         if found.unknown:
             yield f"  {found.unknown:,} of them because limits ended the work (--time)"
         if found.outside:
@@ -156,10 +156,10 @@ class MembershipReport(Rendered):
             yield f"others whose like is in the training set, of which that may be proved rightly: {found.both:,}"
         if found.certificates:
             yield f"verdicts on distinct rows with a certificate, re-checked: {found.certificates:,} (recon certify)"
-        yield from error_lines(found)
+        yield from _error_lines(found)
 
 
-def error_lines(found: Certified) -> Iterator[str]:
+def _error_lines(found: Certified) -> Iterator[str]:
     """Yield how many verdicts were wrong, and what that means."""
     if found.broken is None:
         world = "the rows leave attributes of the domain open: whether they are a possible world was not looked at"
@@ -177,67 +177,69 @@ def error_lines(found: Certified) -> Iterator[str]:
     yield f"verdicts that differ from what is called a training row: {found.errors:,}; {world}: {why}"
 
 
-def folded(found: MembershipAttack) -> Iterator[str]:
+def _folded(found: MembershipAttack) -> Iterator[str]:
     """Yield the means over folds with Student's intervals; of rates at low FPR the means of Clopper's and Pearson's."""
     for name, shadow, rows, figures in found.averaged:
         if name == ALWAYS:
-            yield (f"always in, which takes no knowledge: precision {share(figures['precision'].mean)}, recall 100 %, "
+            yield (f"always in, which takes no knowledge: precision {_share(figures['precision'].mean)}, recall 100 %, "
                    "FPR 100 %, advantage 0, AUC 0.5")  # fmt: skip
         elif rows == "all":
             yield f"{name}, shadow data {shadow}, means over {found.folds} folds: AUC {figures['auc']}"
             strict, loose = (
-                interval(*(figures[f"{key}{end}"].mean for end in ("", "_low", "_high")))
+                _interval(*(figures[f"{key}{end}"].mean for end in ("", "_low", "_high")))
                 for key in ("tpr_at_001", "tpr_at_01")
             )
             yield f"  TPR at FPR 0.1 %: {strict}; at FPR 1 %: {loose} (of one fold, in the mean)"
             shown = ("advantage", "recall", "fpr", "precision", "f1", "accuracy")
-            yield f"  {'; '.join(f'{label(k)} {figures[k]}' for k in shown)}"
+            yield f"  {'; '.join(f'{_label(k)} {figures[k]}' for k in shown)}"
         elif rows == "balanced":
-            yield f"  as many of both: {', '.join(f'{label(k)} {figures[k]}' for k in ('precision', 'f1', 'accuracy'))}"
+            yield (
+                f"  as many of both: {', '.join(f'{_label(k)} {figures[k]}' for k in ('precision', 'f1', 'accuracy'))}"
+            )
         else:
             yield f"  rows that occur once: AUC {figures['auc']}, advantage {figures['advantage']}"
 
 
-def decisions(of: Evaluation) -> str:
+def _decisions(of: Evaluation) -> str:
     """Return the rates of the decisions in words."""
-    return (f"recall {share(of.recall)}, FPR {share(of.fpr)}, advantage {of.advantage:+.3f}; precision "
-            f"{precision(of)}, F1 {of.f1:.3f}, accuracy {share(of.accuracy)}")  # fmt: skip
+    return (f"recall {_share(of.recall)}, FPR {_share(of.fpr)}, advantage {of.advantage:+.3f}; precision "
+            f"{_precision(of)}, F1 {of.f1:.3f}, accuracy {_share(of.accuracy)}")  # fmt: skip
 
 
-def precision(of: Evaluation) -> str:
+def _precision(of: Evaluation) -> str:
     """Return the precision in percent; none where nobody is called a member."""
-    return "not defined (nobody is called a member)" if isnan(of.precision) else share(of.precision)
+    return "not defined (nobody is called a member)" if isnan(of.precision) else _share(of.precision)
 
 
-def label(name: str) -> str:
+def _label(name: str) -> str:
     """Return what a figure is called."""
     return {"fpr": "FPR", "f1": "F1"}.get(name, name)
 
 
-def percent(x: float) -> str:
+def _percent(x: float) -> str:
     """Return a share in percent; what is not quite 0 or 1 is not rounded to it where two digits tell."""
     text = f"{100 * x:.1f}"
     return f"{100 * x:.2f}" if (text == "100.0" and x < 1) or (text == "0.0" and x > 0) else text
 
 
-def share(x: float) -> str:
+def _share(x: float) -> str:
     """Return a share in percent, with the sign."""
-    return f"{percent(x)} %"
+    return f"{_percent(x)} %"
 
 
-def interval(x: float, low: float, high: float) -> str:
+def _interval(x: float, low: float, high: float) -> str:
     """Return a share with its interval in percent."""
-    return f"{share(x)} ({percent(low)} to {percent(high)})"
+    return f"{_share(x)} ({_percent(low)} to {_percent(high)})"
 
 
-def judged_json(one: Judged) -> dict[str, Any]:
+def _judged_json(one: Judged) -> dict[str, Any]:
     """Return one line of the statistical figures."""
     figures = {k: finite(v) if isinstance(v, float) else v for k, v in one.evaluation.row().items()}
     return {"attack": one.attack, "shadow": one.shadow, "rows": one.rows, "fold": one.fold, **figures,
             "note": one.note or None}  # fmt: skip
 
 
-def certified_json(found: Certified) -> dict[str, Any]:
+def _certified_json(found: Certified) -> dict[str, Any]:
     """Return what is proved, as an object."""
     return {
         "members": found.members, "others": found.others, "distinct": found.distinct,

@@ -65,7 +65,7 @@ Counted = tuple[int, int | None, list[list[Any]] | None]  # rows, least and most
 Shares = dict[int, tuple[float, int]]  # region -> share of bits left, rows that it is of
 
 
-def drawing(release: EncodedRelease, measures: Measures) -> dict[str, Any] | None:
+def _drawing(release: EncodedRelease, measures: Measures) -> dict[str, Any] | None:
     """Return the model to draw, None where there is none: no tree and no rule list, boosted trees, no world.
 
     `kind`: "tree" or "list"; `root`; `note`: what it leaves out; `nodes`: per node or rule `id`, `text` (the test, or
@@ -74,25 +74,25 @@ def drawing(release: EncodedRelease, measures: Measures) -> dict[str, Any] | Non
     known; of inner nodes the mean over the rows below). Of several models and of forests the first is drawn.
     Cost: linear in nodes.
     """
-    found = drawn_model(release)
+    found = _drawn_model(release)
     if found is None or measures.status == "unsat":
         return None
     model, note = found
-    block = block_of(release, model)
+    block = _block_of(release, model)
     if block is None:
         return None
     alone = measures.of_cells
-    shares = shares_alone(release, block) if alone else shares_of(measures)
+    shares = _shares_alone(release, block) if alone else _shares_of(measures)
     notes = [note, ALONE if alone and shares else ""]
     note = "; ".join(text for text in notes if text)
     if isinstance(model, RuleList):
-        return {"kind": "list", "nodes": rule_nodes(release, block, shares), "root": 0, "note": note}
-    nodes, folded = tree_nodes(release, model, block, shares)
+        return {"kind": "list", "nodes": _rule_nodes(release, block, shares), "root": 0, "note": note}
+    nodes, folded = _tree_nodes(release, model, block, shares)
     some = f"{folded:,} leaves are folded into the nodes above them" if folded else ""
     return {"kind": "tree", "nodes": nodes, "root": 0, "note": "; ".join(text for text in (note, some) if text)}
 
 
-def drawn_model(release: EncodedRelease) -> tuple[Tree | RuleList, str] | None:
+def _drawn_model(release: EncodedRelease) -> tuple[Tree | RuleList, str] | None:
     """Return the model that is drawn, and a note on what is not drawn; None where there is none."""
     models = release.models
     model = next((m for m in models if isinstance(m, (Tree, RuleList, Forest, Boosting))), None)
@@ -104,7 +104,7 @@ def drawn_model(release: EncodedRelease) -> tuple[Tree | RuleList, str] | None:
     return None
 
 
-def block_of(release: EncodedRelease, model: Tree | RuleList) -> Partition | None:
+def _block_of(release: EncodedRelease, model: Tree | RuleList) -> Partition | None:
     """Return the statements of the first tree or rule list of a release; None where these are not its regions."""
     rules = isinstance(model, RuleList)
     few = len(model.rules) if isinstance(model, RuleList) else len(model.nodes.leaves)
@@ -114,7 +114,7 @@ def block_of(release: EncodedRelease, model: Tree | RuleList) -> Partition | Non
     return None
 
 
-def shares_of(measures: Measures) -> Shares:
+def _shares_of(measures: Measures) -> Shares:
     """Return the share of bits left by region, from the exposure: the mean over its rows, or over its classes."""
     lines = measures.exposure
     found: dict[int, list[tuple[float, int]]] = {}
@@ -123,22 +123,22 @@ def shares_of(measures: Measures) -> Shares:
     ):
         if share is not None and math.isfinite(share):
             found.setdefault(region, []).append((share, rows))
-    return {region: weighted(pairs) for region, pairs in found.items()}
+    return {region: _weighted(pairs) for region, pairs in found.items()}
 
 
-def weighted(pairs: Sequence[tuple[float, int]]) -> tuple[float, int]:
+def _weighted(pairs: Sequence[tuple[float, int]]) -> tuple[float, int]:
     """Return the mean of figures over their rows (without rows: over themselves), and the rows."""
     rows = sum(n for _, n in pairs)
     total = rows or len(pairs)
     return math.fsum(x * (n if rows else 1) for x, n in pairs) / total, rows
 
 
-def shares_alone(release: EncodedRelease, block: Partition) -> Shares:
+def _shares_alone(release: EncodedRelease, block: Partition) -> Shares:
     """Return the share of bits that every leaf's own box leaves, as if nothing else had been released; {} of rules."""
     domain = release.statements.domain
     if block.first_match or release.cut.unsized or release.statements.impossible or domain.size < 2:
         return {}
-    rows = by_region(release, block)
+    rows = _by_region(release, block)
     found: Shares = {}
     for j, box in enumerate(block.boxes):
         labels = domain.labels if rows[j][2] else 1  # where classes are counted, everybody's class is told
@@ -148,7 +148,7 @@ def shares_alone(release: EncodedRelease, block: Partition) -> Shares:
     return found
 
 
-def by_region(release: EncodedRelease, block: Partition) -> list[Counted]:
+def _by_region(release: EncodedRelease, block: Partition) -> list[Counted]:
     """Return, per region of a partition: the least and most rows (None: no bound), and rows per class (None: none)."""
     out: list[Counted] = [(0, 0, None)] * len(block.boxes)
     for region, statements in block.by_region.items():
@@ -163,17 +163,17 @@ def by_region(release: EncodedRelease, block: Partition) -> list[Counted]:
     return out
 
 
-def rule_nodes(release: EncodedRelease, block: Partition, shares: Shares) -> list[dict[str, Any]]:
+def _rule_nodes(release: EncodedRelease, block: Partition, shares: Shares) -> list[dict[str, Any]]:
     """Return the rules in order; what every rule captures is what the earlier ones leave."""
-    counted = by_region(release, block)
+    counted = _by_region(release, block)
     out = []
     for j, box in enumerate(block.boxes):
         text = condition_text(release.cut, box) if box.literals else "everybody else"
-        out.append(node(j, text, None, None, counted[j], shares.get(j)))
+        out.append(_node(j, text, None, None, counted[j], shares.get(j)))
     return out
 
 
-def tree_nodes(
+def _tree_nodes(
     release: EncodedRelease, model: Tree, block: Partition, shares: Shares
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the nodes of a tree, parents first, and how many leaves are not among them.
@@ -181,10 +181,10 @@ def tree_nodes(
     At most MOST_NODES: those of most rows; what is below the others is folded into them.
     """
     nodes = model.nodes
-    counted = by_region(release, block)
+    counted = _by_region(release, block)
     region = {leaf: j for j, leaf in enumerate(nodes.leaves.tolist())}
     children = nodes.children.tolist()
-    order = preorder(children, region)
+    order = _preorder(children, region)
     of: dict[int, tuple[Counted, tuple[float, int] | None]] = {}
     leaves: dict[int, int] = {}
     for i in reversed(order):
@@ -193,10 +193,10 @@ def tree_nodes(
             continue
         below = [of[child] for child in children[i]]
         known = [share for _, share in below if share is not None]
-        of[i] = together([own for own, _ in below]), weighted(known) if len(known) == 2 else None
+        of[i] = _together([own for own, _ in below]), _weighted(known) if len(known) == 2 else None
         leaves[i] = sum(leaves[child] for child in children[i])
-    kept = largest(children, region, {i: counted_rows(own) for i, (own, _) in of.items()})
-    words = tests_in_words(release, model)
+    kept = _largest(children, region, {i: _counted_rows(own) for i, (own, _) in of.items()})
+    words = _tests_in_words(release, model)
     out, folded = [], 0
     for i in (i for i in order if i in kept):
         inner = i not in region and children[i][0] in kept
@@ -204,16 +204,16 @@ def tree_nodes(
         text = words[int(nodes.condition[i])] if inner else block.names[region[i]] if i in region else ""
         if not text:
             text, folded = f"{leaves[i]:,} leaves below", folded + leaves[i]
-        out.append(node(i, text, then, otherwise, *of[i]))
+        out.append(_node(i, text, then, otherwise, *of[i]))
     return out, folded
 
 
-def counted_rows(counted: Counted) -> int:
+def _counted_rows(counted: Counted) -> int:
     """Return the rows by which nodes are compared: the least of them, or the most where the least is none."""
     return counted[0] or counted[1] or 0
 
 
-def largest(children: Sequence[Sequence[int]], leaves: Mapping[int, int], rows: Mapping[int, int]) -> set[int]:
+def _largest(children: Sequence[Sequence[int]], leaves: Mapping[int, int], rows: Mapping[int, int]) -> set[int]:
     """Return at most MOST_NODES nodes from the root on, both children of those with most rows first."""
     kept, heap = {0}, [(-rows[0], 0)]
     while heap and len(kept) + 2 <= MOST_NODES:
@@ -225,7 +225,7 @@ def largest(children: Sequence[Sequence[int]], leaves: Mapping[int, int], rows: 
     return kept
 
 
-def preorder(children: Sequence[Sequence[int]], leaves: Mapping[int, int]) -> list[int]:
+def _preorder(children: Sequence[Sequence[int]], leaves: Mapping[int, int]) -> list[int]:
     """Return the nodes of a tree, parents before children."""
     out, stack = [], [0]
     while stack:
@@ -236,7 +236,7 @@ def preorder(children: Sequence[Sequence[int]], leaves: Mapping[int, int]) -> li
     return out
 
 
-def together(
+def _together(
     parts: Sequence[Counted],
 ) -> Counted:
     """Return the rows and classes of two nodes together."""
@@ -247,14 +247,14 @@ def together(
     return a + c, None if b is None or d is None else b + d, classes
 
 
-def tests_in_words(release: EncodedRelease, model: Tree) -> dict[int, str]:
+def _tests_in_words(release: EncodedRelease, model: Tree) -> dict[int, str]:
     """Return every condition that the tree tests in words, by its number."""
     cut = release.cut
     resolved = ((code, cut.domain.resolve(model.nodes.conditions[code])) for code, _ in model.nodes.first_nodes())
     return {code: condition_text(cut, cut.box(found)) for code, found in resolved}
 
 
-def node(
+def _node(
     number: int, text: str, then: int | None, otherwise: int | None,
     counted: Counted, share: tuple[float, int] | None,
 ) -> dict[str, Any]:  # fmt: skip
@@ -375,7 +375,7 @@ class Report(Displayed, AuditReport):
         if found.certificate is not None:
             out["certificate"] = found.certificate
         out["how"] = how(found, self.context)
-        return out | exposure_json(found)
+        return out | _exposure_json(found)
 
     def sections(self) -> Sections:
         """Return the report's sections as titles and lines."""
@@ -407,7 +407,7 @@ class Report(Displayed, AuditReport):
             *([("What the file stores outright, without any attack", stored)] if stored else []),
             ("What an adversary is left with" + at, [*first, *certified_lines(found.certificate)]),
             *([("What the noise leaves", noise)] if noise else []),
-            *learner_section(found),
+            *_learner_section(found),
             *([("The same counted otherwise", worlds_lines(found.measures, stated=True))] if lines else []),
             ("Who is most exposed" + level, exposure_lines(found.measures)),
             *([("Suppressed and interval cells: what they can still be" + at, hidden)] if hidden else []),
@@ -419,12 +419,12 @@ class Report(Displayed, AuditReport):
         return [*out, ("This assumes", assumption_lines(found.release))]
 
 
-def learner_section(found: AuditFindings) -> Sections:
+def _learner_section(found: AuditFindings) -> Sections:
     """Return the section on what knowing the learner adds; none where nobody asked."""
     return [] if found.learner_rule is None else [("What knowing the learner adds", list(found.learner_rule["lines"]))]
 
 
-def exposure_json(found: AuditFindings) -> dict[str, Any]:
+def _exposure_json(found: AuditFindings) -> dict[str, Any]:
     """Return who is exposed and where, for tables and charts: groups, curve, attributes, the model drawn, persons."""
     m = found.measures
     if m.status == "unsat":
@@ -435,7 +435,7 @@ def exposure_json(found: AuditFindings) -> dict[str, Any]:
         "curve": curve_points(m),
         "attribute_bits": list(found.attribute_bits),
         "forced": found.forced,
-        "drawing": drawing(found.release, m),
+        "drawing": _drawing(found.release, m),
         "profiles": found.profiles,
         "persons": found.persons,
     }

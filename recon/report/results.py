@@ -36,12 +36,12 @@ def reassessed(document: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     """
     facts, remedies = document["facts"], document.get("remedies")
     if remedies is not None:
-        remedies = [one | {"outcome": outcome_of(one, facts, policy)} for one in remedies]
+        remedies = [one | {"outcome": _outcome_of(one, facts, policy)} for one in remedies]
     found = assess(facts, policy, remedies)
     return dict(document) | {"assessment": found.to_json(), "remedies": remedies}
 
 
-def outcome_of(remedy: Mapping[str, Any], facts: Mapping[str, Any], policy: Policy) -> str:
+def _outcome_of(remedy: Mapping[str, Any], facts: Mapping[str, Any], policy: Policy) -> str:
     """Return what a policy says of a remedy: "met", "violated" or "inconclusive"."""
     if remedy.get("kind") == AS_PUBLISHED:
         return assess(facts, policy).outcome
@@ -85,7 +85,7 @@ def read_document(path: str) -> dict[str, Any]:
     except ReleaseError as error:
         message = error.message.replace("to be a release file", "to be the result of an audit")
         raise ReleaseError(message, place=error.place, file=error.file or path) from None
-    document = checked(found, path)
+    document = _checked(found, path)
     refuse_contradictions(document, path)
     return document
 
@@ -111,7 +111,7 @@ def _over(defaults: Any, own: Any) -> Any:
     return own
 
 
-def checked(found: Any, file: str = "") -> dict[str, Any]:
+def _checked(found: Any, file: str = "") -> dict[str, Any]:
     """Return parsed JSON if it is a document of this version; see `read_document` for what is raised."""
     how = "make it with recon audit FILE --json --out result.json"
     if not isinstance(found, dict):
@@ -124,7 +124,7 @@ def checked(found: Any, file: str = "") -> dict[str, Any]:
     if version == 1 and version is not True:
         raise Unsupported(
             f"{file}: is the result of an older recon (audit: 1), which has no facts to report on: audit the file "
-            f"again, with {suggestion('audit', [audited_file(found)], {'--json': None, '--out': 'result.json'})}"
+            f"again, with {suggestion('audit', [_audited_file(found)], {'--json': None, '--out': 'result.json'})}"
         )
     if version != VERSION or version is True:
         raise Unsupported(
@@ -134,22 +134,22 @@ def checked(found: Any, file: str = "") -> dict[str, Any]:
     try:
         msgspec.convert(found, Document)
     except msgspec.ValidationError as error:
-        raise explained(error, found, file) from None
+        raise _explained(error, found, file) from None
     except RecursionError:
         raise ReleaseError("is nested too deeply to be the result of an audit", file=file) from None
     return found
 
 
-def audited_file(found: dict[str, Any]) -> str:
+def _audited_file(found: dict[str, Any]) -> str:
     """Return the file that an older result is about, FILE where it does not say."""
     name = found.get("file")
     return named(name) if isinstance(name, str) and name else "FILE"
 
 
-def explained(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseError:
+def _explained(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseError:
     """Return a validation error as one sentence with place and value."""
     text, _, path = str(error).partition(" - at `$")
-    place, value = found_at(root, STEP.findall(path.rstrip("`")))
+    place, value = _found_at(root, STEP.findall(path.rstrip("`")))
     if lacking := LACKING.fullmatch(text):
         return ReleaseError("is missing", place=f"{place}.{lacking[1]}".lstrip("."), file=file)
     said = text
@@ -160,7 +160,7 @@ def explained(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseEr
     return ReleaseError(f"{said}, but it is {named(repr(value), 60)}", place=place, file=file)
 
 
-def found_at(root: Any, steps: list[tuple[str, str]]) -> tuple[str, Any]:
+def _found_at(root: Any, steps: list[tuple[str, str]]) -> tuple[str, Any]:
     """Return a place as people write it, and the value there; it ends where the path does not say which entry."""
     place, value = "", root
     for name, index in steps:

@@ -61,12 +61,12 @@ def sarif_of_several(documents: Sequence[Document], unread: Sequence[tuple[str, 
     artifacts: list[Json] = []
     results: list[Json] = []
     for document in documents:
-        files = [artifact(one) for one in audited(document)]
+        files = [_artifact(one) for one in _audited(document)]
         artifacts += (one for one in files if one not in artifacts)  # of any kind there is one of each in SARIF
-        results += [placed(one, files, artifacts) for one in results_of(document)]
+        results += [_placed(one, files, artifacts) for one in _results_of(document)]
     first_made = documents[0]["made"] if documents else {}
     ids = dict.fromkeys(one["ruleId"] for one in results)
-    rules = [rule(name) for name in ids]
+    rules = [_rule(name) for name in ids]
     order = {name: index for index, name in enumerate(ids)}
     for one in results:
         one["ruleIndex"] = order[one["ruleId"]]
@@ -75,16 +75,16 @@ def sarif_of_several(documents: Sequence[Document], unread: Sequence[tuple[str, 
         driver["version"] = first_made["recon"]
     run: Json = {
         "tool": {"driver": driver},
-        "invocations": [invocation(documents, unread)],
+        "invocations": [_invocation(documents, unread)],
         "artifacts": artifacts,
         "results": results,
-        "properties": {"audits": [summary(one) for one in documents]},
+        "properties": {"audits": [_summary(one) for one in documents]},
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json_shown(json.dumps(log, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
 
-def invocation(documents: Sequence[Document], unread: Sequence[tuple[str, str]]) -> Json:
+def _invocation(documents: Sequence[Document], unread: Sequence[tuple[str, str]]) -> Json:
     """Return that the tool ran, when, and what it could not read."""
     out: Json = {"executionSuccessful": not unread}
     if dates := [one["made"]["date"] for one in documents if one["made"].get("date")]:
@@ -94,101 +94,101 @@ def invocation(documents: Sequence[Document], unread: Sequence[tuple[str, str]])
             {
                 "level": "error",
                 "message": {"text": f"{named(file)}: not audited: {named(why, 1000)}"},
-                "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri(file)}}}],
+                "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(file)}}}],
             }
             for file, why in unread
         ]
     return out
 
 
-def summary(document: Document) -> Json:
+def _summary(document: Document) -> Json:
     """Return the verdict on a release, and which policy it was held against."""
     assessment = document.get("assessment")
-    out: Json = {"files": [one["file"] for one in audited(document)], "verdict": "not assessed against a policy"}
+    out: Json = {"files": [one["file"] for one in _audited(document)], "verdict": "not assessed against a policy"}
     if assessment:
         out |= {"verdict": assessment["verdict"], "sentence": assessment["sentence"], "policy": assessment["policy"]}
     return out
 
 
-def audited(document: Document) -> Sequence[Mapping[str, Any]]:
+def _audited(document: Document) -> Sequence[Mapping[str, Any]]:
     """Return the files of an audit."""
     files: Sequence[Mapping[str, Any]] = document["audited"]["files"]
     return files
 
 
-def artifact(file: Mapping[str, Any]) -> Json:
+def _artifact(file: Mapping[str, Any]) -> Json:
     """Return an audited file with its hash."""
-    out: Json = {"location": {"uri": uri(file["file"])}, "roles": ["analysisTarget"]}
+    out: Json = {"location": {"uri": _uri(file["file"])}, "roles": ["analysisTarget"]}
     if file.get("sha256"):
         out["hashes"] = {"sha-256": file["sha256"]}
     return out
 
 
-def results_of(document: Document) -> Iterator[Json]:
+def _results_of(document: Document) -> Iterator[Json]:
     """Yield the results of one audit without their location."""
     assessment = document.get("assessment")
     if assessment is None:
-        yield from notes(document)
+        yield from _notes(document)
         return
     for check in assessment["checks"]:
         if check["outcome"] not in LEVELS:
             continue
         text = "\n".join(
-            filter(None, [named(check["sentence"], 2000), more_places(check), named(check["remedy"], 500)])
+            filter(None, [named(check["sentence"], 2000), _more_places(check), named(check["remedy"], 500)])
         )
-        found = result(check["rule"], LEVELS[check["outcome"]], text, check["places"])
+        found = _result(check["rule"], LEVELS[check["outcome"]], text, check["places"])
         found["properties"] = {"outcome": check["outcome"], "threshold": check["threshold"], "source": check["source"]}
         yield found
-    for one in warnings(assessment):
-        yield result("gives_away", "warning", named(one["sentence"], 1000), (), one["fact"] + (one.get("place") or ""))
+    for one in _warnings(assessment):
+        yield _result("gives_away", "warning", named(one["sentence"], 1000), (), one["fact"] + (one.get("place") or ""))
 
 
-def warnings(assessment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _warnings(assessment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return what is given away of single people although no check of the policy is violated by it."""
     bad = [one["rule"] for one in assessment["checks"] if one["outcome"] == "violated"]
     violated = {RULES[one].fact for one in bad if one in RULES}
     return [one for one in assessment.get("gives_away") or () if one["fact"] not in violated]
 
 
-def more_places(check: Mapping[str, Any]) -> str:
+def _more_places(check: Mapping[str, Any]) -> str:
     """Return the places behind the first, which the sentence names."""
     places, in_all = check["places"][1:SHOWN], check["places_in_all"]
     if not places:
         return ""
     rest = in_all - 1 - len(places)
-    listed = "; ".join(map(place_text, places))
+    listed = "; ".join(map(_place_text, places))
     return f"Also: {listed}{f'; {rest:,} more' if rest > 0 else ''}."
 
 
-def place_text(place: Mapping[str, Any]) -> str:
+def _place_text(place: Mapping[str, Any]) -> str:
     """Return a place in words."""
     rows = f", {interval_text(place['rows'], 'row')}" if place.get("rows") else ""
     return f"{named(place['name'])}{f': {named(where)}' if (where := place.get('where')) else ''}{rows}"
 
 
-def notes(document: Document) -> Iterator[Json]:
+def _notes(document: Document) -> Iterator[Json]:
     """Yield notes on what leaks most, where no policy decides."""
     facts = document.get("facts") or {}
     pinned = facts.get("pinned")
     if pinned and ends(pinned)[0] > 0:
         text = f"{interval_text(pinned, 'person')} pinned down: every attribute follows from the release."
-        yield result("pinned", "note", text[:1].upper() + text[1:], ())
+        yield _result("pinned", "note", text[:1].upper() + text[1:], ())
     ones = [one for one in facts.get("groups") or () if list(one["rows"]) == [1, 1]]
     if ones:
-        listed = "; ".join(map(place_text, ones[:SHOWN]))
+        listed = "; ".join(map(_place_text, ones[:SHOWN]))
         rest = f"; {len(ones) - SHOWN:,} more" if len(ones) > SHOWN else ""
-        yield result("one_row", "note", f"{counted(len(ones), 'group')} of one row: {listed}{rest}.", ones[:20])
+        yield _result("one_row", "note", f"{counted(len(ones), 'group')} of one row: {listed}{rest}.", ones[:20])
     for one in facts.get("stored") or ():
         text = (
             f"Stored in the file ({one['level']}): {named(one['what'])} at {named(one['path'])}. {named(one['remedy'])}"
         )
-        yield result("stored_data", "note", text, [{"name": one["path"] or one["rule"]}], one["rule"] + one["path"])
+        yield _result("stored_data", "note", text, [{"name": one["path"] or one["rule"]}], one["rule"] + one["path"])
 
 
-def result(name: str, level: str, text: str, places: Sequence[Mapping[str, Any]], more: str = "") -> Json:
+def _result(name: str, level: str, text: str, places: Sequence[Mapping[str, Any]], more: str = "") -> Json:
     """Return a result; `more`: what tells it from others of the same rule, for the fingerprint."""
     groups: list[Json] = []
-    for one in map(logical, places):
+    for one in map(_logical, places):
         groups += [one] if one not in groups else []
     return {
         "ruleId": name,
@@ -199,7 +199,7 @@ def result(name: str, level: str, text: str, places: Sequence[Mapping[str, Any]]
     }
 
 
-def logical(place: Mapping[str, Any]) -> Json:
+def _logical(place: Mapping[str, Any]) -> Json:
     """Return a group as a logical location."""
     out: Json = {"name": named(place["name"]), "kind": "group"}
     if place.get("where"):
@@ -207,7 +207,7 @@ def logical(place: Mapping[str, Any]) -> Json:
     return out
 
 
-def placed(found: Json, files: Sequence[Json], artifacts: Sequence[Json]) -> Json:
+def _placed(found: Json, files: Sequence[Json], artifacts: Sequence[Json]) -> Json:
     """Return a result at the first file of its release, the others beside it; its fingerprint is of rule and file."""
     places = []
     for one in files:
@@ -223,22 +223,22 @@ def placed(found: Json, files: Sequence[Json], artifacts: Sequence[Json]) -> Jso
     return found
 
 
-def rule(name: str) -> Json:
+def _rule(name: str) -> Json:
     """Return what a rule is about, and what to do."""
     if name in NOTES:
         title, about = NOTES[name]
         return {
             "id": name,
-            "name": camel(title),
+            "name": _camel(title),
             "shortDescription": {"text": title},
             "fullDescription": {"text": about},
         }
     of = RULES.get(name)
     if of is None:  # of a later recon
-        return {"id": name, "name": camel(named(name)), "shortDescription": {"text": named(name)}}
+        return {"id": name, "name": _camel(named(name)), "shortDescription": {"text": named(name)}}
     return {
         "id": name,
-        "name": camel(of.title),
+        "name": _camel(of.title),
         "shortDescription": {"text": of.title},
         "fullDescription": {"text": f"The policy bounds: {of.help}."},
         "help": {"text": of.remedy},
@@ -246,12 +246,12 @@ def rule(name: str) -> Json:
     }
 
 
-def camel(title: str) -> str:
+def _camel(title: str) -> str:
     """Return a title as one word, as SARIF's viewers show rules."""
     return "".join(word[:1].upper() + word[1:] for word in title.split())
 
 
-def uri(file: str) -> str:
+def _uri(file: str) -> str:
     """Return a file as a relative reference, percent-encoded, an absolute one as file: address (RFC 3986)."""
     if file == "-":
         return "standard-input"
@@ -277,42 +277,42 @@ def junit(document: Document) -> str:
 
 def junit_of_several(documents: Sequence[Document], unread: Sequence[tuple[str, str]] = ()) -> str:
     """Return several audits as one JUnit file; `unread`: files that could not be audited, with the reason."""
-    suites = [suite(one) for one in documents] + [suite_unread(file, why) for file, why in unread]
-    root = ET.Element("testsuites", {"name": "recon", **totals(suites)})
+    suites = [_suite(one) for one in documents] + [_suite_unread(file, why) for file, why in unread]
+    root = ET.Element("testsuites", {"name": "recon", **_totals(suites)})
     root.extend(suites)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def suite(document: Document) -> ET.Element:
+def _suite(document: Document) -> ET.Element:
     """Return the suite of one audited release."""
-    name = ", ".join(named(one["file"]) for one in audited(document)) or "release"
-    cases = list(cases_of(document, name))
+    name = ", ".join(named(one["file"]) for one in _audited(document)) or "release"
+    cases = list(_cases_of(document, name))
     made = document["made"]
-    about = {"name": name, **counts(cases), "time": f"{float(made.get('seconds') or 0):.3f}"}
+    about = {"name": name, **_counts(cases), "time": f"{float(made.get('seconds') or 0):.3f}"}
     if made.get("date"):
         about["timestamp"] = shown(made["date"]).removesuffix("Z")
     found = ET.Element("testsuite", about)
     kept = ET.SubElement(found, "properties")
-    for key, value in properties(document):
+    for key, value in _properties(document):
         ET.SubElement(kept, "property", {"name": key, "value": shown(value)})
     found.extend(cases)
     return found
 
 
-def suite_unread(file: str, why: str) -> ET.Element:
+def _suite_unread(file: str, why: str) -> ET.Element:
     """Return the suite of a file that could not be audited: one case, an error."""
     case = ET.Element("testcase", {"name": "audit", "classname": named(file), "time": "0"})
     ET.SubElement(case, "error", {"type": "not audited", "message": named(why, LONGEST)})
-    found = ET.Element("testsuite", {"name": named(file), **counts([case]), "time": "0"})
+    found = ET.Element("testsuite", {"name": named(file), **_counts([case]), "time": "0"})
     found.append(case)
     return found
 
 
-def properties(document: Document) -> Iterator[tuple[str, str]]:
+def _properties(document: Document) -> Iterator[tuple[str, str]]:
     """Yield what was audited with which version, and against which policy."""
     yield "recon", document["made"].get("recon") or ""
-    for one in audited(document):
+    for one in _audited(document):
         yield f"sha256 of {named(one['file'])}", one.get("sha256") or "not known"
     assessment = document.get("assessment")
     if assessment:
@@ -321,7 +321,7 @@ def properties(document: Document) -> Iterator[tuple[str, str]]:
         yield "verdict", assessment["verdict"]
 
 
-def cases_of(document: Document, name: str) -> Iterator[ET.Element]:
+def _cases_of(document: Document, name: str) -> Iterator[ET.Element]:
     """Yield a case per check; without a policy one that says so."""
     assessment = document.get("assessment")
     if assessment is None:
@@ -332,7 +332,7 @@ def cases_of(document: Document, name: str) -> Iterator[ET.Element]:
     for check in assessment["checks"]:
         case = ET.Element("testcase", {"name": named(check["title"]), "classname": name, "time": "0"})
         sentence = named(check["sentence"], LONGEST)
-        places = [place_text(one) for one in check["places"]]
+        places = [_place_text(one) for one in check["places"]]
         lines = [sentence, *places, named(check["remedy"], 500)]
         outcome = check["outcome"]
         if outcome in {"violated", "inconclusive"}:
@@ -343,14 +343,14 @@ def cases_of(document: Document, name: str) -> Iterator[ET.Element]:
         else:
             ET.SubElement(case, "system-out").text = sentence
         yield case
-    if away := warnings(assessment):
+    if away := _warnings(assessment):
         case = ET.Element("testcase", {"name": "People given away", "classname": name, "time": "0"})
         text = "\n".join(f"warning: {named(one['sentence'], LONGEST)}" for one in away)
         ET.SubElement(case, "system-out").text = text
         yield case
 
 
-def counts(cases: Sequence[ET.Element]) -> dict[str, str]:
+def _counts(cases: Sequence[ET.Element]) -> dict[str, str]:
     """Return how many cases there are, and how they ended."""
     kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     return {"tests": str(len(cases))} | {
@@ -358,7 +358,7 @@ def counts(cases: Sequence[ET.Element]) -> dict[str, str]:
     }
 
 
-def totals(suites: Sequence[ET.Element]) -> dict[str, str]:
+def _totals(suites: Sequence[ET.Element]) -> dict[str, str]:
     """Return the sums over all suites."""
     return {
         key: str(sum(int(one.get(key, "0")) for one in suites)) for key in ("tests", "failures", "errors", "skipped")

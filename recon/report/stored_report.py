@@ -121,7 +121,7 @@ class AuditReport(Rendered):
         return rendered(document, {".xml": "junit"}.get(suffix, suffix.removeprefix(".")))
 
 
-def around(facts: Mapping[str, Any], policy: Policy | None, limits: Limits, command: str | None) -> Context:
+def _around(facts: Mapping[str, Any], policy: Policy | None, limits: Limits, command: str | None) -> Context:
     """Return what stands around findings that are not counted: when they were made, and what a policy says."""
     from recon.release.policies.assessing import assess
 
@@ -131,10 +131,10 @@ def around(facts: Mapping[str, Any], policy: Policy | None, limits: Limits, comm
 
 def rendered(document: Mapping[str, Any], form: str) -> str:
     """Return a document as html, md, json, sarif or junit; as text for any other `form`. Deterministic."""
-    return formats().get(form, formats()["txt"])(document)
+    return _formats().get(form, _formats()["txt"])(document)
 
 
-def formats() -> dict[str, Callable[[Mapping[str, Any]], str]]:
+def _formats() -> dict[str, Callable[[Mapping[str, Any]], str]]:
     """Return what makes every format, imported when it is asked for."""
     from recon.report.page.html import markdown_page, page
     from recon.report.page.plain import text_page
@@ -170,7 +170,7 @@ class StoredReport(AuditReport):
     @property
     def verdict(self) -> list[str]:
         """Return the first lines: that rows are stored, how many and where, of every file."""
-        return [line for one in self.inspected for line in verdict_lines(one)]
+        return [line for one in self.inspected for line in _verdict_lines(one)]
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -189,7 +189,7 @@ class StoredReport(AuditReport):
             "verdict": self.verdict,
             "rows": self.inspected[0].rows,
             "rows_stored": [rows_stored(one) for one in self.inspected],
-            "labels_stored": [bool(labels_of(one)) for one in self.inspected],
+            "labels_stored": [bool(_labels_of(one)) for one in self.inspected],
             "not_counted": self.why,
             "stored": [one.to_json() for one in self.inspected],
         }
@@ -198,7 +198,7 @@ class StoredReport(AuditReport):
         """Return the report's sections as titles and lines."""
         outright = any(one.level == "critical" for file in self.inspected for one in file.findings)
         title = "The training data is stored outright" if outright else "Single training rows are stored in part"
-        lines = [line for one in self.inspected for line in finding_lines(one, len(self.inspected) > 1)]
+        lines = [line for one in self.inspected for line in _finding_lines(one, len(self.inspected) > 1)]
         rest = [
             f"worlds were not counted: {self.why}",
             "who has the file has what is listed above: there is no uncertainty left to measure in it",
@@ -206,10 +206,10 @@ class StoredReport(AuditReport):
         return [(title, self.verdict), ("What the file stores, without any attack", lines), ("What was not done", rest)]
 
 
-def verdict_lines(one: Inspection) -> list[str]:
+def _verdict_lines(one: Inspection) -> list[str]:
     """Return how many rows a file stores, and in which part of it."""
     held = [f for f in one.findings if f.level == "critical" and f.rule in ROWS]
-    labels, rows = labels_of(one), rows_stored(one)
+    labels, rows = _labels_of(one), rows_stored(one)
     of = "" if one.rows is None else f" of {one.rows:,}"
     lines = []
     if held:
@@ -234,12 +234,12 @@ def rows_stored(one: Inspection) -> int | None:
     return max((f.entries for f in held if f.entries is not None), default=None)
 
 
-def labels_of(one: Inspection) -> list[Finding]:
+def _labels_of(one: Inspection) -> list[Finding]:
     """Return the findings that are labels of training rows."""
     return [f for f in one.findings if f.level == "critical" and f.rule not in ROWS]
 
 
-def finding_lines(one: Inspection, several: bool) -> list[str]:
+def _finding_lines(one: Inspection, several: bool) -> list[str]:
     """Return a file's findings, the worst first, and where all of them are listed."""
     before = f"{one.file}: " if several else ""
     if one.format.startswith("not inspected"):
@@ -249,7 +249,7 @@ def finding_lines(one: Inspection, several: bool) -> list[str]:
     return [*lines, f"{suggestion('inspect', [one.file])} lists everything"]
 
 
-def stored_report(files: Sequence[str], error: ReconError, limits: Limits) -> StoredReport | None:
+def _stored_report(files: Sequence[str], error: ReconError, limits: Limits) -> StoredReport | None:
     """Return the report on files that could not be read as counts; None where nothing of single rows is in them.
 
     `error` says why they could not be read.
@@ -275,10 +275,10 @@ def stored_instead(
     files: list[str], error: ReconError, limits: Limits, policy: Policy | None, command: str | None
 ) -> StoredReport:
     """Return the report on files whose rows stand in them, with what the policy says; raises `error` for others."""
-    report = stored_report(files, error, limits)
+    report = _stored_report(files, error, limits)
     if report is None:
         raise error
-    return replace(report, context=around(report.facts, policy, limits, command))
+    return replace(report, context=_around(report.facts, policy, limits, command))
 
 
 FACTS_SHOWN = 40
@@ -333,7 +333,7 @@ class ReleaseFacts(AuditReport):
             "not_assessed": not_assessed_lines(self.release),
             "stored": [one.to_json() for one in self.stored],
             "read_from": provenance_json(self.release),
-            "statements": facts(self.release),
+            "statements": _facts(self.release),
             "assumptions": list(self.release.assumptions),
         }
 
@@ -345,7 +345,7 @@ class ReleaseFacts(AuditReport):
             ("NOT ASSESSED", not_assessed_lines(self.release)),
             ("What the file stores outright, without any attack", stored),
             ("What the counts are", provenance_lines(self.release)),
-            ("What is said of the training rows", facts(self.release)),
+            ("What is said of the training rows", _facts(self.release)),
             ("What follows", follows),
             ("What was not worked out", [self.unknown.why]),
             ("This assumes", list(self.release.assumptions)),
@@ -356,7 +356,7 @@ class ReleaseFacts(AuditReport):
 def open_report(release: EncodedRelease, policy: Policy | None, limits: Limits, command: str | None) -> ReleaseFacts:
     """Return the report on a release whose number of rows is open, with what a policy says."""
     found = ReleaseFacts(release, stored_outright(release, limits))
-    return replace(found, context=around(found.facts, policy, limits, command))
+    return replace(found, context=_around(found.facts, policy, limits, command))
 
 
 def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> ReleaseFacts | None:
@@ -372,14 +372,14 @@ def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> Re
     if release.statements.boosted and as_released(release) is release:
         soon = settled_release(release, limits, lattices=False)
         together = judged_by_programs(soon, policy.values, limits)
-        if violated(open_facts(soon, (), ENOUGH, together), policy):
+        if _violated(open_facts(soon, (), ENOUGH, together), policy):
             found = ReleaseFacts(soon, stored_outright(soon, limits), ENOUGH, together)
-            return replace(found, context=around(found.facts, policy, limits, None))
+            return replace(found, context=_around(found.facts, policy, limits, None))
     release = settled_release(release, limits)
     statements = release.statements
     if statements.single is not None:
         return None
-    if violated(open_facts(release, (), ENOUGH), policy):
+    if _violated(open_facts(release, (), ENOUGH), policy):
         found = ReleaseFacts(release, stored_outright(release, limits), ENOUGH)
     elif statements.loosened or statements.bags:
         return None
@@ -388,20 +388,20 @@ def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> Re
         found = ReleaseFacts(release, stored_outright(release, limits), NOT_ASKED, together)
         pinned = open_facts(release, found.stored, NOT_ASKED, together)["pinned"]
         known = isinstance(pinned, KnownFigure) and pinned.high == 0 and assess(found.facts, policy).outcome == "met"
-        if violated(open_facts(release, (), ENOUGH, together), policy):
+        if _violated(open_facts(release, (), ENOUGH, together), policy):
             found = replace(found, unknown=ENOUGH)
         elif not known:
             return None
-    return replace(found, context=around(found.facts, policy, limits, None))
+    return replace(found, context=_around(found.facts, policy, limits, None))
 
 
-def violated(facts: FactTable, policy: Policy) -> bool:
+def _violated(facts: FactTable, policy: Policy) -> bool:
     """Return whether figures of the worlds violate a policy, whatever else is found."""
     checks = assess(facts, policy).checks
     return any(one.said.outcome == "violated" for one in checks if RULES[one.rule].of_worlds)
 
 
-def facts(release: EncodedRelease) -> list[str]:
+def _facts(release: EncodedRelease) -> list[str]:
     """Return the statements in words, at most `FACTS_SHOWN` of the first `LOOKED_AT`."""
     found: dict[str, None] = {}
     rest = max(0, sum(len(block) for block in release.statements.blocks) - LOOKED_AT)

@@ -40,7 +40,7 @@ class WordLayout:
     @cached_property
     def full(self) -> Words:
         """Return the whole row space as one row of words."""
-        return np.array([w for a in self.domain.attributes for w in words_of(a.full)], dtype=np.uint64)
+        return np.array([w for a in self.domain.attributes for w in _words_of(a.full)], dtype=np.uint64)
 
     def rows(self, boxes: Boxes) -> Words:
         """Return (boxes, words): every box, attributes that it does not name full."""
@@ -102,7 +102,7 @@ def distinct_words(words: Words) -> tuple[Words, Index]:
     return found.reshape(len(found), words.shape[1]), back.reshape(-1)
 
 
-def words_of(mask: int) -> list[int]:
+def _words_of(mask: int) -> list[int]:
     """Return a bit mask as words, least first, at least one."""
     out = [mask & WORD]
     while mask := mask >> 64:
@@ -112,7 +112,7 @@ def words_of(mask: int) -> list[int]:
 
 def padded(mask: int, width: int) -> Words:
     """Return a bit mask as exactly `width` words."""
-    found = words_of(mask)
+    found = _words_of(mask)
     return np.array(found + [0] * (width - len(found)), dtype=np.uint64)
 
 

@@ -146,12 +146,12 @@ def presolve(
         first, last = np.searchsorted(sorted_groups, [g, g + 1])
         at = entry_order[first:last]
         entries = row[at], place[col[at]], coef[at]
-        parts.append(component(members.astype(np.int64), room, entries, (low, high), keep))
+        parts.append(_component(members.astype(np.int64), room, entries, (low, high), keep))
     kept = sum(len(c.statements) for c in parts)
     return Presolve(len(free), int((~free).sum()), len(system), kept, tuple(parts))
 
 
-def component(
+def _component(
     cells: Ints, room: Ints, entries: tuple[Ints, Ints, Ints], bounds: tuple[Ints, Ints], keep: tuple[int, ...]
 ) -> Component:
     """Return one component, equal statements merged; `entries` (statement, place among the cells, coefficient)."""

@@ -52,7 +52,7 @@ def separating_sums(linear: SparseStatements, keep: tuple[int, ...]) -> NDArray[
     order = order[np.argsort(-sizes[order], kind="stable")][:number]
     implied, visits = np.zeros(len(linear), dtype=bool), VISITS
     for whole in order.tolist():
-        implied[whole], visits = added_up(linear, sums, sizes, whole, visits)
+        implied[whole], visits = _added_up(linear, sums, sizes, whole, visits)
         if sizes[whole] == linear.columns and not implied[whole]:
             break  # it ties all cells, and stays
     if implied.any():
@@ -64,7 +64,7 @@ def separating_sums(linear: SparseStatements, keep: tuple[int, ...]) -> NDArray[
     return implied
 
 
-def added_up(
+def _added_up(
     linear: SparseStatements, sums: NDArray[np.bool_], sizes: NDArray[np.int64], whole: int, visits: int
 ) -> tuple[bool, int]:
     """Return whether the first disjoint parts inside a statement add up to it, and how many visits are left."""

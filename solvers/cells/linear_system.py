@@ -81,7 +81,7 @@ def add_up(values: Ints, rows: Ints, length: int) -> Ints:
     return out
 
 
-def hashes(width: int) -> NDArray[np.uint64]:
+def _hashes(width: int) -> NDArray[np.uint64]:
     """Return as many odd weights, always the same, for the hash of a row: its product with them in 64 bits."""
     if width <= len(HASHES):
         return HASHES[:width]
@@ -96,7 +96,7 @@ def same_rows(matrix: NDArray[np.int64]) -> tuple[Ints, Ints]:
     """
     if matrix.shape[1] == 0:
         return np.zeros(min(1, len(matrix)), dtype=np.int64), np.zeros(len(matrix), dtype=np.int64)
-    weights = hashes(matrix.shape[1])
+    weights = _hashes(matrix.shape[1])
     with np.errstate(over="ignore"):
         keys = np.ascontiguousarray(matrix).view(np.uint64) @ weights
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
@@ -113,7 +113,7 @@ def same_columns(row: Ints, col: Ints, coef: Ints, columns: int) -> tuple[Ints, 
     order = np.lexsort((row, col))
     order = order[coef[order] != 0]
     row, col, coef = row[order], col[order], coef[order]
-    weights = hashes(int(row.max(initial=0)) + 1)
+    weights = _hashes(int(row.max(initial=0)) + 1)
     keys, start = np.zeros(columns, dtype=np.uint64), np.searchsorted(col, np.arange(columns + 1))
     with np.errstate(over="ignore"):
         np.add.at(keys, col, weights[row] * coef.astype(np.uint64))
@@ -186,8 +186,8 @@ def propagate(
         room, need = to_high[row] // size, to_low[row] // size
         new_u = low[col] + np.where(plus, room, need)
         new_l = up[col] - np.where(plus, need, room)
-        changed = tighten(up, col, new_u, row, True, steps if trace else None)
-        changed |= tighten(low, col, new_l, row, False, steps if trace else None)
+        changed = _tighten(up, col, new_u, row, True, steps if trace else None)
+        changed |= _tighten(low, col, new_l, row, False, steps if trace else None)
         crossed = np.flatnonzero(low > up)
         if len(crossed):
             at = int(crossed[0])
@@ -205,7 +205,7 @@ def propagate(
     return Propagated(low, up, tuple(steps), int(wrong[0]) if len(wrong) else None)
 
 
-def tighten(bound: Ints, col: Ints, new: Ints, row: Ints, upper: bool, steps: list[BoundSweep] | None) -> bool:
+def _tighten(bound: Ints, col: Ints, new: Ints, row: Ints, upper: bool, steps: list[BoundSweep] | None) -> bool:
     """Move the bounds in place where the new ones are tighter, and note which statement said so."""
     better = np.flatnonzero(new < bound[col]) if upper else np.flatnonzero(new > bound[col])
     if not len(better):

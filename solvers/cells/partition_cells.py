@@ -47,7 +47,7 @@ class CellBoxes(Sequence[Box]):
         if isinstance(s, slice):
             return tuple(self[i] for i in range(*s.indices(len(self))))
         region, label = int(self.block.region[s]), int(self.block.label[s])
-        return labelled(self.block.boxes[region], self.release, label)
+        return _labelled(self.block.boxes[region], self.release, label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +88,8 @@ class PartitionCells:
             attributes = [
                 Attribute(a.name, smaller.get(k, a.sizes)) for k, a in enumerate(self.release.domain.attributes)
             ]
-            return (sizes := [within_box(b, attributes) for b in self.boxes]), sizes
-        return spread(self.release, self.block, self.captures, smaller)
+            return (sizes := [_within_box(b, attributes) for b in self.boxes]), sizes
+        return _spread(self.release, self.block, self.captures, smaller)
 
     @cached_property
     def occupied(self) -> NDArray[np.int64]:
@@ -163,19 +163,19 @@ def no_closed_form(release: Release) -> str | None:
     return None
 
 
-def labelled(box: Box, release: Release, label: int) -> Box:
+def _labelled(box: Box, release: Release, label: int) -> Box:
     """Return the box with a label folded in."""
     k = release.domain.label
     return box if label == ANY_LABEL or k is None else box & Box(((k, 1 << label),))
 
 
-def within_box(box: Box, attributes: Sequence[Attribute]) -> int:
+def _within_box(box: Box, attributes: Sequence[Attribute]) -> int:
     """Return the size of a box over attributes with other part sizes."""
     named = dict(box.literals)
     return math.prod(a.weight(named[k]) if k in named else a.total for k, a in enumerate(attributes))
 
 
-def spread(
+def _spread(
     release: Release, block: Partition, found: Captures, smaller: dict[int, tuple[int, ...]]
 ) -> tuple[list[int], list[int]]:
     """Return bounds on the size of every statement from the captures of its regions.
@@ -238,16 +238,16 @@ def cells_of(release: Release, limits: Limits) -> PartitionCells:
         from solvers.statements.regions.captures import captures  # loads the decision diagrams, which boxes do without
 
         found = captures(part_sizes, [*release.impossible, *block.boxes], limits)
-        low, high = spread(release, block, found, {})
+        low, high = _spread(release, block, found, {})
     else:
-        low = box_sizes(release, block)
+        low = _box_sizes(release, block)
         high = low
     cells = PartitionCells(release, block, tuple(low), tuple(high), space, found)
     known.cells, known.seconds, known.memory = cells, left, limits.memory
     return cells
 
 
-def box_sizes(release: Release, block: Partition) -> list[int]:
+def _box_sizes(release: Release, block: Partition) -> list[int]:
     """Return the size of every cell that is a box: the row space, with named attributes' totals replaced."""
     domain = release.domain
     memo: dict[tuple[int, int], int] = {}

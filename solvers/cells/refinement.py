@@ -66,7 +66,7 @@ class Refinement:
         whole = self.words is before
         self.labels = self.labels if whole else self.labels[origin]
         self.cuts.append(cut)
-        self._columns.append(column if isinstance(cut, PartitionCut) else smallest(column))
+        self._columns.append(column if isinstance(cut, PartitionCut) else _smallest(column))
         self._origins.append(None if whole else origin)
 
     def keep(self, alive: NDArray[np.bool_]) -> None:
@@ -116,14 +116,14 @@ def refine(release: Release, limits: Limits, words: Words | None = None) -> Refi
         raise Inconclusive(short.reason)
     begun = limits.left()
     try:
-        return refined(release, limits, words)
+        return _refined(release, limits, words)
     except Inconclusive as error:
         if words is None and not limits.stop.is_set():
             short.seconds, short.reason = begun, str(error)
         raise
 
 
-def refined(release: Release, limits: Limits, words: Words | None) -> Refinement:
+def _refined(release: Release, limits: Limits, words: Words | None) -> Refinement:
     """Return the pieces, anew; see `refine`."""
     layout, index = WordLayout(release.domain), StatementIndex(release)
     if words is None:
@@ -132,7 +132,7 @@ def refined(release: Release, limits: Limits, words: Words | None) -> Refinement
     allowed = (index.high > 0) | ~index.unconditional
 
     def room(pieces: int, width: int) -> None:
-        make_room(pieces, width, limits)
+        _make_room(pieces, width, limits)
 
     barring, every = zeros_first(every, allowed)
     nothing = np.zeros(0, dtype=np.int64)
@@ -150,18 +150,18 @@ def refined(release: Release, limits: Limits, words: Words | None) -> Refinement
     found = Refinement(layout, words, labels_of(layout, words), counts=[(c, place[c.region]) for c in counts])
     known = 0
     for done, cut in enumerate(cuts, start=1):
-        check(found, limits)
+        _check(found, limits)
         found.step(cut, allowed, room)
         if isinstance(cut, PartitionCut):
             limits.report(f"cells: {done} of {len(release.partitions)} models, {len(found.words):,} pieces")
         if len(found.words) > max(PRUNE_FROM, 2 * known):
-            prune(found, index, limits)
+            _prune(found, index, limits)
             known = len(found.words)
-    check(found, limits)
+    _check(found, limits)
     return found
 
 
-def check(found: Refinement, limits: Limits) -> None:
+def _check(found: Refinement, limits: Limits) -> None:
     """Refuse more pieces than the limit, and stop when time is up."""
     if len(found.words) > limits.cells:
         raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
@@ -169,7 +169,7 @@ def check(found: Refinement, limits: Limits) -> None:
         raise Inconclusive(f"the time was up while the cells were derived ({len(found.words):,} so far)")
 
 
-def make_room(pieces: int, width: int, limits: Limits) -> None:
+def _make_room(pieces: int, width: int, limits: Limits) -> None:
     """Refuse far more pieces on the way than the limit, or more than fit into memory, before they are cut."""
     if pieces > FAR * limits.cells:
         raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
@@ -187,7 +187,7 @@ def hold(entries: int, limits: Limits) -> None:
         raise TooLarge(f"{entries:,} entries of statements over cells need {needed} of memory (--memory)")
 
 
-def prune(found: Refinement, index: StatementIndex, limits: Limits) -> None:
+def _prune(found: Refinement, index: StatementIndex, limits: Limits) -> None:
     """Drop the pieces that propagation over the counts read so far, and the number of rows, leaves no room."""
     n, top = len(found.words), index.release.rows.high
     if top is None or n * max(1, top) >= MAX_SUM:
@@ -210,6 +210,6 @@ def prune(found: Refinement, index: StatementIndex, limits: Limits) -> None:
         found.keep(bounds.upper > 0)
 
 
-def smallest(column: Ints) -> NDArray[np.integer[Any]]:
+def _smallest(column: Ints) -> NDArray[np.integer[Any]]:
     """Return a column of small numbers in as few bytes as hold them."""
     return column.astype(np.min_scalar_type(-1 - int(column.max(initial=0))))

@@ -155,7 +155,7 @@ def system_of(release: Release, limits: Limits) -> CellSystem:
         raise known.refusal
     begun = limits.left()
     try:
-        known.system = build(release, limits)
+        known.system = _build(release, limits)
     except Unsupported as error:
         known.cells, known.refusal = limits.cells, error
         raise
@@ -185,9 +185,9 @@ def cells_known(release: Release) -> bool:
     return release.derived.part(KnownSystem).system is not None
 
 
-def build(release: Release, limits: Limits) -> CellSystem:
+def _build(release: Release, limits: Limits) -> CellSystem:
     """Return the system, anew; see `system_of`."""
-    refined, index, total = refine(release, limits), StatementIndex(release), total_row(release)
+    refined, index, total = refine(release, limits), StatementIndex(release), _total_row(release)
     linear, cell = assemble(index, refined, total, limits)
     maximum = release.rows.high if release.rows.high is not None else DOUBLE
     longest = int(np.bincount(linear.row).max(initial=0))
@@ -202,7 +202,7 @@ def build(release: Release, limits: Limits) -> CellSystem:
     limits.report(f"{linear.columns:,} live cells, {int(bounds.fixed.sum()):,} fixed by propagation")
     return CellSystem(
         release, Space.of(release, limits), refined.layout, refined.words, cell,
-        tuple(piece_sizes.tolist()), cell_sizes(piece_sizes, cell, linear.columns), linear, index.choices, bounds,
+        tuple(piece_sizes.tolist()), _cell_sizes(piece_sizes, cell, linear.columns), linear, index.choices, bounds,
         index.rows if total else None, release.coarse,
     )  # fmt: skip
 
@@ -214,7 +214,7 @@ def propagated(linear: SparseStatements, index: StatementIndex, maximum: int, li
     return propagate(always, start, np.full(linear.columns, maximum, dtype=np.int64), limits.expired)
 
 
-def cell_sizes(pieces: NDArray[Any], cell: Ints, cells: int) -> tuple[int, ...]:
+def _cell_sizes(pieces: NDArray[Any], cell: Ints, cells: int) -> tuple[int, ...]:
     """Return the sum of the pieces' sizes per cell, exactly."""
     out = [0] * cells
     for c, size in zip(cell.tolist(), pieces.tolist(), strict=True):
@@ -222,7 +222,7 @@ def cell_sizes(pieces: NDArray[Any], cell: Ints, cells: int) -> tuple[int, ...]:
     return tuple(out)
 
 
-def total_row(release: Release) -> bool:
+def _total_row(release: Release) -> bool:
     """Return whether the number of rows must be stated: no partition of exact counts implies it."""
     return not any(
         bool((b.low == b.high).all()) and release.rows.exact and int(b.low.sum()) == release.rows.low

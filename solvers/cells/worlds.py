@@ -53,7 +53,7 @@ class RandomSource:
         return np.array([self.exact.randrange(total) for _ in range(k)], dtype=object)
 
 
-def pick(sizes: Sequence[int], mask: int, draws: NDArray[Any]) -> NDArray[Any]:
+def _pick(sizes: Sequence[int], mask: int, draws: NDArray[Any]) -> NDArray[Any]:
     """Return the raw indices of the draws-th values among the parts in `mask`."""
     starts = [0, *accumulate(sizes)]
     parts = [p for p, s in enumerate(sizes) if mask >> p & 1 and s]
@@ -66,7 +66,7 @@ def pick(sizes: Sequence[int], mask: int, draws: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def empty_rows(domain: RowSpace, k: int) -> NDArray[Any]:
+def _empty_rows(domain: RowSpace, k: int) -> NDArray[Any]:
     """Return room for k rows; `Unsupported` where they do not fit into memory."""
     if k * len(domain.attributes) > MAX_ENTRIES:
         raise Unsupported(f"a world of {k} rows x {len(domain.attributes)} attributes does not fit into memory")
@@ -78,11 +78,11 @@ def draw_box(domain: RowSpace, box: Box, k: int, random: RandomSource) -> NDArra
 
     Attributes that the box does not name and that have equally many values are drawn together.
     """
-    rows, named = empty_rows(domain, k), dict(box.literals)
+    rows, named = _empty_rows(domain, k), dict(box.literals)
     alike: dict[int, list[int]] = {}
     for a, attribute in enumerate(domain.attributes):
         if a in named:
-            rows[:, a] = pick(attribute.sizes, named[a], random.below(attribute.weight(named[a]), k))
+            rows[:, a] = _pick(attribute.sizes, named[a], random.below(attribute.weight(named[a]), k))
         else:
             alike.setdefault(attribute.total, []).append(a)
     for total, columns in alike.items():
@@ -99,7 +99,7 @@ def draw_boxes(
     reached = list(accumulate(sizes))
     tickets = random.below(reached[-1], k).tolist()
     which = np.array([bisect_right(reached, t) for t in tickets], dtype=np.int64)
-    rows = empty_rows(domain, k)
+    rows = _empty_rows(domain, k)
     for i in np.unique(which).tolist():
         at = np.flatnonzero(which == i)
         rows[at] = draw_box(domain, boxes[i], len(at), random)
@@ -111,14 +111,14 @@ def draw_rows(cells: PartitionCells, s: int, k: int, random: RandomSource) -> ND
     domain = cells.release.domain
     if cells.captures is None or cells.product(s):
         return draw_box(domain, cells.tight[s], k, random)
-    rows, parts = empty_rows(domain, k), region_parts(cells, s, k, random)
+    rows, parts = _empty_rows(domain, k), _region_parts(cells, s, k, random)
     for a, attribute in enumerate(domain.attributes):
         single = len(attribute.sizes) == 1
-        rows[:, a] = random.below(attribute.total, k) if single else inside_parts(attribute.sizes, parts[:, a], random)
+        rows[:, a] = random.below(attribute.total, k) if single else _inside_parts(attribute.sizes, parts[:, a], random)
     return rows
 
 
-def inside_parts(sizes: Sequence[int], parts: NDArray[np.int32], random: RandomSource) -> NDArray[Any]:
+def _inside_parts(sizes: Sequence[int], parts: NDArray[np.int32], random: RandomSource) -> NDArray[Any]:
     """Return raw indices uniform inside the given parts, one per row."""
     starts = [0, *accumulate(sizes)]
     big = starts[-1] > EXACT
@@ -130,7 +130,7 @@ def inside_parts(sizes: Sequence[int], parts: NDArray[np.int32], random: RandomS
     return out
 
 
-def region_parts(cells: PartitionCells, s: int, k: int, random: RandomSource) -> NDArray[np.int32]:
+def _region_parts(cells: PartitionCells, s: int, k: int, random: RandomSource) -> NDArray[np.int32]:
     """Return (k, attributes) part indices of rows uniform in cell s: rows of its region with its label."""
     found, label_at = cells.captures, cells.release.domain.label
     if found is None:
@@ -202,7 +202,7 @@ def cell_boxes(cells: PartitionCells, s: int) -> Iterator[Box]:
 Runs = tuple[tuple[int, int], ...]  # (row number, how often), row numbers ascending
 
 
-def multisets(size: int, count: int) -> Iterator[Runs]:
+def _multisets(size: int, count: int) -> Iterator[Runs]:
     """Yield every multiset of `count` numbers below `size` as runs, in lexicographic order, one at a time."""
     if count == 0:
         yield ()
@@ -226,7 +226,7 @@ def multisets(size: int, count: int) -> Iterator[Runs]:
         runs.append((last + 1, tail + 1))
 
 
-def random_multiset(size: int, count: int, random: RandomSource) -> tuple[int, list[int]]:
+def _random_multiset(size: int, count: int, random: RandomSource) -> tuple[int, list[int]]:
     """Return how many fresh uniform rows a uniform multiset needs, and each row's index among them.
 
     A Pólya urn: draw i takes a fresh uniform row with probability size / (size + i), else repeats one of the i
@@ -288,13 +288,13 @@ Filled = Sequence[tuple[CellRows, int]]  # cells that hold rows, and how many
 def list_worlds(domain: RowSpace, filled: Filled) -> Iterator[RowWorld]:
     """Yield every world of a histogram once up to row order, lazily: an odometer over the cells' multisets."""
     lists = [cell.rows() for cell, _ in filled]
-    wheels = [multisets(cell.size, c) for cell, c in filled]
+    wheels = [_multisets(cell.size, c) for cell, c in filled]
     shown = [next(wheel) for wheel in wheels]
     while True:
-        yield assemble(domain, lists, shown)
+        yield _assemble(domain, lists, shown)
         i = len(wheels) - 1
         while i >= 0 and (turned := next(wheels[i], None)) is None:
-            wheels[i] = multisets(lists[i].size, filled[i][1])
+            wheels[i] = _multisets(lists[i].size, filled[i][1])
             shown[i] = next(wheels[i])
             i -= 1
         if i < 0:
@@ -302,7 +302,7 @@ def list_worlds(domain: RowSpace, filled: Filled) -> Iterator[RowWorld]:
         shown[i] = turned if turned is not None else shown[i]
 
 
-def assemble(domain: RowSpace, lists: list[RowList], shown: list[Runs]) -> RowWorld:
+def _assemble(domain: RowSpace, lists: list[RowList], shown: list[Runs]) -> RowWorld:
     """Return the world of the given runs."""
     rows = [rows[i] for rows, runs in zip(lists, shown, strict=True) for i, _ in runs]
     values: NDArray[Any] = np.empty((len(rows), len(domain.attributes)), dtype=index_type(domain))
@@ -319,11 +319,11 @@ def draw_world(domain: RowSpace, filled: Filled, convention: Convention, random:
     pieces = []
     for cell, c in filled:
         if convention == "multiset":
-            fresh, chosen = random_multiset(cell.size, c, random)
+            fresh, chosen = _random_multiset(cell.size, c, random)
             pieces.append(cell.draw(fresh, random)[chosen])
         else:
             pieces.append(cell.draw(c, random))
-    values = joined(domain, pieces)
+    values = _joined(domain, pieces)
     return RowWorld(values, np.ones(len(values), dtype=np.int64))
 
 
@@ -339,9 +339,9 @@ def spread_world(domain: RowSpace, filled: Filled, random: RandomSource) -> RowW
         base, extra = divmod(c, len(piece))
         pieces.append(piece)
         times.append(np.array([base + (i < extra) for i in range(len(piece))], dtype=np.int64))
-    return RowWorld(joined(domain, pieces), np.concatenate(times) if times else np.zeros(0, dtype=np.int64))
+    return RowWorld(_joined(domain, pieces), np.concatenate(times) if times else np.zeros(0, dtype=np.int64))
 
 
-def joined(domain: RowSpace, pieces: list[NDArray[Any]]) -> NDArray[Any]:
+def _joined(domain: RowSpace, pieces: list[NDArray[Any]]) -> NDArray[Any]:
     """Return drawn rows as one array."""
     return np.concatenate(pieces) if pieces else np.empty((0, len(domain.attributes)), dtype=index_type(domain))

@@ -39,7 +39,7 @@ class ApproxMCEngine(ModelCounter):
     @classmethod
     def missing(cls) -> str | None:
         """Return that the package, or the version that counts correctly, is not installed, or None."""
-        return super().missing() or wrong_version()
+        return super().missing() or _wrong_version()
 
     def read(self, reply: Any, formula: Formula) -> int:
         """Return cells · 2^hashes. Raises `EngineError` where the reply is no such pair."""
@@ -51,15 +51,15 @@ class ApproxMCEngine(ModelCounter):
 
 
 @cache
-def wrong_version() -> str | None:
+def _wrong_version() -> str | None:
     """Return why the package that Python finds may not be used, or None. It is loaded once, in a child process."""
     try:
-        return refusal(run("solvers.engines.approxmc:version", None, Limits(seconds=PATIENCE)))
+        return _refusal(run("solvers.engines.approxmc:version", None, Limits(seconds=PATIENCE)))
     except ReconError as error:
         return f"pyapproxmc cannot be loaded ({error}): {REPAIR}"
 
 
-def refusal(found: str) -> str | None:
+def _refusal(found: str) -> str | None:
     """Return why this version may not be used, or None."""
     if found == VERSION:
         return None
@@ -74,7 +74,7 @@ def version(_: None) -> str:
 def count(asked: dict[str, Any]) -> list[list[int]]:
     """Return (cells, hashes) of every formula. Runs in a child process: ApproxMC hears no limit."""
     approxmc = importlib.import_module("pyapproxmc")
-    if (reason := refusal(version(None))) is not None:
+    if (reason := _refusal(version(None))) is not None:
         raise Unsupported(reason)
     found = []
     for formula in asked["formulas"]:

@@ -67,7 +67,7 @@ class AssignmentsEngine(Engine):
         """Return what is left for every row, what follows for a question, or that there is no world."""
         if not release.bags:
             limits = limits.limited()
-            if few(release, limits):
+            if _few(release, limits):
                 raise Unsupported(FEW)
             limits = limits.stage("positions of a tree")
         state = assigned(release, limits)
@@ -77,8 +77,8 @@ class AssignmentsEngine(Engine):
                 raise TooLarge(f"what is left for every row takes {size >> 20:,} MB, above {most:,} MB (--memory)")
             raise Unsupported(ALIKE)
         if not release.bags:
-            return by_slots(release, state, query, limits)
-        conflict = nowhere(state)
+            return _by_slots(release, state, query, limits)
+        conflict = _nowhere(state)
         if conflict:
             return (
                 CountAnswer("unsat", convention=query.convention, conflict=conflict)
@@ -86,7 +86,7 @@ class AssignmentsEngine(Engine):
                 else (Answer("unsat", conflict=conflict))
             )
         if isinstance(query, Locate):
-            return located(state)
+            return _located(state)
         if isinstance(query, Count):
             return count_placed(state, query.convention, limits)
         known = settled(state, limits)
@@ -102,11 +102,11 @@ class AssignmentsEngine(Engine):
                 else (decide_placed(release, state, query, limits))
             )
         if isinstance(query, MostLikely) and (known is None or not known.free):
-            return one_world(release, state, query, limits)
-        return worlds(release, known, query, limits)
+            return _one_world(release, state, query, limits)
+        return _worlds(release, known, query, limits)
 
 
-def few(release: Release, limits: Limits) -> bool:
+def _few(release: Release, limits: Limits) -> bool:
     """Return whether engines over cells should be asked first: they count the worlds, and prove the heaviest."""
     try:
         return cells_fit(release, replace(limits, cells=min(limits.cells, CELLS)).stage("cells of positions"))
@@ -114,7 +114,7 @@ def few(release: Release, limits: Limits) -> bool:
         return False
 
 
-def by_slots(release: Release, state: Assigned, query: Query, limits: Limits) -> Answer:
+def _by_slots(release: Release, state: Assigned, query: Query, limits: Limits) -> Answer:
     """Return what follows where a tree or table tells rows apart: a world; everything where it is the only one."""
     unsat = CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
     if state.contradicted:
@@ -134,17 +134,17 @@ def by_slots(release: Release, state: Assigned, query: Query, limits: Limits) ->
         raise Unsupported(SEVERAL)
     if isinstance(query, Decide):
         return decide_placed(release, state, query, limits)
-    return orders(query.convention, parts) if isinstance(query, Count) else Answer("unknown")
+    return _orders(query.convention, parts) if isinstance(query, Count) else Answer("unknown")
 
 
-def orders(convention: Convention, parts: Ints) -> CountAnswer:
+def _orders(convention: Convention, parts: Ints) -> CountAnswer:
     """Return the number of worlds where the rows are known: one, or as many as they have orders."""
     times = np.unique(parts, axis=0, return_counts=True)[1].tolist()
     factors = multinomial_factors(times) if convention == "ordered" else []
     return CountAnswer.of_rows(convention, len(parts), factors)
 
 
-def nowhere(state: Assigned) -> tuple[str, ...]:
+def _nowhere(state: Assigned) -> tuple[str, ...]:
     """Return which row has no leaf left, in words; () where all have some."""
     if not state.contradicted:
         return ()
@@ -156,7 +156,7 @@ def nowhere(state: Assigned) -> tuple[str, ...]:
     return (f"{bags}, tree {t}: no leaf is left for row {i} of the training file, which its bag holds",)
 
 
-def worlds(release: Release, known: DeterminedRows | None, query: Query, limits: Limits) -> Answer:
+def _worlds(release: Release, known: DeterminedRows | None, query: Query, limits: Limits) -> Answer:
     """Return worlds where the leaves of every row are known and nothing else was published."""
     if known is None or not known.free:
         raise Unsupported(UNSETTLED)
@@ -170,7 +170,7 @@ def worlds(release: Release, known: DeterminedRows | None, query: Query, limits:
     return WorldsAnswer("exact", worlds=drawn)
 
 
-def one_world(release: Release, state: Assigned, query: MostLikely, limits: Limits) -> Answer:
+def _one_world(release: Release, state: Assigned, query: MostLikely, limits: Limits) -> Answer:
     """Return one world, that there is none, or why none was found."""
     found = known_world(state, limits.limited(), query.seed)
     if query.seed in found.parts:
@@ -179,7 +179,7 @@ def one_world(release: Release, state: Assigned, query: MostLikely, limits: Limi
     return Answer("unsat", conflict=(found.reason,)) if found.contradicted else Answer("unknown", trail=(found.reason,))
 
 
-def located(state: Assigned) -> LocatedAnswer:
+def _located(state: Assigned) -> LocatedAnswer:
     """Return what is left for the row at every position."""
     places = state.places
     seen = state.problem.times.T > 0
@@ -187,7 +187,7 @@ def located(state: Assigned) -> LocatedAnswer:
     share = float(known.sum() / seen.sum()) if seen.any() else 1.0
     sets = dict(places.sets)
     if (label := state.problem.release.domain.label) is not None:
-        sets[label] = labels_left(state, label)
+        sets[label] = _labels_left(state, label)
     return LocatedAnswer(
         "exact" if share == 1.0 else "bounds",
         start=places.start.astype(np.int64),
@@ -202,7 +202,7 @@ def located(state: Assigned) -> LocatedAnswer:
     )
 
 
-def labels_left(state: Assigned, label: int) -> Bits:
+def _labels_left(state: Assigned, label: int) -> Bits:
     """Return (rows, labels): the labels left for every row."""
     places, left = state.places, state.domains.labels()
     at = np.arange(left.shape[1])

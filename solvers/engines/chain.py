@@ -84,7 +84,7 @@ def refusal(engine: Engine, release: Release, query: Query) -> str | None:
     return engine.missing() or engine.refuses(release, query)
 
 
-def plan(release: Release, query: Query) -> tuple[ChainStep, ...]:
+def _plan(release: Release, query: Query) -> tuple[ChainStep, ...]:
     """Return the engines that answer this kind of question, in the order of the chain, with every refusal.
 
     Nothing is solved: an engine without a refusal may still find out that cells or clauses are too many.
@@ -109,26 +109,26 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
     limits = limits or Limits()
     begun = time.perf_counter()
     if not release.bags:
-        asked = in_turn(release, query, limits, engines_for(release, query))
-        found = loosened(release, query, asked.answer(), unused(release, query))
-        return finished(release, asked, query, found, begun, limits)
+        asked = _in_turn(release, query, limits, engines_for(release, query))
+        found = _loosened(release, query, asked.answer(), _unused(release, query))
+        return _finished(release, asked, query, found, begun, limits)
     whole = (e for e in engines_for(release, query) if e.uses_bags)
-    asked = in_turn(release, query, limits.stage("bags"), whole)
-    found = loosened(release, query, asked.answer(), release.loosened)
+    asked = _in_turn(release, query, limits.stage("bags"), whole)
+    found = _loosened(release, query, asked.answer(), release.loosened)
     rest = query if found is None else left_to_others(query, found)
     if rest is not None:
         others = (e for e in engines_for(release, rest) if not e.uses_bags)
-        more = in_turn(release, rest, limits, others)
-        outer = loosened(release, rest, more.answer(), release.unstated)
+        more = _in_turn(release, rest, limits, others)
+        outer = _loosened(release, rest, more.answer(), release.unstated)
         asked = ChainResult(found, [*asked.before, *more.before], [], asked.limited or more.limited)
         if found is not None and outer is None:
             found = replace(found, trail=(*found.trail, *more.before))
         elif outer is not None:
             found = outer if found is None else joined(query, found, outer)
-    return finished(release, asked, query, found, begun, limits)
+    return _finished(release, asked, query, found, begun, limits)
 
 
-def unused(release: Release, query: Query) -> tuple[str, ...]:
+def _unused(release: Release, query: Query) -> tuple[str, ...]:
     """Return what engines leave out that know no bags; those that name worlds use the leaf values (`refusal`)."""
     lines = release.unstated if release.boosted and not isinstance(query, OF_WORLDS) else release.loosened
     return () if isinstance(query, Settle | Targets) else lines
@@ -155,7 +155,7 @@ class ChainResult:
         return replace(self.best, trail=tuple(trail))
 
 
-def in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[Engine]) -> ChainResult:
+def _in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[Engine]) -> ChainResult:
     """Return what engines say that are asked one after the other until nothing is left open; see `answer`."""
     best: Answer | None = None
     rest = query
@@ -182,7 +182,7 @@ def in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[En
                 raise
             trail.append(f"{engine.name}: {error}")
             continue
-        found = no_worse(release, rest, found)
+        found = _no_worse(release, rest, found)
         if found.status == "unknown":
             trail += [f"{engine.name}: {line}" for line in found.trail or (NOTHING,)]
             best = best or found
@@ -197,7 +197,7 @@ def in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[En
     return ChainResult(best, before, behind, limited)
 
 
-def no_worse(release: Release, query: Query, found: Answer) -> Answer:
+def _no_worse(release: Release, query: Query, found: Answer) -> Answer:
     """Return an answer whose bounds on selections are no worse than any published count around or inside them."""
     if not (isinstance(query, Decide) and isinstance(found, DecideAnswer)):
         return found
@@ -206,12 +206,12 @@ def no_worse(release: Release, query: Query, found: Answer) -> Answer:
     return sharpened(release, query.selections, found)
 
 
-def loosened(release: Release, query: Query, found: Answer | None, unstated: tuple[str, ...]) -> Answer | None:
+def _loosened(release: Release, query: Query, found: Answer | None, unstated: tuple[str, ...]) -> Answer | None:
     """Return an answer for what it proves where something is not used; None stays None."""
     return loosen(release, query, found, unstated) if found is not None and unstated else found
 
 
-def finished(
+def _finished(
     release: Release, asked: ChainResult, query: Query, found: Answer | None, begun: float, limits: Limits
 ) -> Answer:
     """Return an answer with its seconds, what the clock cut, and where there is no world the statements that clash.
@@ -300,14 +300,14 @@ def strengthened(release: Release, limits: Limits | None = None, lattices: bool 
     limits = limits or Limits()
     known = release.derived.part(StrengthenedRelease)
     if known.release is None and not lattices:
-        return settle_all(release, limits.stage("leaf values"), lattices=False)
+        return _settle_all(release, limits.stage("leaf values"), lattices=False)
     if known.release is None or (known.release.boosted and limits.left() > 2 * known.seconds):
         known.seconds = limits.left()
-        known.release = settle_all(release, limits.stage("leaf values"))
+        known.release = _settle_all(release, limits.stage("leaf values"))
     return known.release
 
 
-def settle_all(release: Release, limits: Limits, lattices: bool = True) -> Release:
+def _settle_all(release: Release, limits: Limits, lattices: bool = True) -> Release:
     """Return the release with what every boosted model proves, one after the other."""
     found, left = release, []
     for number, model in enumerate(release.boosted):
@@ -320,20 +320,20 @@ def settle_all(release: Release, limits: Limits, lattices: bool = True) -> Relea
             raise TypeError(f"{proved.engine} answered Settle with a {type(proved).__name__}")
         if proved.failed:
             line = f"{model.name}: {NOT_USED}: {proved.failed}"
-            kept = agreeing(found, number, limits, lattices)
+            kept = _agreeing(found, number, limits, lattices)
             if kept < len(model.blocks):
                 line += f"; from tree {kept} on trees may be about other rows: what they count is left out"
-            found = with_first_trees(found, number, kept)
-            blocks = tuple(only_sizes(b) if i in model.blocks else b for i, b in enumerate(found.blocks))
+            found = _with_first_trees(found, number, kept)
+            blocks = tuple(_only_sizes(b) if i in model.blocks else b for i, b in enumerate(found.blocks))
             found = replace(found, blocks=blocks, loosened=(*found.loosened, line))
             continue
         if proved.boxes is not None:
-            found = with_block(found, number, proved)
+            found = _with_block(found, number, proved)
         left += [] if proved.status == "exact" else [model]
     return replace(found, boosted=tuple(left))
 
 
-def agreeing(release: Release, number: int, limits: Limits, lattices: bool = True) -> int:
+def _agreeing(release: Release, number: int, limits: Limits, lattices: bool = True) -> int:
     """Return how many trees of a model, from the first one on, agree with each other: at least 1.
 
     One training set explains them; what the next one says contradicts that, so that it may be about other rows. Cost:
@@ -342,7 +342,7 @@ def agreeing(release: Release, number: int, limits: Limits, lattices: bool = Tru
     low, high = 1, len(release.boosted[number].trees)
     while high - low > 1:
         middle = (low + high) // 2
-        part = with_first_trees(release, number, middle)
+        part = _with_first_trees(release, number, middle)
         model = part.boosted[number]
         one = replace(part, boosted=(replace(model, trees=model.trees[:middle]),))
         try:
@@ -354,21 +354,21 @@ def agreeing(release: Release, number: int, limits: Limits, lattices: bool = Tru
     return low
 
 
-def with_first_trees(release: Release, number: int, kept: int) -> Release:
+def _with_first_trees(release: Release, number: int, kept: int) -> Release:
     """Return the release without what trees of a model count from number `kept` on."""
     gone = set(release.boosted[number].blocks[kept:])
     most = UNBOUNDED if release.rows.high is None else release.rows.high
-    return replace(release, blocks=tuple(opened(b, most) if i in gone else b for i, b in enumerate(release.blocks)))
+    return replace(release, blocks=tuple(_opened(b, most) if i in gone else b for i, b in enumerate(release.blocks)))
 
 
-def opened(block: Block, most: int) -> Block:
+def _opened(block: Block, most: int) -> Block:
     """Return a partition that says nothing of its regions, which have up to `most` rows; other blocks as they are."""
     if not isinstance(block, Partition):
         return block
     return replace(block, low=np.zeros_like(block.low), high=np.full_like(block.high, most))
 
 
-def only_sizes(block: Block) -> Block:
+def _only_sizes(block: Block) -> Block:
     """Return a partition with the rows of its regions whatever their label; other blocks as they are."""
     if not isinstance(block, Partition) or bool((block.label == ANY_LABEL).all()):
         return block
@@ -382,7 +382,7 @@ def only_sizes(block: Block) -> Block:
     return replace(block, region=np.arange(k, dtype=np.int32), label=any_label, low=low, high=high)
 
 
-def with_block(release: Release, model: int, proved: SettledAnswer) -> Release:
+def _with_block(release: Release, model: int, proved: SettledAnswer) -> Release:
     """Return a release with the proved rows of a model's cells as further blocks: by label, then whatever their label.
 
     The second one only where it says more than the first.

@@ -61,12 +61,12 @@ class ClosedFormEngine(Engine):
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return the exact answer, or bounds where the size of a cell stays between bounds."""
         cells = cells_of(release, limits)
-        if conflict := empty_but_counted(cells):
+        if conflict := _empty_but_counted(cells):
             if isinstance(query, Count):
                 return CountAnswer("unsat", convention=query.convention, conflict=conflict)
             return Answer("unsat", conflict=conflict)
         if isinstance(query, Count):
-            return count(cells, query.convention)
+            return _count(cells, query.convention)
         if isinstance(query, Decide):
             return decide(cells, cells.vectors, query, limits)
         if isinstance(query, LeaveOneOut):
@@ -83,29 +83,29 @@ class ClosedFormEngine(Engine):
             open_sizes = f"the sizes of some cells are only known between bounds{why}: allow more --time or --memory"
             return Answer("unknown", trail=(open_sizes,))
         if isinstance(query, Enumerate):
-            return WorldsAnswer("exact", worlds=enumerate_worlds(cells))
+            return WorldsAnswer("exact", worlds=_enumerate_worlds(cells))
         if isinstance(query, Sample):
-            return WorldsAnswer("exact", worlds=sample_worlds(cells, query))
+            return WorldsAnswer("exact", worlds=_sample_worlds(cells, query))
         if isinstance(query, MostLikely):
-            return WorldsAnswer("exact", worlds=iter([most_likely(cells, query.seed)]))
+            return WorldsAnswer("exact", worlds=iter([_most_likely(cells, query.seed)]))
         raise TypeError(f"{type(query).__name__} is not among the questions of {self.name}")
 
 
-def empty_but_counted(cells: PartitionCells) -> tuple[str, ...]:
+def _empty_but_counted(cells: PartitionCells) -> tuple[str, ...]:
     """Return the sources of statements that count rows where no row can be."""
     block = cells.block
     empty = [s for s in range(len(block)) if cells.high[s] == 0 and block.low[s] > 0]
     return tuple(f"{block.source(s)}: {int(block.low[s])} rows, but no row can be there" for s in empty)
 
 
-def count(cells: PartitionCells, convention: Convention) -> CountAnswer:
+def _count(cells: PartitionCells, convention: Convention) -> CountAnswer:
     """Return the number of worlds; bounds on its log2 where sizes are bounds."""
     vectors = cells.vectors
     low = {int(v.sum()): log2_worlds(cells.low, v, convention) for v in vectors}
     high = low if cells.exact else {int(v.sum()): log2_worlds(cells.high, v, convention) for v in vectors}
 
     def factors() -> dict[int, list[Factor]]:
-        return {int(v.sum()): world_factors(cells.low, v, convention) for v in vectors}
+        return {int(v.sum()): _world_factors(cells.low, v, convention) for v in vectors}
 
     return CountAnswer(
         "exact" if cells.exact else "bounds",
@@ -118,7 +118,7 @@ def count(cells: PartitionCells, convention: Convention) -> CountAnswer:
     )
 
 
-def world_factors(sizes: tuple[int, ...], counts: NDArray[np.int64], convention: Convention) -> list[Factor]:
+def _world_factors(sizes: tuple[int, ...], counts: NDArray[np.int64], convention: Convention) -> list[Factor]:
     """Return the number of worlds with these counts as (base, exponent) pairs."""
     filled = [(sizes[s], c) for s, c in enumerate(counts.tolist()) if c]
     if convention == "multiset":
@@ -127,7 +127,7 @@ def world_factors(sizes: tuple[int, ...], counts: NDArray[np.int64], convention:
     return [(size, c) for size, c in filled if size != 1] + arrangements
 
 
-def filled(cells: PartitionCells, counts: NDArray[np.int64]) -> list[tuple[CellRows, int]]:
+def _filled(cells: PartitionCells, counts: NDArray[np.int64]) -> list[tuple[CellRows, int]]:
     """Return the cells that hold rows, with how many."""
 
     def rows(s: int) -> CellRows:
@@ -141,27 +141,27 @@ def filled(cells: PartitionCells, counts: NDArray[np.int64]) -> list[tuple[CellR
     return [(rows(s), c) for s, c in enumerate(counts.tolist()) if c]
 
 
-def enumerate_worlds(cells: PartitionCells) -> Iterator[RowWorld]:
+def _enumerate_worlds(cells: PartitionCells) -> Iterator[RowWorld]:
     """Yield every world once up to row order, lazily."""
     for counts in cells.vectors:
-        yield from list_worlds(cells.release.domain, filled(cells, counts))
+        yield from list_worlds(cells.release.domain, _filled(cells, counts))
 
 
-def sample_worlds(cells: PartitionCells, query: Sample) -> Iterator[RowWorld]:
+def _sample_worlds(cells: PartitionCells, query: Sample) -> Iterator[RowWorld]:
     """Yield k worlds drawn independently and uniformly; an open number of rows is drawn uniformly first."""
     random = RandomSource(query.seed)
     vectors = cells.vectors
     for _ in range(query.k):
         counts = vectors[random.exact.randrange(len(vectors))]
-        yield draw_world(cells.release.domain, filled(cells, counts), query.convention, random)
+        yield draw_world(cells.release.domain, _filled(cells, counts), query.convention, random)
 
 
-def most_likely(cells: PartitionCells, seed: int) -> RowWorld:
+def _most_likely(cells: PartitionCells, seed: int) -> RowWorld:
     """Return a world whose rows are spread as evenly as they can be: among equals the heaviest histogram.
 
     All worlds agree equally with exact counts.
     """
     counts = cells.vectors[-1]
-    world = spread_world(cells.release.domain, filled(cells, counts), RandomSource(seed))
+    world = spread_world(cells.release.domain, _filled(cells, counts), RandomSource(seed))
     alone = len(cells.vectors) == 1 and all(cells.low[s] == 1 for s in np.flatnonzero(counts).tolist())
     return replace(world, unique=alone)

@@ -48,11 +48,11 @@ class ColumnsEngine(Engine):
         if not isinstance(query, Decide):
             raise Unsupported("column generation bounds numbers of rows only")
         begun = sharpened(release, query.selections, decide_without_cells(release, query, limits), settled=True)
-        found = tighter(release, query.selections, begun, limits)
+        found = _tighter(release, query.selections, begun, limits)
         return Answer("unsat") if found is None else found
 
 
-def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: Limits) -> DecideAnswer | None:
+def _tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: Limits) -> DecideAnswer | None:
     """Return the bounds on selections made tighter where their verdict is open, None where no world exists.
 
     The nearest to a verdict come first. Ends with what is proved when time is up.

@@ -43,11 +43,11 @@ def estimates(release: Release, convention: Convention, limits: Limits, only: Co
     asked = [engine for engine in every if isinstance(engine, ModelCounter)]
     found = []
     for done, counter in enumerate(asked):
-        found.append(estimate_of(counter, release, convention, limits.stage("counter", parts=len(asked) - done)))
-    return agreed(found)
+        found.append(_estimate_of(counter, release, convention, limits.stage("counter", parts=len(asked) - done)))
+    return _agreed(found)
 
 
-def estimate_of(counter: ModelCounter, release: Release, convention: Convention, limits: Limits) -> Estimate:
+def _estimate_of(counter: ModelCounter, release: Release, convention: Convention, limits: Limits) -> Estimate:
     """Return what one counter says."""
     begun = time.perf_counter()
     value, note = None, counter.missing() or counter.refuses(release, Count(convention)) or ""
@@ -60,7 +60,7 @@ def estimate_of(counter: ModelCounter, release: Release, convention: Convention,
     return Estimate(counter.name, value, counter.guarantee, time.perf_counter() - begun, note)
 
 
-def agreed(found: list[Estimate]) -> list[Estimate]:
+def _agreed(found: list[Estimate]) -> list[Estimate]:
     """Return the estimates, without the values of counters that should be exact and differ."""
     exact = {e.engine: e.value for e in found if e.guarantee == HASHED and e.value is not None}
     if len(set(exact.values())) < 2:

@@ -79,12 +79,12 @@ def presolved(release: Release, limits: Limits) -> Presolved:
     parts = found.components
     largest = max(parts, key=lambda part: len(part.cells), default=None)
     return Presolved(
-        system, fixed=found.fixed, kept=found.kept, components=len(parts), joined=joined(system, parts),
-        widest=None if largest is None else widest(largest, limits),
+        system, fixed=found.fixed, kept=found.kept, components=len(parts), joined=_joined(system, parts),
+        widest=None if largest is None else _widest(largest, limits),
     )  # fmt: skip
 
 
-def widest(part: Component, limits: Limits) -> Widest:
+def _widest(part: Component, limits: Limits) -> Widest:
     """Return how large a component is."""
     found = None
     if part.matrix is not None:
@@ -95,7 +95,7 @@ def widest(part: Component, limits: Limits) -> Widest:
     return Widest(len(part.cells), len(part.statements), found)
 
 
-def joined(system: CellSystem, parts: tuple[Component, ...]) -> int:
+def _joined(system: CellSystem, parts: tuple[Component, ...]) -> int:
     """Return the number of components when the alternatives of a choice join what they name."""
     if not system.choices:
         return len(parts)
@@ -123,12 +123,12 @@ def forecast(release: Release, query: Query, known: Presolved) -> tuple[ChainSte
     The first without a refusal is asked first; those behind it only where it gives up within its limits.
     """
     return tuple(
-        ChainStep(engine.name, refusal(engine, release, query) or foreseen(engine, known))
+        ChainStep(engine.name, refusal(engine, release, query) or _foreseen(engine, known))
         for engine in engines_for(release, query)
     )
 
 
-def foreseen(engine: Engine, known: Presolved) -> str | None:
+def _foreseen(engine: Engine, known: Presolved) -> str | None:
     """Return why an engine gives up as soon as it has looked at the cells, None where it goes on."""
     if engine.cells == "few" and known.system is None:
         return known.reason

@@ -63,19 +63,19 @@ class HistogramEngine(Engine):
             asked, rows = system.asking(query.sums)
             return joint(WeightedHistograms(asked, branches_of(asked, limits, rows), query.convention))
         try:
-            branches = known_branches(system, limits)
+            branches = _known_branches(system, limits)
         except Unsupported:
             one_by_one = isinstance(query, Decide) and len(query.selections) < len(system.free)
-            narrower = None if one_by_one else narrowed(release, system, limits)
+            narrower = None if one_by_one else _narrowed(release, system, limits)
             if narrower is None or len(narrower.free) > FEWER * len(system.free):
                 raise
-            system, branches = narrower, known_branches(narrower, limits)
+            system, branches = narrower, _known_branches(narrower, limits)
         if isinstance(query, Count | Decide | LeaveOneOut | ShareQuery | Extreme):
             whole = whole.stage("passes")
         return answer_from(system, branches, query, whole)
 
 
-def narrowed(release: Release, system: CellSystem, limits: Limits) -> CellSystem | None:
+def _narrowed(release: Release, system: CellSystem, limits: Limits) -> CellSystem | None:
     """Return the system with tighter bounds on its cells, which all engines know from then on; None for none."""
     from solvers.programs.linear_program import tightened
 
@@ -85,7 +85,7 @@ def narrowed(release: Release, system: CellSystem, limits: Limits) -> CellSystem
     return found
 
 
-def known_branches(system: CellSystem, limits: Limits) -> tuple[HistogramBranch, ...]:
+def _known_branches(system: CellSystem, limits: Limits) -> tuple[HistogramBranch, ...]:
     """Return the branches of a system, from memory where they, or their being too many, are known."""
     known = system.derived.part(KnownBranches).by_memory
     if limits.memory not in known:

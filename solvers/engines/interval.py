@@ -64,7 +64,7 @@ class IntervalEngine(Engine):
         if system.bounds.conflict is not None:
             return CountAnswer("unsat", convention=convention)
         brackets, trail = self.brackets(system, convention, limits)
-        low, high = add_logs([b[0] for b in brackets], False), add_logs([b[1] for b in brackets], True)
+        low, high = _add_logs([b[0] for b in brackets], False), _add_logs([b[1] for b in brackets], True)
         if high < 0.0:  # fewer worlds than one
             return CountAnswer("unsat", convention=convention, trail=trail)
         return CountAnswer("bounds", convention=convention, bounds=(low, high), trail=trail)
@@ -81,7 +81,7 @@ class IntervalEngine(Engine):
         trail: tuple[str, ...] = ()
         whole = WorkStretch(limits, seconds)
         for done, n in enumerate(numbers):
-            case = case_of(system, n, convention)
+            case = _case_of(system, n, convention)
             if case is None:
                 continue
             share = whole.left(1.0) / (len(numbers) - done)
@@ -95,7 +95,7 @@ class IntervalEngine(Engine):
         return out, trail
 
 
-def case_of(system: CellSystem, n: int, convention: Convention) -> BracketCase | None:
+def _case_of(system: CellSystem, n: int, convention: Convention) -> BracketCase | None:
     """Return the system with n rows, None where propagation refutes it."""
     linear = system.linear.take(system.always) if system.choices else system.linear
     if system.total is None or system.release.rows.exact:
@@ -110,7 +110,7 @@ def case_of(system: CellSystem, n: int, convention: Convention) -> BracketCase |
     return None if found.conflict is not None else BracketCase(system, linear, found, n, convention)
 
 
-def add_logs(logs: list[float], up: bool) -> float:
+def _add_logs(logs: list[float], up: bool) -> float:
     """Return log2 Σ 2^x, rounded up or down; one term stays as it is."""
     top = max(logs, default=-math.inf)
     if len(logs) < 2 or math.isinf(top):

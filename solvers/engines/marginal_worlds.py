@@ -160,7 +160,7 @@ def pinned_beside(release: Release, marginals: Sequence[Marginal], most: int, li
     everybody = UNBOUNDED if release.rows.high is None else release.rows.high
     try:
         exact = not (release.coarse or release.loosened)
-        if exact and everywhere_others(system_of(release, limits), marginals):
+        if exact and _everywhere_others(system_of(release, limits), marginals):
             return PinnedPeople(0, 0)
         if release.unstated or release.coarse or release.choices or not release.rows.exact:
             raise Unsupported("some of what is published is in no statement on the rows")
@@ -182,7 +182,7 @@ def pinned_beside(release: Release, marginals: Sequence[Marginal], most: int, li
     return PinnedPeople(0, search.shared, search.worlds, "" if search.shared == 0 else why)
 
 
-def everywhere_others(system: CellSystem, marginals: Sequence[Marginal]) -> bool:
+def _everywhere_others(system: CellSystem, marginals: Sequence[Marginal]) -> bool:
     """Return whether no statement and no marginal tells all rows of a box apart that can hold some.
 
     Rows of one box can be exchanged where their values of the attributes of marginals are the same.
@@ -212,7 +212,7 @@ class MarginalBoxes:
             raise Unsupported(f"{len(system.cell):,} boxes are too many for figures of single columns")
         columns = columns_of(system, marginals)
         allowed = [column.allowed(system) for column in columns]
-        linear = counted_values(by_box(system), columns, allowed)
+        linear = _counted_values(_by_box(system), columns, allowed)
         alone = np.bincount(system.cell, minlength=len(system.sizes))[system.cell] == 1
         live = np.ones(len(system.cell), dtype=bool)
         for one in allowed:
@@ -271,7 +271,7 @@ class MarginalWorlds:
             chosen[choice.column.attribute] = found
         rows = [self.rows(i, b, int(z[b]), chosen) for i, b in enumerate(filled.tolist())]
         if self.boxes.is_world(np.concatenate(rows), self.limits):
-            own = {r: (t, b) for b, one in zip(filled.tolist(), rows, strict=True) for r, t in counted(one).items()}
+            own = {r: (t, b) for b, one in zip(filled.tolist(), rows, strict=True) for r, t in _counted(one).items()}
             before = own if not self.worlds else self.common
             self.common = {r: (min(t, own[r][0]), b) for r, (t, b) in before.items() if r in own}
             self.worlds += 1
@@ -306,11 +306,11 @@ class MarginalWorlds:
         used[[b for _, b in self.common.values()]] = AVOIDED
         held = bounds.lower > 0
         for _ in range(STARTS):
-            found = relaxed(self.boxes, self.random.integers(0, COSTS, len(used)) + used, bounds.upper, self.limits)
+            found = _relaxed(self.boxes, self.random.integers(0, COSTS, len(used)) + used, bounds.upper, self.limits)
             if found is None:
                 return None
             held |= found > FILLED
-        return relaxed(self.boxes, 0 * used, np.where(held, bounds.upper, bounds.lower), self.limits)
+        return _relaxed(self.boxes, 0 * used, np.where(held, bounds.upper, bounds.lower), self.limits)
 
     def avoided(self, column: MarginalColumn, filled: Ints) -> Mask:
         """Return the classes of values (boxes, classes) that rows in all worlds have, some of them."""
@@ -332,8 +332,8 @@ class MarginalWorlds:
                     out[:, k] = np.roll(run, int(self.random.integers(number)) if way % 2 else way * number // WAYS)
                 else:
                     (parts,) = self.system.layout.parts_of(self.system.words[[box], self.system.layout.span(k)], k)
-                    out[:, k] = nth_value(parts, attribute.sizes, self.worlds + way)
-            met = sum(min(t, self.common[r][0]) for r, t in counted(out).items() if r in self.common)
+                    out[:, k] = _nth_value(parts, attribute.sizes, self.worlds + way)
+            met = sum(min(t, self.common[r][0]) for r, t in _counted(out).items() if r in self.common)
             if met < least:
                 best, least = out, met
             if not met:
@@ -342,13 +342,13 @@ class MarginalWorlds:
         return best
 
 
-def counted(rows: Ints) -> dict[bytes, int]:
+def _counted(rows: Ints) -> dict[bytes, int]:
     """Return how often each row occurs."""
     unique, times = np.unique(rows, axis=0, return_counts=True)
     return {row.tobytes(): t for row, t in zip(unique, times.tolist(), strict=True)}
 
 
-def relaxed(boxes: MarginalBoxes, costs: Ints, upper: Ints, limits: Limits) -> Floats | None:
+def _relaxed(boxes: MarginalBoxes, costs: Ints, upper: Ints, limits: Limits) -> Floats | None:
     """Return rows per box of least cost that counts and figures allow, not in whole numbers; None: not found.
 
     Boxes that allow the same values of an attribute share its rows per value, which is exact. An interior point is
@@ -388,7 +388,7 @@ def relaxed(boxes: MarginalBoxes, costs: Ints, upper: Ints, limits: Limits) -> F
     return out
 
 
-def nth_value(parts: Sequence[bool], sizes: Sequence[int], number: int) -> int:
+def _nth_value(parts: Sequence[bool], sizes: Sequence[int], number: int) -> int:
     """Return a value that some parts hold, another for each number as long as there are any."""
     rest = number % sum(size for size, held in zip(sizes, parts, strict=True) if held)
     first = 0
@@ -399,7 +399,7 @@ def nth_value(parts: Sequence[bool], sizes: Sequence[int], number: int) -> int:
     raise ValueError("a box without values")
 
 
-def by_box(system: CellSystem) -> SparseStatements:
+def _by_box(system: CellSystem) -> SparseStatements:
     """Return the statements over boxes instead of cells."""
     linear = system.linear
     order = np.argsort(system.cell, kind="stable")
@@ -416,7 +416,7 @@ def by_box(system: CellSystem) -> SparseStatements:
     )
 
 
-def counted_values(
+def _counted_values(
     linear: SparseStatements, columns: Sequence[MarginalColumn], allowed: Sequence[Allowed]
 ) -> SparseStatements:
     """Return the statements, and what figures that count values (of weights 0 and 1) leave room for in the boxes.

@@ -46,7 +46,7 @@ class RowsEngine(Engine):
         if isinstance(query, Decide):
             return decide_without_cells(release, query, limits)
         seed = getattr(query, "seed", 0)
-        status, rows, note = first_world(release, seed, limits)
+        status, rows, note = _first_world(release, seed, limits)
         if status == "none":
             return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
         if isinstance(query, Count):
@@ -56,7 +56,7 @@ class RowsEngine(Engine):
         return WorldsAnswer("exact", worlds=iter([world_of(release, rows, RandomSource(seed), NOTE)]))
 
 
-def first_world(release: Release, seed: int, limits: Limits) -> tuple[str, NDArray[np.int64] | None, str]:
+def _first_world(release: Release, seed: int, limits: Limits) -> tuple[str, NDArray[np.int64] | None, str]:
     """Return a world by the parts of its rows, told apart where a tree or table does that, and why there is none.
 
     The status is "found", "none" (there is none) or "unknown".

@@ -50,13 +50,13 @@ class SatEngine(Engine):
         """Return a world, bounds on profiles, or that there is no world; worlds are not counted."""
         limits = limits.limited()
         if isinstance(query, Decide):
-            return decide(release, query, limits)
+            return _decide(release, query, limits)
         if isinstance(query, Count):
-            found = known(release, limits.stage("contradiction by SAT"))
+            found = _known(release, limits.stage("contradiction by SAT"))
             if found.status == "unsat":
                 return CountAnswer("unsat", convention=query.convention)
             raise Unsupported("SAT found a world row by row, and does not count worlds")
-        found = known(release, limits.stage("world by SAT"))
+        found = _known(release, limits.stage("world by SAT"))
         if found.rows is None:
             return Answer("unsat")
         return WorldsAnswer(
@@ -64,7 +64,7 @@ class SatEngine(Engine):
         )
 
 
-def known(release: Release, limits: Limits) -> SatResult:
+def _known(release: Release, limits: Limits) -> SatResult:
     """Return a world of a release or that there is none, from memory if known; raises `Inconclusive` if not found."""
     remembered = release.derived.part(RowWorldAnswer)
     if remembered.found is None:
@@ -83,7 +83,7 @@ class RowWorldAnswer:
     found: SatResult | None = None
 
 
-def decide(release: Release, query: Decide, limits: Limits) -> Answer:
+def _decide(release: Release, query: Decide, limits: Limits) -> Answer:
     """Return the bounds that partitions alone give, and for profiles these leave open whether a row can or must be.
 
     What the time does not settle stays open.
@@ -99,7 +99,7 @@ def decide(release: Release, query: Decide, limits: Limits) -> Answer:
     questions: dict[LiteralQuestion, int] = {LiteralQuestion(): 0}
     about: list[tuple[int, int, int]] = []  # selection, question "can a row be there", question "can none be"
     for i in np.flatnonzero(unsettled).tolist():
-        can, free = questions_of(made, chosen, i)
+        can, free = _questions_of(made, chosen, i)
         if not can.some:
             high[i] = 0
             continue
@@ -124,7 +124,7 @@ def decide(release: Release, query: Decide, limits: Limits) -> Answer:
     return DecideAnswer.of(low, high, before, open=unsettled & (low <= 0) & (high > 0))
 
 
-def questions_of(made: Lowering, chosen: Selections, i: int) -> tuple[LiteralQuestion, LiteralQuestion]:
+def _questions_of(made: Lowering, chosen: Selections, i: int) -> tuple[LiteralQuestion, LiteralQuestion]:
     """Return the questions whether some row can be in selection i (none to choose from: never), and whether none can.
 
     A part of which some values are selected may or may not hold a selected row: it counts for the first question only.

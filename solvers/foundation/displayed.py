@@ -49,7 +49,7 @@ class Displayed:
 
     def _facts(self) -> DisplayFacts:
         """Return what is shown: by default the figures and short texts among a dataclass's fields."""
-        pairs = scalars(self)
+        pairs = _scalars(self)
         known = [(name, text(value, NAME)) for name, value in pairs]
         return DisplayFacts(", ".join(f"{name} {value}" for name, value in known if value), pairs)
 
@@ -58,10 +58,10 @@ class Displayed:
 
     def _repr_html_(self) -> str:
         """Return the value as HTML for notebooks: a heading and tables, without scripts or styles."""
-        return page(type(self).__name__, self._facts())
+        return _page(type(self).__name__, self._facts())
 
 
-def scalars(value: object) -> list[tuple[str, object]]:
+def _scalars(value: object) -> list[tuple[str, object]]:
     """Return the public fields of a dataclass that are numbers, texts or nothing."""
     if not is_dataclass(value):
         return []
@@ -74,13 +74,13 @@ def text(value: object, maximum: int = CELL) -> str:
     if value is None:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):
-        return whole(value)
+        return _whole(value)
     if isinstance(value, float):
         return f"{value:,.6g}" if abs(value) < MANTISSA else f"{value:.6g}"
     return named(value, maximum)
 
 
-def whole(value: int) -> str:
+def _whole(value: int) -> str:
     """Return a whole number, of a long one its power of ten."""
     if value.bit_length() <= BITS:
         return f"{value:,}"
@@ -90,7 +90,7 @@ def whole(value: int) -> str:
 
 def many(count: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun."""
-    return f"{whole(count)} {singular if count == 1 else plural or singular + 's'}"
+    return f"{_whole(count)} {singular if count == 1 else plural or singular + 's'}"
 
 
 def short(name: object) -> str:
@@ -98,39 +98,39 @@ def short(name: object) -> str:
     return f"'{named(name, NAME)}'"
 
 
-def page(kind: str, facts: DisplayFacts) -> str:
+def _page(kind: str, facts: DisplayFacts) -> str:
     """Return facts as HTML. Typesetting of formulas is off: a $ in a name is a $."""
     pieces = [f"<p><b>{html(kind)}</b> <bdi>{html(named(facts.line, LINE))}</bdi></p>"]
     known = [(name, text(value)) for name, value in facts.pairs]
-    body = "".join(f'<tr><th scope="row">{html(n)}</th><td>{cell(v)}</td></tr>' for n, v in known if v)
+    body = "".join(f'<tr><th scope="row">{html(n)}</th><td>{_cell(v)}</td></tr>' for n, v in known if v)
     pieces += [f"<table><tbody>{body}</tbody></table>"] if body else []
     if facts.columns:
-        pieces.append(preview(facts))
+        pieces.append(_preview(facts))
     if facts.notes:
         left = len(facts.notes) - NOTES
         notes = [*(text(one, LINE) for one in facts.notes[:NOTES]), *([f"and {left:,} more"] if left > 0 else [])]
-        pieces.append(f"<ul>{''.join(f'<li>{cell(one)}</li>' for one in notes)}</ul>")
+        pieces.append(f"<ul>{''.join(f'<li>{_cell(one)}</li>' for one in notes)}</ul>")
     if facts.more:
         pieces.append(f"<p><i>{html(facts.more)}</i></p>")
     return f'<div class="recon tex2jax_ignore mathjax_ignore">{"".join(pieces)}</div>'
 
 
-def preview(facts: DisplayFacts) -> str:
+def _preview(facts: DisplayFacts) -> str:
     """Return the head of a table as HTML, its caption saying what is left out."""
     shown, wide = facts.lines()[:LINES], facts.columns[:WIDTH]
     left = [f"the first {len(shown):,} of {facts.total:,} lines"] if facts.total > len(shown) else []
     left += [f"the first {len(wide):,} of {len(facts.columns):,} columns"] if len(facts.columns) > len(wide) else []
     caption = f"<caption>{html(', '.join(left))}</caption>" if left else ""
-    head = "".join(f'<th scope="col">{cell(text(name, NAME))}</th>' for name in wide)
-    body = "".join(f"<tr>{cells(line)}</tr>" for line in shown)
+    head = "".join(f'<th scope="col">{_cell(text(name, NAME))}</th>' for name in wide)
+    body = "".join(f"<tr>{_cells(line)}</tr>" for line in shown)
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def cells(line: Iterable[object]) -> str:
+def _cells(line: Iterable[object]) -> str:
     """Return one line's cells."""
-    return "".join(f"<td>{cell(text(value))}</td>" for value in list(line)[:WIDTH])
+    return "".join(f"<td>{_cell(text(value))}</td>" for value in list(line)[:WIDTH])
 
 
-def cell(shown: str) -> str:
+def _cell(shown: str) -> str:
     """Return a text as HTML, its direction kept to itself."""
     return f"<bdi>{html(shown)}</bdi>"

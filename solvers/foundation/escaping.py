@@ -23,7 +23,7 @@ MARKED = re.compile(r"[\\`*<>&|~$\[\]#@]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|(?<=
 START = re.compile(r"(\s*)([-+=]|[0-9]{1,9}(?=[.)]))")
 
 
-def escape_of(found: re.Match[str]) -> str:
+def _escape_of(found: re.Match[str]) -> str:
     r"""Return a character as \xNN, \uNNNN or \UNNNNNNNN."""
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
@@ -34,7 +34,7 @@ def shown(text: object) -> str:
 
     Line ends and tabs are escaped too: whoever prints several lines escapes each by itself.
     """
-    return HIDDEN.sub(escape_of, str(text))
+    return HIDDEN.sub(_escape_of, str(text))
 
 
 def shown_lines(lines: Iterable[object]) -> str:
@@ -50,7 +50,7 @@ def named(text: object, maximum: int = LONGEST) -> str:
     """
     sentence = shown(text)
     kept = sentence if len(sentence) <= maximum else f"{sentence[:maximum]}... ({len(sentence):,} characters)"
-    return SPACES.sub(escape_of, kept)
+    return SPACES.sub(_escape_of, kept)
 
 
 def html(line: object) -> str:
@@ -72,10 +72,10 @@ def json_shown(text: str) -> str:
 
     Such characters stand in JSON's strings only, line ends between its values excepted.
     """
-    return HIDDEN.sub(lambda found: found[0] if found[0] == "\n" else json_escape(ord(found[0])), text)
+    return HIDDEN.sub(lambda found: found[0] if found[0] == "\n" else _json_escape(ord(found[0])), text)
 
 
-def json_escape(code: int) -> str:
+def _json_escape(code: int) -> str:
     r"""Return a character as JSON's \uNNNN, beyond 0xffff as a pair of surrogates."""
     if code < 0x10000:
         return f"\\u{code:04x}"

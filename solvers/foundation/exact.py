@@ -84,7 +84,7 @@ def complement_text(p: float) -> str:
 
 
 @lru_cache(maxsize=4)
-def primes(limit: int) -> NDArray[np.int64]:
+def _primes(limit: int) -> NDArray[np.int64]:
     """Return the primes up to limit, ascending (sieve of Eratosthenes); `Inconclusive` beyond `MAX_FACTORED`."""
     if limit > MAX_FACTORED:
         raise Inconclusive(f"factorials of more than {MAX_FACTORED:,} rows are not written out")
@@ -97,7 +97,7 @@ def primes(limit: int) -> NDArray[np.int64]:
     return found
 
 
-def factorial_exponents(n: int, among: NDArray[np.int64]) -> NDArray[np.int64]:
+def _factorial_exponents(n: int, among: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the exponent of each prime in n! (Legendre)."""
     exponents = np.zeros(len(among), dtype=np.int64)
     quotient = n // among
@@ -121,17 +121,17 @@ def factorial_ratio(n: int, below: Sequence[int]) -> list[Factor]:
     others = sorted(below)
     top = others.pop() if others else 0
     written = n > MAX_SIEVED and 0 <= n - top <= MAX_SIEVED
-    among = primes(max(others[-1] if others else 0, 2) if written else max(n, top, 2))
-    total = np.zeros(len(among), dtype=np.int64) if written else factorial_exponents(n, among)
+    among = _primes(max(others[-1] if others else 0, 2) if written else max(n, top, 2))
+    total = np.zeros(len(among), dtype=np.int64) if written else _factorial_exponents(n, among)
     for value, repeated in Counter(others if written else below).items():
-        total -= repeated * factorial_exponents(value, among)
+        total -= repeated * _factorial_exponents(value, among)
     kept = total != 0
     product = [(k, 1) for k in range(top + 1, n + 1)] if written else []
     return product + list(zip(among[kept].tolist(), total[kept].tolist(), strict=True))
 
 
 @lru_cache(maxsize=1 << 16)
-def log_factorial(n: int, digits: int) -> Decimal:
+def _log_factorial(n: int, digits: int) -> Decimal:
     """Return ln n! with an error below 10^-30 where `digits` is 40 and the length of n (Stirling's series)."""
     context = Context(prec=digits)
     if n < 1_000:
@@ -151,9 +151,9 @@ def log2_factorial_ratio(n: int, below: Iterable[int]) -> float:
     """
     times = Counter(below)
     context = Context(prec=40 + len(str(max([n, *times]))))
-    found = log_factorial(n, context.prec)
+    found = _log_factorial(n, context.prec)
     for value, repeated in times.items():
-        found = context.subtract(found, context.multiply(Decimal(repeated), log_factorial(value, context.prec)))
+        found = context.subtract(found, context.multiply(Decimal(repeated), _log_factorial(value, context.prec)))
     return float(context.divide(found, context.ln(Decimal(2))))
 
 
@@ -169,12 +169,12 @@ def log2_product(factors: Iterable[Factor]) -> float:
 
 def product(factors: Iterable[Factor]) -> int:
     """Return the product as an integer; negative exponents divide exactly."""
-    above = tree_product([base**e for base, e in factors_of(factors, 1)])
-    below = tree_product([base**e for base, e in factors_of(factors, -1)])
+    above = tree_product([base**e for base, e in _factors_of(factors, 1)])
+    below = tree_product([base**e for base, e in _factors_of(factors, -1)])
     return above // below
 
 
-def factors_of(factors: Iterable[Factor], sign: int) -> list[Factor]:
+def _factors_of(factors: Iterable[Factor], sign: int) -> list[Factor]:
     """Return the factors with positive (sign 1) or negative (-1) exponents, exponents made positive."""
     return [(base, sign * e) for base, e in factors if sign * e > 0]
 

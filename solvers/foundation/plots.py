@@ -31,7 +31,7 @@ COLOUR = "#1f6f8b"
 SECOND = "#c8553d"
 
 
-def axes(ax: Axes | None, title: str, across: str = "", up: str = "", high: float = 3.2) -> Axes:
+def _axes(ax: Axes | None, title: str, across: str = "", up: str = "", high: float = 3.2) -> Axes:
     """Return the axes given, or new ones (`high` in inches), with their title and the names of both directions.
 
     Raises `Unsupported` where matplotlib is missing.
@@ -42,12 +42,12 @@ def axes(ax: Axes | None, title: str, across: str = "", up: str = "", high: floa
         raise Unsupported(f"plots need matplotlib: {installing('plots')}") from None
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, high), layout="constrained")
-    plainly([ax.set_title(glyphs(title, 3 * LABEL), fontsize="medium")])
-    plainly([ax.set_xlabel(glyphs(across)), ax.set_ylabel(glyphs(up))])
+    _plainly([ax.set_title(_glyphs(title, 3 * LABEL), fontsize="medium")])
+    _plainly([ax.set_xlabel(_glyphs(across)), ax.set_ylabel(_glyphs(up))])
     return ax
 
 
-def plainly(texts: Iterable[object]) -> None:
+def _plainly(texts: Iterable[object]) -> None:
     """Make texts stand as they are: a $ in a name starts no formula."""
     for one in texts:
         one.set_parse_math(False)  # type: ignore[attr-defined]  # matplotlib has no types here
@@ -60,12 +60,12 @@ def lying_bars(
     shown = min(len(names), BARS)
     if shown < len(names):
         title = f"{title} (the first {shown:,} of {len(names):,})"
-    ax = axes(ax, title, across, high=max(2.0, 0.28 * shown + 1.0))
+    ax = _axes(ax, title, across, high=max(2.0, 0.28 * shown + 1.0))
     ax.barh(range(shown), [x if math.isfinite(x) else 0.0 for x in lengths[:shown]], color=COLOUR)
-    ax.set_yticks(range(shown), [glyphs(name) for name in names[:shown]])
-    plainly(ax.get_yticklabels())
+    ax.set_yticks(range(shown), [_glyphs(name) for name in names[:shown]])
+    _plainly(ax.get_yticklabels())
     ax.invert_yaxis()
-    count_ticks(ax.xaxis, lengths)
+    _count_ticks(ax.xaxis, lengths)
     return ax
 
 
@@ -73,16 +73,16 @@ def standing_bars(
     names: Sequence[object], heights: Sequence[float], title: str, across: str, up: str, ax: Axes | None = None
 ) -> Axes:
     """Return axes with a bar per name from left to right; of many bars some are named."""
-    ax = axes(ax, title, across, up)
+    ax = _axes(ax, title, across, up)
     ax.bar(range(len(names)), list(heights), color=COLOUR)
     named_bars = range(0, len(names), -(-len(names) // MARKS) or 1)
-    ax.set_xticks(named_bars, [glyphs(names[i]) for i in named_bars])
-    plainly(ax.get_xticklabels())
-    count_ticks(ax.yaxis, heights)
+    ax.set_xticks(named_bars, [_glyphs(names[i]) for i in named_bars])
+    _plainly(ax.get_xticklabels())
+    _count_ticks(ax.yaxis, heights)
     return ax
 
 
-def count_ticks(axis: Axis, figures: Sequence[float]) -> None:
+def _count_ticks(axis: Axis, figures: Sequence[float]) -> None:
     """Put the marks of an axis at whole numbers where all its figures are whole."""
     from matplotlib.ticker import MaxNLocator
 
@@ -94,7 +94,7 @@ def interval(
     low: float, high: float, title: str, across: str, mark: float | None = None, ax: Axes | None = None
 ) -> Axes:
     """Return axes with an interval as a thick line, the point `mark` in it; a single point where both ends are one."""
-    ax = axes(ax, title, across, high=1.6)
+    ax = _axes(ax, title, across, high=1.6)
     ax.plot([low, high], [0, 0], color=COLOUR, linewidth=6, solid_capstyle="butt", marker="|", markersize=16)
     if mark is not None:
         ax.plot([mark], [0], color=SECOND, marker="D", linestyle="none")
@@ -106,7 +106,7 @@ def curve(
     across: NDArray[np.float64], up: NDArray[np.float64], title: str, name: str, side: str, ax: Axes | None = None
 ) -> Axes:
     """Return axes with shares (0 to 1) that ascend in steps, from 0 on."""
-    ax = axes(ax, title, name, side)
+    ax = _axes(ax, title, name, side)
     last = max(1.0, float(across[-1]))
     ax.step([0.0, *across.tolist(), last], [0.0, *up.tolist(), float(up[-1])], where="post", color=COLOUR)
     ax.set_ylim(0.0, 1.05)
@@ -117,15 +117,15 @@ def picture(
     shares: NDArray[np.float64], names: Sequence[object], title: str, rows: int, ax: Axes | None = None
 ) -> Axes:
     """Return axes with a table of shares (0 to 1) as colours, `names` below its columns, lines spread over `rows`."""
-    ax = axes(ax, title, "", "row", high=4.2)
+    ax = _axes(ax, title, "", "row", high=4.2)
     ax.imshow(shares, aspect="auto", interpolation="nearest", vmin=0.0, vmax=1.0, cmap="viridis",
               extent=(-0.5, len(names) - 0.5, max(rows, 1), 0))  # fmt: skip
-    ax.set_xticks(range(len(names)), [glyphs(name) for name in names], rotation=90 if len(names) > 6 else 0)
-    plainly(ax.get_xticklabels())
+    ax.set_xticks(range(len(names)), [_glyphs(name) for name in names], rotation=90 if len(names) > 6 else 0)
+    _plainly(ax.get_xticklabels())
     return ax
 
 
-def glyphs(name: object, maximum: int = LABEL) -> str:
+def _glyphs(name: object, maximum: int = LABEL) -> str:
     """Return a name for a plot: short, and with what matplotlib's font cannot draw written as a number."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
@@ -190,7 +190,7 @@ class WorldCount(Protocol):
         """Return statements that contradict each other."""
 
 
-def power(log2: float) -> str:
+def _power(log2: float) -> str:
     """Return a number by its log2: its digits where they are sure, else a power of ten."""
     return f"{round(2**log2):,}" if log2 <= SURE_BITS else f"about 10^{log2 * math.log10(2):,.2f}"
 
@@ -203,19 +203,19 @@ def worlds_words(found: WorldCount) -> str:
     if found.relative:
         return "worlds not countable (a column can be any number: give a domain that says which)"
     if found.status != "exact":
-        known = "" if low <= 0 else f"at least {power(low)}, "
-        return f"{known}at most {power(high)} worlds" if math.isfinite(high) else f"{known}no upper bound of worlds"
-    return f"{power(low)} world{'' if low == 0 else 's'}"
+        known = "" if low <= 0 else f"at least {_power(low)}, "
+        return f"{known}at most {_power(high)} worlds" if math.isfinite(high) else f"{known}no upper bound of worlds"
+    return f"{_power(low)} world{'' if low == 0 else 's'}"
 
 
-def ends(found: WorldCount) -> tuple[float, float] | tuple[None, None]:
+def _ends(found: WorldCount) -> tuple[float, float] | tuple[None, None]:
     """Return bounds on log2 of the number, None where there is none."""
     return (None, None) if found.relative or found.status == "unsat" else found.bounds
 
 
 def count_facts(found: WorldCount) -> DisplayFacts:
     """Return what is shown of a number of worlds."""
-    low, high = ends(found)
+    low, high = _ends(found)
     pairs = [
         ("status", found.status), ("convention", found.convention), ("log2, at least", low), ("log2, at most", high),
         ("guarantee", found.guarantee), ("engine", found.engine), ("seconds", found.seconds),
@@ -230,7 +230,7 @@ def count_frame(found: WorldCount) -> pd.DataFrame:
     """Return a number of worlds as one line."""
     import pandas as pd
 
-    low, high = ends(found)
+    low, high = _ends(found)
     line = {
         "convention": found.convention, "status": found.status, "log2": found.log2, "log2_lower": low,
         "log2_upper": high, "guarantee": found.guarantee, "engine": found.engine, "seconds": found.seconds,
@@ -240,7 +240,7 @@ def count_frame(found: WorldCount) -> pd.DataFrame:
 
 def count_plot(found: WorldCount, ax: Axes | None = None) -> Axes:
     """Return axes with log2 of a number of worlds; `Unsupported` where there is none, or no upper bound."""
-    low, high = ends(found)
+    low, high = _ends(found)
     if low is None or high is None or not math.isfinite(high):
         raise Unsupported(f"there is nothing to draw: {worlds_words(found)}")
     title = f"Worlds that agree ({found.convention}; {found.status})"

@@ -131,14 +131,14 @@ def chosen_levels(levels: Sequence[ListLevel]) -> tuple[ChosenLevel, ...]:
         base = float((total**2).sum() / n) if n else 0.0
         pair = (int(left_over[0]), int(left_over[1]))
         own = (int(rows[j][0]), int(rows[j][1]))
-        score = float(scores(np.array(own[0]), np.array(own[1]), pair)) if level.column >= 0 else math.inf
+        score = float(_scores(np.array(own[0]), np.array(own[1]), pair)) if level.column >= 0 else math.inf
         ones = own if level.value else (pair[0] - own[0], pair[1] - own[1])
-        reach = reached(pair, score) if level.column >= 0 else -math.inf
+        reach = _reached(pair, score) if level.column >= 0 else -math.inf
         out.append(ChosenLevel(pair, level.column, own, ones, score, base, reach, not j))
     return tuple(out)
 
 
-def scores(a: Ints, b: Ints, rows: Pair) -> Floats:
+def _scores(a: Ints, b: Ints, rows: Pair) -> Floats:
     """Return the learner's score of literals that capture a and b rows of the two classes, in its own arithmetic.
 
     Both literals of a column have the same. NaN or infinite where all rows or none are captured.
@@ -151,13 +151,13 @@ def scores(a: Ints, b: Ints, rows: Pair) -> Floats:
     return found
 
 
-def lowered(score: Floats | float) -> Floats:
+def _lowered(score: Floats | float) -> Floats:
     """Return from which score on others are tied with one, as the learner computes it."""
     found: Floats = score - TIE * np.maximum(1.0, np.abs(score))
     return found
 
 
-def reached(rows: Pair, chosen: float) -> float:
+def _reached(rows: Pair, chosen: float) -> float:
     """Return below which scores may stay untied in a world whose best score is above the chosen one, and tied with it.
 
     That is the greatest lower end of ties with a state's score above `chosen` that still takes it in, -inf without
@@ -172,15 +172,15 @@ def reached(rows: Pair, chosen: float) -> float:
         near, far = middle.copy(), ends.copy()  # the score is above `chosen` from between them on
         while (open_ := np.abs(far - near) > 1).any():
             half = np.where(open_, (near + far) // 2, near)
-            above = open_ & (scores(a, half, rows) > chosen)
+            above = open_ & (_scores(a, half, rows) > chosen)
             near, far = np.where(open_ & ~above, half, near), np.where(above, half, far)
         step = 1 if ends[0] > 0 else -1
         for k in range(-4, rows[1] + 6):
             b = far + step * k
-            score = scores(a, np.clip(b, 0, rows[1]), rows)
-            band = (b >= 0) & (b <= rows[1]) & (score > chosen) & (lowered(score) <= chosen)
+            score = _scores(a, np.clip(b, 0, rows[1]), rows)
+            band = (b >= 0) & (b <= rows[1]) & (score > chosen) & (_lowered(score) <= chosen)
             if band.any():
-                best = max(best, float(lowered(score[band]).max()))
+                best = max(best, float(_lowered(score[band]).max()))
             elif k > 4:
                 break
     return best
@@ -195,9 +195,9 @@ def column_mask(level: ChosenLevel, rule: ListRule, wins: bool, a: Ints, b: Ints
     """
     n, captured = sum(level.rows), sum(level.counts)
     inside = a + b
-    score = scores(a, b, level.rows)
-    below = lowered(score) <= level.score
-    tied = float(lowered(level.score))
+    score = _scores(a, b, level.rows)
+    below = _lowered(score) <= level.score
+    tied = float(_lowered(level.score))
     purity = float(rule.impurity(*(np.array(x) for x in level.counts)))
     possible = sure = rule.candidate(inside, n) if level.top else np.ones(inside.shape, dtype=bool)
     literals = ((a, b), (level.rows[0] - a, level.rows[1] - b))
@@ -214,9 +214,9 @@ def column_mask(level: ChosenLevel, rule: ListRule, wins: bool, a: Ints, b: Ints
 def default_mask(level: ChosenLevel, rule: ListRule, a: Ints, b: Ints) -> tuple[Bools, Bools]:
     """Return in which states a column may have, and surely has, no literal worth another rule."""
     n, inside = sum(level.rows), a + b
-    score, most = scores(a, b, level.rows), level.base + TIE * max(1.0, level.base)
+    score, most = _scores(a, b, level.rows), level.base + TIE * max(1.0, level.base)
     allowed = (inside >= rule.min_support) & (inside < n)
     if rule.negations:
         allowed = allowed | ((n - inside >= rule.min_support) & (inside > 0))
     there = rule.candidate(inside, n) if level.top else np.ones(inside.shape, dtype=bool)
-    return there & (~allowed | (lowered(score) <= most)), there & (~allowed | (score <= most))
+    return there & (~allowed | (_lowered(score) <= most)), there & (~allowed | (score <= most))

@@ -98,7 +98,7 @@ def splits_allowed(
     (`strict`: below it). "float64": the sums that scikit-learn compares, bit by bit where its binary rounds each
     operation (no fused multiplication, the logarithm of the same C library). The second value is False for "exact".
     """
-    admitted = ~free_states(counts, a, b, rule)
+    admitted = ~_free_states(counts, a, b, rule)
     with np.errstate(divide="ignore", invalid="ignore"):
         gains = _proxies(rule.criterion, counts, a, b)
         target = _proxies(rule.criterion, counts, np.array([[chosen[0]]]), np.array([[chosen[1]]]))[0, 0]
@@ -120,14 +120,14 @@ def leaves_allowed(counts: Counts, a: Ints, b: Ints, rule: GreedyRule, strict: b
     one order by sums and another by improvements, more states are allowed than it would have (the second value is
     False), with `strict` as many as are sure to leave the leaf.
     """
-    free = free_states(counts, a, b, rule)
+    free = _free_states(counts, a, b, rule)
     if rule.min_impurity_decrease <= 0:
         return free, True
     every_a, every_b = np.arange(counts[0] + 1)[:, None], np.arange(counts[1] + 1)[None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
         small = _improve_too_little(counts, every_a, every_b, rule)
         sums = _proxies(rule.criterion, counts, every_a, every_b)
-    admitted = ~free_states(counts, every_a, every_b, rule)
+    admitted = ~_free_states(counts, every_a, every_b, rule)
     small &= admitted
     kept = small
     if not strict and small.any():
@@ -137,7 +137,7 @@ def leaves_allowed(counts: Counts, a: Ints, b: Ints, rule: GreedyRule, strict: b
     return free | kept[a, b], same or strict
 
 
-def free_states(counts: Counts, a: Ints, b: Ints, rule: GreedyRule) -> Mask:
+def _free_states(counts: Counts, a: Ints, b: Ints, rule: GreedyRule) -> Mask:
     """Return where a column is constant or its split breaks `min_samples_leaf`, for states a (s, 1) by b (1, t)."""
     ones, least = a + b, max(1, rule.min_samples_leaf)
     return np.asarray((ones < least) | (sum(counts) - ones < least))

@@ -73,7 +73,7 @@ class StateSupports:
         n0, n1 = self._counts(0)
         if BYTES * (n0 + 1) * (n1 + 1) > self.limits.memory:
             raise Inconclusive(f"the memory is too small for {(n0 + 1) * (n1 + 1):,} states of a column")
-        tree, order = self.tree, nodes_above(self.tree, column)
+        tree, order = self.tree, _nodes_above(self.tree, column)
         up: dict[int, Mask] = {}
         for node in reversed(order):
             self.limits.check("the states of a column were listed")
@@ -91,13 +91,13 @@ class StateSupports:
                 self._constant(otherwise, down, 0)
                 continue
             for child, sibling in ((then, otherwise), (otherwise, then)):
-                down[child] = up[child] & apart(down[node], up[sibling], up[child].shape)
+                down[child] = up[child] & _apart(down[node], up[sibling], up[child].shape)
         return {node: mask for node, mask in down.items() if tree.column[node] < 0}
 
     def fits(self, column: int, held: dict[int, Mask]) -> bool:
         """Return whether a column has a filling whose states at some leaves are among those held, by leaf."""
         up: dict[int, Mask] = {}
-        for node in reversed(nodes_above(self.tree, column)):
+        for node in reversed(_nodes_above(self.tree, column)):
             self.limits.check("the states of a column were listed")
             up[node] = self._up(node, column, up)
             if node in held:
@@ -115,7 +115,7 @@ class StateSupports:
             return out
         if tree.column[node] < 0:
             return self._allowed(node)
-        return together(up[int(tree.then[node])], up[int(tree.otherwise[node])]) & self._allowed(node)
+        return _together(up[int(tree.then[node])], up[int(tree.otherwise[node])]) & self._allowed(node)
 
     def _allowed(self, node: int) -> Mask:
         """Return which states let a node's choice stand."""
@@ -132,7 +132,7 @@ class StateSupports:
 
     def _constant(self, node: int, down: dict[int, Mask], value: int) -> None:
         """Set the states of the leaves below a node in which the column has one value."""
-        for leaf in nodes_above(self.tree, -2, node):
+        for leaf in _nodes_above(self.tree, -2, node):
             if self.tree.column[leaf] < 0:
                 n0, n1 = self._counts(leaf)
                 down[leaf] = np.zeros((n0 + 1, n1 + 1), dtype=bool)
@@ -142,7 +142,7 @@ class StateSupports:
         return int(self.tree.counts[node, 0]), int(self.tree.counts[node, 1])
 
 
-def nodes_above(tree: ChosenTree, column: int, root: int = 0) -> list[int]:
+def _nodes_above(tree: ChosenTree, column: int, root: int = 0) -> list[int]:
     """Return a node and those below it, each after its parent, without those below a split on a column."""
     out = [root]
     for node in out:
@@ -151,7 +151,7 @@ def nodes_above(tree: ChosenTree, column: int, root: int = 0) -> list[int]:
     return out
 
 
-def runs(states: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _runs(states: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the runs of True along the rows of an array: row, first column, column after the last."""
     edges = np.zeros((states.shape[0], states.shape[1] + 2), dtype=np.int8)
     edges[:, 1:-1] = states
@@ -161,10 +161,10 @@ def runs(states: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np
     return rows, first, after
 
 
-def together(one: Mask, two: Mask) -> Mask:
+def _together(one: Mask, two: Mask) -> Mask:
     """Return which states are a sum of a state of one set and a state of the other (s + s' - 1, t + t' - 1)."""
     shape = (one.shape[0] + two.shape[0] - 1, one.shape[1] + two.shape[1] - 1)
-    few, many = sorted((runs(one), runs(two)), key=lambda r: len(r[0]))
+    few, many = sorted((_runs(one), _runs(two)), key=lambda r: len(r[0]))
     change = np.zeros((shape[0], shape[1] + 1), dtype=np.int32)
     for row, first, after in zip(*(x.tolist() for x in few), strict=True):
         # a run of one set and one of the other make a run; in one row of the other no two runs begin or end together
@@ -173,9 +173,9 @@ def together(one: Mask, two: Mask) -> Mask:
     return np.asarray(np.cumsum(change, axis=1)[:, :-1] > 0)
 
 
-def apart(sums: Mask, sibling: Mask, shape: tuple[int, ...]) -> Mask:
+def _apart(sums: Mask, sibling: Mask, shape: tuple[int, ...]) -> Mask:
     """Return (shape) which states have, with some state of the sibling, a sum in `sums`."""
-    found = together(sums, sibling[::-1, ::-1])
+    found = _together(sums, sibling[::-1, ::-1])
     i, j = sibling.shape[0] - 1, sibling.shape[1] - 1
     return found[i : i + shape[0], j : j + shape[1]]
 
@@ -251,7 +251,7 @@ class StateMarginals:
         low, high = windows[0].total
         outside = {0: replace(windows[0], mass=(windows[0].mass > 0).astype(float), exponent=0, relative=0.0, lost=0.0)}
         outside[0] = replace(outside[0], factors=None)
-        for node in nodes_above(tree, column):
+        for node in _nodes_above(tree, column):
             self.limits.check("the states of a column were weighed")
             then, otherwise = int(tree.then[node]), int(tree.otherwise[node])
             if tree.column[node] < 0:
@@ -260,7 +260,7 @@ class StateMarginals:
                 for child, value in ((then, 1), (otherwise, 0)):
                     out |= {
                         leaf: self._constant(leaf, value)
-                        for leaf in nodes_above(tree, -2, child)
+                        for leaf in _nodes_above(tree, -2, child)
                         if tree.column[leaf] < 0
                     }
             else:
@@ -270,26 +270,26 @@ class StateMarginals:
 
     def _outside(self, outside: StateWindow, at: StateWindow, sibling: StateWindow, child: StateWindow) -> StateWindow:
         """Return for a child's states the weights of what they leave open elsewhere, where the node's stand."""
-        standing = lower(replace(outside, mass=np.where(at.mass > 0, outside.mass, 0.0)))
-        turned = lower(sibling)
+        standing = _lower(replace(outside, mass=np.where(at.mass > 0, outside.mass, 0.0)))
+        turned = _lower(sibling)
         last = sibling.mass.shape[0] - 1, sibling.mass.shape[1] - 1
         turned = replace(
             turned, first=-sibling.first - last[0], second=-sibling.second - last[1], mass=turned.mass[::-1, ::-1]
         )
-        return lower(cropped(convolved(standing, turned, self.limits, direct=DIRECT), child))
+        return _lower(_cropped(convolved(standing, turned, self.limits, direct=DIRECT), child))
 
     def _constant(self, leaf: int, value: int) -> States:
         n0, n1 = (int(n) * value for n in self.tree.counts[leaf])
         return States(n0, n1, np.ones((1, 1)), 0.0, 0.0)
 
 
-def lower(window: StateWindow) -> StateWindow:
+def _lower(window: StateWindow) -> StateWindow:
     """Return a window of lower bounds on the weights, without errors of its own."""
     mass = np.maximum(window.mass * (1 - (window.relative + 4 * U) * UP) - window.lost * UP, 0.0)
     return replace(window, mass=mass, relative=0.0, lost=0.0, factors=None)
 
 
-def cropped(window: StateWindow, to: StateWindow) -> StateWindow:
+def _cropped(window: StateWindow, to: StateWindow) -> StateWindow:
     """Return a window with the states of another one only; 0 where it has none."""
     mass: Floats = np.zeros((to.mass.shape[0], to.mass.shape[1]))
     i, j = to.first - window.first, to.second - window.second
@@ -301,7 +301,7 @@ def cropped(window: StateWindow, to: StateWindow) -> StateWindow:
 
 def _states(inside: StateWindow, outside: StateWindow, top: int, total: Bounds) -> States:
     """Return the probabilities of the states of a leaf from their weights inside and outside of it."""
-    weights = np.ldexp(lower(inside).mass * outside.mass, inside.exponent + outside.exponent - top)
+    weights = np.ldexp(_lower(inside).mass * outside.mass, inside.exponent + outside.exponent - top)
     if total[0] <= 0:
         return States(inside.first, inside.second, np.zeros(weights.shape), 1.0, 0.0)
     found = float(weights.sum()) * (1 - (weights.size + 4) * U)
@@ -310,7 +310,7 @@ def _states(inside: StateWindow, outside: StateWindow, top: int, total: Bounds) 
     return States(inside.first, inside.second, weights / total[1], slack, (weights.size + 8) * U)
 
 
-def falling(n: int, s: int) -> Floats:
+def _falling(n: int, s: int) -> Floats:
     """Return (n + 1,) for m = 0..n the probability that s of n rows, chosen blindly, are all among m of them."""
     out = np.ones(n + 1)
     for k in range(s):
@@ -358,7 +358,7 @@ def _all_match(leaf: Counts, asked: Sequence[ColumnMarginal], rows: Counts) -> B
     """Return bounds on the probability that so many given rows of either class have all values asked for."""
     low = high = 1.0
     for one in asked:
-        factors = [_turned(falling(n, s), one.value) for n, s in zip(leaf, rows, strict=True)]
+        factors = [_turned(_falling(n, s), one.value) for n, s in zip(leaf, rows, strict=True)]
         found = one.states.expected(factors[0], factors[1])
         low, high = low * found[0], high * found[1]
     slack = 4 * U * (len(asked) + 1) * (1 + sum(rows))
@@ -387,7 +387,7 @@ def _moments(leaf: Counts, asked: Sequence[ColumnMarginal], counts: Counts) -> t
 
 def _none_matches(leaf: Counts, asked: Sequence[ColumnMarginal], counts: Counts) -> Bounds:
     """Return bounds on the probability that no row matches, by inclusion and exclusion; [0, 1] where they are wide."""
-    lines = [np.array([falling(n, s) for s in range(m + 1)]) for n, m in zip(leaf, counts, strict=True)]
+    lines = [np.array([_falling(n, s) for s in range(m + 1)]) for n, m in zip(leaf, counts, strict=True)]
     found, errors, slack = np.ones((counts[0] + 1, counts[1] + 1)), 0.0, 0.0
     for one in asked:
         p, q = (line if one.value else line[:, ::-1] for line in lines)

@@ -64,7 +64,7 @@ class Mass:
         slack = 2 * len(totals) * U
         low = math.fsum(math.ldexp(total[0], power) for total, power in totals) * (1 - slack)
         high = math.fsum(math.ldexp(total[1], power) for total, power in totals) * (1 + slack)
-        return log2_of((low, low), top)[0], added(log2_of((high, high), top)[1], self.lost)
+        return log2_of((low, low), top)[0], _added(log2_of((high, high), top)[1], self.lost)
 
     def bounds(self) -> tuple[float, float]:
         """Return bounds on log2 of the share of the states in which the learner chooses as it did."""
@@ -75,7 +75,7 @@ class Mass:
         return (low + math.log2(certain) - UPWARDS if certain > 0 else -math.inf), high
 
 
-def added(a: float, b: float) -> float:
+def _added(a: float, b: float) -> float:
     """Return an upper bound on log2(2^a + 2^b)."""
     if a < b:
         a, b = b, a
@@ -84,17 +84,17 @@ def added(a: float, b: float) -> float:
     return a + 1.5 * math.exp2(max(b - a, -1000.0)) + 4 * U * (abs(a) + 1)  # log2(1 + x) < 1.5 x
 
 
-def at(state: tuple[int, int]) -> Mass:
+def _at(state: tuple[int, int]) -> Mass:
     """Return a state that is certain."""
     return Mass((point(*state),))
 
 
-def free(rows: tuple[int, int], cut: float) -> Mass:
+def _free(rows: tuple[int, int], cut: float) -> Mass:
     """Return the states of so many rows of each class, of which nothing is known."""
     return Mass((free_leaf(rows, cut),))
 
 
-def left(rows: tuple[int, int], mask: Mask, limits: Limits) -> Mass:
+def _left(rows: tuple[int, int], mask: Mask, limits: Limits) -> Mass:
     """Return the states of so many rows that a mask leaves, wherever they are; cost: linear in all states."""
     sides = binomials(rows[0]), binomials(rows[1])
     first, second = (np.log2(mantissas) + exponents for mantissas, exponents in sides)
@@ -150,13 +150,13 @@ def _parts(states: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return parts if len(parts) <= MOST else [states]
 
 
-def grown(mass: Mass, group: StateWindow, limits: Limits) -> Mass:
+def _grown(mass: Mass, group: StateWindow, limits: Limits) -> Mass:
     """Return the states once the rows of a group are added (`group`: its states, see `free_leaf`)."""
     limits.check("the states of a column are added up")
     return replace(mass, windows=tuple(convolved(window, group, limits) for window in mass.windows))
 
 
-def agree(mass: Mass, one: Mask, other: Mask) -> bool:
+def _agree(mass: Mass, one: Mask, other: Mask) -> bool:
     """Return whether two masks leave the same of the states that are there, and doubt the same."""
     for window in mass.windows:
         (possible, sure), (also, certain) = (mask(*window.states()) for mask in (one, other))
@@ -165,19 +165,19 @@ def agree(mass: Mass, one: Mask, other: Mask) -> bool:
     return True
 
 
-def masked(mass: Mass, mask: Mask, cut: float) -> Mass:
+def _masked(mass: Mass, mask: Mask, cut: float) -> Mass:
     """Return the states that a mask leaves; windows lose a part `cut` of their sums at their edges."""
     windows, lost, doubt = [], mass.lost, mass.doubt
     for window in mass.windows:
         possible, sure = mask(*window.states())
         unsure = float(window.mass[possible & ~sure].sum())
         if unsure > 0:
-            doubt = added(doubt, math.log2(unsure) + window.exponent + UPWARDS)
+            doubt = _added(doubt, math.log2(unsure) + window.exponent + UPWARDS)
         found = kept(window, possible, cut)
         if found.mass.any():
             windows.append(found)
         elif found.lost > 0:
-            lost = added(lost, math.log2(found.lost) + found.exponent + UPWARDS)
+            lost = _added(lost, math.log2(found.lost) + found.exponent + UPWARDS)
     return Mass(tuple(windows), lost, doubt)
 
 
@@ -261,10 +261,10 @@ class _Passes:
         found: _Kept = self._once(key, partial(self._start, own))
         for j in range((last if own < 0 else own) - 1, -1, -1):
             group: StateWindow = self._once(("group", j), partial(free_leaf, self.chosen[j].counts, self.cut))
-            more: Mass = self._once((*key, "grown"), partial(grown, found.mass, group, self.limits))
+            more: Mass = self._once((*key, "grown"), partial(_grown, found.mass, group, self.limits))
             same, other = (*key, wins[j]), (*key, not wins[j])
-            kept: Mass = self._once(same, partial(masked, more, masks[j][wins[j]], self.cut))
-            if other not in self.known and agree(more, *masks[j]):
+            kept: Mass = self._once(same, partial(_masked, more, masks[j][wins[j]], self.cut))
+            if other not in self.known and _agree(more, *masks[j]):
                 self.known[other] = kept
             key = (*key, id(kept))
             found = _Kept(kept, (kept.bounds(), *found.after))
@@ -274,10 +274,10 @@ class _Passes:
         """Return the states at the lowest level that has a condition."""
         last = len(self.chosen) - 1
         if own >= 0:
-            return _Kept(at(self.chosen[own].ones), ((0.0, 0.0),) * (last + 1 - own))
+            return _Kept(_at(self.chosen[own].ones), ((0.0, 0.0),) * (last + 1 - own))
         if self.stopped:
-            return _Kept(free(self.chosen[last].rows, self.cut), ((0.0, 0.0),))
-        mass = left(self.chosen[last].rows, partial(default_mask, self.chosen[last], self.rule), self.limits)
+            return _Kept(_free(self.chosen[last].rows, self.cut), ((0.0, 0.0),))
+        mass = _left(self.chosen[last].rows, partial(default_mask, self.chosen[last], self.rule), self.limits)
         return _Kept(mass, (mass.bounds(),))
 
     def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:

@@ -144,11 +144,11 @@ def kept(window: StateWindow, allowed: Mask, cut: float) -> StateWindow:
     mass = window.mass if every else np.where(allowed, window.mass, 0.0)
     if not mass.any():
         return replace(window, mass=mass, factors=None)
-    smaller = trimmed(replace(window, mass=mass, factors=window.factors if every else None), cut)
+    smaller = _trimmed(replace(window, mass=mass, factors=window.factors if every else None), cut)
     return normalised(smaller)
 
 
-def trimmed(window: StateWindow, cut: float) -> StateWindow:
+def _trimmed(window: StateWindow, cut: float) -> StateWindow:
     """Return a window without the rows and columns at its edges that hold a part `cut` of its sum, or of its error."""
     mass = window.mass
     part = 0.0
@@ -231,7 +231,7 @@ def convolved(one: StateWindow, two: StateWindow, limits: Limits, *, direct: flo
     return _together(one, two, mass, terms, noise, factors)
 
 
-def transform_error(length: int) -> float:
+def _transform_error(length: int) -> float:
     """Return a bound on |computed - exact|_2 / |exact|_2 of one transform of so many (a power of two) numbers.
 
     Theorem 24.2 for radix 2 with factors that are off by mu: log2(N) eta / (1 - log2(N) eta) where
@@ -329,7 +329,7 @@ def _by_transform(one: StateWindow, two: StateWindow, shape: tuple[int, int]) ->
     product = fft.rfft2(a, padded)
     product *= fft.rfft2(b, padded)
     mass = fft.irfft2(product, padded, overwrite_x=True)[: shape[0], : shape[1]]
-    error = transform_error(padded[0] * padded[1]) * (1 + 1e-6)
+    error = _transform_error(padded[0] * padded[1]) * (1 + 1e-6)
     sums, norms = (float(a.sum()), float(b.sum())), (float(np.linalg.norm(a)), float(np.linalg.norm(b)))
     first, second = norms[0] * sums[1], sums[0] * norms[1]
     noise = error * (first + second) + (error + 4 * U) * min(first, second)

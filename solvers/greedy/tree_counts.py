@@ -78,7 +78,7 @@ def tree_share(
         for column in asked:
             found[column] = passes.column(column)
             if found[column].log2[0] == -np.inf and found[column].nothing_at is None:
-                bad = empty_node(conditions, column, limits)
+                bad = _empty_node(conditions, column, limits)
                 found[column] = found[column] if bad is None else replace(found[column], nothing_at=bad)
         asked = [c for c in asked if found[c].wide(width / columns)]
         if not asked:
@@ -179,8 +179,8 @@ class Passes:
         left at one, those above it are not among them, and the root has none.
         """
         tree, windows, lost = self.conditions.tree, dict[int, StateWindow](), dict[int, Bits]()
-        uses = using(tree, column)
-        for node in upwards(tree, column):
+        uses = _using(tree, column)
+        for node in _upwards(tree, column):
             if uses[node] or node not in self.free:
                 windows[node], bits = self._node(node, column, windows)
                 if bits is not None:
@@ -226,14 +226,14 @@ def _bits_between(before: Bits, after: Bits) -> Bits:
     return max(0.0, before[0] - after[1]), before[1] - after[0]
 
 
-def empty_node(conditions: ChoiceConditions, column: int, limits: Limits) -> int | None:
+def _empty_node(conditions: ChoiceConditions, column: int, limits: Limits) -> int | None:
     """Return the first node, from below, at which no filling of a column is left; None where one is, exactly.
 
     States that can be reached, without weights; for where the bounds on the weights include 0. Every state of a node
     is looked at: (n0 + 1)(n1 + 1).
     """
     tree, reached = conditions.tree, dict[int, Mask]()
-    for node in upwards(tree, column):
+    for node in _upwards(tree, column):
         limits.check("it was looked whether a column has a filling left")
         n0, n1 = conditions.counts(node)
         every = np.ones((n0 + 1, n1 + 1), dtype=bool)
@@ -251,13 +251,13 @@ def empty_node(conditions: ChoiceConditions, column: int, limits: Limits) -> int
     return None
 
 
-def exact_counts(conditions: ChoiceConditions, column: int) -> dict[tuple[int, int], int]:
+def _exact_counts(conditions: ChoiceConditions, column: int) -> dict[tuple[int, int], int]:
     """Return the numbers of fillings of a column under the rule by its state at the root, in integers; few rows only.
 
     The same program in plain arithmetic, for checks: every pair of two children's states is looked at.
     """
     tree, numbers = conditions.tree, dict[int, dict[tuple[int, int], int]]()
-    for node in upwards(tree, column):
+    for node in _upwards(tree, column):
         n0, n1 = conditions.counts(node)
         if tree.column[node] < 0:
             mask = conditions.leaf(node)
@@ -276,7 +276,7 @@ def exact_counts(conditions: ChoiceConditions, column: int) -> dict[tuple[int, i
     return numbers[0]
 
 
-def using(tree: ChosenTree, column: int) -> NDArray[np.bool_]:
+def _using(tree: ChosenTree, column: int) -> NDArray[np.bool_]:
     """Return (nodes,) whether a node or one below it splits on a column."""
     out = tree.column == column
     for node in reversed(list(downwards(tree, ()))):
@@ -295,7 +295,7 @@ def downwards(tree: ChosenTree, stops: Iterable[int]) -> Iterable[int]:
             open_nodes += [int(tree.then[node]), int(tree.otherwise[node])]
 
 
-def upwards(tree: ChosenTree, column: int) -> list[int]:
+def _upwards(tree: ChosenTree, column: int) -> list[int]:
     """Return the nodes at which a column is not constant by a split above, children first, the root last."""
     return list(downwards(tree, (column,)))[::-1]
 

@@ -50,11 +50,11 @@ def answer_from(system: CellSystem, branches: tuple[HistogramBranch, ...], query
     if not branches:
         return refuted(query)
     convention: Convention = getattr(query, "convention", "ordered")
-    solution = known_solution(system, branches, convention)
+    solution = _known_solution(system, branches, convention)
     if isinstance(query, PerCell):
-        return per_cell(branches)
+        return _per_cell(branches)
     if isinstance(query, Count):
-        return count(solution, query.convention)
+        return _count(solution, query.convention)
     if isinstance(query, Decide):
         return decide_coupled(solution, query, limits)
     if isinstance(query, LeaveOneOut):
@@ -62,15 +62,15 @@ def answer_from(system: CellSystem, branches: tuple[HistogramBranch, ...], query
     if isinstance(query, ShareQuery):
         return share_coupled(solution, query, limits)
     if isinstance(query, Enumerate):
-        return WorldsAnswer("exact", worlds=enumerate_worlds(system, branches))
+        return WorldsAnswer("exact", worlds=_enumerate_worlds(system, branches))
     if isinstance(query, Sample):
-        return WorldsAnswer("exact", worlds=sample_worlds(solution, query))
+        return WorldsAnswer("exact", worlds=_sample_worlds(solution, query))
     if isinstance(query, Extreme):
-        return extreme(system, branches, query)
+        return _extreme(system, branches, query)
     if isinstance(query, Joint):
         asked, _ = system.asking(query.sums)
-        return joint(WeightedHistograms(asked, tuple(listed_sums(b, query.sums) for b in branches), convention))
-    return WorldsAnswer("exact", worlds=iter([most_likely(system, branches, RandomSource(getattr(query, "seed", 0)))]))
+        return joint(WeightedHistograms(asked, tuple(_listed_sums(b, query.sums) for b in branches), convention))
+    return WorldsAnswer("exact", worlds=iter([_most_likely(system, branches, RandomSource(getattr(query, "seed", 0)))]))
 
 
 def refuted(query: Query) -> Answer:
@@ -78,7 +78,7 @@ def refuted(query: Query) -> Answer:
     return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
 
 
-def known_solution(
+def _known_solution(
     system: CellSystem, branches: tuple[HistogramBranch, ...], convention: Convention
 ) -> WeightedHistograms:
     """Return the solution of a convention, with everything it has computed so far."""
@@ -96,14 +96,14 @@ class KnownSolutions:
     by_convention: dict[Convention, WeightedHistograms] = field(default_factory=dict)
 
 
-def listed_sums(branch: HistogramBranch, sums: NDArray[np.int64]) -> HistogramBranch:
+def _listed_sums(branch: HistogramBranch, sums: NDArray[np.int64]) -> HistogramBranch:
     """Return a branch of one histogram with the sums it has among its totals."""
     if branch.graphs:
         raise TypeError("the branch is not one histogram")
     return replace(branch, totals=np.concatenate([branch.totals, [sums @ branch.bounds.lower]], axis=1))
 
 
-def per_cell(branches: Sequence[HistogramBranch]) -> PerCellAnswer:
+def _per_cell(branches: Sequence[HistogramBranch]) -> PerCellAnswer:
     """Return the least and greatest number of rows of every cell over all histograms."""
     minimum, maximum = [], []
     for branch in branches:
@@ -117,7 +117,7 @@ def per_cell(branches: Sequence[HistogramBranch]) -> PerCellAnswer:
     return PerCellAnswer("exact", minimum=np.min(minimum, axis=0), maximum=np.max(maximum, axis=0))
 
 
-def count(solution: WeightedHistograms, convention: Convention) -> CountAnswer:
+def _count(solution: WeightedHistograms, convention: Convention) -> CountAnswer:
     """Return the exact number of worlds."""
     by_rows: dict[int, list[Final]] = {}
     for final in solution.finals:
@@ -143,7 +143,7 @@ def count(solution: WeightedHistograms, convention: Convention) -> CountAnswer:
     )
 
 
-def histograms(branch: HistogramBranch) -> Iterator[Ints]:
+def _histograms(branch: HistogramBranch) -> Iterator[Ints]:
     """Yield every histogram z of a branch once."""
 
     def below(g: int, z: Ints) -> Iterator[Ints]:
@@ -158,14 +158,14 @@ def histograms(branch: HistogramBranch) -> Iterator[Ints]:
     yield from below(0, branch.bounds.lower.copy())
 
 
-def enumerate_worlds(system: CellSystem, branches: Sequence[HistogramBranch]) -> Iterator[RowWorld]:
+def _enumerate_worlds(system: CellSystem, branches: Sequence[HistogramBranch]) -> Iterator[RowWorld]:
     """Yield every world once up to row order, lazily."""
     for branch in branches:
-        for z in histograms(branch):
+        for z in _histograms(branch):
             yield from list_worlds(system.release.domain, filled_cells(system, z))
 
 
-def sample_worlds(solution: WeightedHistograms, query: Sample) -> Iterator[RowWorld]:
+def _sample_worlds(solution: WeightedHistograms, query: Sample) -> Iterator[RowWorld]:
     """Yield k worlds drawn independently, exactly uniform: final state, backward walk by exact counts, rows.
 
     An open number of rows is drawn uniformly first.
@@ -179,17 +179,17 @@ def sample_worlds(solution: WeightedHistograms, query: Sample) -> Iterator[RowWo
     for _ in range(query.k):
         finals = by_rows[numbers[random.exact.randrange(len(numbers))]]
         counts = [product(solution.factors(f)) for f in finals] if len(finals) > 1 else [1]
-        b, f = finals[ticket(counts, random)]
+        b, f = finals[_ticket(counts, random)]
         branch = solution.branches[b]
         z = branch.bounds.lower.copy()
         for g, graph in enumerate(branch.graphs):
             if (b, g) not in prefixes:
                 prefixes[b, g] = graph.prefixes(solution.weights(b, g))
-            sample_path(graph, prefixes[b, g], solution.weights(b, g), branch.final(g, f), z, random)
+            _sample_path(graph, prefixes[b, g], solution.weights(b, g), branch.final(g, f), z, random)
         yield draw_world(solution.system.release.domain, filled_cells(solution.system, z), query.convention, random)
 
 
-def ticket(weights: Sequence[int], random: RandomSource) -> int:
+def _ticket(weights: Sequence[int], random: RandomSource) -> int:
     """Return an index drawn with probability proportional to its whole weight, exactly."""
     rest = random.exact.randrange(sum(weights))
     for i, w in enumerate(weights):
@@ -199,7 +199,7 @@ def ticket(weights: Sequence[int], random: RandomSource) -> int:
     raise AssertionError("the weights changed while a ticket was drawn")
 
 
-def sample_path(
+def _sample_path(
     graph: Layers, prefixes: list[NDArray[Any]], weights: list[list[int]], state: int, z: Ints, random: RandomSource
 ) -> None:
     """Add to z a histogram drawn by exact counts, walking backward from a final state."""
@@ -207,12 +207,12 @@ def sample_path(
         layer, cell = graph.layers[i], graph.order[i]
         edges = incoming(layer, state)
         counts = [prefixes[i][layer.source[e]] * weights[cell][layer.y[e]] for e in edges]
-        e = edges[ticket(counts, random)]
+        e = edges[_ticket(counts, random)]
         z[graph.part.cells[cell]] += int(layer.y[e])
         state = int(layer.source[e])
 
 
-def spread_costs(system: CellSystem, branch: HistogramBranch, graph: Layers) -> list[NDArray[np.float64]]:
+def _spread_costs(system: CellSystem, branch: HistogramBranch, graph: Layers) -> list[NDArray[np.float64]]:
     """Return, per free cell, ln of how much fewer orders its rows have when spread evenly: Σ_i ln ⌈i / size⌉."""
     costs = []
     for c, room in zip(graph.part.cells.tolist(), graph.part.room.tolist(), strict=True):
@@ -222,7 +222,7 @@ def spread_costs(system: CellSystem, branch: HistogramBranch, graph: Layers) -> 
     return costs
 
 
-def most_likely(system: CellSystem, branches: Sequence[HistogramBranch], random: RandomSource) -> RowWorld:
+def _most_likely(system: CellSystem, branches: Sequence[HistogramBranch], random: RandomSource) -> RowWorld:
     """Return a world with the heaviest histogram: the dataset that stands for most sequences of rows.
 
     Exact statements leave all worlds equally likely. With the number of rows open, the largest is taken.
@@ -231,9 +231,9 @@ def most_likely(system: CellSystem, branches: Sequence[HistogramBranch], random:
     best: tuple[int, float, Ints] | None = None
     for branch in branches:
         final = int(np.argmax(branch.totals[:, 0])) if rows_kept else 0
-        z, cost = branch.bounds.lower.copy(), fixed_cost(system, branch)
+        z, cost = branch.bounds.lower.copy(), _fixed_cost(system, branch)
         for g, graph in enumerate(branch.graphs):
-            found, y = graph.extreme(spread_costs(system, branch, graph), False, branch.final(g, final))
+            found, y = graph.extreme(_spread_costs(system, branch, graph), False, branch.final(g, final))
             z[graph.part.cells] += y
             cost += float(found)
         if best is None or (int(z.sum()), -cost) > (best[0], -best[1]):
@@ -241,10 +241,10 @@ def most_likely(system: CellSystem, branches: Sequence[HistogramBranch], random:
     if best is None:
         raise AssertionError("no branch")
     world = spread_world(system.release.domain, filled_cells(system, best[2]), random)
-    return replace(world, unique=not system.coarse and is_unique(system, branches))
+    return replace(world, unique=not system.coarse and _is_unique(system, branches))
 
 
-def fixed_cost(system: CellSystem, branch: HistogramBranch) -> float:
+def _fixed_cost(system: CellSystem, branch: HistogramBranch) -> float:
     """Return ln of the factor that the least counts of all cells cost, rows spread evenly."""
     total = 0.0
     for c in np.flatnonzero(branch.bounds.lower > 0).tolist():
@@ -254,16 +254,16 @@ def fixed_cost(system: CellSystem, branch: HistogramBranch) -> float:
     return total
 
 
-def is_unique(system: CellSystem, branches: Sequence[HistogramBranch]) -> bool:
+def _is_unique(system: CellSystem, branches: Sequence[HistogramBranch]) -> bool:
     """Return whether there is one histogram, and one dataset for it."""
     if len(branches) > 1 or any(len(b.totals) > 1 for b in branches):
         return False
-    paths = next(histograms(branches[0]))
+    paths = next(_histograms(branches[0]))
     several = any(g.count([[1] * (room + 1) for room in g.part.room.tolist()]) != [1] for g in branches[0].graphs)
     return not several and all(system.sizes[c] == 1 for c in np.flatnonzero(paths).tolist())
 
 
-def extreme(system: CellSystem, branches: Sequence[HistogramBranch], query: Extreme) -> ExtremeAnswer:
+def _extreme(system: CellSystem, branches: Sequence[HistogramBranch], query: Extreme) -> ExtremeAnswer:
     """Return the extreme of a linear functional over all histograms, with a world that attains it."""
     value, z = extreme_histogram(branches, query.coefs, query.greatest)
     world = None
@@ -288,7 +288,7 @@ def attain(system: CellSystem, query: Attain, limits: Limits) -> Answer:
     """Return a world in which the sums take the values; "unsat" where there is none."""
     asked, _ = system.asking(query.sums, query.values)
     for branch in branches_of(asked, limits):
-        z = next(histograms(branch))
+        z = next(_histograms(branch))
         world = spread_world(system.release.domain, filled_cells(system, z), RandomSource(query.seed))
         return WorldsAnswer("exact", worlds=iter([world]))
     return Answer("unsat")

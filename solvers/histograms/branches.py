@@ -76,15 +76,15 @@ def branches_of(system: CellSystem, limits: Limits, keep: tuple[int, ...] = ()) 
     if not system.release.rows.exact and system.total is not None:
         keep = (system.total, *keep)
     out = []
-    for tried, (bounds, active) in enumerate(combinations(system, limits), start=1):
+    for tried, (bounds, active) in enumerate(_combinations(system, limits), start=1):
         if tried > MAX_BRANCHES:
             raise Unsupported(f"more than {MAX_BRANCHES:,} combinations of alternatives (medians of even groups)")
-        if (branch := branch_of(system, bounds, active, keep, limits)) is not None:
+        if (branch := _branch_of(system, bounds, active, keep, limits)) is not None:
             out.append(branch)
     return tuple(out)
 
 
-def combinations(system: CellSystem, limits: Limits) -> Iterator[tuple[Propagated, NDArray[np.bool_]]]:
+def _combinations(system: CellSystem, limits: Limits) -> Iterator[tuple[Propagated, NDArray[np.bool_]]]:
     """Yield (bounds, active statements) for every combination of alternatives that propagation does not refute."""
     order = sorted(system.choices, key=len)
     visited = 0
@@ -112,7 +112,7 @@ def combinations(system: CellSystem, limits: Limits) -> Iterator[tuple[Propagate
         yield from below(0, system.bounds, system.always)
 
 
-def branch_of(
+def _branch_of(
     system: CellSystem, bounds: Propagated, active: NDArray[np.bool_], keep: tuple[int, ...], limits: Limits
 ) -> HistogramBranch | None:
     """Return the branch of one combination, None where it has no histogram."""
@@ -120,7 +120,7 @@ def branch_of(
     same = bounds is system.bounds and not keep and not system.choices
     found = known_presolve(system, limits) if same else presolve(linear, bounds, keep, limits)
     limits.report(str(found))
-    graphs = graphs_of(found.components, limits)
+    graphs = _graphs_of(found.components, limits)
     if graphs is None:
         return None
     base = linear.sums(bounds.lower)
@@ -132,7 +132,7 @@ def branch_of(
     return HistogramBranch(bounds, graphs, totals, found)
 
 
-def graphs_of(parts: Sequence[Component], limits: Limits) -> tuple[Layers, ...] | None:
+def _graphs_of(parts: Sequence[Component], limits: Limits) -> tuple[Layers, ...] | None:
     """Return the graph of every component, None where one has no histogram; on the processes that limits allow.
 
     A process has its part of the memory only: a component too large for that is done here, with all of it.
@@ -200,7 +200,7 @@ def weights_of(size: int, low: int, room: int, convention: Convention) -> list[i
     return out
 
 
-def logs_of(size: int, low: int, room: int, convention: Convention) -> Floats:
+def _logs_of(size: int, low: int, room: int, convention: Convention) -> Floats:
     """Return natural logs of the weights of low + y rows, y = 0..room, up to a constant; sums of exact steps."""
     steps = np.arange(low, low + room, dtype=np.float64)
     if convention == "multiset":
@@ -317,7 +317,7 @@ class WeightedHistograms:
         branch = self.branches[b]
         part = branch.graphs[g].part
         logs = [
-            logs_of(self.system.sizes[c], int(branch.bounds.lower[c]), room, self.convention)
+            _logs_of(self.system.sizes[c], int(branch.bounds.lower[c]), room, self.convention)
             for c, room in zip(part.cells.tolist(), part.room.tolist(), strict=True)
         ]
         if tilt is not None:

@@ -198,8 +198,8 @@ class Layers:
         """Return, per final state, the exact sum over paths of the product of `weights[cell][y]`."""
         values: NDArray[Any] = np.array([1], dtype=object)
         for cell, layer in zip(self.order, self.layers, strict=True):
-            values = layer.forward(values, objects(weights[cell]), self.clock)
-            self.make_room(numbers_bytes(values))
+            values = layer.forward(values, _objects(weights[cell]), self.clock)
+            self.make_room(_numbers_bytes(values))
         return list(values)
 
     def make_room(self, held: float) -> None:
@@ -212,8 +212,8 @@ class Layers:
         out: list[NDArray[Any]] = [np.array([1], dtype=object)]
         held = 0.0
         for cell, layer in zip(self.order, self.layers, strict=True):
-            out.append(layer.forward(out[-1], objects(weights[cell]), self.clock))
-            held += numbers_bytes(out[-1])
+            out.append(layer.forward(out[-1], _objects(weights[cell]), self.clock))
+            held += _numbers_bytes(out[-1])
             self.make_room(held)
         return out
 
@@ -260,7 +260,7 @@ class Layers:
         """Yield every histogram y once, in lexicographic order of `order`."""
         alive = self.alive()
         y = np.zeros(len(self.order), dtype=np.int64)
-        stack: list[Iterator[int]] = [iter(outgoing(self.layers[0], 0))] if self.layers else []
+        stack: list[Iterator[int]] = [iter(_outgoing(self.layers[0], 0))] if self.layers else []
         if not self.layers:
             yield y.copy()
         while stack:
@@ -276,7 +276,7 @@ class Layers:
             if depth + 1 == len(self.layers):
                 yield y.copy()
             else:
-                stack.append(iter(outgoing(self.layers[depth + 1], target)))
+                stack.append(iter(_outgoing(self.layers[depth + 1], target)))
 
     def ranges(self) -> tuple[Ints, Ints]:
         """Return, per cell of the component, the least and greatest y of any histogram."""
@@ -330,14 +330,14 @@ class EdgeProbabilities:
         return values
 
 
-def objects(weights: Sequence[int]) -> NDArray[Any]:
+def _objects(weights: Sequence[int]) -> NDArray[Any]:
     """Return Python integers as an array of objects."""
     out = np.empty(len(weights), dtype=object)
     out[:] = weights
     return out
 
 
-def numbers_bytes(values: NDArray[Any]) -> float:
+def _numbers_bytes(values: NDArray[Any]) -> float:
     """Return about how many bytes whole numbers of any length take, from some of them."""
     some = values[:: max(1, len(values) // SAMPLE)]
     return len(values) * (40 + max((int(v).bit_length() for v in some), default=0) / 8)
@@ -349,7 +349,7 @@ def incoming(layer: DiagramLayer, target: int) -> NDArray[np.int32]:
     return layer.by_target[layer.first[target] : end]
 
 
-def outgoing(layer: DiagramLayer, source: int) -> range:
+def _outgoing(layer: DiagramLayer, source: int) -> range:
     """Return the edges out of a state, fewest rows first."""
     return range(*np.searchsorted(layer.source, [source, source + 1]).tolist())
 

@@ -65,16 +65,16 @@ def decide(
         if i:  # the first chunk is answered however short the time: it takes a moment
             limits.check("profiles were asked about")
         some = Selections(chosen.codes[i : i + step], chosen.sizes)
-        pieces.append(decide_chunk(cells, vectors, some, query.convention, table))
+        pieces.append(_decide_chunk(cells, vectors, some, query.convention, table))
     found: dict[str, Any] = {name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]}
     return DecideAnswer("exact" if cells.exact else "bounds", **found)
 
 
-def decide_chunk(
+def _decide_chunk(
     cells: PartitionCells, vectors: list[NDArray[np.int64]], chosen: Selections, convention: str, table: BoxIndex
 ) -> dict[str, Any]:
     """Return the arrays of `DecideAnswer` for a chunk of selections, averaged over the count vectors."""
-    q, met = len(chosen), overlap_table(cells, chosen, table)
+    q, met = len(chosen), _overlap_table(cells, chosen, table)
     known = [known_rows(cells, counts, convention) for counts in vectors]
     prior = PriorMembership(cells.space, chosen, convention, set(known[0]))
 
@@ -84,13 +84,13 @@ def decide_chunk(
     here = np.stack([counts[met.cell] for counts in vectors])
     low = np.min([total(c * met.whole) for c in here], axis=0).astype(np.int64)
     high = np.max([total(c) for c in here], axis=0).astype(np.int64)
-    share = np.mean([-np.expm1(total(log_absent(cells, met, c, convention))) for c in vectors], axis=0)
+    share = np.mean([-np.expm1(total(_log_absent(cells, met, c, convention))) for c in vectors], axis=0)
     return {
         "low": low,
         "high": high,
         "probability": settled_share(low, high, share),
         "before": np.mean([-np.expm1(prior.log_absent(c)) for c in known], axis=0),
-        "expected": np.mean([total(where_counted(c, met.ratio)) for c in here], axis=0),
+        "expected": np.mean([total(_where_counted(c, met.ratio)) for c in here], axis=0),
         "expected_before": np.mean([prior.expected(c) for c in known], axis=0),
         "open": total(~met.sure) > 0,
     }
@@ -103,7 +103,7 @@ def leave_one_out(cells: PartitionCells, vectors: list[NDArray[np.int64]], query
     c_j - 1. NaN where nothing else remains to infer from.
     """
     counts = np.mean(vectors, axis=0)
-    inner, outer = (overlap_table(cells, c, BoxIndex.for_cells(cells, c.sizes)) for c in (query.inner, query.outer))
+    inner, outer = (_overlap_table(cells, c, BoxIndex.for_cells(cells, c.sizes)) for c in (query.inner, query.outer))
     n = len(query.inner)
     hits = np.bincount(inner.query, counts[inner.cell] * inner.ratio, minlength=n)
     all_rows = np.bincount(outer.query, counts[outer.cell] * outer.ratio, minlength=n)
@@ -111,7 +111,7 @@ def leave_one_out(cells: PartitionCells, vectors: list[NDArray[np.int64]], query
         zip(zip(outer.query.tolist(), outer.cell.tolist(), strict=True), outer.ratio.tolist(), strict=True)
     )
     out, seen = np.zeros(n), np.zeros(n)
-    more = size_bias(cells, vectors, query.convention)
+    more = _size_bias(cells, vectors, query.convention)
     for i, s, ratio in zip(inner.query.tolist(), inner.cell.tolist(), inner.ratio.tolist(), strict=True):
         whole = outer_ratio[i, s]
         weight, rest = counts[s] * ratio, all_rows[i] + whole * (more[s] - 1.0)
@@ -134,7 +134,7 @@ def share_of_counts(inner: DecideAnswer, other: DecideAnswer) -> tuple[NDArray[n
     return lower, upper
 
 
-def size_bias(cells: PartitionCells, vectors: list[NDArray[np.int64]], convention: str) -> NDArray[np.float64]:
+def _size_bias(cells: PartitionCells, vectors: list[NDArray[np.int64]], convention: str) -> NDArray[np.float64]:
     """Return, per cell, how many more rows it has than on average, given that a row is taken out of it.
 
     E[g(c) c] / E[g(c)] - E[c] over the count vectors, g(c) = c, and in `multiset` c / (size + c - 1): what the weight
@@ -150,12 +150,12 @@ def size_bias(cells: PartitionCells, vectors: list[NDArray[np.int64]], conventio
         return np.where(gain.mean(axis=0) > 0, biased - counts.mean(axis=0), 0.0)
 
 
-def where_counted(counts: NDArray[np.int64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+def _where_counted(counts: NDArray[np.int64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return counts * ratio, 0 where nothing is counted even if the ratio is unknown."""
     return np.where(counts > 0, counts * ratio, 0.0)
 
 
-def log_absent(
+def _log_absent(
     cells: PartitionCells, met: OverlapTable, counts: NDArray[np.int64], convention: str
 ) -> NDArray[np.float64]:
     """Return, per pair, ln of the share of the cell's worlds with no row in the selection."""
@@ -198,7 +198,7 @@ class PriorMembership:
                 out *= np.array([x / whole for x in kept])[chosen.codes[:, k]]
             return out
         for q in range(len(chosen)):
-            smaller = smaller_of(chosen, q)
+            smaller = _smaller_of(chosen, q)
             for k, one in fixed.items():
                 smaller[k] = tuple(a if b else 0 for a, b in zip(smaller.get(k, one), one, strict=True))
             out[q] = space.within(smaller) / total
@@ -231,20 +231,20 @@ def known_rows(cells: PartitionCells, counts: NDArray[np.int64], convention: str
     return {label: int(counts[cells.block.label == label].sum()) for label in set(cells.block.label.tolist())}
 
 
-def smaller_of(chosen: Selections, q: int) -> dict[int, tuple[int, ...]]:
+def _smaller_of(chosen: Selections, q: int) -> dict[int, tuple[int, ...]]:
     """Return the attributes that selection q restricts, with their part sizes."""
     return {k: chosen.sizes[k][c] for k, c in enumerate(chosen.codes[q].tolist()) if c}
 
 
-def overlap_table(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> OverlapTable:
+def _overlap_table(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> OverlapTable:
     """Return the pairs of selections and cells that meet.
 
     Cells that are boxes: a product over attributes. Else a selection inside one atom of the boxes belongs to
     one region as a whole, and a wider one is counted by `Captures.within`.
     """
     if cells.captures is None:
-        return box_overlaps(cells, chosen, table)
-    return region_overlaps(cells, chosen, table)
+        return _box_overlaps(cells, chosen, table)
+    return _region_overlaps(cells, chosen, table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +282,7 @@ class BoxIndex:
         """Return the tables of attribute k."""
         if k not in self._known:
             masks, at = self.masks(k)
-            self._known[k] = MaskOverlaps(at, *mask_overlaps(self._sizes[k], masks))
+            self._known[k] = MaskOverlaps(at, *_mask_overlaps(self._sizes[k], masks))
         return self._known[k]
 
     def masks(self, k: int) -> tuple[list[int], NDArray[np.intp]]:
@@ -295,7 +295,9 @@ class BoxIndex:
         return list(distinct), np.array([distinct[m] for m in masks], dtype=np.intp)
 
 
-def mask_overlaps(codes: tuple[tuple[int, ...], ...], masks: list[int]) -> tuple[NDArray[np.float64], Bits, Bits, Bits]:
+def _mask_overlaps(
+    codes: tuple[tuple[int, ...], ...], masks: list[int]
+) -> tuple[NDArray[np.float64], Bits, Bits, Bits]:
     """Return the tables (see `MaskOverlaps`) of value sets against masks; `codes[0]` is the full attribute."""
     parts, total = len(codes[0]), max(1, sum(codes[0]))
     allowed = np.array([[m >> p & 1 for m in masks] for p in range(parts)], dtype=np.float64)
@@ -330,19 +332,19 @@ def box_pairs(chosen: Selections, table: BoxIndex) -> Pairs:
     return query, column, np.where(whole, 1.0, ratio), whole
 
 
-def box_overlaps(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> OverlapTable:
+def _box_overlaps(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> OverlapTable:
     """Return the meetings with cells that are boxes; only cells that may hold rows count."""
     query, column, ratio, whole = box_pairs(chosen, table)
     return OverlapTable(query, cells.occupied[column], ratio, whole, np.ones(len(query), dtype=bool))
 
 
-def region_overlaps(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> OverlapTable:
+def _region_overlaps(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> OverlapTable:
     """Return the meetings with cells that are boxes minus boxes."""
-    inside = atoms(cells, chosen, table)
+    inside = _atoms(cells, chosen, table)
     pairs: list[tuple[int, int, float, bool, bool]] = []
     occupied = set(cells.occupied.tolist())
     for q in range(len(chosen)):
-        smaller = smaller_of(chosen, q)
+        smaller = _smaller_of(chosen, q)
         region = int(inside[q])
         if region == OUTSIDE:
             continue
@@ -350,7 +352,7 @@ def region_overlaps(cells: PartitionCells, chosen: Selections, table: BoxIndex) 
             low, high = cells.sizes_within(smaller)
             found = [(s, low[s], high[s]) for s in occupied]
         else:
-            found = [(s, *(within(cells, s, smaller),) * 2) for s in cells.block.by_region[region] if s in occupied]
+            found = [(s, *(_within(cells, s, smaller),) * 2) for s in cells.block.by_region[region] if s in occupied]
         for s, minimum, maximum in found:
             if maximum == 0:
                 continue
@@ -359,7 +361,7 @@ def region_overlaps(cells: PartitionCells, chosen: Selections, table: BoxIndex) 
             # The cell lies inside the selection when nothing of it is lost; with bounds only, when the
             # selection's least is the cell's most, and surely not when something is left outside.
             whole = minimum == cells.high[s]
-            settled = known or whole or maximum < cells.low[s] or leaves_some(cells, s, smaller)
+            settled = known or whole or maximum < cells.low[s] or _leaves_some(cells, s, smaller)
             pairs.append((q, s, ratio, whole, minimum > 0 and settled))
     columns = list(zip(*pairs, strict=True)) if pairs else [(), (), (), (), ()]
     return OverlapTable(
@@ -371,7 +373,7 @@ def region_overlaps(cells: PartitionCells, chosen: Selections, table: BoxIndex) 
     )
 
 
-def leaves_some(cells: PartitionCells, s: int, smaller: dict[int, tuple[int, ...]]) -> bool:
+def _leaves_some(cells: PartitionCells, s: int, smaller: dict[int, tuple[int, ...]]) -> bool:
     """Return whether cell s surely has a row outside the selection: one that differs in a single attribute."""
     for k, kept in smaller.items():
         sizes = cells.release.domain.attributes[k].sizes
@@ -383,7 +385,7 @@ def leaves_some(cells: PartitionCells, s: int, smaller: dict[int, tuple[int, ...
 OUTSIDE, SEVERAL = -2, -1
 
 
-def within(cells: PartitionCells, s: int, smaller: dict[int, tuple[int, ...]]) -> int:
+def _within(cells: PartitionCells, s: int, smaller: dict[int, tuple[int, ...]]) -> int:
     """Return how many rows of an atom (selected part sizes, inside one region) have the label of statement s."""
     size, label_at, label = 1, cells.release.domain.label, int(cells.block.label[s])
     for k, attribute in enumerate(cells.release.domain.attributes):
@@ -392,7 +394,7 @@ def within(cells: PartitionCells, s: int, smaller: dict[int, tuple[int, ...]]) -
     return size
 
 
-def atoms(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> NDArray[np.int64]:
+def _atoms(cells: PartitionCells, chosen: Selections, table: BoxIndex) -> NDArray[np.int64]:
     """Return, per selection, the one region it lies in, SEVERAL, or OUTSIDE (only impossible or no rows).
 
     A selection is inside one region when some box holds all of it and every earlier box misses it.

@@ -74,16 +74,16 @@ def overlaps(system: CellSystem, chosen: Selections, limits: Limits | None = Non
     step = chunk_of(table)
     for i in range(0, len(chosen), step):
         limits.check(ASKED)
-        out += overlaps_of_chunk(system, Selections(chosen.codes[i : i + step], chosen.sizes), table, alive)
+        out += _overlaps_of_chunk(system, Selections(chosen.codes[i : i + step], chosen.sizes), table, alive)
     return out
 
 
-def overlaps_of_chunk(system: CellSystem, chosen: Selections, table: BoxIndex, alive: Ints) -> list[Overlap]:
+def _overlaps_of_chunk(system: CellSystem, chosen: Selections, table: BoxIndex, alive: Ints) -> list[Overlap]:
     """Return what each selection of a chunk meets."""
     query, column, ratio, whole = box_pairs(chosen, table)
     piece = alive[column]
     cell = system.cell[piece]
-    part = ratio * shares_of_cell(system)[piece]
+    part = ratio * _shares_of_cell(system)[piece]
     key, back = np.unique(query * len(system.sizes) + cell, return_inverse=True)
     ratios = np.bincount(back.reshape(-1), part, minlength=len(key))
     held = np.bincount(back.reshape(-1), whole, minlength=len(key)).astype(np.int64)
@@ -98,7 +98,7 @@ def overlaps_of_chunk(system: CellSystem, chosen: Selections, table: BoxIndex, a
     return out
 
 
-def shares_of_cell(system: CellSystem) -> Floats:
+def _shares_of_cell(system: CellSystem) -> Floats:
     """Return the share of its cell that every piece is, computed once."""
     known = system.derived.part(KnownShares)
     if known.shares is None:
@@ -132,7 +132,7 @@ class Ranges:
     def _branch(self, b: int, cells: tuple[int, ...], greatest: bool) -> int:
         branch = self.solution.branches[b]
         total = int(branch.bounds.lower[list(cells)].sum()) if cells else 0
-        for g, positions in by_graph(branch, cells).items():
+        for g, positions in _by_graph(branch, cells).items():
             graph = branch.graphs[g]
             costs = [np.zeros(room + 1, dtype=np.int64) for room in graph.part.room.tolist()]
             for i in positions:
@@ -141,7 +141,7 @@ class Ranges:
         return total
 
 
-def by_graph(branch: HistogramBranch, cells: Iterable[int]) -> dict[int, list[int]]:
+def _by_graph(branch: HistogramBranch, cells: Iterable[int]) -> dict[int, list[int]]:
     """Return graph -> positions of the given cells that are free."""
     out: dict[int, list[int]] = {}
     for c in cells:
@@ -151,7 +151,7 @@ def by_graph(branch: HistogramBranch, cells: Iterable[int]) -> dict[int, list[in
     return out
 
 
-def absent_ratio(size: int, low: int, room: int, met: tuple[float, bool], convention: Convention) -> Floats:
+def _absent_ratio(size: int, low: int, room: int, met: tuple[float, bool], convention: Convention) -> Floats:
     """Return, for low + y rows of a cell, y = 0..room, the share of choices with no row in the selection."""
     ratio, whole = met
     rows = range(low, low + room + 1)
@@ -163,18 +163,18 @@ def absent_ratio(size: int, low: int, room: int, met: tuple[float, bool], conven
     return shares
 
 
-def absent(solution: WeightedHistograms, met: Overlap) -> float:
+def _absent(solution: WeightedHistograms, met: Overlap) -> float:
     """Return the share of worlds with no row in the selection."""
-    return math.fsum(share * absent_in(solution, b, f, met) for (b, f), share in solution.shares.items())
+    return math.fsum(share * _absent_in(solution, b, f, met) for (b, f), share in solution.shares.items())
 
 
-def absent_in(solution: WeightedHistograms, b: int, f: int, met: Overlap) -> float:
+def _absent_in(solution: WeightedHistograms, b: int, f: int, met: Overlap) -> float:
     """Return the share of worlds of one final state with no row in the selection."""
     branch, out = solution.branches[b], 1.0
     ratios: dict[int, dict[int, Floats]] = {}
     for c, ratio, whole in zip(met.cells, met.ratios, met.whole, strict=True):
         room = int(branch.bounds.upper[c] - branch.bounds.lower[c])
-        found = absent_ratio(
+        found = _absent_ratio(
             solution.system.sizes[c], int(branch.bounds.lower[c]), room, (ratio, whole), solution.convention
         )
         if c in branch.place:
@@ -206,10 +206,10 @@ def decide_coupled(solution: WeightedHistograms, query: Decide, limits: Limits) 
     means = solution.means
     expected = np.array([float(means[list(m.cells)] @ np.array(m.ratios)) if m.cells else 0.0 for m in found])
     share = np.array([
-        1.0 if low[i] > 0 else 0.0 if high[i] == 0 else 1.0 - absent(solution, m)
+        1.0 if low[i] > 0 else 0.0 if high[i] == 0 else 1.0 - _absent(solution, m)
         for i, m in enumerate(limits.paced(found, ASKED, 1))
     ])  # fmt: skip
-    before = before_release(system, selections, solution.convention, row_numbers(solution))
+    before = before_release(system, selections, solution.convention, _row_numbers(solution))
     none = np.zeros(len(found), dtype=bool)
     return DecideAnswer.of(low, high, before, "exact", probability=share, expected=expected, open=none)
 
@@ -228,7 +228,7 @@ def share_coupled(solution: WeightedHistograms, query: ShareQuery, limits: Limit
         key = (hit.cells, miss.cells, like.inside)
         if key not in known:
             options = Options.of(len(system.sizes), *key)
-            known[key] = extreme_share(solution, options, False), extreme_share(solution, options, True)
+            known[key] = _extreme_share(solution, options, False), _extreme_share(solution, options, True)
         out.append(known[key])
     lower, upper = zip(*out, strict=True) if out else ((), ())
     return ShareAnswer("exact", lower=np.array(lower, dtype=np.float64), upper=np.array(upper, dtype=np.float64))
@@ -259,7 +259,7 @@ class Options:
         return values[at, np.arange(len(at))], at == 0, at == 1
 
 
-def extreme_share(solution: WeightedHistograms, options: Options, greatest: bool) -> float:
+def _extreme_share(solution: WeightedHistograms, options: Options, greatest: bool) -> float:
     """Return the extreme of hits / (hits + misses) over all worlds, NaN where no world has either."""
     p, d = (-1, 1) if greatest else (2, 1)
     share = math.nan
@@ -273,7 +273,7 @@ def extreme_share(solution: WeightedHistograms, options: Options, greatest: bool
         share = hits / d
 
 
-def row_numbers(solution: WeightedHistograms) -> list[int]:
+def _row_numbers(solution: WeightedHistograms) -> list[int]:
     """Return every number of rows that some world has."""
     return sorted({solution.rows(final) for final in solution.finals})
 
@@ -304,7 +304,7 @@ def leave_one_out_coupled(solution: WeightedHistograms, query: LeaveOneOut, limi
             if weight <= 0.0:
                 continue
             if c not in reduced:
-                reduced[c] = means_without(solution, c)
+                reduced[c] = _means_without(solution, c)
             rest = float(reduced[c][list(whole.cells)] @ np.array(whole.ratios))
             hits = float(reduced[c][list(part.cells)] @ np.array(part.ratios))
             if rest > EPSILON * float(solution.means[list(whole.cells)] @ np.array(whole.ratios)):
@@ -315,7 +315,7 @@ def leave_one_out_coupled(solution: WeightedHistograms, query: LeaveOneOut, limi
     return LeaveOneOutAnswer("exact", share=share)
 
 
-def means_without(solution: WeightedHistograms, c: int) -> Floats:
+def _means_without(solution: WeightedHistograms, c: int) -> Floats:
     """Return the mean number of rows of every cell in the release without one row of cell c."""
     out, whole = np.zeros(len(solution.system.sizes)), 0.0
     size = solution.system.sizes[c]

@@ -110,7 +110,7 @@ def subtract(facts: NumberedStatements, words: Words, boxes: Sequence[Box]) -> W
     return words
 
 
-def atoms(
+def _atoms(
     facts: NumberedStatements, cuts: Sequence[AnyCut], words: Words, dead: bool = True, maximum: int | None = None
 ) -> tuple[Words, list[Ints], Index]:
     """Return the finest pieces, per cut the value of each, and which of `words` each comes from.
@@ -140,7 +140,7 @@ def atoms(
 def live_cells(facts: NumberedStatements, blocks: Sequence[int], maximum: int | None = None) -> Live:
     """Return the cells that the regions of some blocks leave, with their statements. Cost: pieces times blocks."""
     cuts = cuts_of(facts, blocks)
-    words, values, _ = atoms(facts, cuts, start_of(facts, cuts), maximum=maximum)
+    words, values, _ = _atoms(facts, cuts, start_of(facts, cuts), maximum=maximum)
     _, cutting_on = zeros_first(cuts, facts.allowed)
     matrix = np.stack(values, axis=1) if values else np.zeros((len(words), 0), dtype=np.int64)
     first, cell = same_rows(matrix)
@@ -155,7 +155,7 @@ def live_cells(facts: NumberedStatements, blocks: Sequence[int], maximum: int | 
     return Live(WordLayout(facts.release.domain), words, cell, linear, np.ascontiguousarray(matrix[first]), tuple(cuts))
 
 
-def points(layout: WordLayout, parts: Sequence[Sequence[int]]) -> Words:
+def _points(layout: WordLayout, parts: Sequence[Sequence[int]]) -> Words:
     """Return rows given by their parts as pieces; raises `CertificateError` for parts that do not exist."""
     attributes = layout.domain.attributes
     out = np.zeros((len(parts), layout.at[-1]), dtype=np.uint64)
@@ -177,7 +177,7 @@ def cells_at(facts: NumberedStatements, live: Live, parts: Sequence[Sequence[int
 
     Cost: few rows are looked for among all pieces, many are walked like the whole space.
     """
-    words = points(live.layout, parts)
+    words = _points(live.layout, parts)
     out = np.full(len(words), -1, dtype=np.int64)
     if len(words) * len(live.words) <= MAX_PAIRWISE:
         for i, row in enumerate(words):
@@ -188,7 +188,7 @@ def cells_at(facts: NumberedStatements, live: Live, parts: Sequence[Sequence[int
         for box in facts.release.impossible:
             _, _, words, kept = split(live.layout, words, box)
             possible = possible[kept]
-        _, values, came = atoms(facts, live.cuts, words)
+        _, values, came = _atoms(facts, live.cuts, words)
         keys = np.stack(values, axis=1) if values else np.zeros((len(came), 0), dtype=np.int64)
         for i, key in zip(possible[came].tolist(), np.ascontiguousarray(keys), strict=True):
             out[i] = live.number[key.tobytes()]
@@ -201,8 +201,8 @@ def cells_at(facts: NumberedStatements, live: Live, parts: Sequence[Sequence[int
 def statement_sums(facts: NumberedStatements, parts: Sequence[Sequence[int]], times: Sequence[int]) -> Ints:
     """Return what every statement of the release counts in a dataset of rows given by parts, nothing left out."""
     cuts = cuts_of(facts, range(len(facts.release.blocks)))
-    words = points(WordLayout(facts.release.domain), parts)
-    _, values, came = atoms(facts, cuts, words, dead=False)
+    words = _points(WordLayout(facts.release.domain), parts)
+    _, values, came = _atoms(facts, cuts, words, dead=False)
     often = np.array(times, dtype=np.int64)[came] if len(came) else np.zeros(0, dtype=np.int64)
     out = np.zeros(len(facts), dtype=np.int64)
     for cut, value in zip(cuts, values, strict=True):
@@ -221,13 +221,13 @@ def check_witness(facts: NumberedStatements, claim: AnyClaim, proof: AnyProof, k
         known.add(world)
     rows = proof.parts
     if proof.instead is not None:
-        check_exchange(facts, proof)
+        _check_exchange(facts, proof)
         rows = (proof.instead[1],)
     if not any(all(mask >> row[k] & 1 for k, mask in claim.box.literals) for row in rows):
         raise CertificateError("no row of the world is one that the claim is about")
 
 
-def check_exchange(facts: NumberedStatements, proof: Witness) -> None:
+def _check_exchange(facts: NumberedStatements, proof: Witness) -> None:
     """Refuse a row in the place of another that some statement does not weigh alike, or that cannot exist."""
     i, row = proof.instead or (0, ())
     if not 0 <= i < len(proof.parts):

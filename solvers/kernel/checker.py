@@ -87,12 +87,12 @@ class Verifier:
         elif isinstance(claim, RowLocation):
             raise CertificateError("where positions are is proved by removals, nothing else")
         elif isinstance(proof, RegionProof):
-            check_regions(self.facts, claim, proof)
+            _check_regions(self.facts, claim, proof)
         elif isinstance(proof, OverCells):
             live = self.live(proof.blocks)
             CellReplay(self.facts, live, proof, self.limits).check(claim)
         else:
-            check_drat(self.facts, claim, proof, self.limits)
+            _check_drat(self.facts, claim, proof, self.limits)
 
     def replayed(self, proof: LeafValues) -> replay.LeafValueReplay:
         """Return what the steps of a proof by leaf values leave, replayed once for all claims that share them."""
@@ -131,7 +131,7 @@ class Verifier:
         return self._live[blocks]
 
 
-def check_regions(facts: NumberedStatements, claim: OverRows, proof: RegionProof) -> None:
+def _check_regions(facts: NumberedStatements, claim: OverRows, proof: RegionProof) -> None:
     """Check that regions with known counts settle a claim by themselves."""
     numbers = proof.statements
     if len(set(numbers)) != len(numbers):
@@ -143,7 +143,7 @@ def check_regions(facts: NumberedStatements, claim: OverRows, proof: RegionProof
     if isinstance(claim, AtMost):
         left = possible_rows(facts, claim.box)
         for s in numbers:
-            left = without(facts, left, facts.statement(s).region)
+            left = _without(facts, left, facts.statement(s).region)
         total = sum(int(facts.high[s]) for s in numbers)
         if len(left):
             raise CertificateError("the regions that the proof names do not cover the rows of the claim")
@@ -173,7 +173,7 @@ def possible_rows(facts: NumberedStatements, box: Box) -> Words:
     return subtract(facts, inside, facts.release.impossible)
 
 
-def without(facts: NumberedStatements, words: Words, region: Region) -> Words:
+def _without(facts: NumberedStatements, words: Words, region: Region) -> Words:
     """Return pieces without a region (a box minus boxes)."""
     layout = WordLayout(facts.release.domain)
     inside, _, rest, _ = split(layout, words, region.box)
@@ -215,10 +215,10 @@ def goal_of(facts: NumberedStatements, live: Live, claim: OverRows) -> Goal:
     if isinstance(claim, AtLeast):
         weights[live.inside(claim.box)] = -1
         return Goal(weights, -claim.rows)
-    return Goal(weights, -1, rows_of_world(facts, live, claim) if isinstance(claim, OnlyWorld) else None)
+    return Goal(weights, -1, _rows_of_world(facts, live, claim) if isinstance(claim, OnlyWorld) else None)
 
 
-def rows_of_world(facts: NumberedStatements, live: Live, claim: OnlyWorld) -> Ints:
+def _rows_of_world(facts: NumberedStatements, live: Live, claim: OnlyWorld) -> Ints:
     """Return how many rows of every cell the world has; each cell with rows must hold a single raw row."""
     at = cells_at(facts, live, claim.parts)
     out = np.zeros(live.cells, dtype=np.int64)
@@ -390,7 +390,7 @@ class CellReplay:
         return left // a if upper else -(-left // a)
 
 
-def check_drat(facts: NumberedStatements, claim: OverRows, proof: Drat, limits: Limits) -> None:
+def _check_drat(facts: NumberedStatements, claim: OverRows, proof: Drat, limits: Limits) -> None:
     """Check clauses by unit propagation, from our own lowering of the blocks and the claim's negation."""
     from solvers.cells.clauses.lowering import lower
     from solvers.kernel.rup import check

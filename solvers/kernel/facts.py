@@ -76,10 +76,10 @@ class NumberedStatements(StatementIndex):
         for block in release.blocks:
             if isinstance(block, Choice):
                 yield repr(
-                    ("Choice", [as_tuple(s) for s in block.members], [len(a) for a in block.alternatives])
+                    ("Choice", [_as_tuple(s) for s in block.members], [len(a) for a in block.alternatives])
                 ).encode()
             elif isinstance(block, Loose):  # "tuple": what the fingerprint has always called it
-                yield repr(("tuple", [as_tuple(s) for s in block.members], [len(block)])).encode()
+                yield repr(("tuple", [_as_tuple(s) for s in block.members], [len(block)])).encode()
             if not isinstance(block, Partition):
                 continue
             yield repr((block.kind, block.first_match, block.names, block.labels)).encode()
@@ -109,7 +109,7 @@ class NumberedStatements(StatementIndex):
                     yield np.ascontiguousarray(reals, dtype="<f8").tobytes()
 
 
-def as_tuple(s: Statement) -> tuple[object, ...]:
+def _as_tuple(s: Statement) -> tuple[object, ...]:
     """Return a loose statement as plain numbers and words."""
     boxes = [b.literals for b in (s.region.box, *s.region.minus)]
     return boxes, s.low, s.high, s.source, s.of, s.coefs, s.coarse

@@ -106,11 +106,11 @@ class LocatedValues:
         start, end = (x[rows] for x in self.hulls)
         out = np.ones(len(start), dtype=bool)
         for k, mask in box.literals:
-            bits = bits_of(mask, self.problem.parts[k])
+            bits = _bits_of(mask, self.problem.parts[k])
             if k in self.sets:
                 out &= ~(self.sets[k][rows] & ~bits).any(axis=1)
             else:
-                before = counted(bits)
+                before = _counted(bits)
                 out &= before[end[:, k]] - before[start[:, k]] >= end[:, k] - start[:, k]
         return out
 
@@ -119,11 +119,11 @@ class LocatedValues:
         problem = self.problem
         met = np.ones(len(problem.tree), dtype=bool)
         for k, mask in box.literals:
-            bits = bits_of(mask, problem.parts[k])
+            bits = _bits_of(mask, problem.parts[k])
             if k in problem.sets:
                 met &= (problem.sets[k] & bits).any(axis=1)
             else:
-                before = counted(bits)
+                before = _counted(bits)
                 met &= before[problem.end[:, k]] > before[problem.start[:, k]]
         return met
 
@@ -132,8 +132,8 @@ class LocatedValues:
         problem, (start, end) = self.problem, self.hulls
         out = np.ones(problem.rows, dtype=bool)
         for k, mask in box.literals:
-            bits = bits_of(mask, problem.parts[k])
-            before = counted(bits)
+            bits = _bits_of(mask, problem.parts[k])
+            before = _counted(bits)
             if k in self.sets:
                 out &= (self.sets[k] & bits).any(axis=1)
             else:
@@ -142,13 +142,13 @@ class LocatedValues:
         return out & (some | ~self.left.seen).all(axis=1)
 
 
-def bits_of(mask: int, parts: int) -> Bits:
+def _bits_of(mask: int, parts: int) -> Bits:
     """Return which of an attribute's parts a mask allows."""
     inside = mask & ((1 << parts) - 1)
     found = np.frombuffer(inside.to_bytes(parts // 8 + 1, "little"), dtype=np.uint8)
     return np.unpackbits(found, bitorder="little")[:parts].astype(bool)
 
 
-def counted(bits: Bits) -> Ints:
+def _counted(bits: Bits) -> Ints:
     """Return how many parts before each, and before the end, are allowed."""
     return np.concatenate([[0], np.cumsum(bits)]).astype(np.int64)

@@ -59,32 +59,32 @@ def proof_json(proof: AnyProof) -> dict[str, Any]:
         "blocks": list(proof.blocks),
         "cells": [list(parts) for parts in proof.cells],
         "sums": [{"over": s.over, "multipliers": [list(pair) for pair in s.multipliers]} for s in proof.sums],
-        "tree": node_json(proof.tree),
+        "tree": _node_json(proof.tree),
     }
 
 
 def steps_json(proof: Removals | LeafValues) -> list[Any]:
     """Return the steps of a proof as JSON."""
     if isinstance(proof, Removals):
-        return [removal_json(one) for one in proof.steps]
-    return [leaf_json(one) for one in proof.steps]
+        return [_removal_json(one) for one in proof.steps]
+    return [_leaf_json(one) for one in proof.steps]
 
 
-def node_json(node: ProofStep) -> dict[str, Any]:
+def _node_json(node: ProofStep) -> dict[str, Any]:
     """Return a node as JSON: steps as [cell, "<=" or ">=", value, reason]."""
     out: dict[str, Any] = {"steps": [[s.cell, "<=" if s.upper else ">=", s.value, s.reason] for s in node.steps]}
     if isinstance(node.end, CaseSplit):
         out["branch"] = [node.end.cell, node.end.value]
-        out["cases"] = [node_json(node.end.below), node_json(node.end.above)]
+        out["cases"] = [_node_json(node.end.below), _node_json(node.end.above)]
     elif isinstance(node.end, Cases):
         out["choice"] = node.end.block
-        out["cases"] = [node_json(n) for n in node.end.nodes]
+        out["cases"] = [_node_json(n) for n in node.end.nodes]
     elif node.end is not None:
         out["sum"] = node.end
     return out
 
 
-def removal_json(step: Removal) -> list[Any]:
+def _removal_json(step: Removal) -> list[Any]:
     """Return a removal as JSON: a list that begins with what it does."""
     if isinstance(step, Revised):
         return ["revised", step.row]
@@ -94,10 +94,10 @@ def removal_json(step: Removal) -> list[Any]:
         return ["filled" if step.full else "needed", step.tree, step.times, list(step.values)]
     if isinstance(step, Labelled):
         return ["labelled", list(step.rows), list(step.labels), step.over, [list(one) for one in step.weights]]
-    return ["assumed", step.row, step.value, [removal_json(one) for one in step.steps]]
+    return ["assumed", step.row, step.value, [_removal_json(one) for one in step.steps]]
 
 
-def leaf_json(step: Refined | Form) -> list[Any]:
+def _leaf_json(step: Refined | Form) -> list[Any]:
     """Return a step of a proof by leaf values as JSON: a list that begins with what it does."""
     if isinstance(step, Refined):
         return ["refined", step.trees]
@@ -110,16 +110,16 @@ def proof_from(data: Any, depth: int = 0) -> AnyProof:
     kind = entry(data, "kind", "proof")
     if kind == "regions":
         keys(data, {"kind", "statements"}, "proof")
-        return RegionProof(whole_numbers(data["statements"], "proof.statements"))
+        return RegionProof(_whole_numbers(data["statements"], "proof.statements"))
     if kind == "drat":
         keys(data, {"kind", "blocks", "lines"}, "proof")
-        lines = every(data["lines"], text, "proof.lines")
-        return Drat(whole_numbers(data["blocks"], "proof.blocks"), lines)
+        lines = _every(data["lines"], text, "proof.lines")
+        return Drat(_whole_numbers(data["blocks"], "proof.blocks"), lines)
     if kind == "world":
-        return witness_from(data)
+        return _witness_from(data)
     if kind == "removals":
         keys(data, {"kind", "steps"}, "proof")
-        return Removals(every(data["steps"], removal, "proof.steps"))
+        return Removals(_every(data["steps"], _removal, "proof.steps"))
     if kind == "leaf_values":
         keys(data, {"kind", "model", "steps", "last"}, "proof")
         if depth >= MAX_MODELS:
@@ -131,35 +131,35 @@ def proof_from(data: Any, depth: int = 0) -> AnyProof:
         raise CertificateError(f"proof.kind is {quoted(kind)}: this version reads {known}")
     keys(data, {"kind", "blocks", "cells", "sums", "tree"}, "proof")
     found = OverCells(
-        whole_numbers(data["blocks"], "proof.blocks"),
-        every(data["cells"], whole_numbers, "proof.cells"),
-        every(data["sums"], sum_from, "proof.sums"),
-        node_from(data["tree"], "proof.tree", 0),
+        _whole_numbers(data["blocks"], "proof.blocks"),
+        _every(data["cells"], _whole_numbers, "proof.cells"),
+        _every(data["sums"], _sum_from, "proof.sums"),
+        _node_from(data["tree"], "proof.tree", 0),
     )
     if found.kind != kind:
         raise CertificateError(f"proof.kind is {quoted(kind)}, but the proof is one by {found.kind}")
     return found
 
 
-def witness_from(data: Any) -> Witness:
+def _witness_from(data: Any) -> Witness:
     """Return a world that is a proof."""
     known = {"kind", "rows", "times"} | ({"instead"} & set(data))
     keys(data, known, "proof")
-    parts, times = every(data["rows"], whole_numbers, "proof.rows"), whole_numbers(data["times"], "proof.times")
+    parts, times = _every(data["rows"], _whole_numbers, "proof.rows"), _whole_numbers(data["times"], "proof.times")
     if "instead" not in data:
         return Witness(parts, times)
     instead = data["instead"]
     if not isinstance(instead, list) or len(instead) != 2:
         raise CertificateError("proof.instead is no pair of a row's number and its parts")
     return Witness(
-        parts, times, (number(instead[0], "proof.instead[0]"), whole_numbers(instead[1], "proof.instead[1]"))
+        parts, times, (number(instead[0], "proof.instead[0]"), _whole_numbers(instead[1], "proof.instead[1]"))
     )
 
 
-def sum_from(data: Any, place: str) -> Sum:
+def _sum_from(data: Any, place: str) -> Sum:
     """Return a weighted sum."""
     keys(data, {"over", "multipliers"}, place)
-    pairs = every(data["multipliers"], pair, f"{place}.multipliers")
+    pairs = _every(data["multipliers"], _pair, f"{place}.multipliers")
     over = number(data["over"], f"{place}.over")
     if over < 1:
         raise CertificateError(f"{place}.over is {over}, not a positive whole number")
@@ -168,11 +168,11 @@ def sum_from(data: Any, place: str) -> Sum:
     return Sum(over, pairs)
 
 
-def node_from(data: Any, place: str, depth: int) -> ProofStep:
+def _node_from(data: Any, place: str, depth: int) -> ProofStep:
     """Return a node and all below it."""
     if depth > MAX_DEPTH:
         raise CertificateError(f"{place} has more than {MAX_DEPTH} cases below each other")
-    steps = every(entry(data, "steps", place), step, f"{place}.steps")
+    steps = _every(entry(data, "steps", place), _step, f"{place}.steps")
     if "sum" in data:
         keys(data, {"steps", "sum"}, place)
         return ProofStep(steps, number(data["sum"], f"{place}.sum"))
@@ -182,18 +182,18 @@ def node_from(data: Any, place: str, depth: int) -> ProofStep:
     cases = entry(data, "cases", place)
     if not isinstance(cases, list):
         raise CertificateError(f"{place}.cases is no list")
-    nodes = tuple(node_from(n, f"{place}.cases[{i}]", depth + 1) for i, n in enumerate(cases))
+    nodes = tuple(_node_from(n, f"{place}.cases[{i}]", depth + 1) for i, n in enumerate(cases))
     if "choice" in data:
         keys(data, {"steps", "choice", "cases"}, place)
         return ProofStep(steps, Cases(number(data["choice"], f"{place}.choice"), nodes))
     keys(data, {"steps", "branch", "cases"}, place)
-    cell, value = pair(data["branch"], f"{place}.branch")
+    cell, value = _pair(data["branch"], f"{place}.branch")
     if len(nodes) != 2:
         raise CertificateError(f"{place} branches into {len(nodes)} cases instead of two")
     return ProofStep(steps, CaseSplit(cell, value, nodes[0], nodes[1]))
 
 
-def step(data: Any, place: str) -> BoundStep:
+def _step(data: Any, place: str) -> BoundStep:
     """Return a step of [cell, "<=" or ">=", value, reason]."""
     if not isinstance(data, list) or len(data) != 4 or data[1] not in ("<=", ">="):
         raise CertificateError(f'{place} is no step [cell, "<=" or ">=", value, reason]')
@@ -201,7 +201,7 @@ def step(data: Any, place: str) -> BoundStep:
     return BoundStep(cell, data[1] == "<=", value, reason)
 
 
-def removal(data: Any, place: str, depth: int = 0) -> Removal:
+def _removal(data: Any, place: str, depth: int = 0) -> Removal:
     """Return a removal, and those below an assumption."""
     if not isinstance(data, list) or not data or LENGTHS.get(data[0] if isinstance(data[0], str) else "") != len(data):
         raise CertificateError(f"{place} is no step that begins with {', '.join(LENGTHS)} and has all of its parts")
@@ -211,33 +211,33 @@ def removal(data: Any, place: str, depth: int = 0) -> Removal:
         return CountRevision(number(data[1], f"{place}[1]"))
     if data[0] in ("filled", "needed"):
         tree, times = number(data[1], f"{place}[1]"), number(data[2], f"{place}[2]")
-        return Hall(tree, times, data[0] == "filled", whole_numbers(data[3], f"{place}[3]"))
+        return Hall(tree, times, data[0] == "filled", _whole_numbers(data[3], f"{place}[3]"))
     if data[0] == "labelled":
-        rows, labels = whole_numbers(data[1], f"{place}[1]"), whole_numbers(data[2], f"{place}[2]")
-        return Labelled(rows, labels, number(data[3], f"{place}[3]"), every(data[4], weighed, f"{place}[4]"))
+        rows, labels = _whole_numbers(data[1], f"{place}[1]"), _whole_numbers(data[2], f"{place}[2]")
+        return Labelled(rows, labels, number(data[3], f"{place}[3]"), _every(data[4], _weighed, f"{place}[4]"))
     if depth >= MAX_ASSUMED:
         raise CertificateError(f"{place} has more than {MAX_ASSUMED} assumptions below each other")
     row, value = number(data[1], f"{place}[1]"), number(data[2], f"{place}[2]")
-    return ValueRemoval(row, value, every(data[3], lambda one, at: removal(one, at, depth + 1), f"{place}[3]"))
+    return ValueRemoval(row, value, _every(data[3], lambda one, at: _removal(one, at, depth + 1), f"{place}[3]"))
 
 
 def leaf_steps(data: Any) -> tuple[Refined | Form, ...]:
     """Return the steps of a proof by leaf values."""
-    return every(data, leaf_step, "proof.steps")
+    return _every(data, _leaf_step, "proof.steps")
 
 
-def leaf_step(data: Any, place: str) -> Refined | Form:
+def _leaf_step(data: Any, place: str) -> Refined | Form:
     """Return a step of a proof by leaf values."""
     if not isinstance(data, list) or not data or FORMS.get(data[0] if isinstance(data[0], str) else "") != len(data):
         raise CertificateError(f"{place} is no step that begins with {' or '.join(FORMS)} and has all of its parts")
     if data[0] == "refined":
         return Refined(number(data[1], f"{place}[1]"))
-    terms, multipliers = (every(data[i], pair, f"{place}[{i}]") for i in (1, 3))
+    terms, multipliers = (_every(data[i], _pair, f"{place}[{i}]") for i in (1, 3))
     over, low, high = (number(data[i], f"{place}[{i}]") for i in (2, 4, 5))
     return Form(terms, over, multipliers, low, high)
 
 
-def weighed(data: Any, place: str) -> tuple[int, int, bool, int]:
+def _weighed(data: Any, place: str) -> tuple[int, int, bool, int]:
     """Return a weighted class total [tree, label, each row once, weight]."""
     if not isinstance(data, list) or len(data) != 4 or not isinstance(data[2], bool):
         raise CertificateError(f"{place} is no weight [tree, label, each row once, weight]")
@@ -273,22 +273,22 @@ def text(data: Any, place: str) -> str:
     return data
 
 
-def pair(data: Any, place: str) -> tuple[int, int]:
+def _pair(data: Any, place: str) -> tuple[int, int]:
     """Return two whole numbers."""
-    found = whole_numbers(data, place)
+    found = _whole_numbers(data, place)
     if len(found) != 2:
         raise CertificateError(f"{place} has {len(found)} numbers instead of two")
     return found[0], found[1]
 
 
-def whole_numbers(data: Any, place: str) -> tuple[int, ...]:
+def _whole_numbers(data: Any, place: str) -> tuple[int, ...]:
     """Return a list of whole numbers."""
     if isinstance(data, list) and all(type(x) is int for x in data):
         return tuple(data)
-    return every(data, number, place)
+    return _every(data, number, place)
 
 
-def every(data: Any, read: Callable[[Any, str], T], place: str) -> tuple[T, ...]:
+def _every(data: Any, read: Callable[[Any, str], T], place: str) -> tuple[T, ...]:
     """Return a list, each item read."""
     if not isinstance(data, list):
         raise CertificateError(f"{place} is no list")

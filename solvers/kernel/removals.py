@@ -291,18 +291,18 @@ def tightened(
     while ends != before:
         before = list(ends)
         for coefs, least, greatest in sums:
-            narrowed(coefs, least, greatest, ends)
+            _narrowed(coefs, least, greatest, ends)
             if any(a > b for a, b in ends):
                 return None
     if not times and weight:
         return None
     if weight <= MOST_LISTED:
-        ways = list(listed(times, ends, weight, low, high))
+        ways = list(_listed(times, ends, weight, low, high))
         return tuple((min(x), max(x)) for x in zip(*ways, strict=True)) if ways else None
     return tuple(ends)
 
 
-def narrowed(coefs: Sequence[int], least: int, greatest: int, ends: list[Range]) -> None:
+def _narrowed(coefs: Sequence[int], least: int, greatest: int, ends: list[Range]) -> None:
     """Narrow the ends of whole numbers whose weighted sum lies between two bounds, once each."""
     low = sum(min(a * x, a * y) for a, (x, y) in zip(coefs, ends, strict=True))
     high = sum(max(a * x, a * y) for a, (x, y) in zip(coefs, ends, strict=True))
@@ -317,7 +317,7 @@ def narrowed(coefs: Sequence[int], least: int, greatest: int, ends: list[Range])
         high += max(a * ends[j][0], a * ends[j][1]) - max(a * x, a * y)
 
 
-def listed(times: Sequence[int], ends: Sequence[Range], weight: int, low: int, high: int) -> Iterator[tuple[int, ...]]:
+def _listed(times: Sequence[int], ends: Sequence[Range], weight: int, low: int, high: int) -> Iterator[tuple[int, ...]]:
     """Yield every way to make up a weight: numbers within their ends, in all between `low` and `high`."""
     if not times:
         if weight == 0 and low <= 0 <= high:
@@ -327,5 +327,5 @@ def listed(times: Sequence[int], ends: Sequence[Range], weight: int, low: int, h
     if len(times) == 1:
         least, most = max(least, -(-weight // m)), min(most, weight // m)
     for n in range(least, min(most, weight // m) + 1):
-        for rest in listed(times[:-1], ends[:-1], weight - n * m, low - n, high - n):
+        for rest in _listed(times[:-1], ends[:-1], weight - n * m, low - n, high - n):
             yield (*rest, n)

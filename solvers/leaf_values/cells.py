@@ -29,10 +29,10 @@ def base_blocks(release: Release) -> list[int]:
     """Return the partitions that cut cells before any tree: no tree of a model, regions that are disjoint boxes."""
     trees = {b for one in release.boosted for b in one.blocks}
     layout = WordLayout(release.domain)
-    return [b for b, block in release.partitions.items() if b not in trees and boxes_of(layout, block) is not None]
+    return [b for b, block in release.partitions.items() if b not in trees and _boxes_of(layout, block) is not None]
 
 
-def boxes_of(layout: WordLayout, block: Partition) -> Boxes | None:
+def _boxes_of(layout: WordLayout, block: Partition) -> Boxes | None:
     """Return the disjoint boxes that rows can be in, by region; None where regions are no disjoint boxes.
 
     Of regions that are tried in order the last may be anything if it has no rows (`known_rows`).
@@ -43,11 +43,11 @@ def boxes_of(layout: WordLayout, block: Partition) -> Boxes | None:
     if bool((block.high[last] > 0).any()) or not last.any():
         return None
     boxes = Boxes.of([block.boxes[j] for j in range(len(block.boxes) - 1)])
-    piece, _ = Covering(layout, boxes).meet(layout.rows(boxes), everything(len(boxes), len(boxes)))
+    piece, _ = Covering(layout, boxes).meet(layout.rows(boxes), _everything(len(boxes), len(boxes)))
     return boxes if len(piece) == len(boxes) else None
 
 
-def everything(pieces: int, boxes: int) -> Words:
+def _everything(pieces: int, boxes: int) -> Words:
     """Return (pieces, words): all boxes are allowed everywhere."""
     return np.repeat(packed(np.ones((1, boxes), dtype=bool)), pieces, axis=0)
 
@@ -73,19 +73,19 @@ class CutCells:
         return self.layout.boxes(self.words)
 
 
-def cut(cells: CutCells, boxes: Boxes, impossible: Sequence[Box], most: int) -> tuple[CutCells, Ints, Ints]:
+def _cut(cells: CutCells, boxes: Boxes, impossible: Sequence[Box], most: int) -> tuple[CutCells, Ints, Ints]:
     """Return the parts of cells in disjoint boxes, their cells, and their boxes; raises `TooLarge` above `most`."""
     covering = Covering(cells.layout, boxes)
-    piece, box = covering.meet(cells.words, everything(len(cells), len(boxes)))
+    piece, box = covering.meet(cells.words, _everything(len(cells), len(boxes)))
     if len(piece) > most:
         raise TooLarge(f"more than {most:,} cells (--max-cells)")
     words = covering.cut(cells.words, piece, box)
-    at = possible(cells.layout, words, impossible)
+    at = _possible(cells.layout, words, impossible)
     piece, box = piece[at], box[at]
     return CutCells(cells.layout, words[at], cells.base[piece], cells.leaves[piece]), piece, box
 
 
-def possible(layout: WordLayout, words: Words, impossible: Sequence[Box]) -> Ints:
+def _possible(layout: WordLayout, words: Words, impossible: Sequence[Box]) -> Ints:
     """Return the boxes that are not made up of impossible rows."""
     of = np.arange(len(words), dtype=np.int64)
     for box in impossible:
@@ -100,18 +100,18 @@ def first_cells(release: Release, base: Sequence[int], most: int) -> CutCells:
     none = np.zeros((1, 0), dtype=np.int64)
     found = CutCells(layout, layout.full[None], none, none)
     for b in base:
-        boxes = boxes_of(layout, release.partitions[b])
+        boxes = _boxes_of(layout, release.partitions[b])
         assert boxes is not None
-        found, _, box = cut(found, boxes, impossible, most)
+        found, _, box = _cut(found, boxes, impossible, most)
         found = CutCells(layout, found.words, np.column_stack([found.base, box]), found.leaves)
-    return found.kept(possible(layout, found.words, impossible))
+    return found.kept(_possible(layout, found.words, impossible))
 
 
 def with_trees(release: Release, model: Boosted, cells: CutCells, trees: int, most: int) -> tuple[CutCells, Ints]:
     """Return the cells cut by further trees, those before number `trees`, and the cell that each comes from."""
     origin = np.arange(len(cells), dtype=np.int64)
     for tree in model.trees[cells.leaves.shape[1] : trees]:
-        cells, of, leaf = cut(cells, release.partitions[tree.block].boxes, release.impossible, most)
+        cells, of, leaf = _cut(cells, release.partitions[tree.block].boxes, release.impossible, most)
         cells = CutCells(cells.layout, cells.words, cells.base, np.column_stack([cells.leaves, leaf]))
         origin = origin[of]
     return cells, origin

@@ -47,7 +47,7 @@ def implied(given: IntegerStatements, forms: Any, weights: Floats) -> tuple[Floa
 
     For every x within its bounds: forms x = weights (A x) + (forms - weights A) x. Cost: k times the entries of A.
     """
-    slack = 4 * (terms(given.middle) + 4) * UNIT
+    slack = 4 * (_terms(given.middle) + 4) * UNIT
     size = np.abs(weights)
     rest = forms - weights @ given.middle
     spread = abs(given.middle) * slack + given.radius
@@ -75,7 +75,7 @@ def moved(middle: Any, radius: Any, at: NDArray[np.int64], low: Floats, high: Fl
     wide = np.longdouble
     epsilon = float(np.finfo(wide).eps)
     each = middle.data.astype(wide) * at[middle.indices]
-    total, size = by_row(each, middle.indptr), by_row(np.abs(each), middle.indptr)
+    total, size = _by_row(each, middle.indptr), _by_row(np.abs(each), middle.indptr)
     count = int(np.diff(middle.indptr).max(initial=0))
     error = size * ((count + 8) * epsilon) + (radius @ np.abs(at).astype(np.float64)) * (1 + 2.0**-40)
     ends = []
@@ -85,7 +85,7 @@ def moved(middle: Any, radius: Any, at: NDArray[np.int64], low: Floats, high: Fl
     return ends[0], ends[1]
 
 
-def by_row(values: NDArray[Any], start: NDArray[Any]) -> NDArray[Any]:
+def _by_row(values: NDArray[Any], start: NDArray[Any]) -> NDArray[Any]:
     """Return the sum of values[start[i]:start[i + 1]] for every i."""
     out = np.zeros(len(start) - 1, dtype=values.dtype)
     some = np.flatnonzero(np.diff(start))
@@ -94,7 +94,7 @@ def by_row(values: NDArray[Any], start: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def terms(matrix: Any) -> int:
+def _terms(matrix: Any) -> int:
     """Return how many entries a column has at most that are not zero."""
     if isinstance(matrix, np.ndarray):
         return int(matrix.shape[0])

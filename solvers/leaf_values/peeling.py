@@ -37,11 +37,11 @@ def peel(level: CellLevel, limits: Limits) -> None:
         if not level.open.any():
             return
         changed = False
-        for variables in (sums_of_cells, single_columns):
+        for variables in (_sums_of_cells, _single_columns):
             if limits.expired():
                 return
             step = variables(level)
-            if step is not None and determine(level, step, limits):
+            if step is not None and _determine(level, step, limits):
                 changed = True
                 propagate(level)
         limits.report(f"leaf values: {int(level.open.any(axis=1).sum()):,} cells open after round {turn + 1}")
@@ -69,10 +69,10 @@ def propagate(level: CellLevel) -> None:
         better = (top < upper[at]) | (bottom > lower[at])
         if not better.any():
             return
-        shrink(level, row, e, k, top, bottom)
+        _shrink(level, row, e, k, top, bottom)
 
 
-def shrink(level: CellLevel, row: Ints, e: Ints, k: Ints, top: Floats, bottom: Floats) -> None:
+def _shrink(level: CellLevel, row: Ints, e: Ints, k: Ints, top: Floats, bottom: Floats) -> None:
     """Take over the best bounds that counts imply, with the count that implies each as its proof."""
     from scipy.sparse import csr_matrix
 
@@ -121,7 +121,7 @@ class PeelingStep:
     known: NDArray[np.bool_]
 
 
-def sums_of_cells(level: CellLevel) -> PeelingStep | None:
+def _sums_of_cells(level: CellLevel) -> PeelingStep | None:
     """Return the statements that weigh all the open classes of a cell alike, on the open rows of cells."""
     from scipy.sparse import csr_matrix
 
@@ -136,7 +136,7 @@ def sums_of_cells(level: CellLevel) -> PeelingStep | None:
     said = np.bincount(given.row[some & (middle != 0)], minlength=len(given)) > 0
     rows = np.asarray(rows & said, dtype=bool)
     cells = np.flatnonzero(is_open.any(axis=1))
-    known = known_sums(level)[0][cells] >= 0
+    known = _known_sums(level)[0][cells] >= 0
     if not rows.any() or bool((known | (is_open.sum(axis=1)[cells] == 1)).all()):
         return None
     kept = rows[given.row] & some
@@ -156,13 +156,13 @@ def sums_of_cells(level: CellLevel) -> PeelingStep | None:
     return PeelingStep(found, numbers, start, c * is_open.shape[1] + k, none, csr_matrix((len(numbers), 0)), known)
 
 
-def single_columns(level: CellLevel) -> PeelingStep | None:
+def _single_columns(level: CellLevel) -> PeelingStep | None:
     """Return all statements on the open columns; one of each cell whose sum is known is taken out."""
     from scipy.sparse import csr_matrix
 
     given, is_open = level.given, level.open
     classes = is_open.shape[1]
-    helper, total = known_sums(level)
+    helper, total = _known_sums(level)
     out = np.zeros_like(is_open)
     known = np.flatnonzero((helper >= 0) & (is_open.sum(axis=1) > 1))
     last = classes - 1 - np.argmax(is_open[:, ::-1], axis=1)
@@ -199,7 +199,7 @@ def single_columns(level: CellLevel) -> PeelingStep | None:
     return PeelingStep(found, numbers, np.arange(z + 1), mine, helper[known], coefficients, np.zeros(z, dtype=bool))
 
 
-def known_sums(level: CellLevel) -> tuple[Ints, Ints]:
+def _known_sums(level: CellLevel) -> tuple[Ints, Ints]:
     """Return, per cell, a statement that says how many open rows it has (-1: none), and how many."""
     given, is_open = level.given, level.open
     at = is_open[given.cell]
@@ -251,24 +251,24 @@ class Recomputed:
         found, step = self.again.found, self.again.step
         place = np.argsort(found.variable)
         at = place[np.searchsorted(found.variable, self.which[forms], sorter=place)]
-        return csr_matrix(with_helpers(step, weights_of(found, self.again.used, self.again.half, at)))
+        return csr_matrix(_with_helpers(step, _weights_of(found, self.again.used, self.again.half, at)))
 
 
-def weights_of(found: Decomposition, used: Ints, half: Floats, which: Ints) -> Floats:
+def _weights_of(found: Decomposition, used: Ints, half: Floats, which: Ints) -> Floats:
     """Return (which, statements): weights as multiples of a power of two."""
     out = np.zeros((len(which), len(half)))
-    out[:, used] = rounded(found.weights(which) / half[used])
+    out[:, used] = _rounded(found.weights(which) / half[used])
     return out
 
 
-def with_helpers(step: PeelingStep, weights: Floats) -> Floats:
+def _with_helpers(step: PeelingStep, weights: Floats) -> Floats:
     """Return the weights of the statements of a step and, behind them, of the sums that columns were taken out by."""
     if not len(step.helper):
         return weights
-    return np.concatenate([weights, rounded(np.asarray(-(weights @ step.taken)))], axis=1)
+    return np.concatenate([weights, _rounded(np.asarray(-(weights @ step.taken)))], axis=1)
 
 
-def determine(level: CellLevel, step: PeelingStep, limits: Limits) -> bool:
+def _determine(level: CellLevel, step: PeelingStep, limits: Limits) -> bool:
     """Fix what the statements of a step determine, and return whether something was; raises `AssumptionError`."""
     given = step.statements
     used, half = scale(step.statements)
@@ -276,12 +276,12 @@ def determine(level: CellLevel, step: PeelingStep, limits: Limits) -> bool:
         return False
     if not affordable(len(used), len(given.lower), limits):
         return False
-    limits.charge(work_of(len(used), len(given.lower)))
+    limits.charge(_work_of(len(used), len(given.lower)))
     limits.report(f"leaf values: {len(used):,} statements on {len(given.lower):,} numbers")
     with one_thread():
         found = decomposed(given, used, half)
         point, residual = found.solved((given.low + given.high)[used] / 2 / half[used])
-        contradiction(level, step, used, half, residual)
+        _contradiction(level, step, used, half, residual)
         good = np.flatnonzero((found.loose < NEAR) & (found.noise < NEAR) & ~step.known[found.variable])
         at = np.zeros(len(given.lower))
         at[found.variable] = point
@@ -295,28 +295,28 @@ def determine(level: CellLevel, step: PeelingStep, limits: Limits) -> bool:
                 break
             limits.report(f"leaf values: {i:,} of {len(good):,} numbers")
             some = good[i : i + piece]
-            weights = weights_of(found, used, half, some)
-            changed |= fix(level, step, near, near_by, found.variable[some], weights, again)
+            weights = _weights_of(found, used, half, some)
+            changed |= _fix(level, step, near, near_by, found.variable[some], weights, again)
     return changed
 
 
-def work_of(statements: int, numbers: int) -> float:
+def _work_of(statements: int, numbers: int) -> float:
     """Return the work of a decomposition and its weights."""
     return 5.0 * statements * numbers**2 / SPEED
 
 
 def affordable(statements: int, numbers: int, limits: Limits) -> bool:
     """Return whether memory and time are enough for a decomposition and its weights."""
-    return statements * numbers * COPIES * 8 < limits.memory and work_of(statements, numbers) < limits.left()
+    return statements * numbers * COPIES * 8 < limits.memory and _work_of(statements, numbers) < limits.left()
 
 
-def rounded(weights: Floats) -> Floats:
+def _rounded(weights: Floats) -> Floats:
     """Return weights as whole multiples of 2^-GRID, so that they are exact in proofs."""
     found: Floats = np.rint(np.ldexp(weights, GRID))
     return np.ldexp(found, -GRID)
 
 
-def contradiction(level: CellLevel, step: PeelingStep, used: Ints, half: Floats, residual: Floats) -> None:
+def _contradiction(level: CellLevel, step: PeelingStep, used: Ints, half: Floats, residual: Floats) -> None:
     """Raise `AssumptionError` where the residual of least squares, as a weighted sum, leaves no numbers."""
     worst = float(np.abs(residual).max(initial=0.0))
     if worst <= 1.0:
@@ -329,7 +329,7 @@ def contradiction(level: CellLevel, step: PeelingStep, used: Ints, half: Floats,
         raise AssumptionError(f"{level.names(int(level.given.source[i]))} misses by {worst:.1e} times its bound")
 
 
-def fix(
+def _fix(
     level: CellLevel,
     step: PeelingStep,
     near: IntegerStatements,
@@ -359,7 +359,7 @@ def fix(
     if bool(((value < given.lower[which]) | (value > given.upper[which])).any()):
         raise AssumptionError("leaf values and counts contradict each other")
     source = np.concatenate([given.source, level.given.source[step.helper]])
-    proof = csr_matrix(with_helpers(step, weights)) if again is None else Recomputed(again, which)
+    proof = csr_matrix(_with_helpers(step, weights)) if again is None else Recomputed(again, which)
     spans = [np.arange(step.start[j], step.start[j + 1]) for j in which.tolist()]
     start = np.concatenate([[0], np.cumsum([len(s) for s in spans])]).astype(np.int64)
     column = step.column[np.concatenate(spans)]

@@ -72,7 +72,7 @@ class Steps(Sequence[Refined | Form]):
         i = range(len(self))[i]
         p = int(np.searchsorted(self.first, i, side="right")) - 1
         part = self.parts[p]
-        return part if isinstance(part, Refined) else form(part, i - int(self.first[p]))
+        return part if isinstance(part, Refined) else _form(part, i - int(self.first[p]))
 
     def outlines(self) -> Iterator[Refined | tuple[Form, int]]:
         """Yield the steps, forms without their multipliers but with how many there are: much cheaper."""
@@ -91,10 +91,10 @@ class Steps(Sequence[Refined | Form]):
             if isinstance(part, Refined):
                 yield part
             else:
-                yield from (form(part, i) for i in range(len(part)))
+                yield from (_form(part, i) for i in range(len(part)))
 
 
-def form(batch: Batch, i: int) -> Form:
+def _form(batch: Batch, i: int) -> Form:
     """Return form i of a batch, its weights as whole numbers over a power of two."""
     span = slice(int(batch.start[i]), int(batch.start[i + 1]))
     terms = tuple(zip(batch.column[span].tolist(), batch.coefficient[span].tolist(), strict=True))
@@ -156,14 +156,14 @@ class Settling:
         start = first_cells(self.release, self.base, self.most)
         with suppress(TooLarge):
             cells, _ = with_trees(self.release, self.boosted, start, last, min(self.most, MOST_CELLS))
-            few = len(cells) <= room_after(len(start))  # tree by tree is the same then
+            few = len(cells) <= _room_after(len(start))  # tree by tree is the same then
             leaves = sum(len(tree.step) for tree in self.boosted.trees)
             if affordable(leaves + len(self.boosted), len(cells), self.limits.stage("all trees at once")):
                 best = self.through([last], MOST if few else SOON)
         again = self.lattices and not few and not self.limits.expired()
         if best is None or (again and best.level.open.any()):
             other = self.through(None, MOST)
-            if best is None or known(other) > known(best):
+            if best is None or _known(other) > _known(best):
                 best = other
         return self.finished(best)
 
@@ -198,7 +198,7 @@ class Settling:
             begun = self.limits.meter.used
             while self.lattices and level.open.sum() <= most:
                 used = (0.0 if last else spent) + self.limits.meter.used - begun
-                if not by_lattice(level, self.limits.stage(part, used)):
+                if not _by_lattice(level, self.limits.stage(part, used)):
                     break
                 peel(level, self.limits)
             spent += self.limits.meter.used - begun
@@ -238,7 +238,7 @@ class Settling:
         else:
             trees = done + 1
             finer, origin = with_trees(self.release, self.boosted, old, trees, self.most)
-            room = room_after(len(old))
+            room = _room_after(len(old))
             while trees < last and len(finer) <= room:
                 try:
                     more, of = with_trees(self.release, self.boosted, finer, trees + 1, room)
@@ -342,18 +342,18 @@ class Settling:
         return low, high
 
 
-def room_after(cells: int) -> int:
+def _room_after(cells: int) -> int:
     """Return how many cells the level after one of so many cells may have, if it is to be several trees at once."""
     return max(int(GROWTH * cells), cells + LEAST)
 
 
-def known(found: LevelOutcome) -> int:
+def _known(found: LevelOutcome) -> int:
     """Return how many rows are known with their class."""
     level: CellLevel = found.level
     return int(level.lower[~level.open].sum())
 
 
-def by_lattice(level: CellLevel, limits: Limits) -> bool:
+def _by_lattice(level: CellLevel, limits: Limits) -> bool:
     """Take over what lattice reduction proves of few open numbers; return whether bounds on them shrank by much."""
     from scipy.sparse import csr_matrix
 
@@ -370,7 +370,7 @@ def by_lattice(level: CellLevel, limits: Limits) -> bool:
     most = abs(middle[:, x]) @ upper
     said = np.flatnonzero((low > -most) | (high < most))
     dense = middle[:, x].toarray()[said], radius[:, x].toarray()[said]
-    statements = IntegerStatements(*dense, *finite(low[said], high[said], most[said]), source[said], x, lower, upper)
+    statements = IntegerStatements(*dense, *_finite(low[said], high[said], most[said]), source[said], x, lower, upper)
     found = reduced(statements, limits)
     if not found:
         return False
@@ -399,7 +399,7 @@ def by_lattice(level: CellLevel, limits: Limits) -> bool:
     return int((flat_upper - flat_lower).sum()) < SHRUNK * before
 
 
-def finite(
+def _finite(
     low: NDArray[np.float64], high: NDArray[np.float64], most: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return intervals without infinite ends: no sum is beyond `most`."""

@@ -90,8 +90,8 @@ def targets(release: Release, query: Targets, limits: Limits) -> TargetsAnswer:
     model = release.boosted[query.model]
     if model.gradients.loss != "squared_error":
         raise Unsupported(NOT_SQUARED)
-    points = known_points(release, model)
-    given = equations(model, points)
+    points = _known_points(release, model)
+    given = _equations(model, points)
     m, n = given.matrix.shape
     if 40 * (m + n) * n > limits.memory:
         raise TooLarge(f"{m:,} figures over {n:,} cells take {40 * (m + n) * n >> 20:,} MB, above the limit (--memory)")
@@ -104,22 +104,22 @@ def targets(release: Release, query: Targets, limits: Limits) -> TargetsAnswer:
         rows=points.rows,
         low=np.full(n, -np.inf),
         high=np.full(n, np.inf),
-        surplus=m - rank(given.matrix),
+        surplus=m - _rank(given.matrix),
     )
-    found = bounded(model, points, given, query, limits)
+    found = _bounded(model, points, given, query, limits)
     if found is None or found.worst > 1:
         return replace(answer, failed=BROKEN, worst=math.inf if found is None else found.worst, trail=(BROKEN,))
     status: Status = "exact" if bool((found.low == found.high).all()) else "bounds"
     return replace(answer, status=status, low=found.low, high=found.high, worst=found.worst)
 
 
-def known_points(release: Release, model: Boosted) -> OccupiedCells:
+def _known_points(release: Release, model: Boosted) -> OccupiedCells:
     """Return the cells of a block that has an exact number of rows for every region, each in one leaf of every tree."""
     layout = WordLayout(release.domain)
     reason = NO_ROWS
     for b in reversed([b for b in release.partitions if b not in model.blocks]):
         block = release.partitions[b]
-        if (block.low != block.high).any() or not one_each(block):
+        if (block.low != block.high).any() or not _one_each(block):
             continue
         at = np.flatnonzero(block.low > 0)
         region = block.region[at].astype(np.int64)
@@ -138,12 +138,12 @@ def known_points(release: Release, model: Boosted) -> OccupiedCells:
     raise Unsupported(reason)
 
 
-def one_each(block: Partition) -> bool:
+def _one_each(block: Partition) -> bool:
     """Return whether every region has one statement, for any label."""
     return bool((block.label == ANY_LABEL).all()) and len(set(block.region.tolist())) == len(block.region)
 
 
-def scores_of(model: Boosted, leaves: Ints) -> Floats:
+def _scores_of(model: Boosted, leaves: Ints) -> Floats:
     """Return the raw scores (points, trees) that the gradients of every tree follow from, bit for bit."""
     sums = np.full(len(leaves), model.base[0])
     before = np.full(len(leaves), model.start[0])
@@ -162,10 +162,10 @@ def whole(values: Floats) -> list[int]:
     return [int(v) for v in np.ldexp(values, POINT).tolist()]
 
 
-def equations(model: Boosted, points: OccupiedCells) -> Equations:
+def _equations(model: Boosted, points: OccupiedCells) -> Equations:
     """Return the figures that are linear in the targets as equations on sums of targets by cell."""
     law = model.gradients
-    scores = scores_of(model, points.leaves)
+    scores = _scores_of(model, points.leaves)
     rows, columns, low, high, trees, fixed = [], [], [], [], [], []
     noise = law.relative + law.absolute
     for t, tree in enumerate(model.trees):
@@ -193,7 +193,7 @@ def equations(model: Boosted, points: OccupiedCells) -> Equations:
     return Equations(matrix, low, high, np.array(trees, dtype=np.int64), scores, np.array(fixed), part)
 
 
-def rank(matrix: Any) -> int:
+def _rank(matrix: Any) -> int:
     """Return the rank of a matrix of 0 and 1, as far as doubles tell."""
     values = np.linalg.eigvalsh((matrix.T @ matrix).toarray())
     return int((values > 1e-9 * max(1.0, float(values.max(initial=0.0)))).sum())
@@ -208,7 +208,7 @@ class TargetSumBounds:
     worst: float
 
 
-def bounded(
+def _bounded(
     model: Boosted, points: OccupiedCells, given: Equations, query: Targets, limits: Limits
 ) -> TargetSumBounds | None:
     """Return bounds on the sums of targets, None where they contradict each other; `Unsupported` without a start.
@@ -216,15 +216,15 @@ def bounded(
     Bounds on single targets are narrowed with the sums where a cell is one person, and with them what rounding moves.
     """
     n, alone = points.rows.astype(np.float64), points.rows == 1
-    single = by_squares(model, points, given)
+    single = _by_squares(model, points, given)
     if query.within is not None:
         single = np.maximum(single[0], query.within[0]), np.minimum(single[1], query.within[1])
     if not (np.isfinite(single[0]).all() and np.isfinite(single[1]).all()):
-        implied = contracted(given, limits) if alone.all() else None
+        implied = _contracted(given, limits) if alone.all() else None
         if implied is None:
             raise Unsupported(NO_BOUND)
         single = implied
-    least, most = inwards(*single) if query.whole else single
+    least, most = _inwards(*single) if query.whole else single
     low, high = np.nextafter(n * least, -np.inf), np.nextafter(n * most, np.inf)
     fit: WeightedTargets | None = None
     for _ in range(ROUNDS):
@@ -232,8 +232,8 @@ def bounded(
         if (low > high).any():
             return None
         before = high - low
-        low, high, fit = narrowed(given, low, high, moved(given, n, least, most), fit)
-        low, high = inwards(low, high) if query.whole else (low, high)
+        low, high, fit = _narrowed(given, low, high, _moved(given, n, least, most), fit)
+        low, high = _inwards(low, high) if query.whole else (low, high)
         least, most = np.where(alone, np.maximum(least, low), least), np.where(alone, np.minimum(most, high), most)
         if fit.worst > 1 or not (high - low < BETTER * before).any():
             break
@@ -241,12 +241,12 @@ def bounded(
     return None if (low > high).any() else TargetSumBounds(low, high, fit.worst)
 
 
-def inwards(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _inwards(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return the least and greatest whole numbers in intervals."""
     return np.ceil(low), np.floor(high)
 
 
-def by_squares(model: Boosted, points: OccupiedCells, given: Equations) -> tuple[Floats, Floats]:
+def _by_squares(model: Boosted, points: OccupiedCells, given: Equations) -> tuple[Floats, Floats]:
     """Return bounds on the target of every row in a cell from published sums of squares; infinite without.
 
     q Σg² + a Σg <= e is Σ (g + a / 2q)² <= e / q + n (a / 2q)², so that no g is farther from -a / 2q than the root.
@@ -270,36 +270,36 @@ def by_squares(model: Boosted, points: OccupiedCells, given: Equations) -> tuple
     return low, high
 
 
-def contracted(given: Equations, limits: Limits) -> tuple[Floats, Floats] | None:
+def _contracted(given: Equations, limits: Limits) -> tuple[Floats, Floats] | None:
     """Return bounds on targets that the equations imply whatever they are, one row per cell; None without."""
     n = np.ones(given.matrix.shape[1])
     x = given.scores[:, 0].copy()
     for last in (False, True):
         limits.check(PHASE)
-        middle, half = residuals(given, x)
-        half = half + moved(given, n, x, x)
+        middle, half = _residuals(given, x)
+        half = half + _moved(given, n, x, x)
         if (weights := least_squares(given.matrix, half, None)) is None:
             return None
         if last:
-            exact = exactly(given.matrix, weights)
-            shift, far = implied_by(exact, middle, half)
+            exact = _exactly(given.matrix, weights)
+            shift, far = _implied_by(exact, middle, half)
             size = np.abs(exact.most) + np.abs(exact.little)
             grows = (exact.rest.sum(axis=1) + size @ (given.part * given.matrix.sum(axis=1))) * (1 + 2.0**-30)
             if not grows.max() < 1:
                 return None
             reach = float((((np.abs(shift) + far) / (1 - grows)).max()) * (1 + 2.0**-40))
             return np.nextafter(x - reach, -np.inf), np.nextafter(x + reach, np.inf)
-        x = on_grid(x + weights @ middle)
+        x = _on_grid(x + weights @ middle)
     return None
 
 
-def narrowed(
+def _narrowed(
     given: Equations, low: Floats, high: Floats, moves: Floats, fit: WeightedTargets | None = None
 ) -> tuple[Floats, Floats, WeightedTargets]:
     """Return narrower bounds on sums of targets from finite ones; with the fit of an earlier round, or a new one."""
-    fit = fit or fitted(given, low, high, moves)
-    middle, half = residuals(given, fit.x)
-    shift, far = implied_by(fit.weights, middle, half + moves)
+    fit = fit or _fitted(given, low, high, moves)
+    middle, half = _residuals(given, fit.x)
+    shift, far = _implied_by(fit.weights, middle, half + moves)
     before = np.maximum(high - fit.x, fit.x - low) * (1 + 2.0**-50)
     room = (far + fit.weights.rest @ before) * (1 + 2.0**-40) + (np.abs(fit.x) + np.abs(shift)) * 2.0**-51 + TINY
     return np.maximum(low, fit.x + shift - room), np.minimum(high, fit.x + shift + room), fit
@@ -314,25 +314,25 @@ class WeightedTargets:
     worst: float
 
 
-def fitted(given: Equations, low: Floats, high: Floats, moves: Floats) -> WeightedTargets:
+def _fitted(given: Equations, low: Floats, high: Floats, moves: Floats) -> WeightedTargets:
     """Return the sums of targets that use least of the figures' intervals and of finite bounds, by least squares."""
-    start = on_grid(low + (high - low) / 2)
-    middle, half = residuals(given, start)
+    start = _on_grid(low + (high - low) / 2)
+    middle, half = _residuals(given, start)
     half = half + moves
     room = (high - low) / 2
     room = np.maximum(room, LEAST * max(1.0, float(room.max(initial=0.0))))
     weights = least_squares(given.matrix, half, room)
     assert weights is not None
-    x = on_grid(start + weights @ middle)
-    middle, _ = residuals(given, x)
+    x = _on_grid(start + weights @ middle)
+    middle, _ = _residuals(given, x)
     used = np.concatenate([middle / half, (x - start) / room])
     off = np.abs(x) * 2.0**-48 + 2.0 ** (1 - POINT // 2)  # of doubles, and of the grid
     blur = np.concatenate([given.matrix @ off / half, off / room])
     worst = float(np.linalg.norm(used) / (np.sqrt(len(used)) * 1.001 + np.linalg.norm(blur)))
-    return WeightedTargets(x, exactly(given.matrix, weights), worst)
+    return WeightedTargets(x, _exactly(given.matrix, weights), worst)
 
 
-def moved(given: Equations, n: Floats, least: Floats, most: Floats) -> Floats:
+def _moved(given: Equations, n: Floats, least: Floats, most: Floats) -> Floats:
     """Return by how much rounded gradients may move every figure where targets of a cell lie in least..most."""
     distance = np.maximum(np.abs(given.scores - least[:, None]), np.abs(given.scores - most[:, None])) * n[:, None]
     row = np.repeat(np.arange(given.matrix.shape[0]), np.diff(given.matrix.indptr))
@@ -340,12 +340,12 @@ def moved(given: Equations, n: Floats, least: Floats, most: Floats) -> Floats:
     return (given.fixed + given.part * total) * (1 + 2.0**-30)
 
 
-def on_grid(x: Floats) -> Floats:
+def _on_grid(x: Floats) -> Floats:
     """Return doubles that `whole` keeps exactly."""
     return np.ldexp(np.rint(np.ldexp(x, POINT // 2)), -(POINT // 2))
 
 
-def residuals(given: Equations, x: Floats) -> tuple[Floats, Floats]:
+def _residuals(given: Equations, x: Floats) -> tuple[Floats, Floats]:
     """Return the middles and, rounded up, the half widths of the figures' intervals behind sums of targets x."""
     values, starts = whole(x), given.matrix.indptr.tolist()
     columns = given.matrix.indices.tolist()
@@ -387,7 +387,7 @@ class FigureWeights:
     rest: Floats
 
 
-def exactly(matrix: Any, solved: Floats) -> FigureWeights:
+def _exactly(matrix: Any, solved: Floats) -> FigureWeights:
     """Return weights near those that were solved for, with a smaller rest where it should be none (Newton's step)."""
     across = matrix.T.tocsr()
     total = float((across @ np.abs(solved).T).max(initial=1.0))
@@ -408,7 +408,7 @@ def exactly(matrix: Any, solved: Floats) -> FigureWeights:
     return FigureWeights(most, little, np.abs(rest) * (1 + 2.0**-50) + TINY)
 
 
-def implied_by(weights: FigureWeights, middle: Floats, half: Floats) -> tuple[Floats, Floats]:
+def _implied_by(weights: FigureWeights, middle: Floats, half: Floats) -> tuple[Floats, Floats]:
     """Return what weights of figures imply of S - x beside their rest: `shift` ± `far`, rounded up."""
     size = np.abs(weights.most) + np.abs(weights.little)
     slack = 2 * (len(half) + 4) * UNIT

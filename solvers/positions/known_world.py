@@ -46,7 +46,7 @@ MOST_STATES = 20_000  # ways to go on that are kept together while orders are co
 TRIES = 10_000  # draws of a row before it is given up that one avoids the impossible boxes
 
 
-def box_of(release: Release, places: Places, i: int) -> Box:
+def _box_of(release: Release, places: Places, i: int) -> Box:
     """Return the place of row i as a box, without parts that no row can have (impossible boxes of one attribute)."""
     literals, barred = [], dict[int, int]()
     for one in release.impossible:
@@ -70,7 +70,7 @@ def draw_placed(release: Release, places: Places, unique: bool | None, note: str
 
     Raises `Inconclusive` where no draw of a row avoids the impossible boxes.
     """
-    rows = [draw_possible(release, box_of(release, places, i), random) for i in range(len(places.start))]
+    rows = [_draw_possible(release, _box_of(release, places, i), random) for i in range(len(places.start))]
     width = len(release.domain.attributes)
     values = np.concatenate(rows) if rows else np.zeros((0, width), dtype=index_type(release.domain))
     return RowWorld(values, np.ones(len(rows), dtype=np.int64), unique=unique, note=note)
@@ -87,16 +87,16 @@ def draw_parts(release: Release, parts: Ints, note: str, random: RandomSource) -
     return RowWorld(values, np.ones(len(rows), dtype=np.int64), note=note)
 
 
-def draw_possible(release: Release, box: Box, random: RandomSource) -> NDArray[np.int64]:
+def _draw_possible(release: Release, box: Box, random: RandomSource) -> NDArray[np.int64]:
     """Return (1, attributes) a row of a box that is in no impossible box, uniform among them."""
     for _ in range(TRIES):
         row = draw_box(release.domain, box, 1, random)
-        if not any(inside(release, one, row[0]) for one in release.impossible):
+        if not any(_inside(release, one, row[0]) for one in release.impossible):
             return row
     raise Inconclusive(f"no row was found in {TRIES:,} draws that avoids the impossible combinations")
 
 
-def inside(release: Release, box: Box, row: NDArray[np.int64]) -> bool:
+def _inside(release: Release, box: Box, row: NDArray[np.int64]) -> bool:
     """Return whether a row, by its raw values, is in a box."""
     return all(mask >> part_of(release.domain.attributes[k], int(row[k])) & 1 for k, mask in box.literals)
 
@@ -109,21 +109,21 @@ def part_of(attribute: Attribute, value: int) -> int:
 def list_placed(release: Release, rows: BoxedRows, limits: Limits) -> Iterator[RowWorld]:
     """Yield the datasets with a raw row of every box, each once up to the order of rows; lazily, in memory."""
     known: set[tuple[tuple[int, ...], ...]] = set()
-    every = [list(values_of(release, rows.places, i)) for i in range(len(rows.sizes))] if len(rows.sizes) else []
+    every = [list(_values_of(release, rows.places, i)) for i in range(len(rows.sizes))] if len(rows.sizes) else []
     for step, found in enumerate(itertools.product(*every)):
         if step % 256 == 0:
             limits.check("worlds were listed")
         if (key := tuple(sorted(found))) in known:
             continue
         known.add(key)
-        orders = {} if (number := orders_of(key, every)) is None else {"orders": number}
+        orders = {} if (number := _orders_of(key, every)) is None else {"orders": number}
         values: NDArray[np.int64] = np.array(found, dtype=index_type(release.domain)).reshape(
             len(found), len(release.domain.attributes)
         )
         yield RowWorld(values, np.ones(len(found), dtype=np.int64), figures=orders)
 
 
-def orders_of(rows: Sequence[Row], every: Sequence[Sequence[Row]]) -> int | None:
+def _orders_of(rows: Sequence[Row], every: Sequence[Sequence[Row]]) -> int | None:
     """Return in how many orders rows have one of the values `every[i]` at each position i; None where that is long.
 
     Positions with the same values are one group, filled after the other; rows that no later group can take have to be
@@ -164,15 +164,15 @@ def _shares(left: Sequence[tuple[int, bool]], total: int) -> Iterator[tuple[int,
         yield from ((n, *rest) for rest in _shares(others, total - n))
 
 
-def values_of(release: Release, places: Places, i: int) -> Iterator[tuple[int, ...]]:
+def _values_of(release: Release, places: Places, i: int) -> Iterator[tuple[int, ...]]:
     """Yield the raw rows of a place that are in no impossible box."""
     ranges = []
-    named = dict(box_of(release, places, i).literals)
+    named = dict(_box_of(release, places, i).literals)
     for k, attribute in enumerate(release.domain.attributes):
         mask, ends = named.get(k, attribute.full), attribute.ends
         ranges.append([v for p in range(len(attribute.sizes)) if mask >> p & 1 for v in range(ends[p], ends[p + 1])])
     for found in itertools.product(*ranges):
-        if not any(inside(release, one, np.array(found, dtype=object)) for one in release.impossible):
+        if not any(_inside(release, one, np.array(found, dtype=object)) for one in release.impossible):
             yield found
 
 
@@ -248,7 +248,7 @@ def numbers_of(rows: BoxedRows) -> DatasetBits:
     ordered = math.fsum(map(log2_whole, rows.sizes)) if all(rows.sizes) else -math.inf
     low = high = 0.0
     exact = True
-    for group in groups(rows):
+    for group in _groups(rows):
         boxes = {key: rows.sizes[same[0]] for key, same in enumerate(group)}
         k = sum(map(len, group))
         union = sum(boxes.values())
@@ -265,7 +265,7 @@ def numbers_of(rows: BoxedRows) -> DatasetBits:
     return DatasetBits(ordered, (low, max(low, high)), exact)
 
 
-def groups(rows: BoxedRows) -> list[list[list[int]]]:
+def _groups(rows: BoxedRows) -> list[list[list[int]]]:
     """Return the groups of rows whose boxes meet, directly or by way of others: per group the rows with equal boxes."""
     same = rows.same()
     first = [one[0] for one in same]
@@ -278,7 +278,7 @@ def groups(rows: BoxedRows) -> list[list[list[int]]]:
         return a
 
     for a, i in enumerate(first):
-        for b in np.flatnonzero(meeting(rows.places, i, first[:a])).tolist():
+        for b in np.flatnonzero(_meeting(rows.places, i, first[:a])).tolist():
             parent[root(b)] = root(a)
     found: dict[int, list[list[int]]] = {}
     for a, one in enumerate(same):
@@ -286,7 +286,7 @@ def groups(rows: BoxedRows) -> list[list[list[int]]]:
     return list(found.values())
 
 
-def meeting(places: Places, i: int, others: list[int]) -> Bits:
+def _meeting(places: Places, i: int, others: list[int]) -> Bits:
     """Return which of some rows have boxes that share a point with that of row i."""
     start, end = places.start[others], places.end[others]
     meets: Bits = (np.maximum(start, places.start[i]) < np.minimum(end, places.end[i])).all(axis=1)
@@ -302,7 +302,7 @@ def count_placed(state: Assigned, convention: Convention, limits: Limits) -> Cou
     if known is not None and known.conflict:
         return CountAnswer("unsat", convention=convention, conflict=(known.conflict,))
     if known is not None and known.free:
-        return counted(problem, known.rows, convention)
+        return _counted(problem, known.rows, convention)
     upper = float(np.sum(bits_left(state, limits)) * (1.0 + 1e-12))
     if upper == -math.inf:
         return CountAnswer("unsat", convention=convention)
@@ -323,7 +323,7 @@ def count_placed(state: Assigned, convention: Convention, limits: Limits) -> Cou
     return CountAnswer("bounds", convention=convention, bounds=bounds, relative=relative, trail=trail)
 
 
-def counted(problem: RowProblem, rows: BoxedRows, convention: Convention) -> CountAnswer:
+def _counted(problem: RowProblem, rows: BoxedRows, convention: Convention) -> CountAnswer:
     """Return the number of worlds where every row is in a known box and nothing else is said."""
     n, numbers, relative = problem.rows, numbers_of(rows), problem.release.domain.relative
     if convention == "ordered":

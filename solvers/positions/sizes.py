@@ -60,7 +60,7 @@ def bits_left(state: Assigned, limits: Limits) -> Floats:
     found = np.zeros(problem.rows)
     for k, attribute in enumerate(attributes):
         if k in places.sets:
-            found += log2_of_parts(attribute, places.sets[k])
+            found += _log2_of_parts(attribute, places.sets[k])
         else:
             found += lengths[k].log2(places.start[:, k].astype(np.int64), places.end[:, k].astype(np.int64))
     for t in range(problem.trees):
@@ -70,7 +70,7 @@ def bits_left(state: Assigned, limits: Limits) -> Floats:
         if not len(row):
             continue
         value = at + int(problem.first[t])
-        logs = shared_bits(problem, places, lengths, row, value)
+        logs = _shared_bits(problem, places, lengths, row, value)
         first = np.flatnonzero(np.diff(row, prepend=-1))
         top = np.maximum.reduceat(logs, first)
         shift = np.where(np.isfinite(top), top, 0.0)
@@ -81,20 +81,20 @@ def bits_left(state: Assigned, limits: Limits) -> Floats:
     return found + SLACK
 
 
-def shared_bits(problem: RowProblem, places: Places, lengths: list[Lengths], row: Ints, value: Ints) -> Floats:
+def _shared_bits(problem: RowProblem, places: Places, lengths: list[Lengths], row: Ints, value: Ints) -> Floats:
     """Return log2 of how many raw rows, at most, the place of `row[i]` shares with the box of `value[i]`."""
     attributes = problem.release.domain.attributes
     logs = np.zeros(len(row))
     for k, attribute in enumerate(attributes):
         if k in problem.sets:
-            logs += log2_of_parts(attribute, problem.sets[k][value] & places.sets[k][row])
+            logs += _log2_of_parts(attribute, problem.sets[k][value] & places.sets[k][row])
         else:
             start = np.maximum(problem.start[value, k], places.start[row, k]).astype(np.int64)
             logs += lengths[k].log2(start, np.minimum(problem.end[value, k], places.end[row, k]).astype(np.int64))
     return logs
 
 
-def log2_of_parts(attribute: Attribute, parts: Bits) -> Floats:
+def _log2_of_parts(attribute: Attribute, parts: Bits) -> Floats:
     """Return log2 of how many values some parts have; (n, parts) to (n,)."""
     sizes = np.array(attribute.sizes, dtype=np.float64)
     with np.errstate(divide="ignore"):
@@ -133,12 +133,12 @@ def boxed(problem: RowProblem, chosen: Ints, limits: Limits) -> BoxedRows:
     for i, key in enumerate(BoxedRows(places, []).keys()):
         if key not in known:
             limits.check("rows were sized")
-            known[key] = space.within(part_sizes(problem, places, i))
+            known[key] = space.within(_part_sizes(problem, places, i))
         sizes.append(known[key])
     return BoxedRows(places, sizes)
 
 
-def part_sizes(problem: RowProblem, places: Places, i: int) -> dict[int, tuple[int, ...]]:
+def _part_sizes(problem: RowProblem, places: Places, i: int) -> dict[int, tuple[int, ...]]:
     """Return the part sizes that the place of row i leaves of the attributes that it narrows."""
     out = {}
     for k, attribute in enumerate(problem.release.domain.attributes):
@@ -184,20 +184,20 @@ class DeterminedRows:
 
 def settled(state: Assigned, limits: Limits) -> DeterminedRows | None:
     """Return the boxes of rows whose leaves are all known; None where some are not, or no exact sizes are found."""
-    problem, chosen = state.problem, fixed_choice(state)
+    problem, chosen = state.problem, _fixed_choice(state)
     if chosen is None:
         return None
     try:
         rows = boxed(problem, chosen, limits)
     except (Inconclusive, EngineError):
         return None
-    conflict = disagreement(problem, chosen)
+    conflict = _disagreement(problem, chosen)
     if not conflict and not all(rows.sizes):
         conflict = f"the leaves of row {rows.sizes.index(0)} of the training file share no possible row"
     return DeterminedRows(rows, conflict, problem.exhaustive and not problem.release.loosened)
 
 
-def fixed_choice(state: Assigned) -> Ints | None:
+def _fixed_choice(state: Assigned) -> Ints | None:
     """Return (rows, trees): the value of every row in every tree, -1 where the tree did not see it; None: not known."""
     problem = state.problem
     seen = problem.times.T > 0
@@ -210,7 +210,7 @@ def fixed_choice(state: Assigned) -> Ints | None:
     return np.where(seen, chosen, -1)
 
 
-def disagreement(problem: RowProblem, chosen: Ints) -> str:
+def _disagreement(problem: RowProblem, chosen: Ints) -> str:
     """Return which count rows that take these values do not meet, in words; "": they meet all."""
     for t in range(problem.trees):
         seen = np.flatnonzero(chosen[:, t] >= 0)

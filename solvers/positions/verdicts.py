@@ -35,8 +35,7 @@ NEARLY = float(np.nextafter(1.0, 0.0))  # a share below 1 that rounding made 1
 STEPS = 16  # boxes between two looks at the clock
 
 
-def allowed_parts(mask: int, parts: int) -> Bits:
-    """Return (parts,): which parts a mask allows."""
+def _allowed_parts(mask: int, parts: int) -> Bits:
     bits = np.frombuffer((mask & ((1 << parts) - 1)).to_bytes((parts + 7) // 8, "little"), dtype=np.uint8)
     return np.unpackbits(bits, bitorder="little")[:parts].astype(bool)
 
@@ -53,7 +52,7 @@ class PartRegions:
         """Return which regions may share a point with a box, and which lie inside."""
         meets, within = np.ones(len(self.start), dtype=bool), np.ones(len(self.start), dtype=bool)
         for k, mask in box.literals:
-            allowed = allowed_parts(mask, parts[k])
+            allowed = _allowed_parts(mask, parts[k])
             if k in self.sets:
                 meets &= (self.sets[k] & allowed).any(axis=1)
                 within &= ~(self.sets[k] & ~allowed).any(axis=1)
@@ -91,7 +90,7 @@ class Membership:
         trees = np.flatnonzero(np.diff(packing.first))
         values = PartRegions(problem.start.astype(np.int64), problem.end.astype(np.int64), problem.sets)
         seen = problem.times.T[:, trees] > 0
-        return cls(state, values, regions_of(places), single, seen, trees, packing.first[:-1][trees])
+        return cls(state, values, _regions_of(places), single, seen, trees, packing.first[:-1][trees])
 
     def can(self, box: Box) -> tuple[Bits, Bits]:
         """Return which rows can lie in a box, and which values meet it."""
@@ -140,8 +139,7 @@ class Membership:
         return out
 
 
-def regions_of(places: Places) -> PartRegions:
-    """Return places as regions."""
+def _regions_of(places: Places) -> PartRegions:
     return PartRegions(places.start.astype(np.int64), places.end.astype(np.int64), places.sets)
 
 
@@ -153,15 +151,15 @@ def decide_placed(release: Release, state: Assigned, query: Decide, limits: Limi
     chosen = query.selections
     low = np.zeros(len(chosen), dtype=np.int64)
     high = np.full(len(chosen), state.problem.rows, dtype=np.int64)
-    late = bounded(Membership.of(state), chosen, low, high, limits)
-    before = before_release(release, state.problem.rows, query, limits)
+    late = _bounded(Membership.of(state), chosen, low, high, limits)
+    before = _before_release(release, state.problem.rows, query, limits)
     mean = np.where(low == high, low.astype(np.float64), np.nan)
     unsettled = (low <= 0) & (high > 0)
-    unsettled[unsettled] = ~reached(state, chosen, np.flatnonzero(unsettled), limits)
+    unsettled[unsettled] = ~_reached(state, chosen, np.flatnonzero(unsettled), limits)
     return DecideAnswer.of(low, high, before, expected=mean, trail=late, open=unsettled)
 
 
-def reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: Limits) -> Bits:
+def _reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: Limits) -> Bits:
     """Return which of the selections `at` some world has a row in, and some world none.
 
     Every row of a world may be any raw row of the box of its leaves where nothing but the trees was published, and no
@@ -174,7 +172,7 @@ def reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: L
     found = known_world(state, limits.limited().stage("world of positions")).parts
     if not found:
         return none
-    regions = regions_of(places_of(problem, values_in(problem, next(iter(found.values())))))
+    regions = _regions_of(places_of(problem, values_in(problem, next(iter(found.values())))))
     boxes = Selections(chosen.codes[at], chosen.sizes).boxes()
     out = none
     for i, (met, held) in enumerate(boxes):
@@ -183,7 +181,7 @@ def reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: L
     return out
 
 
-def bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits: Limits) -> tuple[str, ...]:
+def _bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits: Limits) -> tuple[str, ...]:
     """Put bounds on the rows of selections into `low` and `high`; return what is said where time was up."""
     limits = limits.stage("profiles by position")
     for q, (met, held) in enumerate(chosen.boxes()):
@@ -205,7 +203,7 @@ def share_placed(state: Assigned, query: ShareQuery, free: bool, limits: Limits)
     for chosen in (query.inner, query.other, query.outer):
         low = np.zeros(len(chosen), dtype=np.int64)
         high = np.full(len(chosen), state.problem.rows, dtype=np.int64)
-        bounded(table, chosen, low, high, limits)
+        _bounded(table, chosen, low, high, limits)
         bounds.append((low, high))
     (least, most), (others, rest), (_, every) = bounds
     rest, most = np.minimum(rest, every - least), np.minimum(most, every - others)
@@ -220,12 +218,12 @@ def share_placed(state: Assigned, query: ShareQuery, free: bool, limits: Limits)
         if q % STEPS == 0 and q and limits.expired():
             return ShareAnswer("bounds", lower=lower, upper=upper)
         ones, zeros, free_to_leave = table.can(inner)[0], table.can(other)[0], ~table.must(outer)
-        lower[q] = np.maximum(lower[q], 1.0 - greatest_share(zeros, ones, free_to_leave))
-        upper[q] = np.minimum(upper[q], greatest_share(ones, zeros, free_to_leave))
+        lower[q] = np.maximum(lower[q], 1.0 - _greatest_share(zeros, ones, free_to_leave))
+        upper[q] = np.minimum(upper[q], _greatest_share(ones, zeros, free_to_leave))
     return ShareAnswer("exact" if free else "bounds", lower=lower, upper=upper)
 
 
-def greatest_share(ones: Bits, zeros: Bits, leave: Bits) -> float:
+def _greatest_share(ones: Bits, zeros: Bits, leave: Bits) -> float:
     """Return the greatest share of ones among ones and zeros, by which of them rows can be and which can be neither.
 
     NaN where no row can be either.
@@ -244,13 +242,13 @@ def decide_settled(release: Release, known: DeterminedRows, query: Decide, limit
     are known where rows that share raw rows have the same box (`Numbers.exact`), else the answer is "bounds".
     """
     chosen, places = query.selections, known.rows.places
-    regions, parts = regions_of(places), tuple(len(a.sizes) for a in release.domain.attributes)
+    regions, parts = _regions_of(places), tuple(len(a.sizes) for a in release.domain.attributes)
     n, q = len(known.rows.sizes), len(chosen)
     low, high, absent, mean = (np.zeros(q) for _ in range(4))
     orderless = query.convention == "multiset"
     told = not orderless or numbers_of(known.rows).exact
     groups = [(same[0], known.rows.sizes[same[0]], len(same)) for same in known.rows.same()] if orderless else []
-    tables = [shares_of(release, places, k, chosen.sizes[k]) for k in range(len(parts))]
+    tables = [_shares_of(release, places, k, chosen.sizes[k]) for k in range(len(parts))]
     for i, (met, held) in enumerate(chosen.boxes()):
         if i % STEPS == 0:
             limits.check("profiles were met with the rows")
@@ -274,7 +272,7 @@ def decide_settled(release: Release, known: DeterminedRows, query: Decide, limit
     return DecideAnswer.of(
         least,
         most,
-        before_release(release, n, query, limits),
+        _before_release(release, n, query, limits),
         "exact" if told else "bounds",
         probability=settled_share(least, most, shares),
         expected=mean,
@@ -282,13 +280,13 @@ def decide_settled(release: Release, known: DeterminedRows, query: Decide, limit
     )
 
 
-def shares_of(release: Release, places: Places, k: int, sizes: tuple[tuple[int, ...], ...]) -> Callable[[int], Floats]:
+def _shares_of(release: Release, places: Places, k: int, sizes: tuple[tuple[int, ...], ...]) -> Callable[[int], Floats]:
     """Return, as a function of a code of attribute k, which share of each place's values the code allows."""
-    whole = held_values(release.domain.attributes[k].sizes, places, k)
-    return lambda code: held_values(sizes[code], places, k) / whole
+    whole = _held_values(release.domain.attributes[k].sizes, places, k)
+    return lambda code: _held_values(sizes[code], places, k) / whole
 
 
-def held_values(sizes: tuple[int, ...], places: Places, k: int) -> Floats:
+def _held_values(sizes: tuple[int, ...], places: Places, k: int) -> Floats:
     """Return (rows,) how many values parts of these sizes have in every place."""
     if k in places.sets:
         inside: Floats = places.sets[k].astype(np.float64) @ np.array(sizes, dtype=np.float64)
@@ -298,7 +296,7 @@ def held_values(sizes: tuple[int, ...], places: Places, k: int) -> Floats:
     return found
 
 
-def before_release(release: Release, n: int, query: Decide, limits: Limits) -> tuple[Floats, Floats]:
+def _before_release(release: Release, n: int, query: Decide, limits: Limits) -> tuple[Floats, Floats]:
     """Return the share of n rows with one in a selection, and their mean number, before the release."""
     prior = PriorMembership(Space.of(release, limits), query.selections, query.convention, {ANY_LABEL})
     return -np.expm1(prior.log_absent({ANY_LABEL: n})), prior.expected({ANY_LABEL: n})

@@ -51,7 +51,7 @@ def prove(system: CellSystem, query: Query, limits: Limits) -> Answer:
         raise Unsupported(COARSE)
     prover = VerdictProver(system, limits)
     if isinstance(query, Enumerate):
-        return WorldsAnswer("exact", worlds=enumerate_worlds(prover))
+        return WorldsAnswer("exact", worlds=_enumerate_worlds(prover))
     if isinstance(query, LeaveOneOut):
         return LeaveOneOutAnswer("bounds", share=np.full(len(query.inner), np.nan))
     first = prover.start(limits.stage(FIRST.get(type(query), "first world: others")))
@@ -70,21 +70,21 @@ def prove(system: CellSystem, query: Query, limits: Limits) -> Answer:
         lower, upper = share_of_counts(*(each_once(x, counts) for x in (query.inner, query.other)))
         return ShareAnswer("bounds", lower=lower, upper=upper)
     if isinstance(query, Sample):
-        return WorldsAnswer("bounds", worlds=draw(prover, query), trail=(NOT_UNIFORM,))
+        return WorldsAnswer("bounds", worlds=_draw(prover, query), trail=(NOT_UNIFORM,))
     if isinstance(query, Extreme):
-        return extreme(prover, query)
+        return _extreme(prover, query)
     if isinstance(query, MostLikely):
-        return WorldsAnswer("exact", worlds=iter([heaviest(prover, query)]))
+        return WorldsAnswer("exact", worlds=iter([_heaviest(prover, query)]))
     raise Unsupported(f"{type(query).__name__} needs all histograms")
 
 
-def enumerate_worlds(prover: VerdictProver) -> Iterator[RowWorld]:
+def _enumerate_worlds(prover: VerdictProver) -> Iterator[RowWorld]:
     """Yield every world once up to row order, one histogram after the other."""
     for z in prover.model.every(prover.limits):
         yield from list_worlds(prover.system.release.domain, filled_cells(prover.system, z))
 
 
-def draw(prover: VerdictProver, query: Sample) -> Iterator[RowWorld]:
+def _draw(prover: VerdictProver, query: Sample) -> Iterator[RowWorld]:
     """Yield k possible worlds that random objectives led to; they are not uniform, and say so."""
     random = RandomSource(query.seed)
     for _ in range(query.k):
@@ -97,7 +97,7 @@ def draw(prover: VerdictProver, query: Sample) -> Iterator[RowWorld]:
         yield replace(world, note=NOT_UNIFORM)
 
 
-def extreme(prover: VerdictProver, query: Extreme) -> ExtremeAnswer:
+def _extreme(prover: VerdictProver, query: Extreme) -> ExtremeAnswer:
     """Return proved bounds on an extreme, exact where CP-SAT proves it, with the best world found."""
     found = prover.exactly(query.coefs, query.greatest, prover.limits)
     outer = prover.outer(query.coefs, query.greatest)
@@ -115,7 +115,7 @@ def extreme(prover: VerdictProver, query: Extreme) -> ExtremeAnswer:
     return ExtremeAnswer("exact" if inner == outer else "bounds", bounds=bounds, histogram=best, world=world)
 
 
-def heaviest(prover: VerdictProver, query: MostLikely) -> RowWorld:
+def _heaviest(prover: VerdictProver, query: MostLikely) -> RowWorld:
     """Return the world of the heaviest histogram that CP-SAT found in half of the time left.
 
     With the number of rows open, the most rows that any world was found to have come first.

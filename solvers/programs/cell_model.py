@@ -100,7 +100,7 @@ def listed(system: CellSystem, limits: Limits) -> tuple[HistogramBranch, ...] | 
     own = limits.stage("listed histograms")
     found: dict[bytes, Ints] = {}
     try:
-        for z in histograms(system, own):
+        for z in _histograms(system, own):
             found.setdefault(z.tobytes(), z)
             if len(found) > MAX_LISTED:
                 return f"more than {MAX_LISTED:,} histograms"
@@ -114,7 +114,7 @@ def listed(system: CellSystem, limits: Limits) -> tuple[HistogramBranch, ...] | 
     )
 
 
-def histograms(system: CellSystem, limits: Limits) -> Iterator[Ints]:
+def _histograms(system: CellSystem, limits: Limits) -> Iterator[Ints]:
     """Yield every histogram; row by row for few rows under sums of values, else over cells."""
     summed = any(system.linear.coef != 1)
     if summed and system.release.rows.exact and system.release.rows.low <= MAX_ROWS:

@@ -171,13 +171,13 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
         solver.parameters.catch_sigint_signal = False
         status = solver.solve(model, listener)
         complete.append(status in (cp_model.OPTIMAL, cp_model.INFEASIBLE))
-        put(found, None, stop)
+        _put(found, None, stop)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     seen = 0
     try:
-        while (item := next_of(found, solver, limits)) is not None:
+        while (item := _next_of(found, solver, limits)) is not None:
             if isinstance(item, ReconError):
                 raise item
             yield item
@@ -191,7 +191,7 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
         limits.charge(solver.response_proto.deterministic_time)
 
 
-def next_of(found: queue.Queue[Any], solver: cp_model.CpSolver, limits: Limits) -> Any:
+def _next_of(found: queue.Queue[Any], solver: cp_model.CpSolver, limits: Limits) -> Any:
     """Return the next item of a search in another thread, which is told to stop when the limits end."""
     while True:
         try:
@@ -201,7 +201,7 @@ def next_of(found: queue.Queue[Any], solver: cp_model.CpSolver, limits: Limits) 
                 solver.stop_search()
 
 
-def put(found: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:
+def _put(found: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:
     """Put an item as soon as there is room; False where nobody wants it any more."""
     while not stop.is_set():
         try:
@@ -227,5 +227,5 @@ class Listener(cp_model.CpSolverSolutionCallback):
             item = self.read(self.value)
         except ReconError as error:
             item = error
-        if not put(self.found, item, self.stop) or self.limits.late():
+        if not _put(self.found, item, self.stop) or self.limits.late():
             self.stop_search()

@@ -53,7 +53,7 @@ def stated(y: Whole, low: Ints, high: Ints) -> int:
     return exact_dot(y[at], np.where(y[at] > 0, low[at], high[at]))
 
 
-def least(weights: Whole, lower: Ints, upper: Ints) -> int:
+def _least(weights: Whole, lower: Ints, upper: Ints) -> int:
     """Return the minimum of weights @ z over lower <= z <= upper exactly."""
     return exact_dot(weights, np.where(weights > 0, lower, upper))
 
@@ -77,4 +77,4 @@ def safe_bound(linear: SparseStatements, ends: tuple[Ints, Ints], costs: Ints, y
     sums = combined(linear, y)
     kind = np.int64 if magnitude(costs) * over + magnitude(sums) < EXACT else object
     reduced = costs.astype(kind) * over - sums.astype(kind)
-    return -(-(stated(y, linear.low, linear.high) + least(reduced, *ends)) // over)
+    return -(-(stated(y, linear.low, linear.high) + _least(reduced, *ends)) // over)

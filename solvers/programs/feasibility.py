@@ -39,7 +39,7 @@ def verdict(system: CellSystem, limits: Limits) -> Feasibility:
     """Return whether a system has a solution. Cost: a linear program, then at most a search of some seconds."""
     if system.bounds.conflict is not None:
         return Feasibility(False)
-    found = by_program(system, limits)
+    found = _by_program(system, limits)
     if found.solvable is not None:
         return found
     rooms = (system.bounds.upper - system.bounds.lower)[system.free]
@@ -48,10 +48,10 @@ def verdict(system: CellSystem, limits: Limits) -> Feasibility:
             return Feasibility(bool(branches_of(system, replace(limits, memory=SMALL_MEMORY))))
         except (Unsupported, Inconclusive):
             pass
-    return Feasibility(None if limits.expired() else searched(system, limits.stage("search for feasibility")))
+    return Feasibility(None if limits.expired() else _searched(system, limits.stage("search for feasibility")))
 
 
-def by_program(system: CellSystem, limits: Limits) -> Feasibility:
+def _by_program(system: CellSystem, limits: Limits) -> Feasibility:
     """Return what the linear program of least total violation says, checked in whole numbers.
 
     Its solution, where whole, is one; its multipliers, rounded, refute. Choices are left out: they only refuse more.
@@ -71,7 +71,7 @@ def by_program(system: CellSystem, limits: Limits) -> Feasibility:
     return Feasibility(None) if refuted is None else Feasibility(False, refuted[1])
 
 
-def searched(system: CellSystem, limits: Limits) -> bool | None:
+def _searched(system: CellSystem, limits: Limits) -> bool | None:
     """Return whether CP-SAT finds a solution or proves that there is none, None where it does not in time.
 
     The sums of a statement must fit in 64 bits: where values are summed and nothing bounds the number of rows,

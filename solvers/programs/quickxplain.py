@@ -83,7 +83,7 @@ class Book(StatementIndex):
         out = np.arange(len(self.low), dtype=np.int64)
         for b, block in self.release.loose.items():
             for i, (before, statement) in enumerate(pairwise(block.members), start=self.first[b] + 1):
-                if together(before, statement):
+                if _together(before, statement):
                     out[i] = out[i - 1]
         return out
 
@@ -133,7 +133,7 @@ class Book(StatementIndex):
         return f"{source}: {text} {'row' if text.split()[-1] == '1' else 'rows'}"
 
 
-def together(a: Statement, b: Statement) -> bool:
+def _together(a: Statement, b: Statement) -> bool:
     """Return whether two loose statements were published as one: a mean from both sides, and that it is of somebody."""
     if a.source == b.source:
         return True
@@ -141,13 +141,13 @@ def together(a: Statement, b: Statement) -> bool:
     return somebody and a.source.partition(" (")[0] == b.source.partition(" (")[0]
 
 
-def whole(release: Release) -> Words:
+def _whole(release: Release) -> Words:
     """Return the row space without impossible rows."""
     layout = WordLayout(release.domain)
     return minus(layout, layout.full[None].copy(), release.impossible)
 
 
-def asked_for(book: Book, on: Mask) -> Words | None:
+def _asked_for(book: Book, on: Mask) -> Words | None:
     """Return disjoint boxes that hold every row a subset asks for, None for the whole row space.
 
     A row outside them helps no statement: whatever world there is, it is one without that row.
@@ -178,7 +178,7 @@ def asked_for(book: Book, on: Mask) -> Words | None:
     return np.concatenate(found)
 
 
-def part_of(book: Book, on: Mask) -> tuple[Release, Ints]:
+def _part_of(book: Book, on: Mask) -> tuple[Release, Ints]:
     """Return the release of a subset, and the number of each of its statements (-1: one that says nothing)."""
     low = np.where(on[:, 0], book.low, -UNBOUNDED)
     high = np.where(on[:, 1], book.high, UNBOUNDED)
@@ -191,7 +191,7 @@ def part_of(book: Book, on: Mask) -> tuple[Release, Ints]:
             continue
         if b in book.release.partitions:
             stated = book.release.partitions[b].bounded(np.maximum(low[at], 0), high[at])
-            made, of = coarsened(stated, active)
+            made, of = _coarsened(stated, active)
             blocks.append(made)
             numbers.append(np.where(of < 0, -1, of + at.start))
         elif b in book.release.choices:
@@ -202,12 +202,12 @@ def part_of(book: Book, on: Mask) -> tuple[Release, Ints]:
             blocks.append(Loose(tuple(compress(bounded, active.tolist()))))
             numbers.append(every[active])
     minimum = int(low[-1]) if on[-1, 0] else 0
-    maximum = int(high[-1]) if on[-1, 1] else enough(blocks, minimum)
+    maximum = int(high[-1]) if on[-1, 1] else _enough(blocks, minimum)
     release = replace(book.release, rows=RowCount(minimum, maximum), blocks=tuple(blocks), assumptions=())
     return release, np.concatenate([*numbers, np.array([book.rows])]).astype(np.int64)
 
 
-def coarsened(block: Partition, active: Mask) -> tuple[Partition, Ints]:
+def _coarsened(block: Partition, active: Mask) -> tuple[Partition, Ints]:
     """Return a partition with its inactive regions as one, where the active ones are few, and its statements' numbers.
 
     The new statement, about the rest, has the number -1.
@@ -226,7 +226,7 @@ def coarsened(block: Partition, active: Mask) -> tuple[Partition, Ints]:
     return made, np.append(kept, -1).astype(np.int64)
 
 
-def enough(blocks: Sequence[Block], minimum: int) -> int:
+def _enough(blocks: Sequence[Block], minimum: int) -> int:
     """Return a number of rows that suffices: if the blocks and at least `minimum` rows have a world, so with no more.
 
     Counts ask for no more than the sum of their lower sides. Where values are summed, it is merely large.
@@ -237,15 +237,15 @@ def enough(blocks: Sequence[Block], minimum: int) -> int:
     return max(1, minimum + sum(int(np.maximum(block.low, 0).sum()) for block in blocks))
 
 
-def system_of(book: Book, on: Mask, limits: Limits) -> tuple[CellSystem, Ints]:
+def _system_of(book: Book, on: Mask, limits: Limits) -> tuple[CellSystem, Ints]:
     """Return the system of a subset and its statements' numbers in the release, the number of rows last.
 
     Sizes are left out, and the number of rows is a statement like any other. Raises `Unsupported` for too many
     cells, `Inconclusive` when time is up.
     """
-    release, numbers = part_of(book, on)
-    words = asked_for(book, on)
-    refined, index = refine(release, limits, whole(release) if words is None else words), StatementIndex(release)
+    release, numbers = _part_of(book, on)
+    words = _asked_for(book, on)
+    refined, index = refine(release, limits, _whole(release) if words is None else words), StatementIndex(release)
     linear, cell = assemble(index, refined, True, limits)
     n = linear.columns
     maximum, far = release.rows.high or 0, MAX_SUM // (max(1, n) * int(np.abs(linear.coef).max(initial=1)))
@@ -276,25 +276,25 @@ def conflict_of(release: Release, limits: Limits) -> tuple[str, ...]:
     # Propagation is cheap: where it refutes all statements it is trusted to show what is not needed, for a start.
     cheap = oracle.refuted(on)
     test = oracle.refuted if cheap else oracle.impossible
-    if (core := used(oracle, on, test)).sum() < on.sum():
+    if (core := _used(oracle, on, test)).sum() < on.sum():
         on = core
-    elif (blocks := conflicting_blocks(oracle, on, test)) is not None:
-        on = used(oracle, blocks, test)
+    elif (blocks := _conflicting_blocks(oracle, on, test)) is not None:
+        on = _used(oracle, blocks, test)
     else:
         return ()
     if cheap or oracle.core(on) is None:
-        on = book.mask(quickxplain(test, book.groups(on), book.mask))
+        on = book.mask(_quickxplain(test, book.groups(on), book.mask))
     # Propagation does not see every contradiction, nor the sides left out so far: less may do.
     on = book.whole(on)
-    on, proved = without_idle(oracle, on, book.groups(on))
+    on, proved = _without_idle(oracle, on, book.groups(on))
     if oracle.impossible(on):
-        on = used(oracle, on, oracle.impossible)
+        on = _used(oracle, on, oracle.impossible)
     several = [group for group in book.groups(on) if len(group) > 1]
-    on, _ = without_idle(oracle, on, [np.array([side]) for group in several for side in group])
+    on, _ = _without_idle(oracle, on, [np.array([side]) for group in several for side in group])
     return (*book.lines(on), *(() if proved else (UNPROVEN,)))
 
 
-def quickxplain(test: Test, groups: list[Ints], mask: Callable[[Sequence[Ints]], Mask]) -> list[Ints]:
+def _quickxplain(test: Test, groups: list[Ints], mask: Callable[[Sequence[Ints]], Mask]) -> list[Ints]:
     """Return groups that contradict each other, none of which the test finds superfluous; all of them do.
 
     Junker's QuickXplain; `mask` makes a subset of groups. Cost: about 2 k log2(n / k) tests for k of n groups.
@@ -312,7 +312,7 @@ def quickxplain(test: Test, groups: list[Ints], mask: Callable[[Sequence[Ints]],
     return below([], True, groups)
 
 
-def conflicting_blocks(oracle: FeasibilityOracle, on: Mask, test: Test) -> Mask | None:
+def _conflicting_blocks(oracle: FeasibilityOracle, on: Mask, test: Test) -> Mask | None:
     """Return a subset that contradicts itself and lies in few partitions, the others left out; None: none found.
 
     Two trees often contradict each other whatever the others say, so pairs are tried first, then twice as many, at
@@ -329,21 +329,21 @@ def conflicting_blocks(oracle: FeasibilityOracle, on: Mask, test: Test) -> Mask 
         for i in range(0, max(1, len(groups)), width):
             some = groups[i : i + width]
             if test(on & book.mask([base, *some])):
-                kept = quickxplain(lambda part: test(on & (part | book.mask([base]))), some, book.mask)
+                kept = _quickxplain(lambda part: test(on & (part | book.mask([base]))), some, book.mask)
                 return on & book.mask([base, *kept])
         if width >= len(groups):
             return None
         width *= 2
 
 
-def used(oracle: FeasibilityOracle, on: Mask, test: Test) -> Mask:
+def _used(oracle: FeasibilityOracle, on: Mask, test: Test) -> Mask:
     """Return the part of a contradiction from which it was derived, as long as that gets smaller."""
     while (core := oracle.core(on)) is not None and core.sum() < on.sum() and test(core):
         on = core
     return on
 
 
-def without_idle(oracle: FeasibilityOracle, on: Mask, groups: Sequence[Ints]) -> tuple[Mask, bool]:
+def _without_idle(oracle: FeasibilityOracle, on: Mask, groups: Sequence[Ints]) -> tuple[Mask, bool]:
     """Return the subset without the groups that are not needed, and whether all others were shown to be."""
     proved = True
     for group in groups:
@@ -389,7 +389,7 @@ class FeasibilityOracle:
             self.key, self.part, self.found = key, None, None
             if not self.limits.expired():
                 with suppress(Unsupported, Inconclusive):
-                    self.part = system_of(self.book, on, self.limits)
+                    self.part = _system_of(self.book, on, self.limits)
         return self.part
 
     def core(self, on: Mask) -> Mask | None:
@@ -406,13 +406,13 @@ class FeasibilityOracle:
         if system.bounds.conflict is None and multipliers is None:
             return None
         out = np.zeros_like(on)
-        for s, side in derivation(system, len(numbers) - 1, multipliers):
+        for s, side in _derivation(system, len(numbers) - 1, multipliers):
             out[numbers[s], side] = True
-        out[barring(self.book, on, out), 1] = True
+        out[_barring(self.book, on, out), 1] = True
         return out & on
 
 
-def derivation(system: CellSystem, rows: int, multipliers: Ints | None) -> list[tuple[int, int]]:
+def _derivation(system: CellSystem, rows: int, multipliers: Ints | None) -> list[tuple[int, int]]:
     """Return the (statement, side) pairs behind a contradiction, the trace followed backwards.
 
     Without a contradiction in the trace, multipliers refute what it left.
@@ -455,21 +455,21 @@ def derivation(system: CellSystem, rows: int, multipliers: Ints | None) -> list[
     return sorted(out)
 
 
-def barring(book: Book, on: Mask, core: Mask) -> Ints:
+def _barring(book: Book, on: Mask, core: Mask) -> Ints:
     """Return few statements of partitions that allow no row and together bar every row that can be barred.
 
     Only rows that the core asks for matter. Greedy cover, largest volume first. Cost: candidates times boxes left.
     """
-    layout, words = WordLayout(book.release.domain), asked_for(book, core)
-    left = whole(book.release) if words is None else words
-    boxes = bars(book, on, left)
+    layout, words = WordLayout(book.release.domain), _asked_for(book, core)
+    left = _whole(book.release) if words is None else words
+    boxes = _bars(book, on, left)
     numbers, rows = list(boxes), layout.rows(Boxes.of(list(boxes.values())))
-    queue = [(-volume(layout, left, row), i) for i, row in enumerate(rows)]
+    queue = [(-_volume(layout, left, row), i) for i, row in enumerate(rows)]
     heapify(queue)
     out: list[int] = []
     while queue:
         _, i = heappop(queue)
-        gain = volume(layout, left, rows[i])
+        gain = _volume(layout, left, rows[i])
         if gain and queue and -gain > queue[0][0]:
             heappush(queue, (-gain, i))  # gains only fall: one that is still the largest is the largest
         elif gain:
@@ -479,7 +479,7 @@ def barring(book: Book, on: Mask, core: Mask) -> Ints:
     return np.array(out, dtype=np.int64)
 
 
-def bars(book: Book, on: Mask, words: Words) -> dict[int, Box]:
+def _bars(book: Book, on: Mask, words: Words) -> dict[int, Box]:
     """Return the box of every statement of a subset that allows no row and meets one of the given boxes.
 
     Rule lists are left out: what a rule captures is no box.
@@ -505,7 +505,7 @@ def bars(book: Book, on: Mask, words: Words) -> dict[int, Box]:
     return out
 
 
-def volume(layout: WordLayout, words: Words, row: Words) -> float:
+def _volume(layout: WordLayout, words: Words, row: Words) -> float:
     """Return how many combinations of parts of the given boxes lie in a box too."""
     held = np.add.reduceat(np.bitwise_count(words & row), layout.at[:-1], axis=1, dtype=np.float64)
     return float(held.prod(axis=1).sum())

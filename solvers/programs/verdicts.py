@@ -285,20 +285,20 @@ def decide(prover: VerdictProver, query: Decide) -> DecideAnswer:
     verdicts = SelectionVerdicts(system, [first[i] for i in range(len(first))])
     for z in prover.pool:
         verdicts.see(z)
-    bound(prover, verdicts)
+    _bound(prover, verdicts)
     if prover.pool:
-        near(prover, verdicts)
+        _near(prover, verdicts)
         before = len(prover.pool)
         if verdicts.unsettled.any() and before < POOL:
             prover.widen()
             for z in prover.pool[before:]:
                 verdicts.see(z)
-            near(prover, verdicts)
+            _near(prover, verdicts)
         left = np.flatnonzero(verdicts.unsettled).tolist()
         if len(left) > FEW:
-            attainable(prover, verdicts, left)
+            _attainable(prover, verdicts, left)
         for i in np.flatnonzero(verdicts.unsettled).tolist():
-            exactly(prover, verdicts, i)
+            _exactly(prover, verdicts, i)
     at = np.array([number[met.inside, met.cells] for met in found], dtype=np.int64)
     low, high, unsettled = verdicts.low[at], verdicts.high[at], verdicts.unsettled[at]
     rows = system.release.rows
@@ -308,7 +308,7 @@ def decide(prover: VerdictProver, query: Decide) -> DecideAnswer:
     return DecideAnswer.of(low, high, prior, expected=np.where(fixed, low.astype(np.float64), np.nan), open=unsettled)
 
 
-def bound(prover: VerdictProver, verdicts: SelectionVerdicts) -> None:
+def _bound(prover: VerdictProver, verdicts: SelectionVerdicts) -> None:
     """Bound the rows of every selection by linear programs; corners that are worlds are kept."""
     most, some = prover.system.release.rows.high, prover.limits.stage("linear programs of profiles")
     for i, met in enumerate(verdicts.met):
@@ -325,7 +325,7 @@ def bound(prover: VerdictProver, verdicts: SelectionVerdicts) -> None:
                 prover.keep(z)
 
 
-def near(prover: VerdictProver, verdicts: SelectionVerdicts) -> None:
+def _near(prover: VerdictProver, verdicts: SelectionVerdicts) -> None:
     """Look for worlds near known ones that settle what is open, from worlds with rows in ever more cells."""
     for seed, spare in () if prover.system.choices else enumerate(SPARE):
         wanted = verdicts.without | verdicts.within
@@ -343,7 +343,7 @@ def near(prover: VerdictProver, verdicts: SelectionVerdicts) -> None:
                     prover.keep(found)
 
 
-def attainable(prover: VerdictProver, verdicts: SelectionVerdicts, selections: list[int]) -> None:
+def _attainable(prover: VerdictProver, verdicts: SelectionVerdicts, selections: list[int]) -> None:
     """Ask CP-SAT for any world with rows of some selections, or without: first of all together, then of each."""
     system = prover.system
     for some in (True, False):
@@ -367,7 +367,7 @@ def attainable(prover: VerdictProver, verdicts: SelectionVerdicts, selections: l
                 verdicts.low[group] = np.maximum(1, verdicts.low[group])
 
 
-def exactly(prover: VerdictProver, verdicts: SelectionVerdicts, i: int) -> None:
+def _exactly(prover: VerdictProver, verdicts: SelectionVerdicts, i: int) -> None:
     """Ask CP-SAT for the ends of one selection that no world attains."""
     for greatest, cells in ((False, verdicts.met[i].inside), (True, verdicts.met[i].cells)):
         if not (verdicts.within if greatest else verdicts.without)[i]:

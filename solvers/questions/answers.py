@@ -342,17 +342,17 @@ def combined(answer: Answer, other: Answer) -> Answer:
     if answer.status == "unknown" or (other.status in {"unsat", "exact"} and not isinstance(other, DecideAnswer)):
         return other
     if isinstance(answer, CountAnswer) and isinstance(other, CountAnswer):
-        return counted(answer, other)
+        return _counted(answer, other)
     if isinstance(answer, ExtremeAnswer) and isinstance(other, ExtremeAnswer):
-        return reached(answer, other)
+        return _reached(answer, other)
     if isinstance(answer, ShareAnswer) and isinstance(other, ShareAnswer):
-        return shared(answer, other)
+        return _shared(answer, other)
     if isinstance(answer, DecideAnswer) and isinstance(other, DecideAnswer):
-        return decided(answer, other)
+        return _decided(answer, other)
     return other if other.status == "unsat" else answer
 
 
-def counted(answer: CountAnswer, other: CountAnswer) -> CountAnswer:
+def _counted(answer: CountAnswer, other: CountAnswer) -> CountAnswer:
     """Return the best bounds on a number of worlds, and the estimate of either."""
     low, high = max(answer.bounds[0], other.bounds[0]), min(answer.bounds[1], other.bounds[1])
     if low > high + NEAR * (1.0 + abs(high)):
@@ -362,13 +362,13 @@ def counted(answer: CountAnswer, other: CountAnswer) -> CountAnswer:
     return replace(answer, bounds=bounds, estimate=estimate.estimate, guarantee=estimate.guarantee)
 
 
-def shared(answer: ShareAnswer, other: ShareAnswer) -> ShareAnswer:
+def _shared(answer: ShareAnswer, other: ShareAnswer) -> ShareAnswer:
     """Return the best bounds on shares; undefined where either knows that no world has one."""
     lower, upper = np.maximum(answer.lower, other.lower), np.minimum(answer.upper, other.upper)
     return replace(answer, lower=lower, upper=upper)
 
 
-def reached(answer: ExtremeAnswer, other: ExtremeAnswer) -> ExtremeAnswer:
+def _reached(answer: ExtremeAnswer, other: ExtremeAnswer) -> ExtremeAnswer:
     """Return the best bounds on an extreme, with the world of the answer that has one."""
     lows, highs = ([x for x in ends if x is not None] for ends in zip(answer.bounds, other.bounds, strict=True))
     low, high = max(lows, default=None), min(highs, default=None)
@@ -379,7 +379,7 @@ def reached(answer: ExtremeAnswer, other: ExtremeAnswer) -> ExtremeAnswer:
     return replace(answer, status=status, bounds=(low, high), histogram=world.histogram, world=world.world)
 
 
-def decided(answer: DecideAnswer, other: DecideAnswer, at: NDArray[np.intp] | None = None) -> DecideAnswer:
+def _decided(answer: DecideAnswer, other: DecideAnswer, at: NDArray[np.intp] | None = None) -> DecideAnswer:
     """Return the best bounds on the rows of every selection, and the verdicts of both.
 
     `other` is about the selections `at` of `answer` (None: those that it left open).
@@ -409,7 +409,7 @@ def left_to_others(query: Query, answer: Answer) -> Query | None:
     if answer.status in {"unsat", "exact"} or not isinstance(answer, CountAnswer | DecideAnswer | ShareAnswer):
         return None
     if isinstance(answer, DecideAnswer) and isinstance(query, Decide):
-        at = unequal(answer)
+        at = _unequal(answer)
         return (
             replace(query, selections=Selections(query.selections.codes[at], query.selections.sizes))
             if len(at)
@@ -418,7 +418,7 @@ def left_to_others(query: Query, answer: Answer) -> Query | None:
     return query
 
 
-def unequal(answer: DecideAnswer) -> NDArray[np.intp]:
+def _unequal(answer: DecideAnswer) -> NDArray[np.intp]:
     """Return the selections whose number of rows is not known."""
     return np.flatnonzero(answer.low < answer.high)
 
@@ -432,5 +432,5 @@ def joined(query: Query, whole: Answer, outer: Answer) -> Answer:
         return replace(whole, trail=(*whole.trail, *outer.trail))
     trail = (*whole.trail, *outer.trail)
     if isinstance(whole, DecideAnswer) and isinstance(outer, DecideAnswer):
-        return replace(decided(whole, outer, unequal(whole)), trail=trail)
+        return replace(_decided(whole, outer, _unequal(whole)), trail=trail)
     return replace(combined(whole, outer), trail=trail)

@@ -46,11 +46,11 @@ def loosen(release: Release, query: Query, found: Answer, unstated: tuple[str, .
         return found
     outer = replace(found, status="bounds", trail=(*found.trail, *unstated))
     if isinstance(outer, CountAnswer):
-        return counted(outer)
+        return _counted(outer)
     if isinstance(outer, DecideAnswer):
-        return decided(outer)
+        return _decided(outer)
     if isinstance(outer, ExtremeAnswer) and isinstance(query, Extreme):
-        return reached(outer, query, release.rows.high)
+        return _reached(outer, query, release.rows.high)
     if isinstance(outer, LeaveOneOutAnswer):
         return replace(outer, share=np.full(len(outer.share), np.nan))
     if isinstance(outer, ShareAnswer | PerCellAnswer):
@@ -75,7 +75,7 @@ def how(release: Release) -> str:
     return " (recon convert FILE --without-bags --out release.json)" if bags else " of the file"
 
 
-def counted(found: CountAnswer) -> CountAnswer:
+def _counted(found: CountAnswer) -> CountAnswer:
     """Return the number of worlds as an upper bound: a true release has one world at least, an impossible one none."""
     none = found.bounds[1] == -math.inf
     return CountAnswer(
@@ -89,7 +89,7 @@ def counted(found: CountAnswer) -> CountAnswer:
     )
 
 
-def decided(found: DecideAnswer) -> DecideAnswer:
+def _decided(found: DecideAnswer) -> DecideAnswer:
     """Return bounds on numbers of rows; a row that some of the worlds have is neither possible nor impossible."""
     unsettled = (found.low <= 0) & (found.high > 0)
     return replace(
@@ -100,7 +100,7 @@ def decided(found: DecideAnswer) -> DecideAnswer:
     )
 
 
-def reached(found: ExtremeAnswer, query: Extreme, rows: int | None) -> ExtremeAnswer:
+def _reached(found: ExtremeAnswer, query: Extreme, rows: int | None) -> ExtremeAnswer:
     """Return the outer end of an extreme; what no row can exceed stands at its inner end."""
     far = query.coefs.min(initial=0) if query.greatest else query.coefs.max(initial=0)
     inner = int(far) * (rows or 0)

@@ -35,7 +35,7 @@ class Selections:
 
     def boxes(self) -> list[tuple[Box, Box]]:
         """Return each selection as two boxes of parts: those that it meets, and those that it holds entirely."""
-        masks = [[part_masks(code, every[0]) for code in every] for every in self.sizes]
+        masks = [[_part_masks(code, every[0]) for code in every] for every in self.sizes]
         full = [(1 << len(every[0])) - 1 for every in self.sizes]
         out = []
         for codes in self.codes.tolist():
@@ -45,7 +45,7 @@ class Selections:
         return out
 
 
-def part_masks(sizes: tuple[int, ...], full: tuple[int, ...]) -> tuple[int, int]:
+def _part_masks(sizes: tuple[int, ...], full: tuple[int, ...]) -> tuple[int, int]:
     """Return the parts of which some values are allowed, and those of which all are, as bits."""
     pairs = list(enumerate(zip(sizes, full, strict=True)))
     return sum((z > 0) << p for p, (z, _) in pairs), sum((z == f) << p for p, (z, f) in pairs)

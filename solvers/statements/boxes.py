@@ -51,17 +51,17 @@ class RunMasks:
     def __getitem__(self, at: int | slice | NDArray[Any]) -> int | NDArray[np.object_]:
         """Return one mask, or an array of them (dtype object)."""
         if isinstance(at, (int, np.integer)):
-            return run(int(self.first[at]), int(self.end[at]))
+            return _run(int(self.first[at]), int(self.end[at]))
         found = np.empty(len(self.first[at]), dtype=object)
-        found[:] = [run(a, b) for a, b in zip(self.first[at].tolist(), self.end[at].tolist(), strict=True)]
+        found[:] = [_run(a, b) for a, b in zip(self.first[at].tolist(), self.end[at].tolist(), strict=True)]
         return found
 
     def tolist(self) -> list[int]:
         """Return the masks as numbers."""
-        return [run(a, b) for a, b in zip(self.first.tolist(), self.end.tolist(), strict=True)]
+        return [_run(a, b) for a, b in zip(self.first.tolist(), self.end.tolist(), strict=True)]
 
 
-def run(first: int, end: int) -> int:
+def _run(first: int, end: int) -> int:
     """Return the mask of the parts from `first` to before `end`."""
     return (1 << end) - (1 << first)
 

@@ -42,7 +42,7 @@ def widened(release: Release) -> Release:
 
     Its rows are those known whatever the noise, not those that the intervals at some confidence left.
     """
-    blocks = tuple(certain_blocks(release.blocks, release.observed))
+    blocks = tuple(_certain_blocks(release.blocks, release.observed))
     rows = release.rows if release.certain_rows is None else release.certain_rows
     return replace(release, blocks=blocks, rows=rows, confidence=Fraction(1) if release.observed else None)
 
@@ -53,7 +53,7 @@ def within_noise(wide: Release, alpha: Fraction) -> Release:
     A dataset with more rows has a count that needs noise so large that noise as large has probability alpha at most.
     """
     maximum = [
-        rows_at_most(block, seen, alpha)
+        _rows_at_most(block, seen, alpha)
         for b, block in wide.partitions.items()
         if b < len(wide.observed) and (seen := wide.observed[b]) is not None
     ]
@@ -63,7 +63,7 @@ def within_noise(wide: Release, alpha: Fraction) -> Release:
     return replace(wide, rows=RowCount(wide.rows.low, max(high, wide.rows.low)))
 
 
-def rows_at_most(block: Partition, seen: Observed, alpha: Fraction) -> int:
+def _rows_at_most(block: Partition, seen: Observed, alpha: Fraction) -> int:
     """Return the rows that a widened partition counts at most, all its noise likelier than alpha; UNBOUNDED for any."""
     reach = Fraction(0) if seen.law.bounded else seen.law.radius(alpha) + seen.law.slack
     tops = [
@@ -75,7 +75,7 @@ def rows_at_most(block: Partition, seen: Observed, alpha: Fraction) -> int:
 
 def certain_rows(blocks: Sequence[Block], observed: Sequence[Observed | None], known: RowCount) -> RowCount:
     """Return what is known of the number of rows whatever the noise: declared, exact counts and bounded noise."""
-    return rows_between(certain_blocks(blocks, observed), known)
+    return rows_between(_certain_blocks(blocks, observed), known)
 
 
 def rows_between(blocks: Sequence[Block], known: RowCount) -> RowCount:
@@ -90,13 +90,13 @@ def rows_between(blocks: Sequence[Block], known: RowCount) -> RowCount:
     return known if high is not None and low > high else RowCount(low, high)
 
 
-def certain_blocks(blocks: Sequence[Block], observed: Sequence[Observed | None]) -> list[Block]:
+def _certain_blocks(blocks: Sequence[Block], observed: Sequence[Observed | None]) -> list[Block]:
     """Return the blocks with certain bounds on their noisy counts."""
     pairs = zip(blocks, observed or (None,) * len(blocks), strict=True)
-    return [block if seen is None else widened_block(block, seen) for block, seen in pairs]
+    return [block if seen is None else _widened_block(block, seen) for block, seen in pairs]
 
 
-def widened_block(block: Block, seen: Observed) -> Block:
+def _widened_block(block: Block, seen: Observed) -> Block:
     """Return a block with certain bounds on its noisy counts."""
     low, high = block.low.copy(), block.high.copy()
     for s, figure in enumerate(seen.published):

@@ -46,7 +46,7 @@ class _CrossTables:
     found: tuple[Partition, ...] | None = None
 
 
-def cross_tables(release: Release) -> tuple[Partition, ...]:
+def _cross_tables(release: Release) -> tuple[Partition, ...]:
     """Return what the exact counts of the release's loose statements say as partitions, the largest first.
 
     Counts over the same attributes, of all blocks together, whose values are the same or disjoint, are one table.
@@ -65,7 +65,7 @@ def cross_tables(release: Release) -> tuple[Partition, ...]:
 def exact_partitions(release: Release) -> tuple[Partition, ...]:
     """Return the partitions of exact counts: those that the release states, then its cross-tables."""
     stated = (block for block in release.partitions.values() if bool((block.low == block.high).all()))
-    return (*stated, *cross_tables(release))
+    return (*stated, *_cross_tables(release))
 
 
 def _layers(release: Release) -> Layers:
@@ -235,17 +235,17 @@ def problem_of(release: Release) -> RowProblem | None:
     if release.bags:
         exact = {b: p for b, p in release.partitions.items() if not p.first_match and bool((p.low == p.high).all())}
         bags = bags_with_most(release.bags)
-        trees = [*bags.trees, *(as_counts(p) for p in exact.values())]
+        trees = [*bags.trees, *(_as_counts(p) for p in exact.values())]
         times = np.concatenate([bags.times, np.ones((len(exact), bags.rows), dtype=np.int32)])
         implied = {*bags.blocks, *exact}
         whole = len(implied) == len(release.blocks) and len(release.bags) == 1
-        return replace(assembled(release, times, trees, True, whole), known=bags.known)
+        return replace(_assembled(release, times, trees, True, whole), known=bags.known)
     slots = slot_trees(release)
     if not slots:
         return None
     times = np.ones((len(slots), release.rows.low), dtype=np.int32)
     stated = sum(block in slots for block in release.partitions.values())
-    return with_slots(assembled(release, times, list(map(as_counts, slots)), False, stated == len(release.blocks)))
+    return _with_slots(_assembled(release, times, list(map(_as_counts, slots)), False, stated == len(release.blocks)))
 
 
 def slot_trees(release: Release) -> list[Partition]:
@@ -264,7 +264,7 @@ def bags_with_most(known: Sequence[TreeBags]) -> TreeBags:
     return max(known, key=lambda one: sum(int((tree.count > 0).sum()) for tree in one.trees))
 
 
-def as_counts(partition: Partition) -> BagCounts:
+def _as_counts(partition: Partition) -> BagCounts:
     """Return a partition with exact counts as counts of a bag that holds every row once."""
     none = np.full(len(partition.boxes), UNPUBLISHED, dtype=np.int64)
     return BagCounts(
@@ -279,7 +279,7 @@ def as_counts(partition: Partition) -> BagCounts:
     )
 
 
-def assembled(
+def _assembled(
     release: Release, times: NDArray[np.int32], trees: list[BagCounts], positions: bool, exhaustive: bool
 ) -> RowProblem:
     """Return the problem of some trees; values that count nothing are left out."""
@@ -288,14 +288,14 @@ def assembled(
     lows, highs, distinct = [], [], []
     for t, one in enumerate(trees):
         kept = np.flatnonzero(one.count > 0)
-        low, high = distinct_bounds(one, kept, times[t])
+        low, high = _distinct_bounds(one, kept, times[t])
         parts.append((np.full(len(kept), t, dtype=np.int32), one.region[kept], one.label[kept], one.count[kept]))
         lows.append(low)
         highs.append(high)
         distinct.append(one.distinct)
         first.append(first[-1] + len(kept))
     tree, region, label, weight = (np.concatenate(x) for x in zip(*parts, strict=True))
-    start, end, sets = boxes_of(release, trees, tree, region, np.array(first))
+    start, end, sets = _boxes_of(release, trees, tree, region, np.array(first))
     if domain.label is not None:
         stated = label != ANY_LABEL
         start[stated, domain.label] = np.maximum(start[stated, domain.label], label[stated])
@@ -320,7 +320,7 @@ def assembled(
     )
 
 
-def distinct_bounds(one: BagCounts, kept: Ints, times: NDArray[np.int32]) -> tuple[Ints, Ints]:
+def _distinct_bounds(one: BagCounts, kept: Ints, times: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """Return how many different rows of the bag every count above 0 has, at least and at most.
 
     A count w of a leaf with d different rows and counts in c classes has at most min(w, d - (c - 1)) of them and at
@@ -340,7 +340,7 @@ def distinct_bounds(one: BagCounts, kept: Ints, times: NDArray[np.int32]) -> tup
     return np.maximum(low, 1), high
 
 
-def boxes_of(
+def _boxes_of(
     release: Release, trees: list[BagCounts], tree: NDArray[np.int32], region: NDArray[np.int32], first: Ints
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], dict[int, Bits]]:
     """Return the runs of parts of every value's box, and the allowed parts of attributes with other masks."""
@@ -380,7 +380,7 @@ def runs_of(boxes: Boxes) -> tuple[Ints, Ints, Bits]:
     return begin, behind, np.array([len(runs) == 1 for runs in found], dtype=bool)
 
 
-def with_slots(problem: RowProblem) -> RowProblem:
+def _with_slots(problem: RowProblem) -> RowProblem:
     """Return a problem without positions whose rows are the slots of the tree with the greatest entropy of values."""
     n = problem.rows
     best, slots = -1.0, np.zeros(n, dtype=np.int64)

@@ -31,14 +31,14 @@ Ints = NDArray[np.int64]
 Masks = Sequence[tuple[int, NDArray[np.bool_]]]  # of a box: attribute -> its allowed parts
 
 
-def incidence(shape: tuple[int, ...], regions: Sequence[Sequence[Masks]]) -> sp.csr_matrix:
+def _incidence(shape: tuple[int, ...], regions: Sequence[Sequence[Masks]]) -> sp.csr_matrix:
     """Return (regions, tuples): 1 where a region, a union of boxes, holds a tuple; `TooLarge` above 4 million."""
     total = int(np.prod([float(s) for s in shape])) if shape else 1
     if total > MAX_TUPLES:
         raise TooLarge(f"the tables cut the attributes into {total:,} combinations, more than {MAX_TUPLES:,}")
     none = np.zeros(0, np.int64)
     columns = [
-        places(shape, r[0]) if len(r) == 1 else np.unique(np.concatenate([*(places(shape, b) for b in r), none]))
+        _places(shape, r[0]) if len(r) == 1 else np.unique(np.concatenate([*(_places(shape, b) for b in r), none]))
         for r in regions
     ]
     starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])]).astype(np.int64)
@@ -46,7 +46,7 @@ def incidence(shape: tuple[int, ...], regions: Sequence[Sequence[Masks]]) -> sp.
     return sp.csr_matrix((np.ones(len(indices), np.int64), indices, starts), shape=(len(regions), total))
 
 
-def places(shape: tuple[int, ...], box: Masks) -> Ints:
+def _places(shape: tuple[int, ...], box: Masks) -> Ints:
     """Return the numbers of the tuples in a box, ascending."""
     allowed = dict(box)
     out = np.zeros(1, np.int64)
@@ -74,10 +74,10 @@ class Cells:
         impossible: Sequence[Masks],
     ) -> Cells:
         """Return cells with these regions; the impossible boxes hold nobody. Cost: cells times tuples, vectorised."""
-        whole = incidence(shape, regions)
+        whole = _incidence(shape, regions)
         out = np.zeros(whole.shape[1], bool)
         for box in impossible:
-            out[places(shape, box)] = True
+            out[_places(shape, box)] = True
         kept = np.flatnonzero(~out)
         return cls(tuple(names), shape, kept, whole[:, kept].tocsr())
 
@@ -88,10 +88,10 @@ class Cells:
 
     def classes(self, cells: Ints) -> Ints:
         """Return for every tuple the number of its class under some of the cells."""
-        return classes_of(self.matrix[cells])
+        return _classes_of(self.matrix[cells])
 
 
-def classes_of(matrix: sp.csr_matrix) -> Ints:
+def _classes_of(matrix: sp.csr_matrix) -> Ints:
     """Return a class per column: equal where the columns of a 0/1 matrix are equal, in the order of appearance.
 
     Columns are grouped by random sums of 64 bits and by length, and then compared entry by entry.
@@ -101,7 +101,7 @@ def classes_of(matrix: sp.csr_matrix) -> Ints:
     rng = np.random.default_rng(0)
     weights = rng.integers(0, 2**63, size=matrix.shape[0], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     lengths = np.diff(columns.indptr)
-    sums = sums_of(weights[columns.indices], columns.indptr)
+    sums = _sums_of(weights[columns.indices], columns.indptr)
     keys = np.stack([sums, lengths.astype(np.uint64)], axis=1)
     _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     group = group.ravel()
@@ -114,7 +114,7 @@ def classes_of(matrix: sp.csr_matrix) -> Ints:
     return order[group].astype(np.int64)
 
 
-def sums_of(values: NDArray[Any], starts: NDArray[Any]) -> NDArray[Any]:
+def _sums_of(values: NDArray[Any], starts: NDArray[Any]) -> NDArray[Any]:
     """Return the sum of every segment of values between two starts, 0 for empty ones."""
     out = np.zeros(len(starts) - 1, values.dtype)
     full = np.flatnonzero(np.diff(starts))
@@ -244,7 +244,7 @@ def merged(rows: Rows, variables: int) -> tuple[Rows, Ints]:
     """
     weights = np.random.default_rng(1).integers(0, 2**63, size=max(1, variables), dtype=np.uint64)
     lengths = np.diff(rows.starts).astype(np.uint64)
-    keys = np.stack([sums_of(weights[rows.columns], rows.starts), lengths], axis=1)
+    keys = np.stack([_sums_of(weights[rows.columns], rows.starts), lengths], axis=1)
     _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     differ = np.flatnonzero(rows.value != rows.value[first[group.ravel()]])
     kept = np.sort(first)

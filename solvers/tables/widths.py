@@ -39,7 +39,7 @@ class Width:
     by_multipliers: bool = True
 
 
-def bound_of(matrix: sp.csr_matrix, left: Ints, room: Ints, inside: NDArray[np.bool_], multipliers: Ints) -> int:
+def _bound_of(matrix: sp.csr_matrix, left: Ints, room: Ints, inside: NDArray[np.bool_], multipliers: Ints) -> int:
     """Return a bound on the distance inside of the chosen counts, by multipliers of the statements in twelfths.
 
     For every solution pair, 2 m·left + Σ max over s in [0, 2 U] of (min(s, 2 U - s) if inside, minus (mᵀA) s). Whole
@@ -52,7 +52,7 @@ def bound_of(matrix: sp.csr_matrix, left: Ints, room: Ints, inside: NDArray[np.b
     return int((2 * int(multipliers @ left) + int(slack.sum())) // SCALE)
 
 
-def width(matrix: sp.csr_matrix, left: Ints, room: Ints, inside: NDArray[np.bool_], even: bool) -> Width:
+def _width(matrix: sp.csr_matrix, left: Ints, room: Ints, inside: NDArray[np.bool_], even: bool) -> Width:
     """Return bounds on the greatest distance, inside of the chosen counts, of two x with `matrix x = left`, 0..`room`.
 
     `even`: both have the same sum inside, so that distances are even. The pair is checked in whole numbers.
@@ -73,7 +73,7 @@ def width(matrix: sp.csr_matrix, left: Ints, room: Ints, inside: NDArray[np.bool
     high, multipliers = int(2 * room[at].sum()), np.zeros(matrix.shape[0], np.int64)
     if found.status == 0:
         multipliers = np.rint(-SCALE * np.asarray(found.eqlin.marginals)).astype(np.int64)
-    high = min(int(room[at].sum()), bound_of(matrix, left, room, inside, multipliers))
+    high = min(int(room[at].sum()), _bound_of(matrix, left, room, inside, multipliers))
     high -= high % 2 if even else 0
     x, y = _pair(matrix, left, room, at)
     low = int(np.abs(x - y)[at].sum()) if len(x) else 0
@@ -226,7 +226,7 @@ class _OpenSystem:
         parts = np.unique(self.part[inner])
         columns, rows = np.flatnonzero(np.isin(self.part, parts)), np.flatnonzero(np.isin(self.row_part, parts))
         inside = np.isin(columns, inner)
-        found = width(self.matrix[rows][:, columns], self.left[rows], self.room[columns], inside, even)
+        found = _width(self.matrix[rows][:, columns], self.left[rows], self.room[columns], inside, even)
         if not len(found.x):
             return found
         shift = self.low[columns[inside]]

@@ -73,7 +73,7 @@ def verdicts(job: str, verdict: str, name: str, n: int, trees: int, depth: int |
 
     import recon
     from recon.readers.frames.selections import raw_indices
-    from recon.readers.frames.world import values_of
+    from recon.readers.frames.world import _values_of
 
     rows, _, domain, fit = trained(name, n, trees, depth)
     rng = np.random.default_rng(0)
@@ -82,7 +82,7 @@ def verdicts(job: str, verdict: str, name: str, n: int, trees: int, depth: int |
     for row, k in zip(near, rng.integers(len(domain.all), size=len(near)), strict=True):
         row[k] = rng.integers(domain.all[k].span[1])
     mixed = rng.permutation(np.concatenate([made, near]))
-    people = pd.DataFrame({a.name: values_of(a, mixed[:, k]) for k, a in enumerate(domain.all)})
+    people = pd.DataFrame({a.name: _values_of(a, mixed[:, k]) for k, a in enumerate(domain.all)})
     encode = lambda: recon.encode(fit.found, domain)  # noqa: E731
     said = recon.certify(encode(), people, certificates=False)["verdict"]
     some = people[(said == verdict).to_numpy()].head(each).reset_index(drop=True)

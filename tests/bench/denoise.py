@@ -30,7 +30,7 @@ def noisy_forest(name: str, rows: int | None, trees: int, depth: int, independen
 
     import recon
     from encoders.models.models import Forest, Noise
-    from recon.queries.noisy.denoising import filled_tree
+    from recon.queries.noisy.denoising import _filled_tree
     from recon.readers.formats.release.writing import dump, release_json
     from recon.readers.loading.loading import models_of
     from solvers.laws.noise.laws import NoiseLaw
@@ -49,7 +49,7 @@ def noisy_forest(name: str, rows: int | None, trees: int, depth: int, independen
         noisy = [int(c) + dice.discrete_laplace(Fraction(1)) for c in counts]
         pairs = zip(noisy, counts, strict=True)
         log += sum(float(noise.law.log_likelihood(Fraction(p), np.array([c]))[0]) for p, c in pairs)
-        made.append(filled_tree(tree, iter(noisy), iter([[]] * len(tree.nodes))))
+        made.append(_filled_tree(tree, iter(noisy), iter([[]] * len(tree.nodes))))
     written = release_json(domain, [Forest(tuple(made), noise=noise)], RowCount(len(some), len(some)))
     return dump(written), log
 

@@ -278,7 +278,7 @@ def profiles(job: str, name: str, n: int, trees: int, depth: int | None, each: i
 
     import recon
     from recon.readers.frames.selections import raw_indices
-    from recon.readers.frames.world import values_of
+    from recon.readers.frames.world import _values_of
 
     rows, _, domain, fit = trained(name, n, trees, depth)
     forest, x = fit.found, rows.drop(columns=rows.columns[-1])
@@ -286,7 +286,7 @@ def profiles(job: str, name: str, n: int, trees: int, depth: int | None, each: i
     real = raw_indices(domain, rows.sample(each, random_state=1))
     made = np.stack([rng.integers(a.span[1], size=each) for a in domain.all], axis=1)
     both = np.concatenate([real, made])
-    full = pd.DataFrame({a.name: values_of(a, both[:, k]) for k, a in enumerate(domain.all)})
+    full = pd.DataFrame({a.name: _values_of(a, both[:, k]) for k, a in enumerate(domain.all)})
     partial = full.astype(object).mask(rng.random(full.shape) < 0.5, None)
     beside = measured(lambda: forest.apply(x.head(2 * each)))
     out = []
@@ -308,7 +308,7 @@ def rates(job: str, name: str, n: int, trees: int) -> list[Line]:
     """
     import recon
     from recon.readers.frames.selections import raw_indices
-    from recon.release.auditing.matching import against_baselines
+    from recon.release.auditing.matching import _against_baselines
 
     rows, rest, domain, fit = trained(name, n, trees)
     people = rest if len(rest) >= len(rows) else None
@@ -325,7 +325,7 @@ def rates(job: str, name: str, n: int, trees: int) -> list[Line]:
         guess = recon.reconstruct(release).indices()
         totals = [release.cut.solver.attributes[k].total for k in named]
         others = None if people is None else raw_indices(domain, people)[:, named]
-        compared = against_baselines(raw_indices(domain, rows)[:, named], guess[:, named], totals, population=others)
+        compared = _against_baselines(raw_indices(domain, rows)[:, named], guess[:, named], totals, population=others)
         own, others_said = shares(compared)
         more |= {f"split: {k}": v for k, v in own.items()}
         said |= {f"split: {k}": v for k, v in others_said.items()}

@@ -18,10 +18,10 @@ import numpy as np
 from leaf_values import rounded_text
 from numpy.typing import NDArray
 
-from encoders.kinds.boosting import boosted_tree
+from encoders.kinds.boosting import _boosted_tree
 from encoders.models.models import Boosting
 from recon.readers.formats.boosters.lightgbm.file import LightGBMFile, json_booster, text_booster
-from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, grow, read_lightgbm, read_lightgbm_text
+from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, _grow, read_lightgbm, read_lightgbm_text
 from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.combining import used
 
@@ -129,13 +129,13 @@ def trained(rng: np.random.Generator, kind: str) -> tuple[lightgbm.Booster, NDAr
 def places(booster: LightGBMFile) -> list[list[int]]:
     """Return, per tree with a split, the number in the file of every leaf in the order of the published tree."""
     columns = LightGBMFeatures.of(booster)
-    grown = [grow(tree, columns) for tree in booster.trees if tree.feature]
+    grown = [_grow(tree, columns) for tree in booster.trees if tree.feature]
     return [[g.children[i][0] for i in g.leaves] for g in grown]
 
 
 def worst(model: Boosting, booster: LightGBMFile, leaf: NDArray[np.int64], y: NDArray[np.int64]) -> float:
     """Return the largest used part of an interval for the true rows; `leaf` (rows, trees): leaves as in the file."""
-    trees = tuple(boosted_tree(t, s, i) for i, (t, s) in enumerate(zip(model.trees, model.sums, strict=True)))
+    trees = tuple(_boosted_tree(t, s, i) for i, (t, s) in enumerate(zip(model.trees, model.sums, strict=True)))
     boosted = Boosted(model.name, model.gradients, model.start, model.base, model.labels, trees)
     split = [t for t, tree in enumerate(booster.trees) if tree.feature and sum(tree.count) == len(y)]
     orders = [

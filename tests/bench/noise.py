@@ -86,7 +86,7 @@ def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int
     import recon
     from encoders.encode.encoder import encode
     from encoders.models.models import Forest
-    from recon.queries.noisy.denoising import filled_tree
+    from recon.queries.noisy.denoising import _filled_tree
     from recon.readers.loading.loading import models_of
     from solvers.laws.noise.sampling import Randomness
     from solvers.statements.release import RowCount
@@ -105,7 +105,7 @@ def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int
         counts = [c for n in tree.nodes if n.condition is None for c in n.support.counts or ()]
         noisy = [int(c) + dice.discrete_laplace(Fraction(scale)) for c in counts]
         log += sum(float(law.log_likelihood(Fraction(p), np.array([c]))[0]) for p, c in zip(noisy, counts, strict=True))
-        trees.append(filled_tree(tree, iter(noisy), iter([[]] * len(tree.nodes))))
+        trees.append(_filled_tree(tree, iter(noisy), iter([[]] * len(tree.nodes))))
     made = Forest(tuple(trees), noise=discrete_laplace(Fraction(scale)))
     n = len(some)
     return encode(domain, [made], RowCount(n, n) if rows_known else None), log, fit

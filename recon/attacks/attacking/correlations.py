@@ -137,24 +137,24 @@ def correlations(
     """
     limits = limits or Limits()
     level = confidence_level(confidence)
-    known, asked = what_is_known(release, data, pairs, epsilons)
+    known, asked = _what_is_known(release, data, pairs, epsilons)
     a, b = (np.array(side, dtype=np.int64) for side in zip(*asked, strict=True))
     joint = (known.bits[:, a] & known.bits[:, b]).sum(axis=0).astype(np.int64)
-    truth = pearson(known, a, b, joint)
-    discrete = frechet(known, a, b)
+    truth = _pearson(known, a, b, joint)
+    discrete = _frechet(known, a, b)
     together = len(known.views) <= TOGETHER
-    lines = [definite(known, a, b, truth), as_lines(known, (a, b), discrete, joint, DISCRETE, 1.0)]
+    lines = [_definite(known, a, b, truth), _as_lines(known, (a, b), discrete, joint, DISCRETE, 1.0)]
     notes: list[str] = []
     try:
         noisy = list(noisy_releases(release, epsilons, level, seed))
     except Unsupported as error:
         noisy, notes = [], [f"no noise was added: {error}"]
     read = release.at_confidence(level)  # first, so that the time is theirs where it is short
-    worlds = over_worlds(read, known, asked, discrete, together, limits)
+    worlds = _over_worlds(read, known, asked, discrete, together, limits)
     for epsilon, private in noisy:
-        found = over_worlds(private, known, asked, discrete, together, limits)
-        lines.append(as_lines(known, (a, b), found, joint, f"noise epsilon={epsilon:g}", private.confidence))
-    lines.append(as_lines(known, (a, b), worlds, joint, WORLDS, read.confidence))
+        found = _over_worlds(private, known, asked, discrete, together, limits)
+        lines.append(_as_lines(known, (a, b), found, joint, f"noise epsilon={epsilon:g}", private.confidence))
+    lines.append(_as_lines(known, (a, b), worlds, joint, WORLDS, read.confidence))
     if limits.expired():
         notes.append(f"{ended(limits)}: intervals of status 'bounds' are wider than they need be")
     frame = pd.concat(lines)
@@ -169,7 +169,7 @@ def correlations(
     return Correlations(frame.reset_index(drop=True), {n: knows[n] for n in order}, tuple(names), tuple(notes))
 
 
-def what_is_known(
+def _what_is_known(
     release: EncodedRelease, data: pd.DataFrame, pairs: Sequence[tuple[str, str]] | None, epsilons: Sequence[float]
 ) -> tuple[KnownRecords, list[tuple[int, int]]]:
     """Return the true rows as attackers know them and the pairs of views asked about; see `correlations`."""
@@ -206,7 +206,7 @@ def what_is_known(
     return known, asked
 
 
-def pearson(known: KnownRecords, a: Ints, b: Ints, joint: Ints) -> NDArray[np.float64]:
+def _pearson(known: KnownRecords, a: Ints, b: Ints, joint: Ints) -> NDArray[np.float64]:
     """Return the correlations of pairs of 0/1 columns from the numbers of rows where both are 1."""
     n, held = len(known.label), known.bits.sum(axis=0).astype(np.int64)
     first, second = held[a].tolist(), held[b].tolist()
@@ -216,7 +216,7 @@ def pearson(known: KnownRecords, a: Ints, b: Ints, joint: Ints) -> NDArray[np.fl
     ])  # fmt: skip
 
 
-def definite(known: KnownRecords, a: Ints, b: Ints, truth: NDArray[np.float64]) -> pd.DataFrame:
+def _definite(known: KnownRecords, a: Ints, b: Ints, truth: NDArray[np.float64]) -> pd.DataFrame:
     """Return the lines of the attacker who knows correlations with the label only, rounded outwards."""
     n, held, ones = len(known.label), known.bits.sum(axis=0).tolist(), int(known.sizes[1])
     rho = np.array([
@@ -231,7 +231,7 @@ def definite(known: KnownRecords, a: Ints, b: Ints, truth: NDArray[np.float64]) 
     })  # fmt: skip
 
 
-def frechet(known: KnownRecords, a: Ints, b: Ints) -> CorrelationBounds:
+def _frechet(known: KnownRecords, a: Ints, b: Ints) -> CorrelationBounds:
     """Return the bounds on rows where both are 1 that the tables with the label give: Fréchet's, summed over labels."""
     held, sizes = known.with_label, known.sizes[:, None]
     low = np.maximum(held[:, a] + held[:, b] - sizes, 0).sum(axis=0)
@@ -239,11 +239,11 @@ def frechet(known: KnownRecords, a: Ints, b: Ints) -> CorrelationBounds:
     return CorrelationBounds(low, high, np.full(len(a), "exact", dtype=object))
 
 
-def as_lines(
+def _as_lines(
     known: KnownRecords, pair: tuple[Ints, Ints], found: CorrelationBounds, joint: Ints, name: str, level: float
 ) -> pd.DataFrame:
     """Return an attacker's lines from the bounds on rows where both columns are 1."""
-    low, high = (pearson(known, *pair, ends) for ends in (found.low, found.high))
+    low, high = (_pearson(known, *pair, ends) for ends in (found.low, found.high))
     return pd.DataFrame({
         "attacker": name, "low": low, "high": high, "width": high - low,
         "holds": (found.low <= joint) & (joint <= found.high),
@@ -266,7 +266,7 @@ def noisy_releases(
         yield epsilon, with_noise(release, noisy, noise).at_confidence(level)
 
 
-def over_worlds(
+def _over_worlds(
     release: EncodedRelease,
     known: KnownRecords,
     asked: Sequence[tuple[int, int]],
@@ -280,16 +280,16 @@ def over_worlds(
     wider than that.
     """
     if together:
-        return inside(release, known, asked, outer, limits)
+        return _inside(release, known, asked, outer, limits)
     parts = []
     for i, (first, second) in enumerate(asked):
         one = CorrelationBounds(outer.low[i : i + 1], outer.high[i : i + 1], outer.status[i : i + 1])
-        parts.append(inside(release, known.of([first, second]), [(0, 1)], one, limits))
+        parts.append(_inside(release, known.of([first, second]), [(0, 1)], one, limits))
     low, high = (np.concatenate([getattr(p, name) for p in parts]) for name in ("low", "high"))
     return CorrelationBounds(low, high, np.concatenate([p.status for p in parts]), parts[0].engine)
 
 
-def inside(
+def _inside(
     release: EncodedRelease,
     known: KnownRecords,
     asked: Sequence[tuple[int, int]],
@@ -305,7 +305,7 @@ def inside(
     if limits.expired():
         return CorrelationBounds(low, high, status)
     level = release.statements.confidence or CONFIDENCE
-    joined = encode(release.domain, [*release.models, tables(release, known)], release.declared, confidence=level)
+    joined = encode(release.domain, [*release.models, _tables(release, known)], release.declared, confidence=level)
     wanted = [(*known.views[i].condition, *known.views[j].condition) for i, j in asked]
     try:
         found = selection_bounds(joined.statements, select_conditions(joined, wanted), limits)
@@ -313,13 +313,13 @@ def inside(
             low[i], high[i] = max(low[i], least), min(high[i], most)
             status[i] = "exact" if attained or low[i] == high[i] else "bounds"
     except ContradictionError:
-        return impossible(release, outer)
+        return _impossible(release, outer)
     except (Unsupported, Inconclusive):
         pass  # what was known before is left
     return CorrelationBounds(low, high, status)
 
 
-def impossible(release: EncodedRelease, outer: CorrelationBounds) -> CorrelationBounds:
+def _impossible(release: EncodedRelease, outer: CorrelationBounds) -> CorrelationBounds:
     """Return what is left where no dataset fits: of noisy counts what was known before.
 
     Raises `EngineError` for exact ones: the true rows fit them.
@@ -329,7 +329,7 @@ def impossible(release: EncodedRelease, outer: CorrelationBounds) -> Correlation
     return replace(outer, status=np.full(len(outer.low), "empty", dtype=object))
 
 
-def tables(release: EncodedRelease, known: KnownRecords) -> Table:
+def _tables(release: EncodedRelease, known: KnownRecords) -> Table:
     """Return the table that says how many rows have each label, and how many of them each view."""
     label = release.domain.label
     assert label is not None  # checked where the data were read

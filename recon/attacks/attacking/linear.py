@@ -75,10 +75,10 @@ def read_linear(path: str, limits: Limits | None = None) -> LinearModel | None:
             data, _ = read_bytes(path)
             stored = open_stored(data, budget.left)
             if stored is not None:
-                return of_object(stored.root, path, stored.format)
+                return _of_object(stored.root, path, stored.format)
             text = unpacked(data, budget.left)
             if OURS.match(text):
-                return of_json(strict_json(text.decode("utf-8-sig")), path)
+                return _of_json(strict_json(text.decode("utf-8-sig")), path)
     except UnicodeDecodeError:
         return None
     except ReleaseError as error:
@@ -86,7 +86,7 @@ def read_linear(path: str, limits: Limits | None = None) -> LinearModel | None:
     return None
 
 
-def of_json(found: Any, path: str) -> LinearModel | None:
+def _of_json(found: Any, path: str) -> LinearModel | None:
     """Return the linear model in a JSON object, None where it is a release file."""
     if not isinstance(found, dict) or "recon" in found or "weights" not in found:
         return None
@@ -94,12 +94,12 @@ def of_json(found: Any, path: str) -> LinearModel | None:
         raise ReleaseError("unknown key", place=unknown[0])
     if not isinstance(found.get("standardised", False), bool):
         raise ReleaseError(f"is true or false, not {found['standardised']!r}", place="standardised")
-    weights = numbers_in(found["weights"], "weights")
+    weights = _numbers_in(found["weights"], "weights")
     if len(weights) < 2:
         raise ReleaseError(f"a correlation is one of two columns; there are {len(weights)}", place="weights")
     given = None
     if "correlations" in found:
-        known = numbers_in(found["correlations"], "correlations")
+        known = _numbers_in(found["correlations"], "correlations")
         if set(known) != set(weights):
             odd = sorted(set(known) ^ set(weights))
             raise ReleaseError(
@@ -110,7 +110,7 @@ def of_json(found: Any, path: str) -> LinearModel | None:
     return LinearModel(tuple(weights), values, path, "JSON", given, bool(found.get("standardised", given is not None)))
 
 
-def numbers_in(found: Any, place: str) -> dict[str, float]:
+def _numbers_in(found: Any, place: str) -> dict[str, float]:
     """Return an object of numbers; `ReleaseError` naming what is none."""
     if not isinstance(found, dict):
         raise ReleaseError('is an object such as {"age": 0.5, "income": -1.2}', place=place)
@@ -120,7 +120,7 @@ def numbers_in(found: Any, place: str) -> dict[str, float]:
     return {str(name): float(value) for name, value in found.items()}
 
 
-def of_object(root: Any, path: str, form: str) -> LinearModel | None:
+def _of_object(root: Any, path: str, form: str) -> LinearModel | None:
     """Return the linear model that a stored object is, None for any other."""
     thing, scale = root, None
     if isinstance(thing, Thing) and thing.class_name == "Pipeline":
@@ -168,7 +168,7 @@ def linear_correlations(
     truth: Floats | None = None
     weights, rho = model.weights, model.given
     if data is not None:
-        x, y = rows_of(model, data, label)
+        x, y = _rows_of(model, data, label)
         rho = label_correlations(x, y, model.names)
         weights = weights if model.standardised else weights * x.std(axis=0)
         truth = np.asarray(np.corrcoef(x, rowvar=False), dtype=np.float64)
@@ -178,7 +178,7 @@ def linear_correlations(
     if data is None and not model.standardised:
         raise ReleaseError("weights of columns as they are say nothing without the columns' deviations: give rows "
                            "(--data), or weights of standardised columns", file=model.file)  # fmt: skip
-    asked = asked_pairs(model, pairs)
+    asked = _asked_pairs(model, pairs)
     intervals = linear_intervals(weights, rho)
     notes = [ABOUT]
     if intervals is None and data is None:
@@ -190,10 +190,10 @@ def linear_correlations(
     lines = []
     for i, j in asked:
         low, high = (float(v) for v in pair_interval(rho[i], rho[j]))
-        lines.append(line_of(model, i, j, ALONE, low, high, truth))
+        lines.append(_line_of(model, i, j, ALONE, low, high, truth))
         if intervals is not None:
             low, high = float(intervals[0][i, j]), float(intervals[1][i, j])
-            one = line_of(model, i, j, MODEL, low, high, truth)
+            one = _line_of(model, i, j, MODEL, low, high, truth)
             if len(model.names) == 2:
                 point = float(three_variables(weights[None, :], rho[None, :])[0])
                 one |= {"low": point, "high": point, "width": 0.0, "estimate": point, "holds": None}
@@ -203,7 +203,7 @@ def linear_correlations(
     return Correlations(frame, dict(KNOWS), model.names, tuple(notes))
 
 
-def line_of(
+def _line_of(
     model: LinearModel, i: int, j: int, who: str, low: float, high: float, truth: Floats | None
 ) -> dict[str, Any]:
     """Return the line of one pair and attacker."""
@@ -214,7 +214,7 @@ def line_of(
             "status": "exact" if who == ALONE else "estimate", "engine": "", "estimate": None}  # fmt: skip
 
 
-def asked_pairs(model: LinearModel, pairs: Sequence[tuple[str, str]] | None) -> list[tuple[int, int]]:
+def _asked_pairs(model: LinearModel, pairs: Sequence[tuple[str, str]] | None) -> list[tuple[int, int]]:
     """Return the pairs asked about by number; `ReleaseError` naming a column that the model does not have."""
     if pairs is None:
         return list(combinations(range(len(model.names)), 2))
@@ -228,7 +228,7 @@ def asked_pairs(model: LinearModel, pairs: Sequence[tuple[str, str]] | None) -> 
     return [(place[a], place[b]) for a, b in pairs]
 
 
-def rows_of(model: LinearModel, data: pd.DataFrame, label: str | None) -> tuple[Floats, Floats]:
+def _rows_of(model: LinearModel, data: pd.DataFrame, label: str | None) -> tuple[Floats, Floats]:
     """Return (rows, columns) the values of a linear model's columns, and (rows,) the label as numbers."""
     file, frame = data.attrs.get("file", ""), numbers_of(data)
     frame.columns = pd.Index([str(c) for c in frame.columns])

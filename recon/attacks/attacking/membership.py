@@ -186,13 +186,13 @@ def attack_membership(
     """
     release = release_of(release, limits)
     limits = limits or Limits()
-    refuse_settings(attacks, shadow, confidence, seed)
+    _refuse_settings(attacks, shadow, confidence, seed)
     limits.report("rows are read")
     found = population(release, data, others, member, label)
     rng = np.random.default_rng(seed)
     every = splits(found, folds, limit, rng)
     asked = np.unique(np.concatenate([one.asked for one in every]))
-    proved, why = proof(found, asked, limits, confidence)
+    proved, why = _proof(found, asked, limits, confidence)
     judged: list[Judged] = []
     not_run: list[NotRun] = []
     for fold, split in enumerate(every):
@@ -210,13 +210,14 @@ def attack_membership(
     return MembershipAttack(
         release, f"{model.kind.replace('_', ' ')} '{model.name}'", form, len(found.members),
         len(found.others), min(SHADOW_ROWS, *(len(one.shadow) for one in every)),
-        (int(member_asked.sum()), int((~member_asked).sum())), accuracy(found, asked), folds, seed, confidence,
-        tuple(judged), means(judged, folds, confidence), unique(not_run), duplicates(found.number[asked], member_asked),
-        proved, why, found.notes, (*assumed(found), *release.assumptions),
+        (int(member_asked.sum()), int((~member_asked).sum())), _accuracy(found, asked), folds, seed, confidence,
+        tuple(judged), _means(judged, folds, confidence), _unique(not_run), duplicates(found.number[asked],
+                                                                                       member_asked),
+        proved, why, found.notes, (*_assumed(found), *release.assumptions),
     )  # fmt: skip
 
 
-def refuse_settings(attacks: Sequence[str], shadow: Sequence[str], confidence: float, seed: int) -> None:
+def _refuse_settings(attacks: Sequence[str], shadow: Sequence[str], confidence: float, seed: int) -> None:
     """Raise `ReleaseError` for an attack or shadow data that there are not, and for numbers out of range."""
     for names, known, what in ((attacks, NAMES, "attack"), (shadow, KINDS, "shadow data")):
         for name in names:
@@ -228,7 +229,7 @@ def refuse_settings(attacks: Sequence[str], shadow: Sequence[str], confidence: f
         raise ReleaseError("the seed has to be a whole number, 0 or more")
 
 
-def assumed(found: Population) -> list[str]:
+def _assumed(found: Population) -> list[str]:
     """Return what the comparison itself assumes."""
     out = ["rows that are called others were not trained on, and are of the training rows' population"]
     if found.release.domain.source == GUESSED:
@@ -240,14 +241,14 @@ def assumed(found: Population) -> list[str]:
     return out
 
 
-def accuracy(found: Population, asked: Ints) -> tuple[float, float]:
+def _accuracy(found: Population, asked: Ints) -> tuple[float, float]:
     """Return the black box's accuracy on the members and the others among the rows asked about."""
     right = predicted(found.box, found.rows.x[asked], len(found.rows.classes)) == found.rows.y[asked]
     inside = found.member[asked]
     return float(right[inside].mean()), float(right[~inside].mean())
 
 
-def unique(not_run: Sequence[NotRun]) -> tuple[NotRun, ...]:
+def _unique(not_run: Sequence[NotRun]) -> tuple[NotRun, ...]:
     """Return what was not run, once for all folds."""
     return tuple(dict.fromkeys(not_run))
 
@@ -306,7 +307,7 @@ def judged(
         yield on(single, "once")
 
 
-def means(
+def _means(
     judged: Sequence[Judged], folds: int, confidence: float
 ) -> tuple[tuple[str, str, Rows, dict[str, FoldMean]], ...]:
     """Return the mean and the interval over folds of every figure, where there are folds."""
@@ -318,17 +319,17 @@ def means(
     return tuple((*key, averaged(found, confidence)) for key, found in by.items())
 
 
-def proof(found: Population, asked: Ints, limits: Limits, confidence: float) -> tuple[Certified | None, str]:
+def _proof(found: Population, asked: Ints, limits: Limits, confidence: float) -> tuple[Certified | None, str]:
     """Return what the release proves of the rows asked about, or why nothing was asked of it."""
     limits.report("rows are certified")
     try:
         limits.check("rows were certified")
-        return certified(found, asked, limits.stage("certified members"), confidence), ""
+        return _certified(found, asked, limits.stage("certified members"), confidence), ""
     except (Inconclusive, Unsupported) as error:
         return None, str(error)
 
 
-def certified(found: Population, asked: Ints, limits: Limits, confidence: float) -> Certified:
+def _certified(found: Population, asked: Ints, limits: Limits, confidence: float) -> Certified:
     """Return the verdicts on the distinct rows asked about, counted over all of them; see `Certified`."""
     number = found.number
     inside_at_all = np.bincount(number[found.member], minlength=int(number.max()) + 1) > 0
@@ -342,7 +343,7 @@ def certified(found: Population, asked: Ints, limits: Limits, confidence: float)
     wrong = (surely_in & ~truly_in) | (surely_out & truly_in)
     k, n = int((surely_in & member).sum()), int(member.sum())
     low, high = clopper_pearson(k, n, confidence)
-    broken = broken_by(found)
+    broken = _broken_by(found)
     return Certified(
         n, int((~member).sum()), len(distinct), k, int((surely_out & ~member).sum()),
         int((~surely_in & ~surely_out & ~outside).sum()), int((word == "unknown")[back].sum()), int(outside.sum()),
@@ -352,7 +353,7 @@ def certified(found: Population, asked: Ints, limits: Limits, confidence: float)
     )  # fmt: skip
 
 
-def broken_by(found: Population) -> tuple[str, ...] | None:
+def _broken_by(found: Population) -> tuple[str, ...] | None:
     """Return the statements of the release that the training rows contradict, None where they leave something open."""
     if not found.whole:
         return None

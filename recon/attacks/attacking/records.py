@@ -91,12 +91,12 @@ def population(
     predicting(release)  # before anything else: without predictions no rows need to fit
     frame, inside = both_sides(data, others, member)
     try:
-        return fitted(release, frame, inside, label)
+        return _fitted(release, frame, inside, label)
     except ReleaseError as error:
         raise error.at(file=frame.attrs.get("file", "")) from None
 
 
-def fitted(release: EncodedRelease, frame: pd.DataFrame, inside: Bits, label: str | None) -> Population:
+def _fitted(release: EncodedRelease, frame: pd.DataFrame, inside: Bits, label: str | None) -> Population:
     """Return the rows of one table in the terms of the release; see `population`."""
     frame, notes = named_like(frame, release.domain, label)
     names = [str(c) for c in frame.columns]
@@ -105,7 +105,7 @@ def fitted(release: EncodedRelease, frame: pd.DataFrame, inside: Bits, label: st
     box.layout.settled(frame, release, box.lines)
     y = class_numbers(frame, release.domain)
     x = numbers(frame, inputs, release)
-    refuse_one_class(release, y)
+    _refuse_one_class(release, y)
     columns = attack_columns(x, inputs)
     constant = constant_columns(columns, x)
     if len(constant) == x.shape[1]:
@@ -136,7 +136,7 @@ def both_sides(data: pd.DataFrame | None, others: pd.DataFrame | None, member: s
             twice if member is not None else f"{what}0/1 column that says which are (--member)", file=file
         )
     if others is None:
-        return marked(data, str(member))
+        return _marked(data, str(member))
     if not len(others):
         raise ReleaseError("there are no rows", file=others.attrs.get("file", ""))
     mine, theirs = [str(c) for c in data.columns], [str(c) for c in others.columns]
@@ -150,7 +150,7 @@ def both_sides(data: pd.DataFrame | None, others: pd.DataFrame | None, member: s
     return both, np.arange(len(both)) < len(data)
 
 
-def marked(data: pd.DataFrame, member: str) -> tuple[pd.DataFrame, Bits]:
+def _marked(data: pd.DataFrame, member: str) -> tuple[pd.DataFrame, Bits]:
     """Return a table without the column that says who was trained on, and what it says."""
     file, names = data.attrs.get("file", ""), [str(c) for c in data.columns]
     if member not in names:
@@ -171,7 +171,7 @@ def marked(data: pd.DataFrame, member: str) -> tuple[pd.DataFrame, Bits]:
     return rest, inside
 
 
-def refuse_one_class(release: EncodedRelease, y: Ints) -> None:
+def _refuse_one_class(release: EncodedRelease, y: Ints) -> None:
     """Raise `ReleaseError` where all rows have one label, naming it."""
     label = release.domain.label
     if label is not None and (y == y[0]).all():

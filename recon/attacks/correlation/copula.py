@@ -23,7 +23,7 @@ TAIL = 24  # times that the outermost of them are halved: heavy tails lie there
 STEPS = 60  # of halving: beyond the last bit
 
 
-def normals(factors: Floats, rows: int, rng: np.random.Generator) -> Floats:
+def _normals(factors: Floats, rows: int, rng: np.random.Generator) -> Floats:
     """Return (m, rows, n) draws of N(0, B B^T) for each factor B (m, n, n), as `filled` or `factors_of` give it."""
     drawn = rng.standard_normal((factors.shape[0], rows, factors.shape[-1]))
     found: Floats = drawn @ np.swapaxes(factors, -1, -2)
@@ -39,10 +39,10 @@ def copula(matrices: Floats, rows: int, rng: np.random.Generator,
     n = matrices.shape[-1]
     if marginals is not None and len(marginals) != n:
         raise ReleaseError(f"there are {len(marginals)} marginals for {n} variables")
-    found = normals(factors_of(matrices), rows, rng)
+    found = _normals(factors_of(matrices), rows, rng)
     for i, marginal in enumerate(marginals or ()):
         if marginal is not None:
-            found[..., i] = marginal(shares(found[..., i]))
+            found[..., i] = marginal(_shares(found[..., i]))
     return found
 
 
@@ -65,20 +65,20 @@ def correlation_after(rho: Any, one: Marginal | None, other: Marginal | None) ->
     By some `NODES` x `NODES` values with their probabilities: to some 1e-3, jumps and heavy tails included.
     Raises `ReleaseError` for a marginal of one value.
     """
-    z, weights = nodes()
+    z, weights = _nodes()
     given = np.asarray(rho, dtype=np.float64)
     both = weights[:, None] * weights[None, :]
-    first = standardised(values_at(one, z), weights, "first")
+    first = _standardised(_values_at(one, z), weights, "first")
     found = np.empty(given.shape)
     for at in np.ndindex(given.shape):
         here = float(given[at])
         mixed = here * z[:, None] + max(0.0, 1.0 - here**2) ** 0.5 * z[None, :]
-        second = standardised(values_at(other, mixed), both, "second")
+        second = _standardised(_values_at(other, mixed), both, "second")
         found[at] = np.clip((both * first[:, None] * second).sum(), -1.0, 1.0)
     return found
 
 
-def nodes() -> tuple[Floats, Floats]:
+def _nodes() -> tuple[Floats, Floats]:
     """Return values of a standard normal variable and their probabilities: middles of shares, halved to the ends."""
     tail = 0.5 ** np.arange(TAIL, 0, -1) / NODES
     cut = np.concatenate([[0.0], tail, np.arange(1, NODES) / NODES, 1.0 - tail[::-1], [1.0]])
@@ -86,17 +86,17 @@ def nodes() -> tuple[Floats, Floats]:
     return middle, np.diff(cut)
 
 
-def values_at(marginal: Marginal | None, z: Floats) -> Floats:
+def _values_at(marginal: Marginal | None, z: Floats) -> Floats:
     """Return the column's values where the normal variable has the values z."""
-    return z if marginal is None else np.asarray(marginal(shares(z)), dtype=np.float64)
+    return z if marginal is None else np.asarray(marginal(_shares(z)), dtype=np.float64)
 
 
-def shares(z: Floats) -> Floats:
+def _shares(z: Floats) -> Floats:
     """Return the probability of values below z, kept apart from 0 and 1, where quantiles are infinite."""
     return np.clip(ndtr(z), 1e-300, 1.0 - 2.0**-53)
 
 
-def standardised(values: Floats, weights: Floats, which: str) -> Floats:
+def _standardised(values: Floats, weights: Floats, which: str) -> Floats:
     """Return values with mean 0 and deviation 1, given their probabilities."""
     centred = values - (weights * values).sum()
     spread = float((weights * centred**2).sum()) ** 0.5

@@ -36,7 +36,7 @@ def pair_interval(rho_iy: Any, rho_jy: Any) -> tuple[Floats, Floats]:
     return np.maximum(middle - half, -1.0), np.minimum(middle + half, 1.0)
 
 
-def label_table(column: Any, label: Any) -> Ints:
+def _label_table(column: Any, label: Any) -> Ints:
     """Return (2, k) how many rows have each value 0, 1 of a column of bits, by label class (ascending)."""
     bits, classes = np.asarray(column), np.unique(np.asarray(label), return_inverse=True)[1]
     if not np.isin(bits, (0, 1)).all():
@@ -46,7 +46,7 @@ def label_table(column: Any, label: Any) -> Ints:
     return found
 
 
-def discrete_interval(
+def _discrete_interval(
     table_i: Any, table_j: Any, names: Sequence[str] = ("the first column", "the second column")
 ) -> tuple[float, float]:
     """Return (low, high): the least and greatest correlation of two columns of bits, given each one's table (2, k).
@@ -136,8 +136,8 @@ def linear_intervals(w: Any, rho: Any) -> tuple[Floats, Floats] | None:
     span = sides.closing(1.0, 1.0 / most)
     if span is None:
         return None
-    lows = least(lambda s: sides.ends(s)[0], *span, len(sides.i))
-    highs = -least(lambda s: -sides.ends(s)[1], *span, len(sides.i))
+    lows = _least(lambda s: sides.ends(s)[0], *span, len(sides.i))
+    highs = -_least(lambda s: -sides.ends(s)[1], *span, len(sides.i))
     low, high = np.eye(len(weights)), np.eye(len(weights))
     low[sides.i, sides.j] = low[sides.j, sides.i] = np.clip(np.minimum(lows, highs), -1.0, 1.0)
     high[sides.i, sides.j] = high[sides.j, sides.i] = np.clip(np.maximum(lows, highs), -1.0, 1.0)
@@ -174,7 +174,7 @@ class PolygonSides:
         inside = float(places[best])
         if worst[best] > 0:
             around = places[max(0, best - 1)], places[min(SPLITS - 1, best + 1)]
-            inside = float(argmin(self.excess, *around, 1)[0])
+            inside = float(_argmin(self.excess, *around, 1)[0])
             if self.excess(np.array(inside)) > CLOSED:
                 return None
         return self.edge(inside, low), self.edge(inside, high)
@@ -208,7 +208,7 @@ class PolygonSides:
         return np.minimum(*both), np.maximum(*both)
 
 
-def argmin(function: Callable[[Floats], Floats], low: float, high: float, count: int) -> Floats:
+def _argmin(function: Callable[[Floats], Floats], low: float, high: float, count: int) -> Floats:
     """Return (count,) where convex functions of one number, asked together, are least, by golden sections."""
     left, right = np.full(count, low), np.full(count, high)
     one, other = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
@@ -224,8 +224,8 @@ def argmin(function: Callable[[Floats], Floats], low: float, high: float, count:
     return found_at
 
 
-def least(function: Callable[[Floats], Floats], low: float, high: float, count: int) -> Floats:
+def _least(function: Callable[[Floats], Floats], low: float, high: float, count: int) -> Floats:
     """Return (count,) the least values of convex functions on an interval, its ends included."""
-    inside = function(argmin(function, low, high, count))
+    inside = function(_argmin(function, low, high, count))
     found: Floats = np.minimum(np.minimum(function(np.full(count, low)), function(np.full(count, high))), inside)
     return found

@@ -18,7 +18,7 @@ STABLE = 0.01  # a correlation whose range is narrower (half of it) is put in th
 TOLERANCE = 1e-8  # of eigenvalues, of symmetry and of the diagonal
 
 
-def factor_of(angles: Floats) -> Floats:
+def _factor_of(angles: Floats) -> Floats:
     """Return (m, n, n) the lower triangular B of angles (m, n, n), those above the diagonal and on it ignored.
 
     b_ij = cos t_ij prod_{k<j} sin t_ik, b_ii = prod_{k<i} sin t_ik; rows have norm 1. Source: Cretu et al. 2021, (2).
@@ -32,7 +32,7 @@ def factor_of(angles: Floats) -> Floats:
     return np.tril(cosines * before)
 
 
-def angles_of(factor: Floats) -> Floats:
+def _angles_of(factor: Floats) -> Floats:
     """Return (m, n, n) angles in [0, pi] below the diagonal (0 elsewhere) that give B; the inverse of `factor_of`.
 
     Where nothing of a row's norm is left, its further angles are pi/2 (any others give the same B).
@@ -46,7 +46,7 @@ def angles_of(factor: Floats) -> Floats:
     return np.where(np.tril(np.ones((n, n), dtype=bool), -1), found, 0.0)
 
 
-def correlations_of(factor: Floats) -> Floats:
+def _correlations_of(factor: Floats) -> Floats:
     """Return (m, n, n) the correlation matrices C = B B^T, with a diagonal of exact ones."""
     found = factor @ np.swapaxes(factor, -1, -2)
     at = np.arange(factor.shape[-1])
@@ -75,7 +75,7 @@ def factors_of(matrices: Floats) -> Floats:
     return factor
 
 
-def filled(first: Floats, rng: np.random.Generator) -> Floats:
+def _filled(first: Floats, rng: np.random.Generator) -> Floats:
     """Return (m, n, n) random factors B whose matrices have the given first column (m, n - 1) of correlations.
 
     Each further correlation is uniform in the range that those before leave it. Written by the norm that is left of a
@@ -104,9 +104,9 @@ def random_matrices(count: int, n: int, rng: np.random.Generator) -> Floats:
     """
     if n < 2:
         raise ReleaseError(f"a matrix of correlations has 2 variables at least, not {n}")
-    found = correlations_of(filled(rng.uniform(-1.0, 1.0, (count, n - 1)), rng))
+    found = _correlations_of(_filled(rng.uniform(-1.0, 1.0, (count, n - 1)), rng))
     order = rng.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
-    return permuted(found, order)
+    return _permuted(found, order)
 
 
 def constrained_matrices(rho: Floats, rng: np.random.Generator, names: Sequence[str] | None = None) -> Floats:
@@ -118,12 +118,12 @@ def constrained_matrices(rho: Floats, rng: np.random.Generator, names: Sequence[
     given = np.atleast_2d(checked_constraints(rho, names))
     m, others = given.shape
     order = rng.permuted(np.tile(np.arange(others), (m, 1)), axis=1)
-    found = correlations_of(filled(np.take_along_axis(given, order, axis=1), rng))
+    found = _correlations_of(_filled(np.take_along_axis(given, order, axis=1), rng))
     back = np.argsort(order, axis=1) + 1  # where each variable stands; Y stands first
-    return permuted(found, np.concatenate([back, np.zeros((m, 1), dtype=back.dtype)], axis=1))
+    return _permuted(found, np.concatenate([back, np.zeros((m, 1), dtype=back.dtype)], axis=1))
 
 
-def permuted(matrices: Floats, order: np.ndarray) -> Floats:
+def _permuted(matrices: Floats, order: np.ndarray) -> Floats:
     """Return matrices (m, n, n) with rows and columns in the order (m, n), each its own."""
     rows = np.take_along_axis(matrices, order[:, :, None], axis=1)
     return np.take_along_axis(rows, order[:, None, :], axis=2)
@@ -142,7 +142,7 @@ def checked_constraints(rho: Floats, names: Sequence[str] | None = None) -> Floa
     return given
 
 
-def checked_matrix(matrix: Floats, names: Sequence[str] | None = None) -> Floats:
+def _checked_matrix(matrix: Floats, names: Sequence[str] | None = None) -> Floats:
     """Return a matrix (n, n) that some variables have; else `ReleaseError` naming the fewest that contradict.
 
     Checked: numbers in [-1, 1], symmetric, a diagonal of ones, no negative eigenvalue (to 1e-8). Cost: O(n^3), and
@@ -162,13 +162,13 @@ def checked_matrix(matrix: Floats, names: Sequence[str] | None = None) -> Floats
                 f"the correlation of {one} and {other} is {value:g}, the other way round {given[j, i]:g}"
             )
     if np.linalg.eigvalsh(given)[0] < -TOLERANCE:
-        fewest = clashing(given)
+        fewest = _clashing(given)
         said = ", ".join(f"{named(names, i)} and {named(names, j)} {given[i, j]:g}" for i, j in combinations(fewest, 2))
         raise ReleaseError(f"no variables have these correlations together: {said}")
     return given
 
 
-def clashing(matrix: Floats) -> tuple[int, ...]:
+def _clashing(matrix: Floats) -> tuple[int, ...]:
     """Return the fewest variables whose correlations no matrix has; all of them where only all clash."""
     n = len(matrix)
     for size in range(3, n):

@@ -54,7 +54,7 @@ class AttackModels:
         return found
 
 
-def fit(features: Floats, truth: Ints, rng: np.random.Generator, meta: Meta = "regression", bins: int = BINS,
+def _fit(features: Floats, truth: Ints, rng: np.random.Generator, meta: Meta = "regression", bins: int = BINS,
         training: NetworkTraining = META, limits: Limits | None = None) -> AttackModels:  # fmt: skip
     """Return the attack models of all pairs, from features (rows, f) and the true bins (rows, pairs).
 
@@ -74,7 +74,7 @@ def fit(features: Floats, truth: Ints, rng: np.random.Generator, meta: Meta = "r
     return AttackModels(mean, scale @ kept, softmax_regressions(scaled @ kept, truth, bins, limits=limits))
 
 
-def folds(rows: int, count: int, rng: np.random.Generator) -> Ints:
+def _folds(rows: int, count: int, rng: np.random.Generator) -> Ints:
     """Return (rows,) the fold of each row: their sizes differ by one at most."""
     return rng.permutation(np.arange(rows) % count)
 
@@ -84,9 +84,9 @@ def crossed(features: Floats, truth: Ints, rng: np.random.Generator, meta: Meta 
     """Return (rows, pairs) the bins named by models that were fitted on the other folds. Raises `ReleaseError`."""
     if len(features) < count:
         raise ReleaseError(f"{len(features)} shadow models are too few for {count} folds")
-    fold, found = folds(len(features), count, rng), np.empty_like(truth)
+    fold, found = _folds(len(features), count, rng), np.empty_like(truth)
     for k in range(count):
-        one = fit(features[fold != k], truth[fold != k], rng, meta, bins, limits=limits)
+        one = _fit(features[fold != k], truth[fold != k], rng, meta, bins, limits=limits)
         found[fold == k] = one.named(features[fold == k])
     return found
 
@@ -143,7 +143,7 @@ def verdicts(known: Shadows, access: Access, target: Floats, rho: Floats, rng: n
     low, high = pair_interval(rho[:, one], rho[:, other])
     less = decided(low, high, bins, rng)
     right, guessed = inside == truth, truth[None] == less[:, None, :]
-    based = fit(features, truth, rng, meta, bins, limits=limits).named(target)
+    based = _fit(features, truth, rng, meta, bins, limits=limits).named(target)
     without = guessed.mean(axis=1)
     expected = np.broadcast_to(right.mean(axis=0), without.shape)
     doubt = np.std(right[None].astype(np.int8) - guessed, axis=1) / len(truth) ** 0.5
@@ -172,7 +172,7 @@ class InferredCorrelations:
     linear: tuple[float, float] | None
 
 
-def infer(target: Any, rho: Any, setting: ShadowSetting | None = None, access: Access = "predictions",
+def _infer(target: Any, rho: Any, setting: ShadowSetting | None = None, access: Access = "predictions",
           count: int = SHADOWS, seed: int = 0, names: Sequence[str] | None = None, meta: Meta = "regression",
           bins: int = BINS, limits: Limits | None = None) -> list[InferredCorrelations]:  # fmt: skip
     """Return what a released model says of every pair of its training columns, beside what the constraints say.

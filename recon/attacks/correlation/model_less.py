@@ -23,7 +23,7 @@ GRID = 100  # cells by a side of [0, 1]: they are .01 wide
 CHUNK = 1 << 21
 
 
-def edges(bins: int = BINS) -> Floats:
+def _edges(bins: int = BINS) -> Floats:
     """Return (bins + 1,) where [-1, 1] is cut evenly."""
     if bins < 2:
         raise ReleaseError(f"correlations are told apart by 2 bins at least, not by {bins}")
@@ -32,14 +32,14 @@ def edges(bins: int = BINS) -> Floats:
 
 def bin_of(rho: Any, bins: int = BINS) -> Ints:
     """Return the number of the bin of each correlation; an edge belongs to the bin above it, 1 to the last."""
-    found: Ints = np.clip(np.searchsorted(edges(bins), np.asarray(rho), side="right") - 1, 0, bins - 1)
+    found: Ints = np.clip(np.searchsorted(_edges(bins), np.asarray(rho), side="right") - 1, 0, bins - 1)
     return found
 
 
 def overlaps(low: Any, high: Any, bins: int = BINS) -> Floats:
     """Return (..., bins) how long a part of each interval lies in each bin; of a single number: 1 in its bin."""
     one, other = np.asarray(low, dtype=np.float64)[..., None], np.asarray(high, dtype=np.float64)[..., None]
-    cut = edges(bins)
+    cut = _edges(bins)
     found = np.clip(np.minimum(other, cut[1:]) - np.maximum(one, cut[:-1]), 0.0, None)
     single = np.arange(bins) == bin_of(one, bins)
     result: Floats = np.where(other - one <= EQUAL, single.astype(np.float64), found)
@@ -67,7 +67,7 @@ def decided(low: Any, high: Any, bins: int = BINS, rng: np.random.Generator | No
     return drawn
 
 
-def sampled_interval(rho: Any, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _sampled_interval(rho: Any, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Return the least and greatest correlation of every pair (n - 1, n - 1) in random matrices with these constraints.
 
     `rho` (n - 1,) or one row a matrix (count, n - 1). The exact interval is `pair_interval`, which this approaches from
@@ -144,7 +144,7 @@ def cell_accuracy(count: int, rng: np.random.Generator, every: int = 1, bins: in
     return ProtocolCells(promised / len(cells), right / len(cells), len(cells))
 
 
-def chunks(total: int, most: int) -> list[int]:
+def _chunks(total: int, most: int) -> list[int]:
     """Return sizes of at most `most` that add up to the total."""
     return [most] * (total // most) + ([total % most] if total % most else [])
 
@@ -163,7 +163,7 @@ def accuracy_by_pair(n: int, targets: int, rng: np.random.Generator, bins: int =
     """Return the accuracy on random matrices of n variables (Algorithm 1), by pair of columns. Cost: O(targets n^2)."""
     one, other = np.triu_indices(n - 1, 1)
     right, masses = np.zeros(len(one)), np.zeros((len(one), bins))
-    for size in chunks(targets, max(1, CHUNK // (n * n))):
+    for size in _chunks(targets, max(1, CHUNK // (n * n))):
         if limits is not None:
             limits.check("random matrices were drawn")
         found = random_matrices(size, n, rng)

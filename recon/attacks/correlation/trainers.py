@@ -50,14 +50,14 @@ def logistic(x: Floats, y: Ints, c: float = 1.0, limits: Limits | None = None) -
         hessian = np.swapaxes(some, 1, 2) @ (some * weight[..., None])
         hessian += np.eye(rows.shape[-1])
         step = np.asarray(np.linalg.solve(hessian, gradient[..., None])[..., 0], dtype=np.float64)
-        found[going] = descended(some, labels, now, step, c)
+        found[going] = _descended(some, labels, now, step, c)
         going = going[np.abs(found[going] - now).max(axis=1) > SMALL]
         if not len(going):
             break
     return found
 
 
-def descended(rows: Floats, signs: Floats, now: Floats, step: Floats, c: float) -> Floats:
+def _descended(rows: Floats, signs: Floats, now: Floats, step: Floats, c: float) -> Floats:
     """Return the coefficients after a step, halved where the objective would grow."""
     if np.abs((rows @ step[:, :, None])[..., 0]).max() < 1.0:
         return now - step  # a short step of Newton's descends: no curvature changes by more than e along it
@@ -77,13 +77,13 @@ def descended(rows: Floats, signs: Floats, now: Floats, step: Floats, c: float) 
     return now - share[:, None] * step
 
 
-def softmax(scores: Reals) -> Floats:
+def _softmax(scores: Reals) -> Floats:
     """Return shares along the last axis."""
-    found: Floats = softmax_in_place(scores.astype(np.float64))
+    found: Floats = _softmax_in_place(scores.astype(np.float64))
     return found
 
 
-def softmax_in_place(scores: Any) -> Any:
+def _softmax_in_place(scores: Any) -> Any:
     """Return shares along the last axis, in the memory of the scores."""
     parts = [scores[..., k] for k in range(scores.shape[-1])]  # reductions over a short axis are slow
     scores -= reduce(np.maximum, parts)[..., None]
@@ -168,7 +168,7 @@ class Networks:
 
     def probabilities(self, x: Floats) -> Floats:
         """Return (m, rows, classes) shares of the classes."""
-        return softmax(self.scores(x))
+        return _softmax(self.scores(x))
 
     def flat(self) -> Floats:
         """Return (m, parameters): layer by layer its weights, then its biases."""
@@ -195,7 +195,7 @@ class Networks:
         return Networks(tuple(w[index] for w in self.weights), tuple(b[index] for b in self.biases))
 
 
-def initial(count: int, sizes: Sequence[int], rng: np.random.Generator) -> list[Small]:
+def _initial(count: int, sizes: Sequence[int], rng: np.random.Generator) -> list[Small]:
     """Return weights and biases, alternately, uniform as scikit-learn draws them (Glorot and Bengio 2010)."""
     found = []
     for a, b in pairwise(sizes):
@@ -204,7 +204,7 @@ def initial(count: int, sizes: Sequence[int], rng: np.random.Generator) -> list[
     return found
 
 
-def gradients(parts: list[Small], x: Small, wanted: Small) -> list[Small]:
+def _gradients(parts: list[Small], x: Small, wanted: Small) -> list[Small]:
     """Return the gradients of the mean cross-entropy by all parts; x (m, rows, d), wanted (m, rows, classes)."""
     inputs, last = [x], len(parts) - 2
     for k in range(0, len(parts), 2):
@@ -214,7 +214,7 @@ def gradients(parts: list[Small], x: Small, wanted: Small) -> list[Small]:
             np.maximum(out, 0.0, out=out)
         inputs.append(out)
     scores = inputs.pop()
-    back: Small = softmax_in_place(scores)
+    back: Small = _softmax_in_place(scores)
     back -= wanted
     back /= scores.shape[1]
     found: list[Small] = []
@@ -227,7 +227,7 @@ def gradients(parts: list[Small], x: Small, wanted: Small) -> list[Small]:
     return found
 
 
-def losses(parts: list[Small], x: Small, y: Ints) -> Floats:
+def _losses(parts: list[Small], x: Small, y: Ints) -> Floats:
     """Return (m,) the mean cross-entropy on held rows."""
     scores = Networks(tuple(parts[::2]), tuple(parts[1::2])).scores(x).astype(np.float64)
     top = scores.max(axis=-1)
@@ -236,7 +236,7 @@ def losses(parts: list[Small], x: Small, y: Ints) -> Floats:
     return found
 
 
-def mistakes(parts: list[Small], x: Small, y: Ints) -> Floats:
+def _mistakes(parts: list[Small], x: Small, y: Ints) -> Floats:
     """Return (m,) the share of held rows that are put into another class."""
     scores = Networks(tuple(parts[::2]), tuple(parts[1::2])).scores(x)
     found: Floats = (scores.argmax(axis=-1) != y).mean(axis=1)
@@ -256,7 +256,7 @@ def trained(x: Floats, y: Ints, classes: int, training: NetworkTraining, rng: np
     wanted = (y[..., None] == np.arange(classes)).astype(np.float32)
     data = x.astype(np.float32)
     apart, fitted = order[:held], order[held:]
-    now = initial(count, (x.shape[-1], *training.hidden, classes), rng)
+    now = _initial(count, (x.shape[-1], *training.hidden, classes), rng)
     best, smallest, waited = [part.copy() for part in now], np.full(count, np.inf), np.zeros(count, dtype=np.int64)
     moments = [[np.zeros_like(part) for part in now] for _ in range(2)]
     going, shared, step = np.arange(count), len(data) == 1, 0
@@ -267,9 +267,9 @@ def trained(x: Floats, y: Ints, classes: int, training: NetworkTraining, rng: np
         turn = rng.permutation(fitted)
         for batch in np.array_split(turn, max(1, round(len(turn) / training.batch))):
             step += 1
-            found = gradients(now, data[:, batch], wanted[:, batch])
-            adam(now, found, moments, step, training)
-        loss = (losses if training.stop == "loss" else mistakes)(now, held_x, held_y)
+            found = _gradients(now, data[:, batch], wanted[:, batch])
+            _adam(now, found, moments, step, training)
+        loss = (_losses if training.stop == "loss" else _mistakes)(now, held_x, held_y)
         better = loss < smallest[going]
         at = going[better]
         smallest[at] = loss[better]
@@ -288,7 +288,7 @@ def trained(x: Floats, y: Ints, classes: int, training: NetworkTraining, rng: np
     return Networks(tuple(best[::2]), tuple(best[1::2]))
 
 
-def adam(
+def _adam(
     parts: list[Small], found: list[Small], moments: list[list[Small]], step: int, training: NetworkTraining
 ) -> None:
     """Move all parts by one step of Adam, in place. Source: Kingma and Ba 2015, Algorithm 1."""

@@ -106,11 +106,11 @@ def lores(target: Target, records: Floats, x: Floats, columns: RecordColumns, cl
     around = breed(target, np.repeat(rows, neighbourhoods, axis=0), x, columns, classes, seeds=seeds,
                    breeding=Breeding(size, generations), limits=limits)  # fmt: skip
     groups = [around[i : i + neighbourhoods] for i in range(0, len(around), neighbourhoods)]
-    return [explanation(one[0].united(one[1:]), columns, classes, seed, max_depth=max_depth, min_leaf=min_leaf)
+    return [_explanation(one[0].united(one[1:]), columns, classes, seed, max_depth=max_depth, min_leaf=min_leaf)
             for one in groups]  # fmt: skip
 
 
-def explanation(around: Neighbourhood, columns: RecordColumns, classes: int, seed: int, **limited: Any) -> Explanation:
+def _explanation(around: Neighbourhood, columns: RecordColumns, classes: int, seed: int, **limited: Any) -> Explanation:
     """Return what a tree fitted to a neighbourhood says of its record; `limited`: `max_depth`, `min_leaf`."""
     if not len(around.x):  # every column is constant: nothing but the record itself
         alone = Neighbourhood(around.record, around.said, around.record[None, :], np.array([around.said]), 0)
@@ -119,29 +119,29 @@ def explanation(around: Neighbourhood, columns: RecordColumns, classes: int, see
     tree = fitted_tree(around.x, around.labels, random_state=seed, min_samples_leaf=min_leaf, **limited)
     surrogate = Surrogate.of(tree, "lore", columns, classes, around.queries)
     fidelity = surrogate.accuracy(around.x, around.labels)
-    rule, label, others = explained(surrogate, around.record)
+    rule, label, others = _explained(surrogate, around.record)
     return Explanation(surrogate, rule, label, around.said, others, fidelity, around)
 
 
-def explained(surrogate: Surrogate, record: Floats) -> tuple[Rule, int, tuple[Counterfactual, ...]]:
+def _explained(surrogate: Surrogate, record: Floats) -> tuple[Rule, int, tuple[Counterfactual, ...]]:
     """Return the rule of a record in a tree of single tests, its class, and the nearest rules of other classes.
 
     Nearest are those with the fewest columns whose condition the record does not meet (tests of one column on a path
     are one condition, or one at each end); of several such leaves all are returned, in the order of the tree.
     """
-    boxes = leaf_boxes(surrogate)
+    boxes = _leaf_boxes(surrogate)
     own = int(surrogate.leaf(record[None, :])[0])
     says = {leaf: int(np.argmax(surrogate.inner[leaf].shares)) for leaf in boxes}
     unmet = {leaf: [k for k, (above, most) in box.items() if not above < record[k] <= most]
              for leaf, box in boxes.items() if says[leaf] != says[own]}  # fmt: skip
     fewest = min(map(len, unmet.values()), default=0)
-    others = tuple(Counterfactual(conditions(boxes[leaf], surrogate.columns),
-                                  conditions({k: boxes[leaf][k] for k in missed}, surrogate.columns), says[leaf])
+    others = tuple(Counterfactual(_conditions(boxes[leaf], surrogate.columns),
+                                  _conditions({k: boxes[leaf][k] for k in missed}, surrogate.columns), says[leaf])
                    for leaf, missed in unmet.items() if len(missed) == fewest)  # fmt: skip
-    return conditions(boxes[own], surrogate.columns), says[own], others
+    return _conditions(boxes[own], surrogate.columns), says[own], others
 
 
-def leaf_boxes(surrogate: Surrogate) -> dict[int, Box]:
+def _leaf_boxes(surrogate: Surrogate) -> dict[int, Box]:
     """Return the leaves of a tree of single tests with the box of each: column -> (above, at most)."""
     found: dict[int, Box] = {}
     boxes: dict[int, Box] = {0: {}}
@@ -156,7 +156,7 @@ def leaf_boxes(surrogate: Surrogate) -> dict[int, Box]:
     return found
 
 
-def conditions(box: Box, columns: RecordColumns) -> Rule:
+def _conditions(box: Box, columns: RecordColumns) -> Rule:
     """Return a box as conditions of a release file: 0 or 1 for bits, one or two ends for numbers."""
     found: dict[str, Any] = {}
     for k, (above, most) in box.items():

@@ -151,13 +151,13 @@ def neighbourhoods(target: Target, records: Floats, x: Floats, columns: RecordCo
     found: list[Neighbourhood] = []
     step = max(1, TOGETHER // breeding.size)
     for k in range(0, len(starts), step):
-        some = [_Breed(start, law, part_of(columns), distance, breeding, np.random.default_rng(seed))
+        some = [_Breed(start, law, _part_of(columns), distance, breeding, np.random.default_rng(seed))
                 for start, seed in zip(starts[k : k + step], seeds[k : k + step], strict=True)]  # fmt: skip
-        found += bred(some, Memory(target, classes), breeding.generations, limits)
+        found += _bred(some, Memory(target, classes), breeding.generations, limits)
     return found
 
 
-def bred(some: list[_Breed], memory: Memory, generations: int, limits: Limits | None) -> list[Neighbourhood]:
+def _bred(some: list[_Breed], memory: Memory, generations: int, limits: Limits | None) -> list[Neighbourhood]:
     """Return the neighbourhoods of some records, bred in step."""
     said, fresh = memory.say(np.array([one.record for one in some]))
     queries = fresh.astype(np.int64)
@@ -180,7 +180,7 @@ def bred(some: list[_Breed], memory: Memory, generations: int, limits: Limits | 
     return found
 
 
-def part_of(columns: RecordColumns) -> Ints:
+def _part_of(columns: RecordColumns) -> Ints:
     """Return (d,) which part (one-hot group or single column) each column belongs to."""
     found = np.zeros(len(columns.names), dtype=np.int64)
     for k, part in enumerate(parts(columns)):

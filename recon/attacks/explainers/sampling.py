@@ -100,7 +100,7 @@ class IndependentColumns:
         return source[rng.integers(len(source), size=count)]
 
 
-def on(path: Path, x: Floats) -> Bits:
+def _on(path: Path, x: Floats) -> Bits:
     """Return (rows,) which rows take a path."""
     found = np.ones(len(x), dtype=bool)
     for test, outcome in path:
@@ -108,7 +108,7 @@ def on(path: Path, x: Floats) -> Bits:
     return found
 
 
-def boxed(path: Path) -> tuple[Box, Path]:
+def _boxed(path: Path) -> tuple[Box, Path]:
     """Return the box of the tests on a path that decide each of their literals, and the tests that do not."""
     box: Box = {}
     others: list[tuple[MofN, bool]] = []
@@ -130,14 +130,14 @@ def conditioned(law: IndependentColumns, path: Path, seeds: Floats, count: int, 
     """
     if not len(seeds):
         raise ReleaseError("no row takes the path that rows are to be drawn on")
-    box, others = boxed(path)
+    box, others = _boxed(path)
     if not others:
         return law.draw(count, rng, box, seeds)
     kept: list[Floats] = []
     have = 0
     for _ in range(ROUNDS):
         drawn = law.draw(count, rng, box, seeds)
-        drawn = drawn[on(others, drawn)]
+        drawn = drawn[_on(others, drawn)]
         kept.append(drawn)
         have += len(drawn)
         if have >= count:
@@ -148,14 +148,14 @@ def conditioned(law: IndependentColumns, path: Path, seeds: Floats, count: int, 
 
 
 def _moved(law: IndependentColumns, path: Path, seeds: Floats, count: int, rng: np.random.Generator) -> Floats:
-    box, others = boxed(path)
+    box, others = _boxed(path)
     rows = seeds[rng.integers(len(seeds), size=count)]
     pieces: Sequence[Ints] = parts(law.columns)
     for _ in range(SWEEPS):
         for k in rng.permutation(len(pieces)).tolist():
             moved = rows.copy()
             moved[:, pieces[k]] = law.values(pieces[k], count, rng, box, seeds)
-            stays = on(others, moved)
+            stays = _on(others, moved)
             rows[stays] = moved[stays]
     return rows
 
@@ -218,8 +218,8 @@ def chosen(x: Floats, count: int, seed: int, clusters: int | None = None) -> Int
     scale = rows.std(axis=0)
     rows = rows / np.where(scale > 0, scale, 1.0)
     some = rows[rng.permutation(len(rows))[:SAMPLE]]
-    k = elbow(some, seed) if clusters is None else clusters
-    fitted = k_means(rows, max(1, min(k, len(distinct(rows)[0]))), seed)
+    k = _elbow(some, seed) if clusters is None else clusters
+    fitted = _k_means(rows, max(1, min(k, len(distinct(rows)[0]))), seed)
     far = np.linalg.norm(rows - fitted.cluster_centers_[fitted.labels_], axis=1)
     quantiles = max(1, -(-count // (EACH * len(fitted.cluster_centers_))))
     cells: list[Ints] = []
@@ -231,17 +231,17 @@ def chosen(x: Floats, count: int, seed: int, clusters: int | None = None) -> Int
     return np.array(turns[:count], dtype=np.int64)
 
 
-def elbow(x: Floats, seed: int) -> int:
+def _elbow(x: Floats, seed: int) -> int:
     """Return the number of clusters where the sum of squares bends most: farthest below the line from k = 1 to 12."""
     most = min(MOST, len(distinct(x)[0]))
     if most <= 2:
         return most
-    sums = np.array([float(k_means(x, k, seed).inertia_) for k in range(1, most + 1)])
+    sums = np.array([float(_k_means(x, k, seed).inertia_) for k in range(1, most + 1)])
     line = np.linspace(sums[0], sums[-1], most)
     return int(np.argmax(line - sums)) + 1
 
 
-def k_means(x: Floats, k: int, seed: int) -> Any:
+def _k_means(x: Floats, k: int, seed: int) -> Any:
     """Return scikit-learn's k-means, fitted. Raises `Unsupported` where scikit-learn is missing."""
     try:
         from sklearn.cluster import KMeans

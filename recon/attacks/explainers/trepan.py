@@ -84,7 +84,7 @@ def trepan(target: Target, x: Floats, columns: RecordColumns, classes: int, *, s
         raise ReleaseError(f"minimum {minimum}, literals {literals}, max_nodes {max_nodes} must be 1, 1 and 0 at least")
     settings = Settings(splits, minimum, max_nodes, 1 if splits == "binary" else literals, purity, confidence)
     inner, queries = _Growth(target, columns, classes, settings, seed, limits).grown(rows)
-    return Surrogate(f"trepan {splits}", columns, classes, simplified(inner), queries)
+    return Surrogate(f"trepan {splits}", columns, classes, _simplified(inner), queries)
 
 
 class _Growth:
@@ -105,7 +105,7 @@ class _Growth:
             if self.limits is not None:
                 self.limits.check("TREPAN's tree was grown")
             _, number, at = heapq.heappop(heap)
-            test = None if self.pure(at.said) else best_test(at.x, at.said, self.classes, self.columns, self.settings)
+            test = None if self.pure(at.said) else _best_test(at.x, at.said, self.classes, self.columns, self.settings)
             if test is None:
                 continue
             splits += 1
@@ -154,7 +154,7 @@ class _Growth:
         return bool(low > self.settings.purity)
 
 
-def simplified(inner: list[SurrogateNode]) -> list[SurrogateNode]:
+def _simplified(inner: list[SurrogateNode]) -> list[SurrogateNode]:
     """Return a tree without the tests whose leaves all say what the node itself says: predictions stay as they are."""
     said: list[int | None] = [None] * len(inner)  # the one class below a node
     for k in reversed(range(len(inner))):
@@ -173,9 +173,9 @@ def simplified(inner: list[SurrogateNode]) -> list[SurrogateNode]:
     return kept
 
 
-def best_test(x: Floats, said: Ints, classes: int, columns: RecordColumns, settings: Settings) -> MofN | None:
+def _best_test(x: Floats, said: Ints, classes: int, columns: RecordColumns, settings: Settings) -> MofN | None:
     """Return the test of labelled rows with the greatest information gain; None where none is significant."""
-    candidates = literals_of(x, columns)
+    candidates = _literals_of(x, columns)
     if not candidates or not len(x):
         return None
     held = np.column_stack([literal.holds(x) for literal in candidates])
@@ -196,7 +196,7 @@ def best_test(x: Floats, said: Ints, classes: int, columns: RecordColumns, setti
     return MofN(best.needed, tuple(candidates[k] for k in best.chosen))
 
 
-def literals_of(x: Floats, columns: RecordColumns) -> list[Literal]:
+def _literals_of(x: Floats, columns: RecordColumns) -> list[Literal]:
     """Return the tests of single columns that are tried: both sides of .5 for bits, of some midpoints for numbers."""
     found = []
     for k, continuous in enumerate(columns.continuous):
@@ -256,11 +256,11 @@ class _BeamSearch:
         inside = counts.astype(np.float64)
         outside = self.total[:, None] - inside
         whole = self.total.sum()
-        found: Floats = (entropy(self.total[:, None]) - entropy(inside) - entropy(outside)) / whole
+        found: Floats = (_entropy(self.total[:, None]) - _entropy(inside) - _entropy(outside)) / whole
         return found
 
 
-def entropy(counts: Floats) -> Floats:
+def _entropy(counts: Floats) -> Floats:
     """Return per column of counts their sum times their entropy in bits."""
     total = counts.sum(axis=0)
     logs = np.log2(np.where(counts > 0, counts, 1.0))

@@ -99,13 +99,13 @@ def ensemble(
     if rule == "confidence":
         if ((scores < 0) | (scores > 1)).any():
             raise ReleaseError("confidence vectors are chosen by probabilities; some score is outside 0 to 1")
-        kept = surest(np.abs(2.0 * scores - 1.0))
+        kept = _surest(np.abs(2.0 * scores - 1.0))
     elif rule == "threshold":
         own = [guess.threshold for guess in guesses] if thresholds is None else list(thresholds)
         bars = np.array([bar for bar in own if bar is not None], dtype=np.float64)
         if len(bars) != len(guesses):
             raise ReleaseError(f"{len(guesses)} attacks need a threshold each; {len(bars)} are given")
-        kept = beyond_elbow(np.abs(scores - bars[:, None]))
+        kept = _beyond_elbow(np.abs(scores - bars[:, None]))
     else:
         raise ReleaseError(f"there is no rule '{rule}' for an ensemble; there are confidence, threshold")
     votes = np.array([guess.members for guess in guesses], dtype=bool)
@@ -113,7 +113,7 @@ def ensemble(
     return MembershipGuess(f"{guesses[0].attack} (ensemble of {len(guesses)})", share, share > 0.5)
 
 
-def surest(distances: Floats) -> Bits:
+def _surest(distances: Floats) -> Bits:
     """Return (attacks, rows) whom the rule of confidence keeps; of each row one at least.
 
     `distances` (attacks, rows). Everybody at mean + deviation or above; if nobody is, all at the greatest.
@@ -123,7 +123,7 @@ def surest(distances: Floats) -> Bits:
     return kept
 
 
-def beyond_elbow(distances: Floats) -> Bits:
+def _beyond_elbow(distances: Floats) -> Bits:
     """Return (attacks, rows) whom the rule of thresholds keeps: at the elbow of the row's sorted curve or above.
 
     The elbow is the point of the ascending curve that is farthest from the line between its ends (Satopää et al. 2011,

@@ -107,8 +107,8 @@ class ShadowModels:
         for _ in range(self.shadows):
             if limits is not None:
                 limits.check("shadow models were trained")
-            inside = half(len(y), rng)
-            model = forest(knowledge.x[inside], y[inside], self.trees, rng)
+            inside = _half(len(y), rng)
+            model = _forest(knowledge.x[inside], y[inside], self.trees, rng)
             shares.append(probabilities(model, knowledge.x, knowledge.classes))
             belongs.append(shares[-1].argmax(axis=1) if self.by == "predicted" else y)
             member.append(inside)
@@ -121,12 +121,12 @@ class ShadowModels:
         for c in range(shares.shape[1]):
             if limits is not None:
                 limits.check("attack models were trained")
-            rows = balanced(np.flatnonzero(belongs == c), member, rng)
+            rows = _balanced(np.flatnonzero(belongs == c), member, rng)
             if len(rows) >= 2 * self.least:
                 models.append(self.taught_by(shares[rows], member[rows], rng))
                 continue
             if everyone is None:
-                rows = balanced(np.arange(len(member)), member, rng)
+                rows = _balanced(np.arange(len(member)), member, rng)
                 everyone = self.taught_by(shares[rows], member[rows], rng)
             models.append(everyone)
             few.append(c)
@@ -134,17 +134,17 @@ class ShadowModels:
 
     def taught_by(self, shares: Floats, member: Bits, rng: np.random.Generator) -> Target:
         """Return a forest that tells the members by the shares."""
-        return forest(shares, member.astype(np.int64), self.attack_trees, rng, self.leaf)
+        return _forest(shares, member.astype(np.int64), self.attack_trees, rng, self.leaf)
 
 
-def half(rows: int, rng: np.random.Generator) -> Bits:
+def _half(rows: int, rng: np.random.Generator) -> Bits:
     """Return (rows,) which rows a shadow model is trained on: a random half, the smaller one of an odd number."""
     inside: Bits = np.zeros(rows, dtype=bool)
     inside[rng.permutation(rows)[: rows // 2]] = True
     return inside
 
 
-def balanced(rows: Ints, member: Bits, rng: np.random.Generator) -> Ints:
+def _balanced(rows: Ints, member: Bits, rng: np.random.Generator) -> Ints:
     """Return as many members as others of some rows, drawn without replacement, ascending."""
     inside, outside = rows[member[rows]], rows[~member[rows]]
     size = min(len(inside), len(outside))
@@ -153,7 +153,7 @@ def balanced(rows: Ints, member: Bits, rng: np.random.Generator) -> Ints:
     return found
 
 
-def forest(x: Floats, y: Ints, trees: int, rng: np.random.Generator, leaf: int = 1) -> Target:
+def _forest(x: Floats, y: Ints, trees: int, rng: np.random.Generator, leaf: int = 1) -> Target:
     """Return a random forest of class numbers, single-threaded; raises `Unsupported` without scikit-learn."""
     try:
         from sklearn.ensemble import RandomForestClassifier
@@ -196,14 +196,14 @@ class Perturbations:
         return found.reshape(-1, x.shape[1])
 
 
-def still(columns: RecordColumns, count: int) -> Perturbations:
+def _still(columns: RecordColumns, count: int) -> Perturbations:
     """Return `count` perturbations that change nothing."""
     shape = (count, len(columns.names))
     turns = np.zeros((count, len(columns.groups)), dtype=np.int64)
     return Perturbations(np.ones(shape), np.zeros(shape), np.zeros(shape, dtype=bool), turns, columns.groups)
 
 
-def flipping(columns: RecordColumns, count: int, flips: float, rng: np.random.Generator) -> tuple[Bits, Ints]:
+def _flipping(columns: RecordColumns, count: int, flips: float, rng: np.random.Generator) -> tuple[Bits, Ints]:
     """Return (count, d) which bits flip, each with probability `flips`, and (count, groups) turns of one-hot groups.
 
     A group turns, to each of its other values equally likely, with probability `flips` too; its bits do not flip.
@@ -219,7 +219,7 @@ def flipping(columns: RecordColumns, count: int, flips: float, rng: np.random.Ge
     return flip, turns
 
 
-def robustness(
+def _robustness(
     target: Target, draws: Perturbations, x: Floats, y: Ints, classes: int, limits: Limits | None = None
 ) -> Floats:
     """Return (rows,) the share of perturbations after which the target's label is unchanged; 0 where it is not `y`.
@@ -234,13 +234,15 @@ def robustness(
     labels = y[right][first]  # the target's own, so the same for all equal rows
     step = max(1, CHUNK // max(1, len(draws) * x.shape[1]))
     packed = np.isin(distinct, (0.0, 1.0)).all() and not draws.added.any() and (draws.factors == 1.0).all()
-    answers = of_bits if packed else of_numbers
+    answers = _of_bits if packed else _of_numbers
     said = answers(target, draws, distinct, classes, step, limits)
     found[right] = (said == labels[:, None]).mean(axis=1)[which.reshape(-1)]
     return found
 
 
-def of_numbers(target: Target, draws: Perturbations, x: Floats, classes: int, step: int, limits: Limits | None) -> Ints:
+def _of_numbers(
+    target: Target, draws: Perturbations, x: Floats, classes: int, step: int, limits: Limits | None
+) -> Ints:
     """Return (rows, k) the target's labels of the perturbed rows."""
     parts = []
     for i in range(0, len(x), step):
@@ -250,9 +252,9 @@ def of_numbers(target: Target, draws: Perturbations, x: Floats, classes: int, st
     return np.vstack(parts)
 
 
-def of_bits(target: Target, draws: Perturbations, x: Floats, classes: int, step: int, limits: Limits | None) -> Ints:
+def _of_bits(target: Target, draws: Perturbations, x: Floats, classes: int, step: int, limits: Limits | None) -> Ints:
     """Return (rows, k) the target's labels of the perturbed rows, each distinct one asked about once."""
-    keys = np.concatenate([key(draws.of(x[i : i + step])) for i in range(0, len(x), step)])
+    keys = np.concatenate([_key(draws.of(x[i : i + step])) for i in range(0, len(x), step)])
     if keys.shape[1] == 1:
         distinct, which = np.unique(keys[:, 0], return_inverse=True)
     else:
@@ -267,13 +269,13 @@ def of_bits(target: Target, draws: Perturbations, x: Floats, classes: int, step:
     return labels[which.reshape(-1)].reshape(len(x), len(draws))
 
 
-def key(bits: Floats) -> NDArray[np.uint64]:
+def _key(bits: Floats) -> NDArray[np.uint64]:
     """Return (rows, words) the bits of each row in as few words as they need."""
     packed = np.packbits(bits.astype(bool), axis=1)
     return np.ascontiguousarray(np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))).view(np.uint64)
 
 
-def best_threshold(scores: Floats, member: Bits) -> float:
+def _best_threshold(scores: Floats, member: Bits) -> float:
     """Return the threshold above which calling rows members is most often right; of equally good ones the lowest.
 
     Thresholds lie midway between neighbouring scores, 1 below the least (everybody), or at the greatest (nobody).
@@ -290,10 +292,10 @@ def best_threshold(scores: Floats, member: Bits) -> float:
     return float((ranked[cut - 1] + ranked[cut]) / 2)
 
 
-def degenerate(target: Target, draws: Perturbations, knowledge: Knowledge) -> str | None:
+def _degenerate(target: Target, draws: Perturbations, knowledge: Knowledge) -> str | None:
     """Return what was measured where the black box changes its label for no perturbed shadow row; None otherwise."""
     x = knowledge.x[:TRIED]
-    shares = robustness(target, draws, x, predicted(target, x, knowledge.classes), knowledge.classes)
+    shares = _robustness(target, draws, x, predicted(target, x, knowledge.classes), knowledge.classes)
     if (shares == 1.0).all():
         return (f"the score degenerates: the label of none of {len(x)} shadow rows changes under any of {len(draws)} "
                 "perturbations, so every row that is classified right scores 1")  # fmt: skip
@@ -311,7 +313,7 @@ class Robust:
 
     def scores(self, target: Target, x: Floats, y: Ints) -> Floats:
         """Return (rows,) each row's robustness in 0 to 1: the target is asked, the true label is `y`."""
-        return robustness(target, self.draws, x, y, self.classes, self.limits)
+        return _robustness(target, self.draws, x, y, self.classes, self.limits)
 
 
 @dataclass(frozen=True)
@@ -342,7 +344,7 @@ class LabelOnly:
     name: str = "label-only"
 
     def __post_init__(self) -> None:
-        check_settings(self.perturbations, self.flips, self.trees, self.sample)
+        _check_settings(self.perturbations, self.flips, self.trees, self.sample)
         if not self.noise >= 0:
             raise ReleaseError(f"noise is a number of standard deviations, 0 or more, not {self.noise}")
         if self.asked not in {"shadow", "target"}:
@@ -351,17 +353,17 @@ class LabelOnly:
     def refuses(self, target: Target, knowledge: Knowledge) -> str | None:
         """Return why it does not apply: one class only, or no perturbation changes any shadow row's label."""
         draws = self.draws(knowledge, TRIALS, np.random.default_rng(0))
-        return one_class(target, knowledge) or degenerate(target, draws, knowledge)
+        return one_class(target, knowledge) or _degenerate(target, draws, knowledge)
 
     def draws(self, knowledge: Knowledge, count: int, rng: np.random.Generator) -> Perturbations:
         """Return `count` perturbations; a column that is constant in the shadow data gets no noise."""
-        same, columns = still(knowledge.columns, count), knowledge.columns
+        same, columns = _still(knowledge.columns, count), knowledge.columns
         numbers = columns.numbers
         spread = self.noise * knowledge.x[:, numbers].std(axis=0)
         fixed = set(constant_columns(columns, knowledge.x))
         spread[[columns.names[j] in fixed for j in numbers.tolist()]] = 0.0  # rounding leaves a little
         same.added[:, numbers] = rng.standard_normal((count, len(numbers))) * spread
-        return Perturbations(same.factors, same.added, *flipping(columns, count, self.flips, rng), columns.groups)
+        return Perturbations(same.factors, same.added, *_flipping(columns, count, self.flips, rng), columns.groups)
 
     def train(self, target: Target, knowledge: Knowledge, seed: int, limits: Limits | None = None) -> Robust:
         """Return the attack trained; the shadow rows' labels are the target's.
@@ -374,24 +376,24 @@ class LabelOnly:
         rng = np.random.default_rng(seed)
         draws = self.draws(knowledge, self.perturbations, rng)
         asks_target = self.asked == "target"
-        return by_robustness(target, knowledge, draws, self.trees, self.sample, rng, asks_target, limits)
+        return _by_robustness(target, knowledge, draws, self.trees, self.sample, rng, asks_target, limits)
 
 
-def by_robustness(target: Target, knowledge: Knowledge, draws: Perturbations, trees: int, sample: int,
+def _by_robustness(target: Target, knowledge: Knowledge, draws: Perturbations, trees: int, sample: int,
                   rng: np.random.Generator, ask_target: bool, limits: Limits | None) -> Robust:  # fmt: skip
     """Return an attack whose threshold separates a shadow model's training rows best from its other rows."""
     y = labelled(target, knowledge)
-    inside = half(len(y), rng)
-    model = forest(knowledge.x[inside], y[inside], trees, rng)
+    inside = _half(len(y), rng)
+    model = _forest(knowledge.x[inside], y[inside], trees, rng)
     each = max(1, sample // 2)
     rows = np.concatenate([rng.permutation(np.flatnonzero(part))[:each] for part in (inside, ~inside)])
     asked = target if ask_target else model
     labels = predicted(model, knowledge.x[rows], knowledge.classes) if ask_target else y[rows]
-    shares = robustness(asked, draws, knowledge.x[rows], labels, knowledge.classes, limits)
-    return Robust(draws, knowledge.classes, best_threshold(shares, inside[rows]), limits)
+    shares = _robustness(asked, draws, knowledge.x[rows], labels, knowledge.classes, limits)
+    return Robust(draws, knowledge.classes, _best_threshold(shares, inside[rows]), limits)
 
 
-def check_settings(perturbations: int, flips: float, trees: int, sample: int) -> None:
+def _check_settings(perturbations: int, flips: float, trees: int, sample: int) -> None:
     """Raise `ReleaseError` naming a setting that makes no attack."""
     if min(perturbations, trees) < 1 or sample < 2:
         raise ReleaseError(f"an attack by labels needs a perturbation, a tree and two rows at least, not "
@@ -423,7 +425,7 @@ class Agnostic:
     sample: int = 1000
 
     def __post_init__(self) -> None:
-        check_settings(self.perturbations, self.flips, self.trees, self.sample)
+        _check_settings(self.perturbations, self.flips, self.trees, self.sample)
         if not 0 <= self.low <= self.high:
             raise ReleaseError(f"values move by 0 <= low <= high of themselves, not by {self.low}, {self.high}")
 
@@ -439,24 +441,24 @@ class Agnostic:
                     "every row that is classified right scores the same; "
                     "in Python attack('aloa', additive=True) flips bits instead")  # fmt: skip
         draws = self.draws(knowledge, TRIALS, np.random.default_rng(0))
-        return one_class(target, knowledge) or degenerate(target, draws, knowledge)
+        return one_class(target, knowledge) or _degenerate(target, draws, knowledge)
 
     def draws(self, knowledge: Knowledge, count: int, rng: np.random.Generator) -> Perturbations:
         """Return `count` perturbations of the columns."""
         columns = knowledge.columns
-        same = still(columns, count)
+        same = _still(columns, count)
         shape = same.factors.shape
         factors = 1.0 + rng.choice((-1.0, 1.0), size=shape) * rng.uniform(self.low, self.high, size=shape)
         if not self.additive:
             return Perturbations(factors, same.added, same.flips, same.turns)
         factors[:, columns.bits] = 1.0
-        return Perturbations(factors, same.added, *flipping(columns, count, self.flips, rng), columns.groups)
+        return Perturbations(factors, same.added, *_flipping(columns, count, self.flips, rng), columns.groups)
 
     def train(self, target: Target, knowledge: Knowledge, seed: int, limits: Limits | None = None) -> Robust:
         """Return the attack trained; cost and what is raised as in the attack by labels alone."""
         rng = np.random.default_rng(seed)
         draws = self.draws(knowledge, self.perturbations, rng)
-        return by_robustness(target, knowledge, draws, self.trees, self.sample, rng, False, limits)
+        return _by_robustness(target, knowledge, draws, self.trees, self.sample, rng, False, limits)
 
 
 ATTACKS: Mapping[str, Callable[..., Attack]] = MappingProxyType(
@@ -497,10 +499,10 @@ def attacked(attack: Attack, target: Target, knowledge: Knowledge, x: Floats, y:
     reason = attack.refuses(target, knowledge)
     if reason is not None and not anyway:
         raise Unsupported(f"the attack '{attack.name}' does not apply: {reason}")
-    return guessed(attack, target, knowledge, x, y, seed, limits, reason)
+    return _guessed(attack, target, knowledge, x, y, seed, limits, reason)
 
 
-def guessed(attack: Attack, target: Target, knowledge: Knowledge, x: Floats, y: Ints, seed: int,
+def _guessed(attack: Attack, target: Target, knowledge: Knowledge, x: Floats, y: Ints, seed: int,
             limits: Limits | None, reason: str | None) -> MembershipGuess:  # fmt: skip
     """Return what an attack says, trained on the knowledge, with a reason against it if there is one."""
     trained = attack.train(target, knowledge, seed, limits)
@@ -510,7 +512,7 @@ def guessed(attack: Attack, target: Target, knowledge: Knowledge, x: Floats, y: 
     )
 
 
-def attacked_locally(attack: Attack, surrogates: Sequence[Target], knowledge: Knowledge, x: Floats, y: Ints, seed: int,
+def _attacked_locally(attack: Attack, surrogates: Sequence[Target], knowledge: Knowledge, x: Floats, y: Ints, seed: int,
                      limits: Limits | None = None, *, anyway: bool = False) -> MembershipGuess:  # fmt: skip
     """Return what an attack on each local surrogate says, as an ensemble, of rows x (n, d) with true labels y.
 
@@ -528,7 +530,7 @@ def attacked_locally(attack: Attack, surrogates: Sequence[Target], knowledge: Kn
     for surrogate, own in zip(surrogates, np.random.SeedSequence(seed).generate_state(len(surrogates)), strict=True):
         reason = attack.refuses(surrogate, knowledge)
         if reason is None or (anyway and one_class(surrogate, knowledge) is None):
-            guesses.append(guessed(attack, surrogate, knowledge, x, y, int(own), limits, reason))
+            guesses.append(_guessed(attack, surrogate, knowledge, x, y, int(own), limits, reason))
             against += [] if reason is None else [reason]
         else:
             reasons.append(reason)

@@ -133,14 +133,14 @@ class TrainedRatio:
         rng = np.random.default_rng(self.seed)
         for batch in np.array_split(np.arange(len(rows)), batches):
             logits, inside = self.shadowed(rows[batch], labels[batch], rng)
-            parts.append(log_density(observed[batch], *self.gaussian(logits, inside))
-                         - log_density(observed[batch], *self.gaussian(logits, ~inside)))  # fmt: skip
+            parts.append(_log_density(observed[batch], *self.gaussian(logits, inside))
+                         - _log_density(observed[batch], *self.gaussian(logits, ~inside)))  # fmt: skip
         return np.concatenate(parts)[which.reshape(-1)]
 
     def shadowed(self, x: Floats, y: Ints, rng: np.random.Generator) -> tuple[Floats, Bits]:
         """Return (shadows, rows) logits of shadow models with some of the rows among theirs, and which had which."""
         attack, logits = self.attack, []
-        inside = halves(attack.shadows, len(x), rng)
+        inside = _halves(attack.shadows, len(x), rng)
         for chosen in inside:
             if self.limits is not None:
                 self.limits.check("LiRA's shadow models were trained")
@@ -166,13 +166,13 @@ class TrainedRatio:
         return mean, np.maximum(np.sqrt(variance), self.attack.floor)
 
 
-def log_density(value: Floats, mean: Floats, deviation: Floats) -> Floats:
+def _log_density(value: Floats, mean: Floats, deviation: Floats) -> Floats:
     """Return the log density of normal laws at values, without the constant that all share."""
     found: Floats = -0.5 * ((value - mean) / deviation) ** 2 - np.log(deviation)
     return found
 
 
-def halves(shadows: int, rows: int, rng: np.random.Generator) -> Bits:
+def _halves(shadows: int, rows: int, rng: np.random.Generator) -> Bits:
     """Return (shadows, rows) who is in which training set: each row in exactly half of them."""
     rank = rng.random((shadows, rows)).argsort(axis=0).argsort(axis=0)
     inside: Bits = rank < shadows // 2

@@ -35,7 +35,7 @@ def knowledge(kind: Kind, columns: RecordColumns, classes: int, size: int, rng: 
     if size < 4:
         raise ReleaseError(f"shadow data need 4 rows at least, not {size}")
     if kind == "random":
-        return Knowledge(kind, made_up(columns, size, rng, ranges), columns, classes)
+        return Knowledge(kind, _made_up(columns, size, rng, ranges), columns, classes)
     if kind not in {"statistical", "noise"}:
         raise ReleaseError(f"there is no shadow data '{kind}'; there are random, statistical, noise")
     if not 0 <= share <= 1:
@@ -49,17 +49,17 @@ def knowledge(kind: Kind, columns: RecordColumns, classes: int, size: int, rng: 
     fixed = constant_columns(columns, rows)
     if len(fixed) == len(columns.names) and len(rows) > 1:
         raise ReleaseError(f"every column of the unused rows is constant: {', '.join(fixed)}")
-    again = marginals(columns, rows, size, rng)
+    again = _marginals(columns, rows, size, rng)
     if kind == "noise":
         x: Floats = rows[rng.choice(len(rows), size, replace=False)].astype(np.float64)
-        for unit in units(columns):
+        for unit in _units(columns):
             moved = np.flatnonzero(rng.random(size) < share)[:, None]
             x[moved, unit] = again[moved, unit]
         return Knowledge(kind, x, columns, classes)
     return Knowledge(kind, again, columns, classes)
 
 
-def made_up(
+def _made_up(
     columns: RecordColumns, size: int, rng: np.random.Generator, ranges: tuple[Floats, Floats] | None
 ) -> Floats:
     """Return (size, d) rows that only need the columns; see `knowledge`, "random"."""
@@ -76,15 +76,15 @@ def made_up(
     return x
 
 
-def marginals(columns: RecordColumns, rows: Floats, size: int, rng: np.random.Generator) -> Floats:
+def _marginals(columns: RecordColumns, rows: Floats, size: int, rng: np.random.Generator) -> Floats:
     """Return (size, d) rows whose values (groups as wholes) are drawn from each column's values in `rows`."""
     x: Floats = np.empty((size, rows.shape[1]))
-    for unit in units(columns):
+    for unit in _units(columns):
         x[:, unit] = rows[rng.integers(len(rows), size=size)][:, unit]
     return x
 
 
-def units(columns: RecordColumns) -> Iterator[list[int]]:
+def _units(columns: RecordColumns) -> Iterator[list[int]]:
     """Yield the column numbers that change together: each one-hot group, then each other column by itself."""
     yield from (list(group) for group in columns.groups)
     grouped = {j for group in columns.groups for j in group}

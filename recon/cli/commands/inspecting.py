@@ -52,26 +52,26 @@ def inspect(
     if len(files) > 1:
         if strip is not None or data is not None or whole:
             raise typer.BadParameter("--strip, --data and --all look at one file: give one")
-        raise typer.Exit(several(files, limit, json, out))
+        raise typer.Exit(_several(files, limit, json, out))
     name, content = read_file(files[0])
     found = beside(name, inspect_bytes(content, name, limit))
     if data is not None:
-        found = with_rows(found, content, data, limit)
+        found = _with_rows(found, content, data, limit)
     if whole:
-        found = with_ledger(found, content, located(name)[0] if name != "-" else "", limit)
+        found = _with_ledger(found, content, located(name)[0] if name != "-" else "", limit)
     if not json:
         lines = ["", *found.ledger.to_text()] if whole else []
         write_text("\n".join([found.to_text(), *lines]) + "\n", out)
     more: dict[str, object] = {"ledger": [one.to_json() for one in found.ledger.entries]} if whole else {}
     try:
         if strip is not None:
-            more |= copied(content, located(name)[0], strip, limit, json)
+            more |= _copied(content, located(name)[0], strip, limit, json)
     finally:  # the findings of a file are told even where no copy can be made
         if json:
             print_json(found.to_json() | more, out)
 
 
-def with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> Inspection:
+def _with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection with the ledger of the whole file, in which statements say what they carry."""
     from recon.readers.inspection.ledgers import ledger_of
     from recon.readers.loading.loading import load, uses_of
@@ -86,7 +86,7 @@ def with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> In
     return replace(found, ledger=ledger_of(content, memory, uses, why))
 
 
-def with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Inspection:
+def _with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Inspection:
     """Return the inspection with what stands in the file of the rows in a CSV file."""
     import pandas as pd
 
@@ -105,7 +105,7 @@ def with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Insp
     return replace(found, findings=tuple(graded([*found.findings, *searched(stored.root, rows)])))
 
 
-def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
+def _several(files: list[str], memory: int, json: bool, out: str | None) -> int:
     """Print what each of several files stores, and return the worst exit code; one unreadable stops no other.
 
     With `json` a list of objects, in the order of the files: an unreadable one has `file` and `error`.
@@ -136,28 +136,28 @@ def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
     return worst
 
 
-def copied(data: bytes, file: str, out: str, memory: int, json: bool) -> dict[str, object]:
+def _copied(data: bytes, file: str, out: str, memory: int, json: bool) -> dict[str, object]:
     """Write the copy; say on stderr what was done, or return it as a JSON object under "stripped"."""
     from recon.readers.inspection.stripping import strip_content
 
     sys.stdout.flush()  # the findings stand before what is said of the copy
     done = strip_content(data, file, out, memory)
     if json:
-        return {"stripped": stripped_json(done)}
-    print_lines(*stripped_lines(done), file=sys.stderr)
+        return {"stripped": _stripped_json(done)}
+    print_lines(*_stripped_lines(done), file=sys.stderr)
     return {}
 
 
-def stripped_json(done: Stripped) -> dict[str, object]:
+def _stripped_json(done: Stripped) -> dict[str, object]:
     """Return what was taken out, what was proved and what is left as a JSON object."""
     return {
         "file": done.after.file, "format": done.after.format, "sha256": done.after.sha256,
         "removed": [f.path for f in done.removed], "proof": list(done.proof),
-        "left": [f.to_json() for f in done.after.findings], "advice": left_advice(done),
+        "left": [f.to_json() for f in done.after.findings], "advice": _left_advice(done),
     }  # fmt: skip
 
 
-def stripped_lines(done: Stripped) -> list[str]:
+def _stripped_lines(done: Stripped) -> list[str]:
     """Return the same for people."""
     lines = [f"{done.after.file}: a {done.after.format} without " + ", ".join(f.path for f in done.removed)]
     lines += [f"  proved: {line}" for line in done.proof]
@@ -166,10 +166,10 @@ def stripped_lines(done: Stripped) -> list[str]:
         lines.append(f"  compressed with {before or 'nothing'} before, the copy with {after or 'nothing'}")
     left = [f for f in done.after.findings if f.level in {"critical", "high", "unknown"}]
     lines += [f"  still in it: {f.path}: {f.remove}" for f in left]
-    return [*lines, f"  {left_advice(done)}"]
+    return [*lines, f"  {_left_advice(done)}"]
 
 
-def left_advice(done: Stripped) -> str:
+def _left_advice(done: Stripped) -> str:
     """Return that a copy is no safe file because something was taken out, where counts or more are left in it."""
     from recon.readers.inspection.findings.severity import is_counting
 

@@ -66,27 +66,27 @@ def labels(
         print_json({"rows": records(found), **said, **({} if beside is None else {"truth": beside})}, out, private=True)
     else:
         write_table(found, out, private=True)
-    lines = [*target_lines(found), *truth_lines(beside)] if number else [*label_lines(found), *truth_lines(beside)]
+    lines = [*_target_lines(found), *_truth_lines(beside)] if number else [*_label_lines(found), *_truth_lines(beside)]
     print_lines(*found.attrs["notes"], *lines, file=sys.stderr)
     print_lines("assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
     finish(found.attrs["status"])
 
 
-def label_lines(found: pd.DataFrame) -> list[str]:
+def _label_lines(found: pd.DataFrame) -> list[str]:
     """Return how many labels are certain."""
     how = found.attrs
     given = f", {how['given']:,} are given" if how["given"] else ""
     return [f"the label '{how['label']}' of {how['certain']:,} of {len(found) - how['given']:,} rows is certain{given}"]
 
 
-def target_lines(found: pd.DataFrame) -> list[str]:
+def _target_lines(found: pd.DataFrame) -> list[str]:
     """Return how many targets are bounded, and how closely."""
     how = found.attrs
     near = "" if how["widest"] is None else f", to {how['widest']:.3g} or better"
     return [f"the targets of {how['bounded']:,} of {len(found):,} rows are bounded{near}"]
 
 
-def truth_lines(beside: dict[str, Any] | None) -> list[str]:
+def _truth_lines(beside: dict[str, Any] | None) -> list[str]:
     """Return what the true rows say of it."""
     if beside is None:
         return []

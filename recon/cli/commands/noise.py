@@ -32,7 +32,7 @@ from recon.io.console.output import INCONCLUSIVE, print_json, print_lines, recor
 PriorName = Annotated[str, typer.Option("--prior", help="counts or worlds: what is thought before the release.")]
 
 
-def known_prior(name: str) -> Any:
+def _known_prior(name: str) -> Any:
     """Return the prior; wrong usage for an unknown one."""
     if name not in {"counts", "worlds"}:
         raise typer.BadParameter(f"there is no prior '{name}': choose counts or worlds")
@@ -53,30 +53,30 @@ def posterior(
     from recon.report.wording.headline import assumption_lines
     from recon.report.wording.noise_report import posterior_json, posterior_lines
 
-    chosen = known_prior(prior)
+    chosen = _known_prior(prior)
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, rows=rows, settle=False)
         if release.noisy and not single(release):
-            show_sampled(sampled(release, draws, seed, limits), json, out)
+            _show_sampled(sampled(release, draws, seed, limits), json, out)
             return
         found = run(release, chosen, limits)
     if json:
         counts = records(found.counts)
-        print_json(posterior_json(found) | {"counts": counts, "assumptions": law_alone(release.assumptions)}, out)
+        print_json(posterior_json(found) | {"counts": counts, "assumptions": _law_alone(release.assumptions)}, out)
         return
     write_table(found.counts, out)
-    for line in (*posterior_lines(found), "assuming: " + "; ".join(law_alone(assumption_lines(release)))):
+    for line in (*posterior_lines(found), "assuming: " + "; ".join(_law_alone(assumption_lines(release)))):
         print_lines(line, file=sys.stderr)
 
 
-def law_alone(assumptions: Iterable[str]) -> list[str]:
+def _law_alone(assumptions: Iterable[str]) -> list[str]:
     """Return what a posterior or a most likely dataset assumes: the noise's law, and no interval at any confidence."""
     from encoders.encode.assumed import INTERVALS
 
     return [text for text in assumptions if not text.startswith(INTERVALS)]
 
 
-def show_sampled(found: Any, json: bool, out: str | None) -> None:
+def _show_sampled(found: Any, json: bool, out: str | None) -> None:
     """Print a sampled posterior with its diagnostics."""
     from recon.queries.noisy.posterior import PRIORS
 
@@ -84,7 +84,9 @@ def show_sampled(found: Any, json: bool, out: str | None) -> None:
     header = {"posterior_prior": prior, "sampled": True, "trusted": found.trusted, "note": found.note}
     header |= {name: value if math.isfinite(value := getattr(found, name)) else None for name in ("rhat", "ess")}
     if json:
-        print_json(header | {"counts": records(found.counts), "assumptions": law_alone(found.release.assumptions)}, out)
+        print_json(
+            header | {"counts": records(found.counts), "assumptions": _law_alone(found.release.assumptions)}, out
+        )
         return
     write_table(found.counts, out)
     print_lines(f"sampled, prior {prior}", file=sys.stderr)
@@ -113,7 +115,7 @@ def denoise(
     written = release_json(found.domain, found.models, RowCount(found.rows, found.rows))
     figures = found.found.figures() | {"rows": found.rows, "noise_taken_out": found.moved}
     if json:
-        print_json(figures | {"assumptions": law_alone(release.assumptions), "release": written}, out)
+        print_json(figures | {"assumptions": _law_alone(release.assumptions), "release": written}, out)
     else:
         write_text(dump(written), out)
     best = "proved to be the most likely" if found.found.proved else "not proved to be the most likely"
@@ -137,7 +139,7 @@ def sweep(
     """Say what noise buys: an exact tree or rule list with noise for several epsilons, quantiles over many draws."""
     from recon.queries.measures.sweeping import sweep as run
 
-    chosen, budgets = known_prior(prior), known_epsilons(epsilon)
+    chosen, budgets = _known_prior(prior), known_epsilons(epsilon)
     if neighbours not in {"add_remove", "replace"}:
         raise typer.BadParameter(f"neighbours are add_remove or replace, not '{neighbours}'")
     relation: Any = neighbours
@@ -151,13 +153,13 @@ def sweep(
     elif out is not None:
         write_table(found, out)
     else:
-        print_lines(*sweep_lines(found))
+        print_lines(*_sweep_lines(found))
     if found.attrs["stopped"]:
         print_lines(f"recon: {found.attrs['stopped']}: what was drawn by then is printed", file=sys.stderr)
         raise typer.Exit(INCONCLUSIVE)
 
 
-def sweep_lines(found: Any) -> list[str]:
+def _sweep_lines(found: Any) -> list[str]:
     """Return the sweep for people: medians, and the 10 % and 90 % quantiles in brackets."""
     names = {
         "accuracy": "accuracy", "bits_removed_per_row": "bits removed per row", "said": "cells said",

@@ -92,14 +92,14 @@ def positions(
         print_json(position_json(frame) | {"limits": limits_json(limits)}, out, private=True)
     else:
         proof = certified_lines(proved) if certificates else []
-        print_lines(*summary(found, beside), *map(str, opens or ()), *proof)
+        print_lines(*_summary(found, beside), *map(str, opens or ()), *proof)
         print_lines(limits_line(limits), file=sys.stderr)
         if out is not None:
             write_table(without_infinity(frame) if suffix(out) == ".json" else written(frame), out, private=True)
     finish("unknown" if not found.complete or found.status == "unknown" else "exact")
 
 
-def summary(found: PlacedRows, beside: Mapping[str, Any] | None) -> list[str]:
+def _summary(found: PlacedRows, beside: Mapping[str, Any] | None) -> list[str]:
     """Return what is printed for people: what is given back, the first positions, the truth beside it, assumptions."""
     from recon.queries.located.positions import position_lines, truth_position_lines
     from recon.report.wording.headline import assumption_lines

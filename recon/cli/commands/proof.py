@@ -74,7 +74,7 @@ def verify(
         if files:
             release = open_release(files, *options, rows=rows, settle=False, known=known)
         else:
-            release = open_named(data, result, folders, options, rows, known)
+            release = _open_named(data, result, folders, options, rows, known)
         if beside is not None:
             from recon.readers.loading.known_positions import with_known_positions
 
@@ -90,14 +90,14 @@ def verify(
     if json:
         print_json(found.to_dict())
     else:
-        print_lines(*notes, *lines(found, bool(files)))
+        print_lines(*notes, *_lines(found, bool(files)))
     if found.rejected or found.inconsistent:
         raise typer.Exit(VIOLATED)
     settled = found.checked or is_audit(data)  # an audit may say nothing that a certificate could prove
     raise typer.Exit(INCONCLUSIVE if found.bare or found.unsettled or not settled else DONE)
 
 
-def open_named(
+def _open_named(
     data: Any, result: str, folders: tuple[str, ...], options: tuple[str | None, bool, Limits], rows: int | None,
     known: str | None = None,
 ) -> EncodedRelease:  # fmt: skip
@@ -115,15 +115,15 @@ def open_named(
         raise ReleaseError(message, file=result) from None
 
 
-def lines(found: Verification, given: bool) -> list[str]:
+def _lines(found: Verification, given: bool) -> list[str]:
     """Return what a verification found, for people; `given`: the user said which release, not the result."""
     verified = found.verified[:SHOWN]
-    out = [f"{'certified' if c.confidence == 1 else 'proved'} ({c.kind}): {cut(c.claim)}" for c in verified]
+    out = [f"{'certified' if c.confidence == 1 else 'proved'} ({c.kind}): {_cut(c.claim)}" for c in verified]
     if len(found.verified) > SHOWN:
         out.append(f"... and {len(found.verified) - SHOWN:,} more")
-    out += [f"REJECTED at {cut(c.place)}: {cut(c.claim)}: {cut(c.error)}" for c in found.rejected]
-    out += [f"REJECTED at {cut(text)}" for text in found.inconsistent]
-    out += [f"NOT SETTLED at {cut(c.place)}: {cut(c.claim)}: {cut(c.error)}" for c in found.unsettled]
+    out += [f"REJECTED at {_cut(c.place)}: {_cut(c.claim)}: {_cut(c.error)}" for c in found.rejected]
+    out += [f"REJECTED at {_cut(text)}" for text in found.inconsistent]
+    out += [f"NOT SETTLED at {_cut(c.place)}: {_cut(c.claim)}: {_cut(c.error)}" for c in found.unsettled]
     chosen = "" if given else ", the release that the result itself names"
     if found.checked:
         number = f"{len(found.verified):,} of {len(found.checked):,}"
@@ -131,7 +131,7 @@ def lines(found: Verification, given: bool) -> list[str]:
     else:
         out.append("nothing to verify: there is no certificate in the result, so that nothing is certified")
     out.append(f"SHA-256 of the release: {found.sha256}")
-    out += [f"not certified, no certificate proves it: {cut(text)}" for text in found.bare[:SHOWN]]
+    out += [f"not certified, no certificate proves it: {_cut(text)}" for text in found.bare[:SHOWN]]
     if len(found.bare) > SHOWN:
         out.append(f"not certified: {len(found.bare) - SHOWN:,} more claims")
     if found.unchecked:
@@ -140,7 +140,7 @@ def lines(found: Verification, given: bool) -> list[str]:
     return [*out, "assuming: " + "; ".join(found.assumptions)]
 
 
-def cut(text: str) -> str:
+def _cut(text: str) -> str:
     """Return what somebody else wrote, not longer than a screen, no line of its own by long gaps."""
     return named(text, MAX_SHOWN)
 

@@ -57,7 +57,7 @@ def convert(
             raise typer.BadParameter(
                 "--data counts the rows as they are: leave --rows, --independent-columns and --from-forest out"
             )
-        release = counted_from(files, data, label, domain)
+        release = _counted_from(files, data, label, domain)
     if without_bags:
         models = [replace(m, multiplicities=None) if isinstance(m, Forest) else m for m in release.models]
         release = replace(
@@ -71,7 +71,7 @@ def convert(
     print_lines(*(not_covered(release.domain) if noisy else ()), file=sys.stderr)
 
 
-def counted_from(files: list[str], data: str, label: str | None, domain: str | None) -> EncodedRelease:
+def _counted_from(files: list[str], data: str, label: str | None, domain: str | None) -> EncodedRelease:
     """Return the release of a model that carries no counts, counted on its training data."""
     from recon.readers.frames.selections import numbers_of, read_table
     from recon.readers.loading.attaching import attach_counts

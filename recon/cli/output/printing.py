@@ -105,12 +105,12 @@ def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
         try:
             audit(**given)
         except Unsupported as error:
-            raise typer.Exit(other_answer(audit, error, given, begun)) from None
+            raise typer.Exit(_other_answer(audit, error, given, begun)) from None
 
     return command
 
 
-def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str, Any], begun: float) -> int:
+def _other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str, Any], begun: float) -> int:
     """Write what can be said instead, and return the exit code; raises the error again where there is nothing.
 
     `begun`: when the command did; its time and memory bound this too.
@@ -126,7 +126,7 @@ def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str
 
     files = given["files"]
     if isinstance(error, Folds) and len(files) == 1:
-        return each_fold(audit, files[0], len(error.drafts), given)
+        return _each_fold(audit, files[0], len(error.drafts), given)
     limits = Limits(seconds=given.get("seconds"), memory=parse_memory(given["memory"]), started=begun)
     out = given.get("out")
     with drawing(limits, rings=True):
@@ -135,7 +135,7 @@ def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str
     return ended(report, bool(out))
 
 
-def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str, Any]) -> int:
+def _each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str, Any]) -> int:
     """Audit every fold by itself and return the worst exit code; the time is shared.
 
     With --json one list is printed; with --out NAME.md the reports go to NAME.1.md, NAME.2.md, ...
@@ -148,7 +148,7 @@ def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str
     out, worst, texts = given.get("out"), DONE, []
     print_lines(f"{file}: {folds} models of different parts of the rows, each a release of its own", file=sys.stderr)
     with tempfile.TemporaryDirectory() as place:
-        paths = [fold_file(out or os.path.join(place, "report"), k) for k in range(1, folds + 1)]
+        paths = [_fold_file(out or os.path.join(place, "report"), k) for k in range(1, folds + 1)]
         for path in paths:
             refuse_overwriting(given | {"out": path})
         for k, path in enumerate(paths, start=1):
@@ -165,7 +165,7 @@ def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str
     return worst
 
 
-def fold_file(out: str, fold: int) -> str:
+def _fold_file(out: str, fold: int) -> str:
     """Return the file of one fold's report: NAME.1.md for NAME.md."""
     stem, ending = os.path.splitext(out)
     return f"{stem}.{fold}{ending}"

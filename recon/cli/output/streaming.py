@@ -50,7 +50,7 @@ def write_worlds(found: Iterator[World], views: bool, out: str | None, as_json: 
     """
     notes: dict[str, None] = {}
     written, rows, early = 0, 0, ""
-    with sink_of(out, as_json) as sink:
+    with _sink_of(out, as_json) as sink:
         batch: list[World] = []
         try:
             for world in found:
@@ -60,28 +60,28 @@ def write_worlds(found: Iterator[World], views: bool, out: str | None, as_json: 
                 if out is None and failure_of(sys.stdout) is not None:
                     break  # nobody takes them any more
                 if rows >= BATCH or len(batch) >= BATCH:
-                    written, rows = flushed(sink, written, batch, views), 0
+                    written, rows = _flushed(sink, written, batch, views), 0
         except Inconclusive as error:
             if not written and not batch:
                 raise
             early = f"{error}; what was found until then is written"
-        flushed(sink, written, batch, views)
+        _flushed(sink, written, batch, views)
         sink.close()
     return [note for note in notes if note], early
 
 
-def flushed(sink: Sink, written: int, batch: list[World], views: bool) -> int:
+def _flushed(sink: Sink, written: int, batch: list[World], views: bool) -> int:
     """Write the worlds of a batch, empty it, and return how many are written in all."""
     if batch:
         if isinstance(sink, JsonWorlds):
             sink.weights = [world.weight for world in batch] if not sink.flat else []
-        sink.add(written, [world.rows for world in batch], together(batch).to_frame(views))
+        sink.add(written, [world.rows for world in batch], _together(batch).to_frame(views))
     written += len(batch)
     batch.clear()
     return written
 
 
-def together(batch: Sequence[World]) -> World:
+def _together(batch: Sequence[World]) -> World:
     """Return the rows of several worlds, one world behind the other."""
     if len(batch) == 1:
         return batch[0]
@@ -91,7 +91,7 @@ def together(batch: Sequence[World]) -> World:
 
 
 @contextlib.contextmanager
-def sink_of(out: str | None, as_json: bool) -> Iterator[Sink]:
+def _sink_of(out: str | None, as_json: bool) -> Iterator[Sink]:
     """Yield what writes worlds in the format that the option or the name of the file asks for."""
     if out is None:
         yield JsonWorlds(sys.stdout) if as_json else CsvWorlds(sys.stdout)
@@ -113,7 +113,7 @@ class CsvWorlds:
         """Write some worlds."""
         header = not self.name
         self.name = self.name or free_name("world", frame.columns)
-        write_csv(numbered(frame, self.name, first, rows), self.file, header)
+        write_csv(_numbered(frame, self.name, first, rows), self.file, header)
 
     def close(self) -> None:
         """Write the header where there was no world."""
@@ -121,7 +121,7 @@ class CsvWorlds:
             self.file.write("world\n")
 
 
-def numbered(frame: pd.DataFrame, name: str, first: int, rows: Sequence[int]) -> pd.DataFrame:
+def _numbered(frame: pd.DataFrame, name: str, first: int, rows: Sequence[int]) -> pd.DataFrame:
     """Return a frame of several worlds with the number of each row's world in front."""
     frame.insert(0, name, np.repeat(np.arange(first, first + len(rows)), rows))
     return frame
@@ -139,7 +139,7 @@ class JsonWorlds:
     def add(self, first: int, rows: Sequence[int], frame: pd.DataFrame) -> None:
         """Write some worlds."""
         if self.flat:
-            self.put(records(numbered(frame, free_name("world", frame.columns), first, rows)))
+            self.put(records(_numbered(frame, free_name("world", frame.columns), first, rows)))
             return
         ends = np.cumsum(rows).tolist()
         pairs = enumerate(zip([0, *ends], ends, strict=False), start=first)
@@ -178,7 +178,7 @@ class ParquetWorlds:
     def add(self, first: int, rows: Sequence[int], frame: pd.DataFrame) -> None:
         """Keep some worlds, and write the row group when it is full."""
         self.name = self.name or free_name("world", frame.columns)
-        self.kept.append(numbered(frame, self.name, first, rows))
+        self.kept.append(_numbered(frame, self.name, first, rows))
         if sum(map(len, self.kept)) >= GROUP:
             self.flush()
 

@@ -89,7 +89,7 @@ def audit(
     chosen = policy_of(policy)
     with working(seconds, memory, max_cells, quiet, log_json) as whole, kept_open(), files_opened_once():
         limits = within_machine(whole, workers, dask)
-        domain = domain or registered_domain(register)
+        domain = domain or _registered_domain(register)
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
         if release.rows.high is None:  # nothing can be counted, but something is said
             stated = open_report(release, chosen, limits, command_line())
@@ -103,7 +103,7 @@ def audit(
         report = run(release, chosen, convention=convention, truth=real, population=people, without_noise=exact,
                      limits=limits, seed=seed, remedies=remedies, profiles=asked, data=given, protected=protected,
                      show_rows=show_rows, register=register, learner=learner,
-                     domain=declared(domain, label) if register else None, command=command_line())  # fmt: skip
+                     domain=_declared(domain, label) if register else None, command=command_line())  # fmt: skip
     with ending(ended(report, bool(out))):
         write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
         if not json and out is None:
@@ -112,14 +112,14 @@ def audit(
             print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
 
 
-def registered_domain(register: str | None) -> str | None:
+def _registered_domain(register: str | None) -> str | None:
     """Return the file of the domain that a register reads its releases with, None where it names none."""
     from recon.release.registers.register import Register as Registered
 
     return None if register is None else Registered.read(register).domain
 
 
-def declared(domain: str | None, label: str | None) -> Domain | None:
+def _declared(domain: str | None, label: str | None) -> Domain | None:
     """Return the domain that was given."""
     from recon.readers.loading.loading import read_domain
 

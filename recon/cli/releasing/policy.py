@@ -78,18 +78,18 @@ def policy(
         write_text(init_text(preset), out)
     elif listed:
         if json:
-            print_json([resolved_json(one) for one in presets()])
+            print_json([_resolved_json(one) for one in presets()])
         else:
             print_lines(*preset_lines())
     else:
         found = read_policy(str(file))
         if json:
-            print_json(resolved_json(found))
+            print_json(_resolved_json(found))
         else:
             print_lines(*policy_lines(found))
 
 
-def resolved_json(found: Policy) -> dict[str, Any]:
+def _resolved_json(found: Policy) -> dict[str, Any]:
     """Return a policy with all that it extends worked in, as JSON."""
     return found.to_json() | {
         "note": found.note,
@@ -126,23 +126,23 @@ def gate(
     found = []
     for file in files:
         with working(seconds, memory, max_cells, quiet, log_json) as limits, files_opened_once():
-            found.append(gated(file, domain, demanded, limits, confidence, seed))
+            found.append(_gated(file, domain, demanded, limits, confidence, seed))
         if not json:
             print_lines(found[-1].line)
     with ending(gravest(one.code for one in found)):
         if json:
-            print_json([said(one) for one in found])
-        written(found, sarif, junit)
+            print_json([_said(one) for one in found])
+        _written(found, sarif, junit)
 
 
-def said(one: Gate) -> dict[str, Any]:
+def _said(one: Gate) -> dict[str, Any]:
     """Return what a gate said of a file, as JSON."""
     assessment = (one.document or {}).get("assessment") or {}
     verdict, sentence = assessment.get("verdict"), assessment.get("sentence") or one.why
     return {"file": one.file, "verdict": verdict, "sentence": sentence, "exit_code": one.code}
 
 
-def gated(
+def _gated(
     file: str, domain: str | None, demanded: Policy, limits: Limits, confidence: float, seed: int
 ) -> Gate:  # fmt: skip
     """Return what a policy says of one file; what cannot be audited is said too and stops no other file."""
@@ -168,7 +168,7 @@ def gated(
     return Gate(file, code, f"{file}: {assessment['verdict']}: {assessment['sentence']}", document)
 
 
-def written(found: list[Gate], sarif: str | None, junit: str | None) -> None:
+def _written(found: list[Gate], sarif: str | None, junit: str | None) -> None:
     """Write what a gate found as SARIF and as JUnit XML, all files in one."""
     from recon.report.sarif import junit_of_several, sarif_of_several
 

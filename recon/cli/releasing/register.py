@@ -45,20 +45,20 @@ def register(
         if add is None:
             found = Register.read(folder)
         else:
-            day = checked_date(date)
-            decided = checked_decision(decision)
+            day = _checked_date(date)
+            decided = _checked_decision(decision)
             found = Register.opened(folder).add(add, decided, date=day, note=note or "", policy=policy, domain=domain)
             print_lines(f"registered: {found.entries[-1].file} ({decided}, {day})", file=sys.stderr)
         states = found.states(limits)
     if json:
         print_json(found.to_json(states))
     else:
-        print_lines(*listed(found, states))
+        print_lines(*_listed(found, states))
     if check:
         found.check()
 
 
-def checked_decision(decision: str | None) -> str:
+def _checked_decision(decision: str | None) -> str:
     """Return the decision; wrong usage where it is left out or no decision."""
     from recon.release.registers.index import DECISIONS
 
@@ -68,7 +68,7 @@ def checked_decision(decision: str | None) -> str:
     return decision
 
 
-def checked_date(date: str | None) -> str:
+def _checked_date(date: str | None) -> str:
     """Return the day of a decision, today where it is left out; wrong usage for what is no day."""
     from recon.release.registers.index import date_of
     from solvers.foundation.errors import ReleaseError
@@ -79,7 +79,7 @@ def checked_date(date: str | None) -> str:
         raise typer.BadParameter(f"--date {error.message}") from None
 
 
-def listed(found: Register, states: list[str]) -> list[str]:
+def _listed(found: Register, states: list[str]) -> list[str]:
     """Return the register as lines for people: a table, what is known, and what nobody registered."""
     from recon.release.registers.register import AS_REGISTERED
 

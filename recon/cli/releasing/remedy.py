@@ -59,7 +59,7 @@ def remedy(
     from recon.report.document.making import limits_json, limits_line
     from solvers.foundation.errors import PolicyError
 
-    check_out(file, out, strip)
+    _check_out(file, out, strip)
     try:
         wanted = read_policy(policy)
     except PolicyError as error:
@@ -67,7 +67,7 @@ def remedy(
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release([file], domain, False, limits, label=label, settle=False)
         try:
-            result = remedied(
+            result = _remedied(
                 release,
                 wanted,
                 out,
@@ -89,15 +89,15 @@ def remedy(
         with writing(out, binary=True) as written:
             written.write(result.content)
     if json:
-        print_json(as_json(file, out if met else None, result) | {"limits": limits_json(limits)})
+        print_json(_as_json(file, out if met else None, result) | {"limits": limits_json(limits)})
     else:
-        print_lines(*lines_of(file, out if met else None, result))
+        print_lines(*_lines_of(file, out if met else None, result))
         print_lines(limits_line(limits), file=sys.stderr)
     if not met:
         raise typer.Exit(VIOLATED if result.assessment.outcome == "violated" else INCONCLUSIVE)
 
 
-def check_out(file: str, out: str, strip: bool) -> None:
+def _check_out(file: str, out: str, strip: bool) -> None:
     """Refuse, as wrong usage, names that say another format than is written, and the file itself."""
     end = suffix(out)
     if end not in RELEASES + COPIES:
@@ -109,7 +109,7 @@ def check_out(file: str, out: str, strip: bool) -> None:
         raise typer.BadParameter("the result would overwrite the file itself: give another name")
 
 
-def remedied(
+def _remedied(
     release: EncodedRelease, policy: Policy, out: str, limits: Limits, *, data: str | None = None,
     label: str | None = None, strip: bool = False, seed: int = 0, declared: bool = False,
 ) -> Result:  # fmt: skip
@@ -123,12 +123,12 @@ def remedied(
     rows = None if data is None else numbers_of(read_table(data, limits))
     limits.report("merges are searched")
     found = merged(release, policy, limits.stage("merges"))  # the audit of the result needs time too
-    content, proof = written_content(release, found, out, strip, limits, seed)
-    assessment, facts = audited(content, out, release, found, policy, limits, seed, declared)
-    return Result(found, content, assessment, facts, accuracies(release, found, rows, label), proof)
+    content, proof = _written_content(release, found, out, strip, limits, seed)
+    assessment, facts = _audited(content, out, release, found, policy, limits, seed, declared)
+    return Result(found, content, assessment, facts, _accuracies(release, found, rows, label), proof)
 
 
-def written_content(
+def _written_content(
     release: EncodedRelease, found: Merging, out: str, strip: bool, limits: Limits, seed: int
 ) -> tuple[bytes, tuple[str, ...]]:
     """Return what the file will hold, and what was proved of it."""
@@ -155,7 +155,7 @@ def alone(model: AnyModel) -> AnyModel:
     return model if model.origin is None else replace(model, origin=replace(model.origin, unused=()))
 
 
-def audited(
+def _audited(
     content: bytes, out: str, release: EncodedRelease, found: Merging, policy: Policy, limits: Limits, seed: int,
     declared: bool,
 ) -> tuple[PolicyAssessment, dict[str, Any]]:  # fmt: skip
@@ -175,7 +175,7 @@ def audited(
             file.write(content)
         copy = suffix(out) in COPIES
         again = load(path, domain=release.domain if copy else None, memory=limits.memory, limits=limits)
-        if again.rows != found.release.rows or not same_models(again, found.release):
+        if again.rows != found.release.rows or not _same_models(again, found.release):
             raise EngineError("the file, read again, is not the merged release: nothing was written")
         limits.report("the result is audited")
         beside = AuditInputs(seed=seed, thresholds=policy.values)
@@ -189,13 +189,13 @@ def audited(
     return said, facts
 
 
-def same_models(a: EncodedRelease, b: EncodedRelease) -> bool:
+def _same_models(a: EncodedRelease, b: EncodedRelease) -> bool:
     """Return whether two releases have the same trees or rules over the same domain, whatever file they are from."""
     strip = [[replace(m, origin=None) for m in one.models] for one in (a, b)]
     return a.domain.all == b.domain.all and strip[0] == strip[1]
 
 
-def accuracies(
+def _accuracies(
     release: EncodedRelease, found: Merging, rows: pd.DataFrame | None, label: str | None
 ) -> tuple[float | None, float | None, int | None, str]:
     """Return the accuracy before and after on the data, how many rows were judged, and why it is not known."""
@@ -211,7 +211,7 @@ def accuracies(
         return None, None, None, str(error)
 
 
-def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
+def _as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
     """Return what was done as a JSON object."""
     from recon.release.remediation.demands import shown_facts
     from recon.release.remediation.pruning import leaves_of
@@ -227,7 +227,7 @@ def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def lines_of(file: str, written: str | None, result: Result) -> list[str]:
+def _lines_of(file: str, written: str | None, result: Result) -> list[str]:
     """Return the same for people."""
     from recon.release.policies.rules import RULES
     from recon.release.remediation.demands import shown_facts
@@ -244,7 +244,8 @@ def lines_of(file: str, written: str | None, result: Result) -> list[str]:
     keys = {one.fact: one.merged for one in RULES.values() if one.merged}
     width = max(map(len, keys.values()))
     lines += [
-        f"  {words:<{width}}  {ends_text(old[key])} before, {ends_text(new[key])} after" for key, words in keys.items()
+        f"  {words:<{width}}  {_ends_text(old[key])} before, {_ends_text(new[key])} after"
+        for key, words in keys.items()
     ]
     if judged is not None and before is not None and after is not None:
         lines.append(f"  {'accuracy':<{width}}  {before:.4f} before, {after:.4f} after ({judged:,} rows)")
@@ -259,7 +260,7 @@ def lines_of(file: str, written: str | None, result: Result) -> list[str]:
     return [*lines, f"written: {named(written)}, read again and audited"]
 
 
-def ends_text(ends: Any) -> str:
+def _ends_text(ends: Any) -> str:
     """Return an interval in words."""
     if ends is None:
         return "not known"

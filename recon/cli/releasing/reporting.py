@@ -54,7 +54,7 @@ SUFFIXES = {".html": "html", ".md": "md", ".txt": "txt", ".json": "json", ".sari
 FORMATS = tuple(SUFFIXES.values())
 
 
-def known_format(name: str | None) -> str | None:
+def _known_format(name: str | None) -> str | None:
     """Return the format; wrong usage for an unknown one."""
     if name not in {None, *FORMATS}:
         raise typer.BadParameter(f"there is no format '{name}': choose {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
@@ -66,7 +66,7 @@ Result = Annotated[
 ]
 To = Annotated[
     str | None,
-    typer.Option("--to", help="html, md, txt, json, sarif or junit; by default as --out ends.", callback=known_format),
+    typer.Option("--to", help="html, md, txt, json, sarif or junit; by default as --out ends.", callback=_known_format),
 ]
 ByPolicy = Annotated[
     str | None, typer.Option("--policy", help="Assess the result again by this policy (TOML file, or preset:NAME).")
@@ -81,7 +81,7 @@ def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo
     from recon.report.results import as_read, filled, read_document
     from recon.report.stored_report import rendered
 
-    form = chosen(to, out)
+    form = _chosen(to, out)
     demanded = None
     if policy is not None:
         from recon.release.policies.policy import read_policy
@@ -92,18 +92,18 @@ def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo
         from recon.report.results import reassessed
 
         document = reassessed(document, demanded)
-    with ending(of_verdict("exact", outcome(document))):
+    with ending(of_verdict("exact", _outcome(document))):
         said = as_read(document)
         write_text(rendered(said if form == "json" else filled(said), form), out, private=True)
 
 
-def outcome(document: dict[str, Any]) -> str:
+def _outcome(document: dict[str, Any]) -> str:
     """Return what the assessment says, "met" where there is none: without a policy nothing fails."""
     assessment = document.get("assessment")
     return "met" if assessment is None else str(assessment["outcome"])
 
 
-def chosen(to: str | None, out: str | None) -> str:
+def _chosen(to: str | None, out: str | None) -> str:
     """Return the format that was asked for; wrong usage where --out ends like another one."""
     end = suffix(out)
     if not end:

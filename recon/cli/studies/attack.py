@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from solvers.foundation.limits import Limits
 
 
-def known_level(level: float) -> float:
+def _known_level(level: float) -> float:
     """Return the confidence; wrong usage outside (0, 1)."""
     if not 0 < level < 1:
         raise typer.BadParameter(f"the confidence must lie between 0 and 1, not {level:g}")
@@ -51,7 +51,7 @@ Shadow = Annotated[str, typer.Option("--shadow", help="Shadow data: random, stat
 Folds = Annotated[int, typer.Option("--folds", min=1, help="Ask about each of so many parts once; 1: half the others.")]
 Asked = Annotated[int, typer.Option("--limit", min=1, help="Ask about so many rows of each side at most.")]
 Level = Annotated[
-    float, typer.Option("--confidence", help="Of intervals around rates and noisy counts.", callback=known_level)
+    float, typer.Option("--confidence", help="Of intervals around rates and noisy counts.", callback=_known_level)
 ]
 
 Pairs = Annotated[list[str] | None, typer.Option("--pair", help="Two columns, a,b; may be repeated. Else all pairs.")]
@@ -78,15 +78,15 @@ def membership(
     from recon.attacks.attacking.membership import KINDS, NAMES, attack_membership
     from recon.report.membership_report import MembershipReport
 
-    asked, kinds = chosen(attacks, NAMES, "--attack"), chosen(shadow, KINDS, "--shadow")
+    asked, kinds = _chosen(attacks, NAMES, "--attack"), _chosen(shadow, KINDS, "--shadow")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label)
-        mine, theirs = (table(path, limits) for path in (data, others))
+        mine, theirs = (_table(path, limits) for path in (data, others))
         found = attack_membership(
             release, mine, theirs, member=member, label=label, attacks=asked, shadow=kinds, folds=folds, limit=limit,
             seed=seed, confidence=confidence, limits=limits,
         )  # fmt: skip
-    written(MembershipReport(found), json, out)
+    _written(MembershipReport(found), json, out)
 
 
 @attack_app.command("correlation")
@@ -102,19 +102,19 @@ def correlation(
     from recon.io.console.output import ended_at_once
     from recon.report.correlation_report import CorrelationReport
 
-    asked, levels = pairs_of(pairs), known_epsilons(epsilon) if epsilon.strip() else []
+    asked, levels = _pairs_of(pairs), known_epsilons(epsilon) if epsilon.strip() else []
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         with ended_at_once():
             linear = read_linear(files[0], limits) if len(files) == 1 else None
         model = linear or open_release(files, domain, independent, limits, confidence, rows, label)
         limits.report("correlations are bounded")
-        found = attack_correlation(model, table(data, limits), asked, levels, label=label, confidence=confidence,
+        found = attack_correlation(model, _table(data, limits), asked, levels, label=label, confidence=confidence,
                                    seed=seed, limits=limits)  # fmt: skip
         ended = limits.expired()
-    written(CorrelationReport(model, found, confidence, seed, ended), json, out)
+    _written(CorrelationReport(model, found, confidence, seed, ended), json, out)
 
 
-def pairs_of(texts: list[str] | None) -> list[tuple[str, str]] | None:
+def _pairs_of(texts: list[str] | None) -> list[tuple[str, str]] | None:
     """Return the pairs of columns asked about, None for all; wrong usage for anything but two names and a comma."""
     if not texts:
         return None
@@ -127,14 +127,14 @@ def pairs_of(texts: list[str] | None) -> list[tuple[str, str]] | None:
     return out
 
 
-def table(path: str | None, limits: Limits) -> Any:
+def _table(path: str | None, limits: Limits) -> Any:
     """Return a table of rows, None without a path."""
     from recon.readers.frames.selections import read_table
 
     return None if path is None else read_table(path, limits)
 
 
-def chosen(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
+def _chosen(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
     """Return the names in an option, in the known order; wrong usage for one that there is not."""
     named = [part.strip() for part in text.split(",")]
     if named == ["all"]:
@@ -145,7 +145,7 @@ def chosen(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
     return tuple(name for name in known if name in named)
 
 
-def written(report: Any, json: bool, out: str | None) -> None:
+def _written(report: Any, json: bool, out: str | None) -> None:
     """Write a report and end with the exit code of its status."""
     write_text(report.written_as(".json" if json else suffix(out)), out, private=True)
     if report.status != "exact":

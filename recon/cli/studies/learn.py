@@ -84,7 +84,7 @@ def learn_greedy_rule_list(
         width=width, min_support=share_or_rows(min_support), max_length=max_length, negations=negations,
         ties=ties,
     )  # fmt: skip
-    finish(data, label, domain, independent, learner, out=out)
+    _finish(data, label, domain, independent, learner, out=out)
 
 
 @learn_app.command("optimal-rule-list")
@@ -100,7 +100,7 @@ def learn_optimal_rule_list(
         max_length=max_length, min_support=share_or_rows(min_support), negations=negations,
         regularisation=regularisation, seconds=search_seconds, width=width,
     )  # fmt: skip
-    finish(data, label, domain, independent, learner, out=out)
+    _finish(data, label, domain, independent, learner, out=out)
     print_lines(*learner.verdict(), file=sys.stderr)
 
 
@@ -122,7 +122,7 @@ def learn_dp_greedy_rule_list(
         min_support=share_or_rows(min_support), confidence=confidence, neighbours=chosen[1], negations=negations,
         rules=read_rules(rules), classes=values(classes), repaired=repaired, random_state=seed,
     )  # fmt: skip
-    finish(
+    _finish(
         data, label, domain, independent, learner, out=out,
         publish_rows=publish_rows or neighbours == "replace", domain_is_public=domain_is_public,
     )  # fmt: skip
@@ -147,7 +147,7 @@ def learn_bayesian_rule_list(
         alpha=numbers("--alpha", alpha, 2), normalised=normalised, antecedents=read_rules(rules), negations=negations,
         choice=chosen, steps=steps, chains=chains, enumerate_up_to=enumerate_up_to, random_state=seed,
     )  # fmt: skip
-    finish(data, label, domain, independent, learner, out=out)
+    _finish(data, label, domain, independent, learner, out=out)
 
 
 @learn_app.command("dp-bayesian-rule-list")
@@ -173,7 +173,7 @@ def learn_dp_bayesian_rule_list(
         mining=chosen[2], most_items=most_items, classes=values(classes), steps=steps, chains=chains,
         enumerate_up_to=enumerate_up_to, random_state=seed,
     )  # fmt: skip
-    finish(
+    _finish(
         data, label, domain, independent, learner, out=out,
         publish_rows=publish_rows or neighbours == "replace", domain_is_public=domain_is_public,
     )  # fmt: skip
@@ -193,7 +193,7 @@ def learn_optimal_tree(
     learner = OptimalTreeClassifier(
         max_depth=max_depth, min_support=share_or_rows(min_support), seconds=solver_seconds, solver=chosen
     )
-    finish(data, label, domain, independent, learner, out=out)
+    _finish(data, label, domain, independent, learner, out=out)
     if ties:
         print_lines(
             *tie_lines(training(data, label, domain, independent), learner, slack, independent), file=sys.stderr
@@ -221,7 +221,7 @@ def read_rules(path: str | None) -> list[tuple[tuple[str, int], ...]] | None:
     return [tuple((str(name), int(value)) for name, value in rule.items()) for rule in found]
 
 
-def finish(
+def _finish(
     data: str, label: str | None, domain: str | None, independent: bool, learner: BinaryClassifier, *,
     out: str | None, publish_rows: bool = False, domain_is_public: bool = False,
 ) -> None:  # fmt: skip

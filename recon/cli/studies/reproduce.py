@@ -56,14 +56,14 @@ def reproduce(
         except KeyError as error:
             known = ", ".join(of.figures)
             raise typer.BadParameter(f"{name} has no figure {error}: choose one of {known}") from None
-        folder, datasets = where(data or (), of.points(size))
+        folder, datasets = _where(data or (), of.points(size))
         points = of.selected(of.points(size), figures, datasets, only)
         if not points:
             raise typer.BadParameter(f"no point of {name} is left by --figure, --data and --only")
         within = within_machine(limits, workers, dask)
         outcome = run(name, out or f"reproduced/{name}", size, folder, within, points, figures)
     if json:
-        print_json(as_json(name, outcome))
+        print_json(_as_json(name, outcome))
     else:
         print_lines(*outcome.findings.sentences)
         print_lines(state(outcome), f"tables and figures: {outcome.folder}", file=sys.stderr)
@@ -71,7 +71,7 @@ def reproduce(
         raise SystemExit(INCONCLUSIVE)
 
 
-def where(given: Sequence[str], points: Sequence[Point]) -> tuple[str | None, list[str]]:
+def _where(given: Sequence[str], points: Sequence[Point]) -> tuple[str | None, list[str]]:
     """Return the folder among the values of `--data` (None: none), and the data sets that the others name.
 
     A value that is no folder names all data sets that begin with it; where there is none, it is a folder all the same,
@@ -85,7 +85,7 @@ def where(given: Sequence[str], points: Sequence[Point]) -> tuple[str | None, li
     return folder, datasets
 
 
-def as_json(name: str, outcome: RunOutcome) -> dict[str, object]:
+def _as_json(name: str, outcome: RunOutcome) -> dict[str, object]:
     """Return what was done as one object."""
     return {
         "experiment": name, "folder": outcome.folder, "stored_before": outcome.before, "stored_now": outcome.now,

@@ -57,7 +57,7 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     for seed in range(point["first_seed"], point["first_seed"] + point["seeds"]):
         limits.check("rule lists were drawn")
         some = shuffled(frame, point["rows"], seed)
-        found.append(row(seed, learner(point, some, seed).fit(some.x, some.y), some))
+        found.append(_row(seed, learner(point, some, seed).fit(some.x, some.y), some))
     return found
 
 
@@ -96,10 +96,10 @@ def associated(x: pd.DataFrame, y: pd.Series) -> list[Antecedent]:
     return [found[i] for i in sorted(np.argsort(-score, kind="stable")[:MOST])]
 
 
-def row(seed: int, fitted: Any, some: TrainTestSplit) -> Row:
+def _row(seed: int, fitted: Any, some: TrainTestSplit) -> Row:
     """Return the figures of one list: AUC on either side, size, log posterior (of the true rows), how chains mixed."""
     sizes = [len(antecedent) for antecedent, _ in fitted.rules_[:-1]]
-    prior, likelihood, used = scores(fitted, some)
+    prior, likelihood, used = _scores(fitted, some)
     found: Row = {
         "seed": seed,
         "auc": auc(some.y_test.to_numpy(), fitted.predict_proba(some.x_test)[:, 1]),
@@ -123,7 +123,7 @@ def row(seed: int, fitted: Any, some: TrainTestSplit) -> Row:
     }
 
 
-def scores(fitted: Any, some: TrainTestSplit) -> tuple[float, float, int]:
+def _scores(fitted: Any, some: TrainTestSplit) -> tuple[float, float, int]:
     """Return a list's log prior, its log likelihood on the training rows, and how many of its rules capture some."""
     antecedents = fitted.antecedents_
     chosen = tuple(antecedents.index(antecedent) for antecedent, _ in fitted.rules_[:-1])
@@ -156,59 +156,59 @@ Titles = Mapping[str, str]
 def sentences(fits: pd.DataFrame, means: pd.DataFrame, titles: Titles, mixed: float) -> list[str]:
     """Return all sentences that the results allow."""
     return [
-        *(text for dataset in OUT_OF_SAMPLE for text in beside_published(means, dataset, titles[dataset])),
-        *(text for dataset in OUT_OF_SAMPLE for text in in_and_out(means, dataset, titles[dataset])),
-        *(text for dataset in titles for text in order(means, dataset, titles[dataset])),
-        *(text for dataset in titles for text in lengths(means, dataset, titles[dataset])),
-        *(text for dataset in titles for text in laws_apart(fits, dataset, titles[dataset])),
-        *(text for dataset in titles for text in posteriors(means, dataset, titles[dataset])),
-        *mixing_sentences(means, titles, mixed),
-        *longer_sentences(means, titles),
+        *(text for dataset in OUT_OF_SAMPLE for text in _beside_published(means, dataset, titles[dataset])),
+        *(text for dataset in OUT_OF_SAMPLE for text in _in_and_out(means, dataset, titles[dataset])),
+        *(text for dataset in titles for text in _order(means, dataset, titles[dataset])),
+        *(text for dataset in titles for text in _lengths(means, dataset, titles[dataset])),
+        *(text for dataset in titles for text in _laws_apart(fits, dataset, titles[dataset])),
+        *(text for dataset in titles for text in _posteriors(means, dataset, titles[dataset])),
+        *_mixing_sentences(means, titles, mixed),
+        *_longer_sentences(means, titles),
         f"The thesis's claim: {CLAIM}; its antecedents, like ours but in {MINED!r}, are chosen on the training rows "
         "without privacy, so that those lists have no guarantee, whatever epsilon.",
     ]
 
 
-def fewest(means: pd.DataFrame, dataset: str) -> int:
+def _fewest(means: pd.DataFrame, dataset: str) -> int:
     """Return the fewest steps of the plain list's chains and of those it is held against, 0 where there are none."""
     steps = means.loc[(means["dataset"] == dataset) & means["law"].isin([PLAIN, BASE]), "steps"]
     return int(steps.min()) if len(steps) else 0
 
 
-def at(means: pd.DataFrame, dataset: str, law: str, epsilon: float | None, steps: int | None = None) -> Any:
+def _at(means: pd.DataFrame, dataset: str, law: str, epsilon: float | None, steps: int | None = None) -> Any:
     """Return the line of one law and budget, with the fewest steps unless given; None where it is not there."""
-    steps = fewest(means, dataset) if steps is None else steps
+    steps = _fewest(means, dataset) if steps is None else steps
     some = means[(means["dataset"] == dataset) & (means["law"] == law)]
     some = some[some["epsilon"].isna()] if epsilon is None else some[some["epsilon"] == epsilon]
     some = some[some["steps"] == steps]
     return some.iloc[0] if len(some) else None
 
 
-def beside_published(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
+def _beside_published(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
     """Return our AUC beside Table 6.1, budget by budget."""
     parts = []
     for epsilon, theirs in OUT_OF_SAMPLE[dataset].items():
-        ours = at(means, dataset, PLAIN if epsilon is None else BASE, epsilon)
+        ours = _at(means, dataset, PLAIN if epsilon is None else BASE, epsilon)
         if ours is not None:
             spread = DEVIATIONS.get((dataset, epsilon))
             printed = f"{theirs:.3f}" + ("" if spread is None else f" ± {spread:.3f}")
-            parts.append(f"{'plain' if epsilon is None else f'epsilon {epsilon:g}'} {spread_of(ours)} ({printed})")
+            parts.append(f"{'plain' if epsilon is None else f'epsilon {epsilon:g}'} {_spread_of(ours)} ({printed})")
     return [
-        f"{title}, AUC on other rows with {BASE} after {fewest(means, dataset):,} steps (± standard deviation over "
+        f"{title}, AUC on other rows with {BASE} after {_fewest(means, dataset):,} steps (± standard deviation over "
         f"splits; in brackets the thesis's Table 6.1): {', '.join(parts)}."
     ] if parts else []  # fmt: skip
 
 
-def spread_of(ours: Any) -> str:
+def _spread_of(ours: Any) -> str:
     """Return a mean AUC with its standard deviation, where there are several splits."""
     return f"{ours['auc']:.3f}" + (f" ± {ours['auc_sd']:.3f}" if ours["splits"] > 1 else "")
 
 
-def in_and_out(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
+def _in_and_out(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
     """Return how far AUC on training rows and on other rows are apart, here and in the thesis."""
     apart, theirs = [], []
     for epsilon, inside in IN_SAMPLE[dataset].items():
-        ours = at(means, dataset, PLAIN if epsilon is None else BASE, epsilon)
+        ours = _at(means, dataset, PLAIN if epsilon is None else BASE, epsilon)
         if ours is not None:
             apart.append(float(ours["train_auc"] - ours["auc"]))
             theirs.append(inside - OUT_OF_SAMPLE[dataset][epsilon])
@@ -220,9 +220,9 @@ def in_and_out(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
     ]
 
 
-def order(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
+def _order(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
     """Return whether AUC falls with the budget."""
-    lines = [at(means, dataset, PLAIN, None), *(at(means, dataset, BASE, e) for e in (0.9, 0.5, 0.1, 0.01))]
+    lines = [_at(means, dataset, PLAIN, None), *(_at(means, dataset, BASE, e) for e in (0.9, 0.5, 0.1, 0.01))]
     found = [float(line["auc"]) for line in lines if line is not None]
     if len(found) < len(lines):
         return []
@@ -234,7 +234,7 @@ def order(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
     ]
 
 
-def lengths(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
+def _lengths(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
     """Return how long lists are under each law."""
     some = means[(means["dataset"] == dataset) & means["epsilon"].notna()]
     parts = [
@@ -242,7 +242,7 @@ def lengths(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
         f"{part['used'].max():.1f} of them capture a row)"
         for law, part in some.groupby("law", sort=False)
     ]
-    plain = at(means, dataset, PLAIN, None)
+    plain = _at(means, dataset, PLAIN, None)
     if not parts or plain is None:
         return []
     text = f"{title}: mean lengths over all epsilon: {', '.join(parts)}; plain {plain['rules']:.1f}"
@@ -255,7 +255,7 @@ def lengths(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
     return [text + "."]
 
 
-def laws_apart(fits: pd.DataFrame, dataset: str, title: str) -> list[str]:
+def _laws_apart(fits: pd.DataFrame, dataset: str, title: str) -> list[str]:
     """Return what the other laws change in AUC on the same splits."""
     some = fits[(fits["dataset"] == dataset) & fits["epsilon"].notna()]
     steps = some.groupby("law")["steps"].min()
@@ -281,17 +281,17 @@ def laws_apart(fits: pd.DataFrame, dataset: str, title: str) -> list[str]:
     ]
 
 
-def posteriors(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
+def _posteriors(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
     """Return how much log posterior privacy costs."""
-    plain = at(means, dataset, PLAIN, None)
-    ours = [(e, line) for e in (0.9, 0.5, 0.1, 0.01) if (line := at(means, dataset, BASE, e)) is not None]
+    plain = _at(means, dataset, PLAIN, None)
+    ours = [(e, line) for e in (0.9, 0.5, 0.1, 0.01) if (line := _at(means, dataset, BASE, e)) is not None]
     if plain is None or not ours:
         return []
     parts = [f"{line['per_row']:.3f} at epsilon {epsilon:g}" for epsilon, line in ours]
     return [f"{title}: log posterior per training row, {BASE}: {', '.join(parts)}; plain {plain['per_row']:.3f} nats."]
 
 
-def mixing_sentences(means: pd.DataFrame, titles: Titles, limit: float) -> list[str]:
+def _mixing_sentences(means: pd.DataFrame, titles: Titles, limit: float) -> list[str]:
     """Return where chains have not mixed, by data set and number of steps."""
     out = []
     for (dataset, steps), part in means.groupby(["dataset", "steps"], sort=False):
@@ -307,7 +307,7 @@ def mixing_sentences(means: pd.DataFrame, titles: Titles, limit: float) -> list[
     return out
 
 
-def longer_sentences(means: pd.DataFrame, titles: Titles) -> list[str]:
+def _longer_sentences(means: pd.DataFrame, titles: Titles) -> list[str]:
     """Return what longer chains change."""
     out = []
     for dataset, title in titles.items():
@@ -317,7 +317,7 @@ def longer_sentences(means: pd.DataFrame, titles: Titles) -> list[str]:
         few, many = int(some["steps"].min()), int(some["steps"].max())
         parts = []
         for epsilon in sorted(some["epsilon"].unique(), reverse=True):
-            one, other = at(means, dataset, BASE, epsilon, few), at(means, dataset, BASE, epsilon, many)
+            one, other = _at(means, dataset, BASE, epsilon, few), _at(means, dataset, BASE, epsilon, many)
             if one is not None and other is not None:
                 parts.append(f"{one['auc']:.3f} and {other['auc']:.3f} at epsilon {epsilon:g}")
         if parts:

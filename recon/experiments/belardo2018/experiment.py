@@ -50,7 +50,7 @@ EACH = 25  # steps between two marks of a trace
 THIRD = 1 / 3  # of epsilon draws the list, as in the thesis
 
 
-def traced(point: Point, some: TrainTestSplit, seed: int, limits: Limits) -> list[Row]:
+def _traced(point: Point, some: TrainTestSplit, seed: int, limits: Limits) -> list[Row]:
     """Return a row per chain and mark: log weight per row, length of the list, CPU seconds of the chain so far."""
     of = scores_of(learner(point, some, seed), associated(some.x, some.y), some)
     law = RuleListLaw()
@@ -72,27 +72,27 @@ def traced(point: Point, some: TrainTestSplit, seed: int, limits: Limits) -> lis
     return rows
 
 
-def named(law: str, epsilon: float) -> str:
+def _named(law: str, epsilon: float) -> str:
     """Return a law with its budget in words."""
     return law if law == PLAIN else f"{law}, epsilon {epsilon:g}"
 
 
-def cases(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[tuple[str, str, pd.DataFrame]]:
+def _cases(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[tuple[str, str, pd.DataFrame]]:
     """Return data, law and rows of everything that was followed."""
     if not len(traces):
         return []
     parts = traces.groupby(["dataset", "law", "epsilon"], dropna=False, sort=False)
-    return [(f"{titles[str(d)]}, {int(part['rows'].iloc[0]):,} rows", named(str(law), float(str(e))), part)
+    return [(f"{titles[str(d)]}, {int(part['rows'].iloc[0]):,} rows", _named(str(law), float(str(e))), part)
             for (d, law, e), part in parts]  # fmt: skip
 
 
-def trace_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure:
+def _trace_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure:
     """Return the log weight per training row against the steps, a line per chain."""
     panels = [
         Panel(f"{title}: {law}", "step", "log weight per row (nats)",
               [PlotLine(f"chain {chain}", one["step"].tolist(), one["per_row"].tolist(), style="step")
                for chain, one in part.groupby("chain")])
-        for title, law, part in cases(traces, titles)
+        for title, law, part in _cases(traces, titles)
     ]  # fmt: skip
     about = (
         f"Log of the weight that the target law gives the list, per training row, every {EACH} steps; the first chain "
@@ -101,10 +101,10 @@ def trace_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure
     return PanelFigure("traces", about, panels)
 
 
-def convergence_figure(traces: pd.DataFrame, titles: Mapping[str, str], mixed: float) -> PanelFigure:
+def _convergence_figure(traces: pd.DataFrame, titles: Mapping[str, str], mixed: float) -> PanelFigure:
     """Return split R-hat of the log weight against the steps walked, a line per law."""
     panels: dict[str, list[PlotLine]] = {}
-    for title, law, part in cases(traces, titles):
+    for title, law, part in _cases(traces, titles):
         chains = [one["per_row"].to_numpy() for _, one in part.groupby("chain")]
         ends = np.unique(np.linspace(8, len(chains[0]), 20).astype(int)).tolist()
         values = [split_r_hat([chain[:end] for chain in chains]) for end in ends]
@@ -122,20 +122,20 @@ def convergence_figure(traces: pd.DataFrame, titles: Mapping[str, str], mixed: f
     return PanelFigure("convergence", about, drawn)
 
 
-def time_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure:
+def _time_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure:
     """Return CPU seconds of a chain against its steps, a line per law; mean over chains."""
     panels: dict[str, list[PlotLine]] = {}
-    for title, law, part in cases(traces, titles):
+    for title, law, part in _cases(traces, titles):
         mean = part.groupby("step")["seconds"].mean()
         panels.setdefault(title, []).append(PlotLine(law, mean.index.tolist(), mean.tolist()))
     drawn = [Panel(title, "steps", "CPU seconds of a chain", lines) for title, lines in panels.items()]
     return PanelFigure("run-time", "CPU seconds that a chain takes for so many steps, mean over chains.", drawn)
 
 
-def trace_sentences(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
+def _trace_sentences(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
     """Return what 1,000 steps cost, and how far chains still are from each other at their ends."""
     out = []
-    for title, law, part in cases(traces, titles):
+    for title, law, part in _cases(traces, titles):
         last = part[part["step"] == part["step"].max()]
         steps, seconds = int(last["step"].iloc[0]), float(last["seconds"].mean())
         ends = sorted(last["per_row"])
@@ -161,51 +161,51 @@ OTHERS = tuple(name for name in TITLES if name not in THESIS)
 SIDES = {"auc": ("other rows", OUT_OF_SAMPLE), "train_auc": ("training rows", IN_SAMPLE)}
 
 
-def findings(results: pd.DataFrame) -> ExperimentFindings:
+def _findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     followed = results[results["part"] == "trace"] if "part" in results else results.iloc[:0]
     results = results.drop(followed.index)
     chains = [
-        trace_figure(followed, TITLES),
-        convergence_figure(followed, TITLES, MIXED),
-        time_figure(followed, TITLES),
+        _trace_figure(followed, TITLES),
+        _convergence_figure(followed, TITLES, MIXED),
+        _time_figure(followed, TITLES),
     ]
     chains = [figure for figure in chains if figure.panels]
     if not len(results):
-        return ExperimentFindings([], chains, trace_sentences(followed, TITLES))
-    fits = results.assign(mixing=mixing(results))
-    means = averaged(fits)
+        return ExperimentFindings([], chains, _trace_sentences(followed, TITLES))
+    fits = results.assign(mixing=_mixing(results))
+    means = _averaged(fits)
     first = means[means["steps"] == means.groupby(["dataset", "law"])["steps"].transform("min")]
     longer = means[means["steps"] > means.groupby("dataset")["steps"].transform("min")]
     figures = [
-        auc_figure(first, "auc-by-epsilon", "as many steps as in the thesis", THESIS, SIDES),
-        auc_figure(
+        _auc_figure(first, "auc-by-epsilon", "as many steps as in the thesis", THESIS, SIDES),
+        _auc_figure(
             longer, "auc-longer-chains", "ten (mushroom) and four (Adult) times the thesis's steps", THESIS, SIDES
         ),
-        auc_figure(first, "auc-further-data", "data that the thesis does not have", OTHERS, ("auc",)),
-        mixing_figure(means),
+        _auc_figure(first, "auc-further-data", "data that the thesis does not have", OTHERS, ("auc",)),
+        _mixing_figure(means),
     ]
     tables = [
-        ResultTable("interpretability", interpretability(means), "Rules of the list without the default one, mean and "
+        ResultTable("interpretability", _interpretability(means), "Rules of the list without the default one, mean and "
               "standard deviation over random splits; `used`: rules that capture a training row; `width`: literals per "
               "rule; `published`: the thesis's least and greatest mean over all epsilon (Table 6.2)."),
-        ResultTable("scores", score_table(means),
+        ResultTable("scores", _score_table(means),
                     "Log posterior of the published list on the training rows in nats (log "
               "prior + log likelihood, without the normaliser; of the true counts, so not for publication) and AUC, "
               "with standard deviations over random splits, beside the thesis's (Tables 6.1 and A.1); `r_hat`: median "
               f"over splits of the larger split R-hat of log weight and length ({CHAINS} chains); `mixed`: share of "
               f"splits where it is at most {MIXED}."),
     ]  # fmt: skip
-    said = [*sentences(fits, means, TITLES, MIXED), *trace_sentences(followed, TITLES)]
+    said = [*sentences(fits, means, TITLES, MIXED), *_trace_sentences(followed, TITLES)]
     return ExperimentFindings(tables, [*(f for f in figures if f.panels), *chains], said)
 
 
-def mixing(results: pd.DataFrame) -> pd.Series:
+def _mixing(results: pd.DataFrame) -> pd.Series:
     """Return the larger split R-hat of every fit, infinite where one is undefined."""
     return results[["r_hat", "r_hat_length"]].astype(float).fillna(np.inf).max(axis=1)
 
 
-def averaged(fits: pd.DataFrame) -> pd.DataFrame:
+def _averaged(fits: pd.DataFrame) -> pd.DataFrame:
     """Return means and standard deviations over seeds, a line per data set, law, budget and number of steps."""
     known = fits.assign(
         log_posterior=fits["log_prior"] + fits["log_likelihood"],
@@ -227,7 +227,7 @@ def averaged(fits: pd.DataFrame) -> pd.DataFrame:
     return keyed.drop(columns=["first", "second"])
 
 
-def auc_figure(
+def _auc_figure(
     means: pd.DataFrame, name: str, which: str, datasets: Iterable[str], sides: Iterable[str]
 ) -> PanelFigure:
     """Return AUC against the budget: a panel per data set and side, a line per law, the plain list dashed."""
@@ -237,7 +237,7 @@ def auc_figure(
         budgets = sorted(some["epsilon"].dropna().unique().tolist())
         rows, published = SIDES[side]
         if budgets:
-            drawn = [line(some[some["law"] == law], law, side) for law in LAWS if (some["law"] == law).any()]
+            drawn = [_line(some[some["law"] == law], law, side) for law in LAWS if (some["law"] == law).any()]
             plain = some[some["law"] == PLAIN]
             if len(plain):
                 hollow = [bool(plain["r_hat"].iloc[0] > MIXED)] * len(budgets)
@@ -259,7 +259,7 @@ def auc_figure(
     return PanelFigure(name, about, panels)
 
 
-def line(part: pd.DataFrame, label: str, side: str) -> PlotLine:
+def _line(part: pd.DataFrame, label: str, side: str) -> PlotLine:
     """Return one law's mean AUC by budget, hollow where chains have not mixed."""
     part = part.sort_values("epsilon")
     error = part[f"{side}_sd"] / np.sqrt(part["splits"])
@@ -267,7 +267,7 @@ def line(part: pd.DataFrame, label: str, side: str) -> PlotLine:
     return PlotLine(label, part["epsilon"].tolist(), part[side].tolist(), low, high, (part["r_hat"] > MIXED).tolist())
 
 
-def mixing_figure(means: pd.DataFrame) -> PanelFigure:
+def _mixing_figure(means: pd.DataFrame) -> PanelFigure:
     """Return split R-hat against the budget for the thesis's data, a line per law and length of chains."""
     panels = []
     for dataset in THESIS:
@@ -301,7 +301,7 @@ def mixing_figure(means: pd.DataFrame) -> PanelFigure:
     return PanelFigure("mixing", about, panels)
 
 
-def interpretability(means: pd.DataFrame) -> pd.DataFrame:
+def _interpretability(means: pd.DataFrame) -> pd.DataFrame:
     """Return how long lists are."""
     columns = ["splits", "rules", "rules_sd", "used", "width", "antecedents"]
     table = means[[*GROUPS, *columns]].copy()
@@ -310,7 +310,7 @@ def interpretability(means: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def score_table(means: pd.DataFrame) -> pd.DataFrame:
+def _score_table(means: pd.DataFrame) -> pd.DataFrame:
     """Return log posteriors and AUC, beside the thesis's."""
     columns = ["splits", "log_prior", "log_likelihood", "log_posterior", "per_row", "auc", "auc_sd", "train_auc",
                "train_auc_sd", "r_hat", "mixed"]  # fmt: skip
@@ -355,7 +355,7 @@ CHUNK = 5
 TRIALS = (5_000, 3_000)  # steps of the chains that are followed: the thesis's trial on mushroom; Adult's own steps
 
 
-def points(size: Size) -> list[Point]:
+def _points(size: Size) -> list[Point]:
     """Return a point per data set, law, budget, number of steps and chunk of seeds."""
     found = []
     for setting in SETTINGS[:2] if size == "quick" else SETTINGS:
@@ -366,11 +366,11 @@ def points(size: Size) -> list[Point]:
             budgets = (None,) if law == PLAIN else BUDGETS[::3] if size == "quick" else BUDGETS
             for epsilon in budgets:
                 for steps, seeds in runs:
-                    found += chunks(setting, law, epsilon, steps, 1 if size == "quick" else seeds)
-    return found + traces(size)
+                    found += _chunks(setting, law, epsilon, steps, 1 if size == "quick" else seeds)
+    return found + _traces(size)
 
 
-def traces(size: Size) -> list[Point]:
+def _traces(size: Size) -> list[Point]:
     """Return the points of chains that are followed: the thesis's data and steps of its trials, one split."""
     out = []
     for setting, steps in zip(SETTINGS[:2], TRIALS, strict=True):
@@ -385,15 +385,15 @@ def traces(size: Size) -> list[Point]:
     return out
 
 
-def run_point(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def _run_point(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return the rows of a point: fitted lists, or chains that are followed."""
     if "part" not in point.parameters:
         return run(point, frame, limits)
     assert frame is not None
-    return traced(point, shuffled(frame, point["rows"], point["seed"]), point["seed"], limits)
+    return _traced(point, shuffled(frame, point["rows"], point["seed"]), point["seed"], limits)
 
 
-def chunks(setting: ChainSetting, law: str, epsilon: float | None, steps: int, runs: int) -> list[Point]:
+def _chunks(setting: ChainSetting, law: str, epsilon: float | None, steps: int, runs: int) -> list[Point]:
     """Return the points of one law with one budget and number of steps."""
     named: dict[str, Scalar] = {
         "law": law, "epsilon": epsilon, "steps": steps, "rows": setting.rows,
@@ -417,8 +417,8 @@ EXPERIMENT = Experiment(
     "what differentially private Bayesian rule lists cost in AUC, and how long they are",
     "Belardo, Knowledge Discovery From Sensitive Data: Differentially Private Bayesian Rule Lists, Colgate University, "
     "2018: Tables 6.1, 6.2 and A.1.",
-    points,
-    run_point,
-    findings,
+    _points,
+    _run_point,
+    _findings,
     figures=FIGURES,
 )

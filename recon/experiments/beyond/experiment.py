@@ -39,7 +39,7 @@ from solvers.noisy.posteriors.posterior import Prior
 PRIORS: tuple[Prior, ...] = ("counts", "worlds")
 
 
-def noised(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
+def _noised(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return a line per draw of discrete Laplace noise on the counts of one model, and one without noise (ε 0).
 
     The model is of the first `rows` training rows (0: of all). ε is that of the counts, add or remove one row; the
@@ -66,11 +66,11 @@ def noised(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
         private = with_noise(release, noisy, noise)
         line: Row = {"epsilon": float(epsilon), "draw": draw, "counts": len(truth)}
         line["accuracy"] = accuracy(block, truth, np.array(noisy, dtype=np.float64))
-        out.append(line | left_by(private, point["cap_seconds"], limits))
+        out.append(line | _left_by(private, point["cap_seconds"], limits))
     return out
 
 
-def left_by(private: EncodedRelease, seconds: float, limits: Limits) -> Row:
+def _left_by(private: EncodedRelease, seconds: float, limits: Limits) -> Row:
     """Return what noisy counts leave: posteriors of both priors, and the worlds at the joint confidence of 0.95.
 
     Of worlds that are only bounded the most there can be: what is removed for certain at the confidence.
@@ -91,7 +91,7 @@ def left_by(private: EncodedRelease, seconds: float, limits: Limits) -> Row:
     }  # fmt: skip
 
 
-def nearly_best(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
+def _nearly_best(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return a line per number of errors from the fewest to `slack` percent of the rows more: all trees up to there.
 
     `trees`: how many make at most so many errors (as text: they are many). `least`, `most`: Dist_G over them;
@@ -115,7 +115,7 @@ def nearly_best(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]
             most, tree = one.dist_g[1], one.most_tree
             learner.nodes_ = tree
             chosen = {
-                "choice": in_words(tree, names, learner.classes_.tolist()),
+                "choice": _in_words(tree, names, learner.classes_.tolist()),
                 "choice_errors": one.errors,
                 "choice_leaves": len(leaves(tree)),
                 "choice_test_accuracy": float(np.mean(learner.predict(some.x_test) == some.y_test)),
@@ -128,11 +128,11 @@ def nearly_best(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]
     return out
 
 
-def in_words(nodes: Sequence[TreeNode], names: Sequence[str], classes: Sequence[object]) -> str:
+def _in_words(nodes: Sequence[TreeNode], names: Sequence[str], classes: Sequence[object]) -> str:
     """Return a tree as text: (test ? where it holds : where not), and at leaves the class and its share of rows.
 
     >>> node = TreeNode(0, 1, 2, (5, 4))
-    >>> in_words([node, TreeNode(None, -1, -1, (5, 1)), TreeNode(None, -1, -1, (0, 3))], ["a"], [0, 1])
+    >>> _in_words([node, TreeNode(None, -1, -1, (5, 1)), TreeNode(None, -1, -1, (0, 3))], ["a"], [0, 1])
     '(a ? 1 [3 of 3] : 0 [5 of 6])'
     """
 
@@ -156,23 +156,23 @@ NOISE_CAP = 3.0  # seconds for the worlds at the confidence of one draw
 
 QUESTIONS: dict[str, Callable[[Point, TrainTestSplit, Limits], list[Row]]] = {
     "matched size": matched,
-    "nearly best trees": nearly_best,
+    "nearly best trees": _nearly_best,
     "groups": by_group,
     "true attributes": attributes,
     "rule width": widths,
     "joined": together,
-    "noise": noised,
+    "noise": _noised,
 }
 
 
-def points(size: Size) -> list[Point]:
+def _points(size: Size) -> list[Point]:
     """Return the points of all questions."""
     quick = size == "quick"
     seeds = SEEDS[:1] if quick else SEEDS
-    return [p for dataset in DATASETS for seed in seeds for p in points_of(dataset, seed, quick)]
+    return [p for dataset in DATASETS for seed in seeds for p in _points_of(dataset, seed, quick)]
 
 
-def points_of(dataset: str, seed: int, quick: bool) -> list[Point]:
+def _points_of(dataset: str, seed: int, quick: bool) -> list[Point]:
     """Return the points of one data set and split; the quick ones are some of the others."""
 
     def asked(question: str, cost: float, **named: Scalar) -> Point:
@@ -204,7 +204,7 @@ def points_of(dataset: str, seed: int, quick: bool) -> list[Point]:
     return out
 
 
-def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return the rows of a point: those of its question."""
     assert frame is not None
     return QUESTIONS[point["question"]](point, split(point.dataset, frame, point["seed"]), limits)
@@ -215,8 +215,8 @@ EXPERIMENT = Experiment(
     "what the SaTML 2024 paper left open",
     "Questions beyond Ferry, Aïvodji, Gambs, Huguet, Siala, Probabilistic Dataset Reconstruction from Interpretable "
     "Models, SaTML 2024; same data, splits and learners.",
-    points,
-    run,
+    _points,
+    _run,
     findings,
     version=2,
     needs={"sklearn": "sklearn"},

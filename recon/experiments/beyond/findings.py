@@ -44,14 +44,14 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     )
 
 
-def ordered(some: pd.DataFrame, keys: list[str]) -> list[tuple[Any, pd.DataFrame]]:
+def _ordered(some: pd.DataFrame, keys: list[str]) -> list[tuple[Any, pd.DataFrame]]:
     """Return groups of lines, data sets in the order of `NAMES`."""
     if not len(some):
         return []
     return sorted(some.groupby(keys), key=lambda pair: (list(NAMES).index(pair[0][0]), *pair[0][1:]))
 
 
-def groups(some: pd.DataFrame) -> ExperimentFindings:
+def _groups(some: pd.DataFrame) -> ExperimentFindings:
     """Return how exposed the rows of each group are, and the greatest differences."""
     keys = ["dataset", "counted", "learner", "kind", "group"]
     values = ["rows", "share", "removed", "dist_g", "exposed"]
@@ -76,7 +76,7 @@ def groups(some: pd.DataFrame) -> ExperimentFindings:
         "Bits removed about a training row of each group (its mean rows in brackets) by the optimal tree of depth 5 "
         "and by the optimal list of 10 rules; true attributes, row's leaf or rule and label known; means over splits."
     )
-    gaps = differences(some)
+    gaps = _differences(some)
     tables = [
         ResultTable("groups", means,
                     "Means over splits: training rows of a group, their share, bits removed per row, Dist_G "
@@ -86,10 +86,10 @@ def groups(some: pd.DataFrame) -> ExperimentFindings:
               f"rows or more, mean over splits, and what {CHANCE:.0%} of {DRAWS} random groupings into the same "
               "sizes stay below; the most and least exposed group (by means over splits) with their rows."),
     ]  # fmt: skip
-    return ExperimentFindings(tables, [PanelFigure("groups", about, panels)], gap_sentences(gaps))
+    return ExperimentFindings(tables, [PanelFigure("groups", about, panels)], _gap_sentences(gaps))
 
 
-def differences(some: pd.DataFrame) -> pd.DataFrame:
+def _differences(some: pd.DataFrame) -> pd.DataFrame:
     """Return the greatest difference per data set, way of counting, learner and kind of group."""
     if "gap" not in some:
         return pd.DataFrame()
@@ -111,11 +111,11 @@ def differences(some: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def gap_sentences(gaps: pd.DataFrame) -> list[str]:
+def _gap_sentences(gaps: pd.DataFrame) -> list[str]:
     """Return per data set and kind of group the greatest difference of all learners, over true attributes."""
     out = []
     some = gaps[gaps["counted"] == "attributes"] if len(gaps) else gaps
-    for (dataset, kind), part in ordered(some, ["dataset", "kind"]):
+    for (dataset, kind), part in _ordered(some, ["dataset", "kind"]):
         one = records(part.sort_values("gap"))[-1]
         above = int((part["beyond_chance"] == part["splits"]).sum())
         out.append(
@@ -129,18 +129,18 @@ def gap_sentences(gaps: pd.DataFrame) -> list[str]:
     return out
 
 
-def joined(some: pd.DataFrame) -> ExperimentFindings:
+def _joined(some: pd.DataFrame) -> ExperimentFindings:
     """Return what models leave alone, in pairs, and all together."""
     keys = ["dataset", "rows", "convention", "models"]
     values = ["n", "exact", "before", "log2_low", "log2_high", "removed_low", "removed_high"]
-    alone = added_up(some)
+    alone = _added_up(some)
     means = alone.assign(exact=alone["exact"].astype(float)).groupby(keys, as_index=False)[[*values, "added"]].mean()
     means = means.assign(size=means["models"].str.count(r"\+")).sort_values([*keys[:3], "size"]).drop(columns="size")
     panels = []
     for _, name, part in by_dataset(alone):
         for _, sized in part[part["convention"] == "multiset"].groupby("rows"):
             drawn = [
-                PlotLine(str(models), g["added"].repeat(3).tolist(), spans(g))
+                PlotLine(str(models), g["added"].repeat(3).tolist(), _spans(g))
                 for models, g in sized.groupby("models", sort=False)
             ]
             ends = [0.0, float(sized["added"].max())]
@@ -156,15 +156,15 @@ def joined(some: pd.DataFrame) -> ExperimentFindings:
                         "Means over splits: rows, the share of splits in which the number of worlds is "
                   "exact, bits before the release, log2 of the worlds left and bits removed per row (at least, at "
                   "most), and the sum of what the models remove alone (midpoints).")  # fmt: skip
-    return ExperimentFindings([table], [PanelFigure("joined", about, panels)], list(joined_sentences(means, alone)))
+    return ExperimentFindings([table], [PanelFigure("joined", about, panels)], list(_joined_sentences(means, alone)))
 
 
-def spans(part: pd.DataFrame) -> list[float]:
+def _spans(part: pd.DataFrame) -> list[float]:
     """Return least, most and a break per line, so that a bar is drawn for each."""
     return [float(v) for pair in zip(part["removed_low"], part["removed_high"], strict=True) for v in (*pair, np.nan)]
 
 
-def added_up(some: pd.DataFrame) -> pd.DataFrame:
+def _added_up(some: pd.DataFrame) -> pd.DataFrame:
     """Return the lines with what their models remove alone, added up (midpoints of bounds)."""
     keys = ["dataset", "rows", "seed", "convention"]
     middle = (some["removed_low"] + some["removed_high"]) / 2
@@ -177,24 +177,24 @@ def added_up(some: pd.DataFrame) -> pd.DataFrame:
     return some.assign(added=sums)
 
 
-def joined_sentences(means: pd.DataFrame, alone: pd.DataFrame) -> Iterator[str]:
+def _joined_sentences(means: pd.DataFrame, alone: pd.DataFrame) -> Iterator[str]:
     """Yield per data set and size what all models leave together."""
-    for (dataset, rows), part in ordered(means[means["convention"] == "multiset"], ["dataset", "rows"]):
+    for (dataset, rows), part in _ordered(means[means["convention"] == "multiset"], ["dataset", "rows"]):
         largest = max(part["models"], key=len)
         named = {one["models"]: one for one in records(part)}
         whole = named[largest]
-        each = ", ".join(f"{name} {shown(named[name])}" for name in largest.split(" + ") if name in named)
+        each = ", ".join(f"{name} {_shown(named[name])}" for name in largest.split(" + ") if name in named)
         seeds = alone[(alone["dataset"] == dataset) & (alone["rows"] == rows)]["seed"].nunique()
         same = means[(means["dataset"] == dataset) & (means["rows"] == rows) & (means["models"] == largest)]
         order = records(same[same["convention"] == "ordered"])
         exact = "exact" if part["exact"].min() == 1 else f"exact in {part['exact'].mean():.0%} of counts, else bounds"
         yield (
             f"Joined, {NAMES[str(dataset)]}, {whole['n']:,.0f} rows, {splits(seeds)} ({exact}): of "
-            f"2^{whole['before']:,.0f} datasets {span(whole, 'log2', ',.0f', '2^')} are left by {largest} together; "
-            f"bits removed per row: {each}; together {shown(whole)}, against {whole['added']:.3f} if what each "
+            f"2^{whole['before']:,.0f} datasets {_span(whole, 'log2', ',.0f', '2^')} are left by {largest} together; "
+            f"bits removed per row: {each}; together {_shown(whole)}, against {whole['added']:.3f} if what each "
             "removes added up"
             + (
-                f"; with the rows in order {shown(order[0])} of {order[0]['before'] / order[0]['n']:.2f}"
+                f"; with the rows in order {_shown(order[0])} of {order[0]['before'] / order[0]['n']:.2f}"
                 if order
                 else ""
             )
@@ -202,18 +202,18 @@ def joined_sentences(means: pd.DataFrame, alone: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def span(one: dict[str, Any], name: str, form: str, before: str = "") -> str:
+def _span(one: dict[str, Any], name: str, form: str, before: str = "") -> str:
     """Return a figure or its bounds in words."""
     low, high = (f"{before}{one[f'{name}_{end}']:{form}}" for end in ("low", "high"))
     return low if low == high else f"{low} to {high}"
 
 
-def shown(one: dict[str, Any]) -> str:
+def _shown(one: dict[str, Any]) -> str:
     """Return the bits removed per row."""
-    return span(one, "removed", ".3f")
+    return _span(one, "removed", ".3f")
 
 
-def noise(some: pd.DataFrame) -> ExperimentFindings:
+def _noise(some: pd.DataFrame) -> ExperimentFindings:
     """Return what noisy counts remove, by the posterior of two priors and for certain at the confidence."""
     lines = some.assign(
         empty=(some["status"] == "empty").astype(float), exact=(some["status"] == "exact").astype(float)
@@ -256,7 +256,7 @@ def noise(some: pd.DataFrame) -> ExperimentFindings:
                   "(uniform over sequences of rows) and for certain at confidence 0.95; the share of draws that no "
                   "dataset fits there, and of those counted exactly (else bounded); what the prior `counts` takes by "
                   "itself. ε (`released`) is infinite without noise.")  # fmt: skip
-    return ExperimentFindings([table], [PanelFigure("noise", about, panels)], noise_sentences(means))
+    return ExperimentFindings([table], [PanelFigure("noise", about, panels)], _noise_sentences(means))
 
 
 LABELS = {
@@ -266,10 +266,10 @@ LABELS = {
 }
 
 
-def noise_sentences(means: pd.DataFrame) -> list[str]:
+def _noise_sentences(means: pd.DataFrame) -> list[str]:
     """Return per data set, rows and learner what is removed at each ε, as a share of what exact counts remove."""
     out = []
-    for (dataset, rows, learner), part in ordered(means, ["dataset", "rows", "learner"]):
+    for (dataset, rows, learner), part in _ordered(means, ["dataset", "rows", "learner"]):
         true = part[np.isinf(part["released"])]
         noisy = part[np.isfinite(part["released"])].sort_values("released")
         if not len(true) or not len(noisy):
@@ -292,9 +292,9 @@ def noise_sentences(means: pd.DataFrame) -> list[str]:
 QUESTIONS: dict[str, Callable[[pd.DataFrame], ExperimentFindings]] = {
     "matched size": matched_size,
     "nearly best trees": nearly_best,
-    "groups": groups,
+    "groups": _groups,
     "true attributes": true_attributes,
     "rule width": rule_width,
-    "joined": joined,
-    "noise": noise,
+    "joined": _joined,
+    "noise": _noise,
 }

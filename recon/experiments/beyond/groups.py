@@ -43,7 +43,7 @@ def together(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return the worlds left by every combination of three models of the first `rows` training rows (0: of all)."""
     n = point["rows"] or some.rows
     domain = domain_of(some, "attributes")
-    parts = three_models(point, some.x.head(n), some.y.head(n), domain, limits)
+    parts = _three_models(point, some.x.head(n), some.y.head(n), domain, limits)
     named = [chosen for size in range(1, len(parts) + 1) for chosen in combinations(parts, size)]
     out: list[Row] = []
     for convention in CONVENTIONS:
@@ -51,8 +51,8 @@ def together(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
         for chosen in named:
             limits.check("worlds are counted")
             release = encode(domain, [model for name in chosen for model in parts[name]], RowCount(n, n))
-            found[chosen] = left_by(release, convention, point["cap_seconds"], limits)
-        out += lines(found, convention, n)
+            found[chosen] = _left_by(release, convention, point["cap_seconds"], limits)
+        out += _lines(found, convention, n)
     return out
 
 
@@ -66,7 +66,7 @@ class WorldsLeft:
     engine: str
 
 
-def left_by(release: EncodedRelease, convention: Convention, seconds: float, limits: Limits) -> WorldsLeft:
+def _left_by(release: EncodedRelease, convention: Convention, seconds: float, limits: Limits) -> WorldsLeft:
     """Return the worlds that a release leaves, exact or between rigorous bounds."""
     n = release.rows.low
     before = bits_before(release.statements, [n], convention, limits)
@@ -74,7 +74,7 @@ def left_by(release: EncodedRelease, convention: Convention, seconds: float, lim
     return WorldsLeft(before, max(0.0, found.bounds[0]), min(found.bounds[1], before), found.engine)
 
 
-def lines(found: Mapping[Names, WorldsLeft], convention: Convention, n: int) -> list[Row]:
+def _lines(found: Mapping[Names, WorldsLeft], convention: Convention, n: int) -> list[Row]:
     """Return a line per combination: log2 of the worlds and bits removed per row, at least and at most.
 
     More models leave no more worlds, so that bounds on some models bound others.
@@ -91,7 +91,7 @@ def lines(found: Mapping[Names, WorldsLeft], convention: Convention, n: int) -> 
     return out
 
 
-def three_models(point: Point, x: Any, y: Any, domain: Domain, limits: Limits) -> dict[str, list[AnyModel]]:
+def _three_models(point: Point, x: Any, y: Any, domain: Domain, limits: Limits) -> dict[str, list[AnyModel]]:
     """Return an optimal tree, an optimal rule list and a forest (no bootstrap) of the same rows."""
     from sklearn.ensemble import RandomForestClassifier
 
@@ -131,17 +131,17 @@ def by_group(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     for fit in models(point, some, point["learner"], point["depth"], limits):  # noqa: B007 - the last is wanted
         pass
     assert fit is not None
-    groups = groups_of(point.dataset, some)
+    groups = _groups_of(point.dataset, some)
     out: list[Row] = []
     for counted in COUNTED:
         release = released(fit, domain_of(some, counted))
         removed, before = removed_bits(release, some, limits)
         line: Row = {"limit": fit.limit, "counted": counted, "before": before}
-        out += (line | one for kind, names in groups.items() for one in exposures(kind, names, removed, before, point))
+        out += (line | one for kind, names in groups.items() for one in _exposures(kind, names, removed, before, point))
     return out
 
 
-def groups_of(dataset: str, some: TrainTestSplit) -> dict[str, NDArray[np.str_]]:
+def _groups_of(dataset: str, some: TrainTestSplit) -> dict[str, NDArray[np.str_]]:
     """Return the group of every training row, by what groups people; "everybody" first."""
     domain = domain_of(some, "attributes")
     values = raw_indices(domain, some.x.assign(**{str(some.y.name): some.y}))
@@ -172,7 +172,7 @@ def removed_bits(release: EncodedRelease, some: TrainTestSplit, limits: Limits) 
     return before - found.bits_left, before
 
 
-def among_most(removed: NDArray[np.float64]) -> NDArray[np.float64]:
+def _among_most(removed: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return of every row the chance to be among the most exposed, rows exposed alike being drawn by lot."""
     wanted, rounded = EXPOSED * len(removed), np.round(removed, 9)
     last = np.sort(rounded)[::-1][max(0, int(np.ceil(wanted)) - 1)]
@@ -180,7 +180,7 @@ def among_most(removed: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(above, 1.0, np.where(level, (wanted - above.sum()) / level.sum(), 0.0))
 
 
-def exposures(
+def _exposures(
     kind: str, names: NDArray[np.str_], removed: NDArray[np.float64], before: float, point: Point
 ) -> list[Row]:
     """Return a line per group: rows, bits removed per row, Dist_G, the share of its rows among the most exposed tenth.
@@ -192,7 +192,7 @@ def exposures(
     group = group.reshape(-1)
     rows = np.bincount(group)
     means = np.bincount(group, removed) / rows
-    shares = np.bincount(group, among_most(removed)) / rows
+    shares = np.bincount(group, _among_most(removed)) / rows
     large = rows >= LEAST_ROWS
     gap = chance = None
     if large.sum() > 1:

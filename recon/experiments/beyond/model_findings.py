@@ -30,7 +30,7 @@ def by_dataset(some: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
             yield dataset, name, part
 
 
-def line_of(label: str, part: pd.DataFrame, x: str, style: Style = "line") -> PlotLine:
+def _line_of(label: str, part: pd.DataFrame, x: str, style: Style = "line") -> PlotLine:
     """Return mean Dist_G over splits against mean `x`, for the sizes that all splits have.
 
     Points are hollow where some model is not certified.
@@ -49,11 +49,11 @@ def line_of(label: str, part: pd.DataFrame, x: str, style: Style = "line") -> Pl
     )
 
 
-def by_size_and_accuracy(once: pd.DataFrame, size: str) -> list[Panel]:
+def _by_size_and_accuracy(once: pd.DataFrame, size: str) -> list[Panel]:
     """Return per data set Dist_G of every learner against size and against training accuracy."""
     return [
         Panel(f"{name}, {ROWS[dataset]}", label, "Dist_G", [
-            line_of(str(learner), group, x, "dashed" if learner == MOST else "line")
+            _line_of(str(learner), group, x, "dashed" if learner == MOST else "line")
             for learner, group in part.groupby("learner", sort=True)
         ])
         for dataset, name, part in by_dataset(once)
@@ -69,8 +69,8 @@ def splits(number: int) -> str:
 def matched_size(some: pd.DataFrame) -> ExperimentFindings:
     """Return trees beside rule lists with as many leaves as rules, and beside those as accurate."""
     once = some.drop_duplicates(["dataset", "seed", "learner", "leaves"])
-    panels = by_size_and_accuracy(once, "leaves, or rules with the default")
-    pairs = paired(once)
+    panels = _by_size_and_accuracy(once, "leaves, or rules with the default")
+    pairs = _paired(once)
     about = (
         f"Dist_G of trees and rule lists with as many leaves as rules ({BITS}); means over the splits, sizes that "
         "all of them have. Of the optimal trees with so many leaves the one that leaks least, dashed the one that "
@@ -82,7 +82,7 @@ def matched_size(some: pd.DataFrame) -> ExperimentFindings:
                   "default included), and of each list beside the smallest tree at least as accurate; `unmatched`: "
                   "lists as accurate as no tree of the sizes looked at.")  # fmt: skip
     return ExperimentFindings(
-        [table], [PanelFigure("matched-size", about, panels)], list(map(matched_sentence, records(pairs)))
+        [table], [PanelFigure("matched-size", about, panels)], list(map(_matched_sentence, records(pairs)))
     )
 
 
@@ -91,7 +91,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(k): v for k, v in line.items()} for line in frame.to_dict("records")]
 
 
-def paired(once: pd.DataFrame) -> pd.DataFrame:
+def _paired(once: pd.DataFrame) -> pd.DataFrame:
     """Return a line per data set and kind of learner: trees less lists at equal size and at equal accuracy."""
     out = []
     for _, name, part in by_dataset(once):
@@ -128,7 +128,7 @@ def paired(once: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def matched_sentence(one: dict[str, Any]) -> str:
+def _matched_sentence(one: dict[str, Any]) -> str:
     """Return one line of the pairs in words."""
     text = (
         f"Matched size, {one['data']}, {one['models']} models, {splits(one['splits'])}: with as many leaves as rules "
@@ -154,12 +154,12 @@ def matched_sentence(one: dict[str, Any]) -> str:
 Curve = list[dict[str, Any]]  # the lines of one point, the least loss of accuracy first
 
 
-def curves_of(some: pd.DataFrame) -> list[Curve]:
+def _curves_of(some: pd.DataFrame) -> list[Curve]:
     """Return the lines of every split."""
     return [sorted(records(part), key=lambda line: line["loss"]) for _, part in some.groupby("seed")]
 
 
-def at_tolerance(curve: Curve, tolerance: float) -> dict[str, Any]:
+def _at_tolerance(curve: Curve, tolerance: float) -> dict[str, Any]:
     """Return the last line of a curve that is within a tolerance."""
     return curve[max(0, bisect_right(curve, tolerance + 1e-9, key=lambda line: line["loss"]) - 1)]
 
@@ -172,10 +172,10 @@ def nearly_best(some: pd.DataFrame) -> ExperimentFindings:
         drawn, frontier, minimal = [], [], part["minimal"].astype(bool)
         for _, deep in part[minimal].groupby("depth"):
             depth = int(deep["depth"].iloc[0])
-            curves = curves_of(deep)
-            best = float(np.mean([at_tolerance(curve, 0.0)["accuracy"] for curve in curves]))
+            curves = _curves_of(deep)
+            best = float(np.mean([_at_tolerance(curve, 0.0)["accuracy"] for curve in curves]))
             for end, other in (("most", "least"), ("least", "most")):
-                means = [float(np.mean([at_tolerance(c, float(t))[end] for c in curves])) for t in grid]
+                means = [float(np.mean([_at_tolerance(c, float(t))[end] for c in curves])) for t in grid]
                 least = f"depth {depth}, leaking least"
                 drawn.append(
                     PlotLine(f"depth {depth}, leaking {other}", grid.tolist(), means, style="step")
@@ -186,8 +186,8 @@ def nearly_best(some: pd.DataFrame) -> ExperimentFindings:
                     accuracies = (best - grid[::-1] / 100).tolist()
                     frontier.append(PlotLine(f"depth {depth}, leaking least", accuracies, means[::-1], style="step"))
             for tolerance in TOLERANCES:
-                lines.append(tolerated(name, depth, tolerance, curves, part[~minimal]))
-                first = at_tolerance(curves[0], tolerance)
+                lines.append(_tolerated(name, depth, tolerance, curves, part[~minimal]))
+                first = _at_tolerance(curves[0], tolerance)
                 trees.append({
                     "data": name, "depth": depth, "tolerance": tolerance, "errors": first["choice_errors"],
                     "dist_g": first["most"], "tree": first["choice"],
@@ -215,14 +215,14 @@ def nearly_best(some: pd.DataFrame) -> ExperimentFindings:
               "split: (test ? where it holds : where not), at leaves the class and how many of the leaf's training "
               "rows have it."),
     ]  # fmt: skip
-    return ExperimentFindings(tables, [PanelFigure("nearly-best-trees", about, panels)], nearly_sentences(table))
+    return ExperimentFindings(tables, [PanelFigure("nearly-best-trees", about, panels)], _nearly_sentences(table))
 
 
-def tolerated(name: str, depth: int, tolerance: float, curves: list[Curve], all_kinds: pd.DataFrame) -> Any:
+def _tolerated(name: str, depth: int, tolerance: float, curves: list[Curve], all_kinds: pd.DataFrame) -> Any:
     """Return one line: means over splits at one tolerance."""
-    found = [at_tolerance(curve, tolerance) for curve in curves]
-    best = [at_tolerance(curve, 0.0) for curve in curves]
-    more = curves_of(all_kinds[(all_kinds["depth"] == depth) & (all_kinds["seed"] == curves[0][0]["seed"])])
+    found = [_at_tolerance(curve, tolerance) for curve in curves]
+    best = [_at_tolerance(curve, 0.0) for curve in curves]
+    more = _curves_of(all_kinds[(all_kinds["depth"] == depth) & (all_kinds["seed"] == curves[0][0]["seed"])])
     return {
         "data": name, "depth": depth, "tolerance": tolerance, "splits": len(curves),
         "least": np.mean([f["least"] for f in found]), "most": np.mean([f["most"] for f in found]),
@@ -236,17 +236,17 @@ def tolerated(name: str, depth: int, tolerance: float, curves: list[Curve], all_
             f["choice_test_accuracy"] - b["choice_test_accuracy"] for f, b in zip(found, best, strict=True)
         ]),
         "trees": found[0]["trees"],
-        "trees_with_needless_splits": at_tolerance(more[0], tolerance)["trees"] if more else "",
+        "trees_with_needless_splits": _at_tolerance(more[0], tolerance)["trees"] if more else "",
     }  # fmt: skip
 
 
-def nearly_sentences(table: pd.DataFrame) -> list[str]:
+def _nearly_sentences(table: pd.DataFrame) -> list[str]:
     """Return per data set, for the greatest depth, what is gained at each tolerance."""
     out = []
     for name, part in table.groupby("data", sort=False) if len(table) else ():
         deep = records(part[part["depth"] == part["depth"].max()])
         gains = "; ".join(
-            f"within {one['tolerance']:g} points ({words(one['trees'])} in the first split) {one['most']:.4f} "
+            f"within {one['tolerance']:g} points ({_words(one['trees'])} in the first split) {one['most']:.4f} "
             f"({one['gain']:+.4f}, test accuracy {100 * one['test_difference']:+.2f} points)"
             for one in deep
         )
@@ -258,7 +258,7 @@ def nearly_sentences(table: pd.DataFrame) -> list[str]:
     return out
 
 
-def words(number: str) -> str:
+def _words(number: str) -> str:
     """Return a whole number in few digits."""
     return f"{int(number):,}" if len(number) < 8 else f"{float(number):.2g}"
 
@@ -311,8 +311,8 @@ def true_attributes(some: pd.DataFrame) -> ExperimentFindings:
 def rule_width(some: pd.DataFrame) -> ExperimentFindings:
     """Return rule lists with wider rules: accuracy and Dist_G."""
     once = some.drop_duplicates(["dataset", "seed", "learner", "leaves"])
-    panels = by_size_and_accuracy(once, "rules, default included")
-    out = [sentence for _, name, part in by_dataset(once) for sentence in width_sentences(name, part)]
+    panels = _by_size_and_accuracy(once, "rules, default included")
+    out = [sentence for _, name, part in by_dataset(once) for sentence in _width_sentences(name, part)]
     keys = ["dataset", "learner", "leaves"]
     known = once.assign(certified=once["certified"].astype(float))
     means = known.groupby(keys, as_index=False).agg(
@@ -327,7 +327,7 @@ def rule_width(some: pd.DataFrame) -> ExperimentFindings:
     return ExperimentFindings([table], [PanelFigure("rule-width", about, panels)], out)
 
 
-def width_sentences(name: str, part: pd.DataFrame) -> list[str]:
+def _width_sentences(name: str, part: pd.DataFrame) -> list[str]:
     """Return, beside lists of width 1, what wider ones change at equal length and at equal accuracy."""
     out = []
     for kind in ("optimal", "greedy"):

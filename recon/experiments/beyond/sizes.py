@@ -35,7 +35,7 @@ def released(fit: LimitedFit, domain: Domain) -> EncodedRelease:
     return encode_models(domain, [published]) if isinstance(published, Tree | RuleList) else encode(published, domain)
 
 
-def figures(learner: str, fits: Iterator[LimitedFit], some: TrainTestSplit, limits: Limits) -> Iterator[Row]:
+def _figures(learner: str, fits: Iterator[LimitedFit], some: TrainTestSplit, limits: Limits) -> Iterator[Row]:
     """Yield the figures of models as in the paper's experiment, without the leaks per row."""
     domain = domain_of(some)
     for fit in fits:
@@ -60,15 +60,15 @@ def matched(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
             LimitedFit(size, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
             for size, tree in trees
         )
-        out += figures(learner, fits, some, limits)
-    out += figures("greedy trees", greedy_trees(point, some), some, limits)
+        out += _figures(learner, fits, some, limits)
+    out += _figures("greedy trees", _greedy_trees(point, some), some, limits)
     for learner in ("optimal rule lists", "greedy rule lists"):
         short = (fit for fit in FITS[learner](point, some, limits) if fit.limit < point["most_leaves"])
-        out += figures(learner, short, some, limits)
+        out += _figures(learner, short, some, limits)
     return out
 
 
-def greedy_trees(point: Point, some: TrainTestSplit) -> Iterator[LimitedFit]:
+def _greedy_trees(point: Point, some: TrainTestSplit) -> Iterator[LimitedFit]:
     """Yield scikit-learn's trees grown best first to so many leaves."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -115,15 +115,15 @@ def widths(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     if point["kind"] == "greedy":
         found: Any = GreedyRuleListClassifier(point["width"], point["support"], LONGEST + 1)
         found.fit(some.x, some.y)
-        fits = beginnings(found)
+        fits = _beginnings(found)
     else:
         best = OptimalRuleListClassifier(LONGEST, point["support"], seconds=point["cap_seconds"], width=point["width"])
         best.fit(some.x, some.y, limits.stop)
         fits = with_bounds(best, {})
-    return list(figures(learner, fits, some, limits))
+    return list(_figures(learner, fits, some, limits))
 
 
-def beginnings(found: Any) -> Iterator[LimitedFit]:
+def _beginnings(found: Any) -> Iterator[LimitedFit]:
     """Yield the lists of the first 1, 2, ... rules of a greedy list: greedy lists are beginnings of one another."""
     whole: Sequence[Any] = found.rules_
     for length in range(1, len(whole)):

@@ -112,7 +112,7 @@ def linear(point: Point, limits: Limits) -> list[Row]:
     return rows
 
 
-def exponential(share: np.ndarray) -> np.ndarray:
+def _exponential(share: np.ndarray) -> np.ndarray:
     """Return quantiles of the exponential law."""
     found: np.ndarray = -np.log1p(-np.minimum(share, 1.0 - 1e-16))
     return found
@@ -120,7 +120,7 @@ def exponential(share: np.ndarray) -> np.ndarray:
 
 MARGINALS: dict[str, Marginal | None] = {
     "standard normal": None,
-    "exponential": exponential,
+    "exponential": _exponential,
     "bits, a third of them 1": empirical([0, 0, 1]),
     "log-normal": lambda share: np.exp(ndtri(np.clip(share, 1e-16, 1.0 - 1e-16))),
 }
@@ -149,7 +149,7 @@ BY_ACCURACY = replace(TARGET, stop="accuracy")
 PLASTIC = 1.32471795724474602596  # x^3 = x + 1
 
 
-def accesses(kind: Kind) -> tuple[Access, ...]:
+def _accesses(kind: Kind) -> tuple[Access, ...]:
     """Return what is compared for a kind of model: neurons have an order, coefficients have none."""
     return ("predictions", "weights", "both") if kind == "logistic" else ("predictions", "weights", "canonical", "both")
 
@@ -158,11 +158,11 @@ def grid(point: Point, limits: Limits) -> list[Row]:
     """Return the accuracies on some cells of the grid; a cell is the same one for every kind of model."""
     rows: list[Row] = []
     for number in range(point["first_seed"], point["first_seed"] + point["seeds"]):
-        rows += cell(point, number, corner(number), limits)
+        rows += cell(point, number, _corner(number), limits)
     return rows
 
 
-def corner(number: int) -> Floats:
+def _corner(number: int) -> Floats:
     """Return the lower corner of a cell (2,): any first so many cells lie evenly over the grid.
 
     Cells drawn independently would do, with larger errors. Source: Roberts 2018, the R2 sequence, begun at random.
@@ -178,7 +178,7 @@ def cell(point: Point, number: int, low_corner: Floats, limits: Limits) -> list[
     kind, count = point["kind"], point["shadows"]
     rng = np.random.default_rng([SHADOW, number])
     rho = low_corner + rng.random((count + point["further"], 2)) / GRID
-    known = shadows(rho, ShadowSetting(kind, accesses(kind)), rng, limits=limits)
+    known = shadows(rho, ShadowSetting(kind, _accesses(kind)), rng, limits=limits)
     truth = bin_of(known.truth[:, 0, 1])[:, None]
     inside, outside = known.take(slice(0, count)), known.take(slice(count, None))
     middle = low_corner + 0.5 / GRID
@@ -189,7 +189,7 @@ def cell(point: Point, number: int, low_corner: Floats, limits: Limits) -> list[
         "model_less": float((truth == less).mean()), "majority": float(np.bincount(truth[:, 0]).max() / len(truth)),
     }  # fmt: skip
     rows: list[Row] = []
-    for access in accesses(kind):
+    for access in _accesses(kind):
         for meta in METAS:
             by_folds = crossed(inside.features[access], truth[:count], rng, meta, limits=limits)
             right = float((by_folds == truth[:count]).mean())
@@ -215,7 +215,7 @@ def trainers(point: Point, limits: Limits) -> list[Row]:
     rows: list[Row] = []
     for number in range(point["first_seed"], point["first_seed"] + point["seeds"]):
         rng = np.random.default_rng([SHADOW, number])
-        rho = corner(number) + rng.random((point["shadows"], 2)) / GRID
+        rho = _corner(number) + rng.random((point["shadows"], 2)) / GRID
         setting, matrices = ShadowSetting("network"), constrained_matrices(rho, rng)
         x, y = dataset(matrices, setting, rng)
         asked = auxiliary(rho[np.arange(setting.asked) % len(rho)], setting, rng)
@@ -223,7 +223,7 @@ def trainers(point: Point, limits: Limits) -> list[Row]:
         seen = {
             "here, stopped by loss": answers(fitted(x, y, "network", rng, limits=limits), asked),
             "here, stopped by accuracy": answers(fitted(x, y, "network", rng, BY_ACCURACY, limits), asked),
-            "scikit-learn, stopped by accuracy": of_scikit_learn(x, y, asked, limits),
+            "scikit-learn, stopped by accuracy": _of_scikit_learn(x, y, asked, limits),
         }
         for name, features in seen.items():
             right = crossed(features, truth, np.random.default_rng(number), limits=limits) == truth
@@ -231,7 +231,7 @@ def trainers(point: Point, limits: Limits) -> list[Row]:
     return rows
 
 
-def of_scikit_learn(x: Floats, y: Ints, asked: Floats, limits: Limits) -> Floats:
+def _of_scikit_learn(x: Floats, y: Ints, asked: Floats, limits: Limits) -> Floats:
     """Return (m, asked) the probabilities of class 1 by scikit-learn's networks with the same settings."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
@@ -262,11 +262,11 @@ def targets(point: Point, limits: Limits) -> list[Row]:
     rows: list[Row] = []
     for number in range(point["first_seed"], point["first_seed"] + point["seeds"]):
         (matrix,) = random_matrices(1, point["n"], np.random.default_rng([TARGETS, point["n"], number]))
-        rows += target(point, number, matrix, limits)
+        rows += _target(point, number, matrix, limits)
     return rows
 
 
-def target(point: Point, number: int, matrix: Floats, limits: Limits) -> list[Row]:
+def _target(point: Point, number: int, matrix: Floats, limits: Limits) -> list[Row]:
     """Return a row per pair and access of one target."""
     kind, d = point["kind"], point["n"] - 1
     rng = np.random.default_rng([SHADOW, point["n"], number])
@@ -277,7 +277,7 @@ def target(point: Point, number: int, matrix: Floats, limits: Limits) -> list[Ro
     one, other = pairs(d)
     truth = bin_of(matrix[one, other])
     rows: list[Row] = []
-    formula = closed(released, rho, rng) if kind == "logistic" else None
+    formula = _closed(released, rho, rng) if kind == "logistic" else None
     for access in seen:
         said = verdicts(known, access, released.features[access], rho[None], rng, limits=limits)
         for k, (i, j) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
@@ -294,7 +294,7 @@ def target(point: Point, number: int, matrix: Floats, limits: Limits) -> list[Ro
     return rows
 
 
-def closed(released: Shadows, rho: Floats, rng: np.random.Generator) -> Ints:
+def _closed(released: Shadows, rho: Floats, rng: np.random.Generator) -> Ints:
     """Return the bins that a released linear model's weights name without shadow models, by pair.
 
     The formula for two columns; the interval's decision for more, of the constraints alone where no matrix has the

@@ -31,7 +31,7 @@ SECONDS = {"logistic": {n: 0.1 * n - 0.1 for n in VARIABLES}, "network": {3: 1.0
 LONGEST = 25.0  # seconds of a point
 
 
-def points(size: Size) -> list[Point]:
+def _points(size: Size) -> list[Point]:
     """Return a point per part, setting and chunk; quick: the first chunk of some."""
     quick = size == "quick"
     found = [Point("", {"part": "model-less, exact", "bins": 3, "side": 4000}, 10.0)]
@@ -61,7 +61,7 @@ def points(size: Size) -> list[Point]:
     return found
 
 
-def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return the rows of a point's part."""
     assert frame is None
     return PARTS[point["part"]](point, limits)
@@ -81,8 +81,8 @@ EXPERIMENT = Experiment(
     "how well correlations of training columns are inferred, without a model, from its predictions and its weights",
     "Crețu, Guépin, de Montjoye, Correlation Inference Attacks against Machine Learning Models, arXiv:2112.08806 "
     "(2021).",
-    points,
-    run,
+    _points,
+    _run,
     findings,
     needs={"sklearn": "sklearn"},
     figures=FIGURES,

@@ -43,13 +43,13 @@ TRAINED = "1,000 rows"  # of a target model
 LEAST = 1 / 3  # the accuracy at which colours begin
 
 
-def line(table: pd.DataFrame, label: str, y: str, x: str = "n", style: Literal["line", "dashed"] = "line") -> PlotLine:
+def _line(table: pd.DataFrame, label: str, y: str, x: str = "n", style: Literal["line", "dashed"] = "line") -> PlotLine:
     """Return a column as a line; gaps are left out."""
     some = table[table[y].notna()].sort_values(x)
     return PlotLine(label, some[x].astype(float).tolist(), some[y].astype(float).tolist(), style=style)
 
 
-def by_variables(results: pd.DataFrame) -> PanelFigure:
+def _by_variables(results: pd.DataFrame) -> PanelFigure:
     """Return accuracies on random targets by number of variables, mean and deviation over pairs of columns."""
     table, panels = variables_table(results), []
     for kind, title in NAMES.items():
@@ -58,7 +58,7 @@ def by_variables(results: pd.DataFrame) -> PanelFigure:
             continue
         lines: list[PlotLine] = []
         for access in SEEN:
-            one, seen = some[some["access"] == access], called(kind, access)
+            one, seen = some[some["access"] == access], _called(kind, access)
             if len(one):
                 low, high = one["accuracy"] - one["std_of_pairs"], one["accuracy"] + one["std_of_pairs"]
                 lines.append(PlotLine(seen, one["n"].tolist(), one["accuracy"].tolist(), low.tolist(), high.tolist()))
@@ -67,12 +67,12 @@ def by_variables(results: pd.DataFrame) -> PanelFigure:
                     lines.append(PlotLine(f"{seen}, published", list(theirs), list(theirs.values()), style="points",
                                       like=seen))  # fmt: skip
         first = some.drop_duplicates("n")
-        lines += [line(first, f"{called(kind, 'predictions')}, stacked", "stacked"),
-                  line(first, "no model, same targets", "model_less")]  # fmt: skip
+        lines += [_line(first, f"{_called(kind, 'predictions')}, stacked", "stacked"),
+                  _line(first, "no model, same targets", "model_less")]  # fmt: skip
         if first["closed_form"].notna().any():
-            lines.append(line(first, called(kind, CLOSED), "closed_form"))
-        lines += [line(first, "no model, 100,000 targets", "model_less_many", style="dashed"),
-                  line(first, "most frequent bin", "majority_many", style="dashed")]  # fmt: skip
+            lines.append(_line(first, _called(kind, CLOSED), "closed_form"))
+        lines += [_line(first, "no model, 100,000 targets", "model_less_many", style="dashed"),
+                  _line(first, "most frequent bin", "majority_many", style="dashed")]  # fmt: skip
         panels.append(Panel(f"{title}, {TRAINED}", "variables, the label included", "accuracy", lines))
     about = (
         "Share of pairs of columns whose correlation is put into the right one of three bins, by number of "
@@ -82,23 +82,23 @@ def by_variables(results: pd.DataFrame) -> PanelFigure:
     return PanelFigure("by-variables", about, panels)
 
 
-def called(kind: str, access: str) -> str:
+def _called(kind: str, access: str) -> str:
     """Return a target model and what is seen of it in words."""
     return f"{SHORT[kind]}: {SEEN.get(access, access)}"
 
 
-def over_grid(results: pd.DataFrame) -> PanelFigure:
+def _over_grid(results: pd.DataFrame) -> PanelFigure:
     """Return maps of the accuracy over both correlations with the label: without a model exactly, with one by tiles."""
     rows = part(results, "grid")
     if not len(rows):
         return PanelFigure("grid", "", [])
-    panels = [Panel("no model, exact", "ρ(X1, Y)", "ρ(X2, Y)", heat=exact_map())]
+    panels = [Panel("no model, exact", "ρ(X1, Y)", "ρ(X2, Y)", heat=_exact_map())]
     for kind, title in NAMES.items():
         for access in ("predictions", "weights", CLOSED):
             some = rows[(rows["kind"] == kind) & (rows["access"] == access) & rows["meta"].isin(["regression", "none"])]
             if len(some):
                 name = f"{title}: {SEEN.get(access, access)}, {some['cell'].nunique()} cells, {TRAINED}"
-                panels.append(Panel(name, "ρ(X1, Y)", "ρ(X2, Y)", heat=tiled(some, TILES[kind])))
+                panels.append(Panel(name, "ρ(X1, Y)", "ρ(X2, Y)", heat=_tiled(some, TILES[kind])))
     about = (
         "Accuracy of the attack on the correlation of two columns by their correlations with the label (three bins, "
         "three variables): without a model by quadrature, with one the means of the cells run in each tile (white: no "
@@ -107,7 +107,7 @@ def over_grid(results: pd.DataFrame) -> PanelFigure:
     return PanelFigure("grid", about, panels)
 
 
-def exact_map() -> Heat:
+def _exact_map() -> Heat:
     """Return the accuracy of the attack without a model over the whole grid."""
     middles = (np.arange(FINE) + 0.5) * 2 / FINE - 1
     low, high = pair_interval(*np.meshgrid(middles, middles))
@@ -115,7 +115,7 @@ def exact_map() -> Heat:
     return Heat(middles.tolist(), middles.tolist(), values.tolist(), LEAST, 1.0)
 
 
-def tiled(cells: pd.DataFrame, side: int) -> Heat:
+def _tiled(cells: pd.DataFrame, side: int) -> Heat:
     """Return the mean accuracy of the cells in every tile."""
     at = [np.minimum((cells[name].to_numpy(dtype=float) + 1) / 2 * side, side - 1).astype(int)
           for name in ("other", "one")]  # fmt: skip
@@ -128,7 +128,7 @@ def tiled(cells: pd.DataFrame, side: int) -> Heat:
     return Heat(middles, middles, values, LEAST, 1.0)
 
 
-def by_strength(results: pd.DataFrame) -> PanelFigure:
+def _by_strength(results: pd.DataFrame) -> PanelFigure:
     """Return accuracies on cells by how strongly the columns correlate with the label."""
     table, panels = by_correlation(results), []
     for of, title in GROUPS.items():
@@ -138,10 +138,10 @@ def by_strength(results: pd.DataFrame) -> PanelFigure:
             for access in ("predictions", "weights", "canonical", CLOSED):
                 one = some[(some["kind"] == kind) & (some["access"] == access)] if len(some) else some
                 if len(one) and not (kind == "network" and access == "weights"):
-                    lines.append(line(one, called(kind, access), "accuracy", "correlation"))
+                    lines.append(_line(one, _called(kind, access), "accuracy", "correlation"))
         first = some[(some["kind"] == "logistic") & (some["access"] == "predictions")] if len(some) else some
         if len(first):
-            lines.append(line(first, "no model", "model_less", "correlation", "dashed"))
+            lines.append(_line(first, "no model", "model_less", "correlation", "dashed"))
         if lines:
             by = f"{title} |correlation with the label|"
             panels.append(Panel(f"cells of the grid, {TRAINED}", by, "accuracy", lines))
@@ -152,19 +152,19 @@ def by_strength(results: pd.DataFrame) -> PanelFigure:
     return PanelFigure("by-correlation", about, panels)
 
 
-def intervals(results: pd.DataFrame) -> PanelFigure:
+def _intervals(results: pd.DataFrame) -> PanelFigure:
     """Return how wide intervals of correlations are, and what they are right about, given a linear model's weights."""
     table = linear_table(results)
     if not len(table):
         return PanelFigure("linear-intervals", "", [])
     panels = [
         Panel("random matrices, exact weights: mean width", "variables, the label included", "width", [
-            line(table, "weights and correlations with the label", "width"),
-            line(table, "correlations with the label", "width_without", style="dashed"),
+            _line(table, "weights and correlations with the label", "width"),
+            _line(table, "correlations with the label", "width_without", style="dashed"),
         ]),
         Panel("random matrices, exact weights: bin named", "variables, the label included", "accuracy", [
-            line(table, "weights and correlations with the label", "right"),
-            line(table, "correlations with the label", "right_without", style="dashed"),
+            _line(table, "weights and correlations with the label", "right"),
+            _line(table, "correlations with the label", "right_without", style="dashed"),
         ]),
     ]  # fmt: skip
     about = (
@@ -174,14 +174,14 @@ def intervals(results: pd.DataFrame) -> PanelFigure:
     return PanelFigure("linear-intervals", about, panels)
 
 
-def without_model(results: pd.DataFrame) -> PanelFigure:
+def _without_model(results: pd.DataFrame) -> PanelFigure:
     """Return the exact accuracy of the model-less attack by one constraint, the other fixed."""
     rows = part(results, "model-less, exact")
     if not len(rows) or "what" not in rows:
         return PanelFigure("model-less", "", [])
     panels = []
     for bins, some in rows[rows["what"] == "at"].groupby("bins"):
-        lines = [line(one, f"other column {other}", "accuracy", "one") for other, one in some.groupby("other")]
+        lines = [_line(one, f"other column {other}", "accuracy", "one") for other, one in some.groupby("other")]
         panels.append(Panel(f"{bins} bins, exact", "correlation of one column with the label", "accuracy", lines))
     about = "Exact accuracy of the attack without a model, by the correlations of both columns with the label."
     return PanelFigure("model-less", about, panels)
@@ -221,29 +221,29 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
               "wanted one, the copula's that gives it, and what data of that copula have."),
     ]  # fmt: skip
     drawn = [
-        over_grid(results),
-        by_variables(results),
-        by_strength(results),
-        intervals(results),
-        without_model(results),
+        _over_grid(results),
+        _by_variables(results),
+        _by_strength(results),
+        _intervals(results),
+        _without_model(results),
     ]
     lines = grid.to_dict("records")
     sentences = [
-        *without_sentences(results),
-        *grid_sentences(lines),
-        *trainer_sentences(tables.trainers_table(results).to_dict("records")),
-        *access_sentences(lines),
-        *stacked_sentences(lines),
-        *variable_sentences(variables.to_dict("records")),
-        *strength_sentences(tables.by_correlation(results)),
-        *interval_sentences(tables.linear_table(results).to_dict("records")),
-        *marginal_sentences(tables.marginals_table(results)),
+        *_without_sentences(results),
+        *_grid_sentences(lines),
+        *_trainer_sentences(tables.trainers_table(results).to_dict("records")),
+        *_access_sentences(lines),
+        *_stacked_sentences(lines),
+        *_variable_sentences(variables.to_dict("records")),
+        *_strength_sentences(tables.by_correlation(results)),
+        *_interval_sentences(tables.linear_table(results).to_dict("records")),
+        *_marginal_sentences(tables.marginals_table(results)),
         NOT_RUN,
     ]
     return ExperimentFindings([t for t in found if len(t.frame)], [f for f in drawn if f.panels], sentences)
 
 
-def without_sentences(results: pd.DataFrame) -> list[str]:
+def _without_sentences(results: pd.DataFrame) -> list[str]:
     """Return the model-less attack beside the paper, and what constants reach."""
     out = []
     for line in tables.part(results, "model-less, exact").to_dict("records"):
@@ -264,7 +264,7 @@ def without_sentences(results: pd.DataFrame) -> list[str]:
     return out
 
 
-def grid_sentences(grid: Lines) -> list[str]:
+def _grid_sentences(grid: Lines) -> list[str]:
     """Return the better attack model of every kind and access beside the published accuracy, and the closed form."""
     out = []
     for one in GRID:
@@ -290,7 +290,7 @@ def grid_sentences(grid: Lines) -> list[str]:
     return out
 
 
-def trainer_sentences(table: Lines) -> list[str]:
+def _trainer_sentences(table: Lines) -> list[str]:
     """Return what the training of networks does to their predictions."""
     if not table:
         return []
@@ -303,7 +303,7 @@ def trainer_sentences(table: Lines) -> list[str]:
     ]
 
 
-def access_sentences(grid: Lines) -> list[str]:
+def _access_sentences(grid: Lines) -> list[str]:
     """Return in a sentence per kind what no access, a black box and a white box are worth."""
     out = []
     for kind, name in NAMES.items():
@@ -321,7 +321,7 @@ def access_sentences(grid: Lines) -> list[str]:
     return out
 
 
-def stacked_sentences(grid: Lines) -> list[str]:
+def _stacked_sentences(grid: Lines) -> list[str]:
     """Return whether the stacked attack keeps above the model-less one on further models."""
     some = [line for line in grid if not np.isnan(line["gain"])]
     if not some:
@@ -341,7 +341,7 @@ def stacked_sentences(grid: Lines) -> list[str]:
     return [text + (f"; the model-based attack alone falls below it: {named}." if plain else ".")]
 
 
-def variable_sentences(variables: Lines) -> list[str]:
+def _variable_sentences(variables: Lines) -> list[str]:
     """Return accuracies by number of variables beside the published ones, and whether they fall."""
     out = []
     for (kind, access), theirs in BY_VARIABLES.items():
@@ -400,7 +400,7 @@ def variable_sentences(variables: Lines) -> list[str]:
     return out
 
 
-def strength_sentences(table: pd.DataFrame) -> list[str]:
+def _strength_sentences(table: pd.DataFrame) -> list[str]:
     """Return where attacks gain: at weak or at strong correlations with the label."""
     out = []
     for kind, name in NAMES.items():
@@ -420,7 +420,7 @@ def strength_sentences(table: pd.DataFrame) -> list[str]:
     return out
 
 
-def interval_sentences(table: Lines) -> list[str]:
+def _interval_sentences(table: Lines) -> list[str]:
     """Return how soon exact weights stop narrowing intervals."""
     if not table:
         return []
@@ -433,7 +433,7 @@ def interval_sentences(table: Lines) -> list[str]:
     ]  # fmt: skip
 
 
-def marginal_sentences(table: pd.DataFrame) -> list[str]:
+def _marginal_sentences(table: pd.DataFrame) -> list[str]:
     """Return how far Pearson's correlation is from the copula's with other marginals."""
     if not len(table) or "unadjusted" not in table:
         return []

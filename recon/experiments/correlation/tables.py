@@ -96,7 +96,7 @@ def grid_table(results: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def of_targets(results: pd.DataFrame) -> pd.DataFrame:
+def _of_targets(results: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of random targets with what each attack is right about."""
     rows = part(results, "targets")
     if not len(rows):
@@ -108,7 +108,7 @@ def of_targets(results: pd.DataFrame) -> pd.DataFrame:
 
 def variables_table(results: pd.DataFrame) -> pd.DataFrame:
     """Return accuracies by number of variables: means over pairs with their deviation, errors over targets."""
-    rows, lines = of_targets(results), []
+    rows, lines = _of_targets(results), []
     if not len(rows):
         return rows
     whole = part(results, "model-less, variables")

@@ -30,7 +30,7 @@ def timed(limits: Limits, seconds: float) -> Limits:
     return limits.lasting(min(limits.left(), seconds))
 
 
-def guessed(release: EncodedRelease, truth: Bits, seed: int, limits: Limits) -> Row:
+def _guessed(release: EncodedRelease, truth: Bits, seed: int, limits: Limits) -> Row:
     """Return how far the best world found is from the truth, in the columns of the training table.
 
     `unique`: whether it is proved to be the only one (None: not decided). `why`: why there is none.
@@ -56,14 +56,14 @@ def short(problem: ReconError) -> str:
     return f"{type(problem).__name__}: {problem}"[:200]
 
 
-def numbered(release: EncodedRelease, order: str, limits: Limits) -> Row:
+def _numbered(release: EncodedRelease, order: str, limits: Limits) -> Row:
     """Return log2 of the number of worlds, or bounds on it; nothing where there are not even bounds."""
     try:
         answer = count(release, order, limits)
     except ReconError as problem:
         return {"count": "unknown", "log2_low": None, "log2_high": None, "engine": short(problem)}
     low, high = answer.bounds
-    high = min(high, before(release))
+    high = min(high, _before(release))
     return {
         "count": answer.status,
         "log2_low": low if math.isfinite(low) else None,
@@ -72,7 +72,7 @@ def numbered(release: EncodedRelease, order: str, limits: Limits) -> Row:
     }
 
 
-def before(release: EncodedRelease) -> float:
+def _before(release: EncodedRelease) -> float:
     """Return log2 of the number of tables with so many rows: no release leaves more."""
     rows, spans = release.statements.rows.high, [a.span for a in release.domain.all]
     return math.inf if rows is None else rows * math.fsum(math.log2(end - start) for start, end in spans)
@@ -104,7 +104,7 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     assert frame is not None
     bags, seed = point["bags"], point["seed"]
     some = drawn(point.dataset, frame, point["rows"], seed)
-    model = fitted(some, point["trees"], point["depth"], bags in (KNOWN, UNKNOWN), seed)
+    model = _fitted(some, point["trees"], point["depth"], bags in (KNOWN, UNKNOWN), seed)
     found: Row = {
         "train_accuracy": float(model.score(some.x, some.y)),
         "test_accuracy": float(model.score(some.x_other, some.y_other)),
@@ -117,15 +117,15 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
         found |= dict.fromkeys(("unique", "certain", "log2_low", "log2_high"))
         found |= {"count": "not asked", "error": error(some.truth, guess), "rows_right": right(some.truth, guess)}
         return [found | {"ones": float(some.truth.mean())}]
-    release = released(model, some, bags)
+    release = _released(model, some, bags)
     times = [part * point["cap_seconds"] for part in SHARES[bags]]
-    found |= numbered(release, ORDERS[bags], timed(limits, times[0]))
-    found |= guessed(release, some.truth, seed, timed(limits, times[1]))
+    found |= _numbered(release, ORDERS[bags], timed(limits, times[0]))
+    found |= _guessed(release, some.truth, seed, timed(limits, times[1]))
     found |= certain(release, some, found["unique"] is True, timed(limits, times[2]))
     return [found]
 
 
-def fitted(some: TrainingSample, trees: int, depth: int | None, bootstrap: bool, seed: int) -> Any:
+def _fitted(some: TrainingSample, trees: int, depth: int | None, bootstrap: bool, seed: int) -> Any:
     """Return scikit-learn's forest as the authors fit it: everything else at its default."""
     from sklearn.ensemble import RandomForestClassifier
 
@@ -133,7 +133,7 @@ def fitted(some: TrainingSample, trees: int, depth: int | None, bootstrap: bool,
     return model.fit(some.x, some.y)
 
 
-def released(model: Any, some: TrainingSample, bags: str) -> EncodedRelease:
+def _released(model: Any, some: TrainingSample, bags: str) -> EncodedRelease:
     """Return what the fitted forest says; `UNKNOWN`: its seeds, from which the bags follow, are taken out before."""
     if bags == UNKNOWN:
         for one in (model, *model.estimators_):
@@ -147,7 +147,7 @@ def zeros(tree: Any, some: TrainingSample) -> Bits:
     Of columns of which one has to be 1, it is the first that may be. Which leaf has how many rows the tree says.
     """
     out = []
-    for leaf, path in paths(tree).items():
+    for leaf, path in _paths(tree).items():
         row = np.array([path.get(j, 0) for j in range(some.x.shape[1])], dtype=np.int64)
         for block in some.blocks:
             if len(block) > 1 and not row[list(block)].any():
@@ -156,7 +156,7 @@ def zeros(tree: Any, some: TrainingSample) -> Bits:
     return np.array(out)
 
 
-def paths(tree: Any) -> dict[int, dict[int, int]]:
+def _paths(tree: Any) -> dict[int, dict[int, int]]:
     """Return the columns that are known in every leaf of a tree over bits."""
     found: dict[int, dict[int, int]] = {}
     stack: list[tuple[int, dict[int, int]]] = [(0, {})]

@@ -22,16 +22,16 @@ LONGER = 60.0
 HARD = ("adult19", "credit21")  # where unknown bags leave too much to search
 
 
-def points(size: Size) -> list[Point]:
+def _points(size: Size) -> list[Point]:
     """Return a point per forest."""
     return quick() if size == "quick" else full()
 
 
 def quick() -> list[Point]:
     """Return a few forests of every kind."""
-    found = [forest("compas14", bags, 50, trees, None, 0, 6.0) for bags in CAPS for trees in (5, 20)]
-    found += [forest(name, bags, ROWS, MOST, None, 0, 12.0) for name in HARD for bags in (NONE, KNOWN)]
-    return [*found, forest("compas14", NONE, ROWS, 20, 3, 0, 4.0)]
+    found = [_forest("compas14", bags, 50, trees, None, 0, 6.0) for bags in CAPS for trees in (5, 20)]
+    found += [_forest(name, bags, ROWS, MOST, None, 0, 12.0) for name in HARD for bags in (NONE, KNOWN)]
+    return [*found, _forest("compas14", NONE, ROWS, 20, 3, 0, 4.0)]
 
 
 def full() -> list[Point]:
@@ -39,32 +39,31 @@ def full() -> list[Point]:
     found: list[Point] = []
     for name in GROUPS:
         hard = name in HARD
-        found += grid(name, NONE, range(3 if hard else 5), MORE_ROWS)
-        found += grid(name, KNOWN, range(2 if hard else 3), MORE_ROWS)
-        found += [forest(name, ZEROS, ROWS, 1, None, seed) for seed in range(5)]
+        found += _grid(name, NONE, range(3 if hard else 5), MORE_ROWS)
+        found += _grid(name, KNOWN, range(2 if hard else 3), MORE_ROWS)
+        found += [_forest(name, ZEROS, ROWS, 1, None, seed) for seed in range(5)]
         if hard:
-            found += [forest(name, UNKNOWN, ROWS, trees, None, 0) for trees in (1, 10, MOST)]
+            found += [_forest(name, UNKNOWN, ROWS, trees, None, 0) for trees in (1, 10, MOST)]
         else:
-            found += grid(name, UNKNOWN, range(3), MORE_ROWS[:2], range(1))
+            found += _grid(name, UNKNOWN, range(3), MORE_ROWS[:2], range(1))
     return found
 
 
-def grid(
+def _grid(
     name: str, bags: str, seeds: Sequence[int], rows: Sequence[int], fewer: Sequence[int] = range(2)
 ) -> Iterator[Point]:
     """Yield the forests of one data set and kind of bags; by depth and by rows with `fewer` seeds."""
     for trees, seed in product(TREES, seeds):
-        yield forest(name, bags, ROWS, trees, None, seed)
+        yield _forest(name, bags, ROWS, trees, None, seed)
     for depth, seed in product(DEPTHS[name in HARD :], fewer):  # with the least depth, hard ones are hopeless
-        yield forest(name, bags, ROWS, MOST, depth, seed)
+        yield _forest(name, bags, ROWS, MOST, depth, seed)
     for n, seed in product(rows, fewer):
-        yield forest(name, bags, n, MOST, None, seed)
+        yield _forest(name, bags, n, MOST, None, seed)
 
 
-def forest(
+def _forest(
     name: str, bags: str, rows: int, trees: int, depth: int | None, seed: int, cap: float | None = None
 ) -> Point:
-    """Return the point of one forest."""
     usual = LONGER if bags == KNOWN and trees >= ENOUGH else CAPS.get(bags, 0.0)
     seconds = usual if cap is None else cap
     named: dict[str, Scalar] = {"bags": bags, "rows": rows, "trees": trees, "depth": depth, "seed": seed}
@@ -84,7 +83,7 @@ EXPERIMENT = Experiment(
     "how much of their training rows forests give back",
     "Ferry, Fukasawa, Pascal, Vidal, Trained Random Forests Completely Reveal your Dataset, ICML 2024, Section 7.2 "
     "and Appendix B.",
-    points,
+    _points,
     run,
     findings,
     needs={"sklearn": "sklearn"},

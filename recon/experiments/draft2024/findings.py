@@ -76,7 +76,7 @@ PUBLISHED = (
 )
 
 
-def beside(results: pd.DataFrame) -> pd.DataFrame:
+def _beside(results: pd.DataFrame) -> pd.DataFrame:
     """Return a line per published run and kind of bags that was run here: both errors, and whether forests agree."""
     out, mine = [], {}
     for line in results[results["rows"] == PUBLISHED_ROWS].to_dict("records"):
@@ -95,7 +95,7 @@ def beside(results: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def sentences(pairs: pd.DataFrame) -> list[str]:
+def _sentences(pairs: pd.DataFrame) -> list[str]:
     """Return how our errors compare with the published ones, forest by forest, where there is more than one tree."""
     out = []
     pairs = pairs[pairs["trees"] > 1] if len(pairs) else pairs
@@ -144,16 +144,16 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     deepest = results.groupby("dataset")["deepest"].transform("max")  # where forests without a maximum are drawn
     results = results.assign(grown=results["depth"].isna(), size=results["depth"].fillna(deepest))
     simple, results = results[results["bags"] == ZEROS], results[results["bags"] != ZEROS]
-    table, pairs = averaged(results), beside(results)
+    table, pairs = _averaged(results), _beside(results)
     base = results[(results["rows"] == ROWS)]
     figures = [
-        drawn(base[base["grown"]], pairs, "trees", "errors-by-trees", "number of trees",
+        _drawn(base[base["grown"]], pairs, "trees", "errors-by-trees", "number of trees",
               f"full-grown trees, {ROWS} rows; crosses: the authors' runs on the same forests"),
-        drawn(base[base["trees"] == MOST], pairs.iloc[:0], "size", "errors-by-depth", "maximum depth",
+        _drawn(base[base["trees"] == MOST], pairs.iloc[:0], "size", "errors-by-depth", "maximum depth",
               f"{MOST} trees, {ROWS} rows; forests without a maximum stand at the deepest tree of all"),
-        drawn(results[results["grown"] & (results["trees"] == MOST)], pairs.iloc[:0], "rows", "errors-by-rows",
+        _drawn(results[results["grown"] & (results["trees"] == MOST)], pairs.iloc[:0], "rows", "errors-by-rows",
               "training rows", f"{MOST} full-grown trees"),
-        worlds(base[base["grown"]]),
+        _worlds(base[base["grown"]]),
     ]  # fmt: skip
     tables = [
         ResultTable("means", table,
@@ -165,12 +165,12 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
                     "The authors' errors beside ours, forest by forest (`same_forest`: its training and "
               "test accuracy are the published ones)."),
     ]  # fmt: skip
-    said = [*by_trees(table), *sentences(pairs), *completed(results, simple, pairs), *by_rows(results)]
-    said += [*about_worlds(table), *unfinished(results)]
+    said = [*_by_trees(table), *_sentences(pairs), *_completed(results, simple, pairs), *_by_rows(results)]
+    said += [*_about_worlds(table), *_unfinished(results)]
     return ExperimentFindings(tables, [f for f in figures if f.panels], said)
 
 
-def averaged(results: pd.DataFrame) -> pd.DataFrame:
+def _averaged(results: pd.DataFrame) -> pd.DataFrame:
     """Return means over seeds, one line per data set, kind of bags, rows, trees and depth."""
     known = results.assign(
         depth=results["depth"].fillna(0).astype(int),  # 0: no maximum
@@ -188,7 +188,7 @@ def averaged(results: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) -> PlotLine | None:
+def _line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) -> PlotLine | None:
     """Return means over seeds with the range as a band, hollow where some forest has none; None where all have none.
 
     Where no forest has one the line is broken.
@@ -206,14 +206,14 @@ def line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) -
     return PlotLine(label, where, means, [min(v) for v in kept.values()], [max(v) for v in kept.values()], hollow)
 
 
-def drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: str, what: str) -> PanelFigure:
+def _drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: str, what: str) -> PanelFigure:
     """Return errors against trees, depth or rows, a panel per data set."""
     panels = []
     for dataset, title in NAMES.items():
         some = results[results["dataset"] == dataset]
-        lines = [line(label, some[some["bags"] == bags], by, "error") for bags, label in LABELS.items()]
-        lines += [line(label, some, by, y, dashed=True) for y, label in BASELINES.items()]
-        lines += authors(pairs[pairs["dataset"] == dataset]) if len(pairs) else []
+        lines = [_line(label, some[some["bags"] == bags], by, "error") for bags, label in LABELS.items()]
+        lines += [_line(label, some, by, y, dashed=True) for y, label in BASELINES.items()]
+        lines += _authors(pairs[pairs["dataset"] == dataset]) if len(pairs) else []
         if len(some):
             scale = "linear" if by == "size" else "log"
             rows = "" if by == "rows" else f", {ROWS} rows"
@@ -224,7 +224,7 @@ def drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: 
     return PanelFigure(name, about, panels)
 
 
-def authors(pairs: pd.DataFrame) -> list[PlotLine]:
+def _authors(pairs: pd.DataFrame) -> list[PlotLine]:
     """Return the authors' runs on full-grown trees as points."""
     out = []
     for bootstrap, bags in ((False, NONE), (True, UNKNOWN)):
@@ -236,7 +236,7 @@ def authors(pairs: pd.DataFrame) -> list[PlotLine]:
     return out
 
 
-def worlds(results: pd.DataFrame) -> PanelFigure:
+def _worlds(results: pd.DataFrame) -> PanelFigure:
     """Return bounds on the number of worlds against the number of trees."""
     panels = []
     for dataset, title in NAMES.items():
@@ -262,25 +262,25 @@ def worlds(results: pd.DataFrame) -> PanelFigure:
     return PanelFigure("worlds-by-trees", about, panels)
 
 
-def by_trees(table: pd.DataFrame) -> list[str]:
+def _by_trees(table: pd.DataFrame) -> list[str]:
     """Return what few and many full-grown trees give back."""
     out = []
     some = table[(table["rows"] == ROWS) & (table["depth"] == 0) & (table["found"] > 0)]
     for (dataset, bags), part in some.groupby(["dataset", "bags"], sort=False):
         ordered = part.sort_values("trees")
         shown = (ordered["trees"].min(), 10, ordered["trees"].max())
-        told = [setting(one) for one in ordered.to_dict("records") if one["trees"] in shown]
+        told = [_setting(one) for one in ordered.to_dict("records") if one["trees"] in shown]
         most = ordered.iloc[-1]
         out.append(
             f"{NAMES[str(dataset)]}, {LABELS[str(bags)]}, error: {'; '.join(told)}; random rows "
             f"{most['error_uniform']:.4f}, column frequencies {most['error_frequencies']:.4f}."
         )
     if out:
-        out.append(claimed(some))
+        out.append(_claimed(some))
     return out
 
 
-def setting(one: Mapping[Hashable, Any]) -> str:
+def _setting(one: Mapping[Hashable, Any]) -> str:
     """Return a line of the means in words."""
     proved = "" if np.isnan(one["certain"]) else f", {one['certain']:.0%} proved to be in the data"
     only = f"the only world in {one['unique']} of {one['forests']} forests"
@@ -288,7 +288,7 @@ def setting(one: Mapping[Hashable, Any]) -> str:
     return f"{trees} {one['error']:.4f} ({one['rows_right']:.0%} of the rows given back{proved}, {only})"
 
 
-def claimed(some: pd.DataFrame) -> str:
+def _claimed(some: pd.DataFrame) -> str:
     """Return the paper's claim, and in how many settings it is met."""
     told = []
     for bags, label in LABELS.items():
@@ -301,7 +301,7 @@ def claimed(some: pd.DataFrame) -> str:
     return f"{CLAIM} With 10 or more full-grown trees ({ROWS} rows), {'; '.join(told)} (means over seeds)."
 
 
-def by_rows(results: pd.DataFrame) -> list[str]:
+def _by_rows(results: pd.DataFrame) -> list[str]:
     """Return how errors change with the rows."""
     out = []
     some = results[results["grown"] & (results["trees"] == MOST) & results["error"].notna()]
@@ -317,7 +317,7 @@ def by_rows(results: pd.DataFrame) -> list[str]:
     return out
 
 
-def about_worlds(table: pd.DataFrame) -> list[str]:
+def _about_worlds(table: pd.DataFrame) -> list[str]:
     """Return whether a small error means that the attacker knows that it is small."""
     some = table[(table["rows"] == ROWS) & (table["depth"] == 0) & (table["bags"] != UNKNOWN) & (table["found"] > 0)]
     near = some[(some["error"] < 0.05)]
@@ -331,7 +331,7 @@ def about_worlds(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def completed(results: pd.DataFrame, simple: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
+def _completed(results: pd.DataFrame, simple: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
     """Return what it is worth to take for 0 what one tree leaves open."""
     out = []
     for dataset, part in simple.groupby("dataset", sort=False):
@@ -351,7 +351,7 @@ def completed(results: pd.DataFrame, simple: pd.DataFrame, pairs: pd.DataFrame) 
     return out
 
 
-def unfinished(results: pd.DataFrame) -> list[str]:
+def _unfinished(results: pd.DataFrame) -> list[str]:
     """Return where no world was found."""
     out = []
     for bags, label in LABELS.items():

@@ -63,11 +63,11 @@ def divided(dataset: str, frame: pd.DataFrame, some: pd.DataFrame, rows: int) ->
     domain = Domain.from_frame(frame, label=label, one_hot=one_hot, strict=True)
     train, other = some.iloc[:rows], some.iloc[rows:]
     return TrainingSample(
-        train[features], train[label], other[features], other[label], domain, blocks(dataset, len(features))
+        train[features], train[label], other[features], other[label], domain, _blocks(dataset, len(features))
     )
 
 
-def blocks(dataset: str, columns: int) -> tuple[range, ...]:
+def _blocks(dataset: str, columns: int) -> tuple[range, ...]:
     """Return the columns in blocks: those of one attribute together."""
     grouped = {j for group in GROUPS[dataset] for j in group}
     return (*GROUPS[dataset], *(range(j, j + 1) for j in range(columns) if j not in grouped))
@@ -98,14 +98,14 @@ def baselines(some: TrainingSample, seed: int) -> dict[str, float]:
     dice, truth = np.random.default_rng(seed), some.truth
     others = some.x_other.to_numpy(dtype=np.int64)
     guesses: dict[str, Callable[[], Bits]] = {
-        "error_uniform": lambda: uniform(some.blocks, len(truth), dice),
-        "error_frequencies": lambda: shuffled(some.blocks, truth, dice),
+        "error_uniform": lambda: _uniform(some.blocks, len(truth), dice),
+        "error_frequencies": lambda: _shuffled(some.blocks, truth, dice),
         "error_others": lambda: others[dice.choice(len(others), len(truth), replace=False)],
     }
     return {name: float(np.mean([error(truth, guess()) for _ in range(REPEATS)])) for name, guess in guesses.items()}
 
 
-def uniform(blocks: tuple[range, ...], rows: int, dice: np.random.Generator) -> Bits:
+def _uniform(blocks: tuple[range, ...], rows: int, dice: np.random.Generator) -> Bits:
     """Return rows drawn uniformly from all that can exist."""
     out = np.zeros((rows, sum(map(len, blocks))), dtype=np.int64)
     for block in blocks:
@@ -116,7 +116,7 @@ def uniform(blocks: tuple[range, ...], rows: int, dice: np.random.Generator) -> 
     return out
 
 
-def shuffled(blocks: tuple[range, ...], truth: Bits, dice: np.random.Generator) -> Bits:
+def _shuffled(blocks: tuple[range, ...], truth: Bits, dice: np.random.Generator) -> Bits:
     """Return the rows with every attribute's values in an order of their own."""
     out = np.empty_like(truth)
     for block in blocks:

@@ -47,25 +47,25 @@ class Private:
     noise: Noise
 
 
-def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return the row of one forest: the likeliest data set, and draws from the posterior where they are asked for."""
     assert frame is not None
     some = divided(point.dataset, frame, frame, point["rows"])
-    forest = grown(some, point["trees"], point["depth"], Fraction(str(point["epsilon"])), point["seed"])
-    release = released(forest, some)
+    forest = _grown(some, point["trees"], point["depth"], Fraction(str(point["epsilon"])), point["seed"])
+    release = _released(forest, some)
     found: Row = {
-        "test_accuracy": accuracy(forest, some),
+        "test_accuracy": _accuracy(forest, some),
         "constant_accuracy": float((some.y_other == some.y.mode()[0]).mean()),
         "truth_log_likelihood": log_likelihood(forest),
     }
     found |= baselines(some, point["seed"])
-    found |= likeliest(release, some.truth, point["seed"], timed(limits, point["cap_seconds"]))
+    found |= _likeliest(release, some.truth, point["seed"], timed(limits, point["cap_seconds"]))
     if point["draws"]:
-        found |= drawn(release, some.truth, point["draws"], point["seed"], timed(limits, point["cap_seconds"]))
+        found |= _drawn(release, some.truth, point["draws"], point["seed"], timed(limits, point["cap_seconds"]))
     return [found]
 
 
-def grown(some: TrainingSample, trees: int, depth: int, epsilon: Fraction, seed: int) -> Private:
+def _grown(some: TrainingSample, trees: int, depth: int, epsilon: Fraction, seed: int) -> Private:
     """Return a forest of complete random trees, every leaf's class counts with discrete Laplace noise.
 
     As in diffprivlib's forests, which the authors attack, every inner node asks about a column drawn uniformly, also
@@ -76,9 +76,9 @@ def grown(some: TrainingSample, trees: int, depth: int, epsilon: Fraction, seed:
     law, shapes, true, published = Randomness(seed), [], [], []
     labels = some.y.to_numpy(dtype=np.int64)
     for _ in range(trees):
-        shape = branch(0, depth, some.x.shape[1], dice)
+        shape = _branch(0, depth, some.x.shape[1], dice)
         exact = np.zeros((sum(node is None for node in shape), 2), dtype=np.int64)
-        np.add.at(exact, (leaves(shape, some.truth), labels), 1)
+        np.add.at(exact, (_leaves(shape, some.truth), labels), 1)
         drawn = [law.discrete_laplace(trees / epsilon) for _ in range(exact.size)]
         shapes.append(shape)
         true.append(exact)
@@ -86,17 +86,17 @@ def grown(some: TrainingSample, trees: int, depth: int, epsilon: Fraction, seed:
     return Private(shapes, published, true, noise)
 
 
-def branch(at: int, depth: int, columns: int, dice: np.random.Generator) -> list[tuple[int, int, int] | None]:
+def _branch(at: int, depth: int, columns: int, dice: np.random.Generator) -> list[tuple[int, int, int] | None]:
     """Return the nodes of a complete random tree, parents before children, the first one numbered `at`."""
     if not depth:
         return [None]
     column = int(dice.integers(columns))
-    then = branch(at + 1, depth - 1, columns, dice)
-    otherwise = branch(at + 1 + len(then), depth - 1, columns, dice)
+    then = _branch(at + 1, depth - 1, columns, dice)
+    otherwise = _branch(at + 1 + len(then), depth - 1, columns, dice)
     return [(column, at + 1, at + 1 + len(then)), *then, *otherwise]
 
 
-def leaves(shape: Grown, rows: Bits) -> NDArray[np.int64]:
+def _leaves(shape: Grown, rows: Bits) -> NDArray[np.int64]:
     """Return which leaf, in the order of leaves, every row lies in."""
     where = np.zeros(len(rows), dtype=np.int64)
     for at, node in enumerate(shape):
@@ -107,7 +107,7 @@ def leaves(shape: Grown, rows: Bits) -> NDArray[np.int64]:
     return np.cumsum([node is None for node in shape])[where] - 1
 
 
-def released(forest: Private, some: TrainingSample) -> EncodedRelease:
+def _released(forest: Private, some: TrainingSample) -> EncodedRelease:
     """Return what is published: trees, noisy counts, the law of the noise, and the number of rows."""
     names = list(some.x.columns)
     trees = []
@@ -124,7 +124,7 @@ def released(forest: Private, some: TrainingSample) -> EncodedRelease:
     return encode_models(some.domain, [Forest(tuple(trees), noise=forest.noise)], RowCount(n, n))
 
 
-def accuracy(forest: Private, some: TrainingSample) -> float:
+def _accuracy(forest: Private, some: TrainingSample) -> float:
     """Return the share of other rows whose class the forest predicts: the mean over trees of the leaves' shares.
 
     Negative counts are taken for 0, and a leaf without counts says one half.
@@ -135,7 +135,7 @@ def accuracy(forest: Private, some: TrainingSample) -> float:
         kept = np.maximum(counts, 0)
         total = kept.sum(axis=1)
         share = np.where(total > 0, kept[:, 1] / np.maximum(total, 1), 0.5)
-        score += share[leaves(shape, rows)]
+        score += share[_leaves(shape, rows)]
     return float(((score > len(forest.trees) / 2) == (some.y_other.to_numpy() == 1)).mean())
 
 
@@ -148,7 +148,7 @@ def log_likelihood(forest: Private) -> float:
     return total
 
 
-def likeliest(release: EncodedRelease, truth: Bits, seed: int, limits: Limits) -> Row:
+def _likeliest(release: EncodedRelease, truth: Bits, seed: int, limits: Limits) -> Row:
     """Return how far the likeliest data set found is from the truth, how likely it is and whether it is proved best."""
     try:
         world = reconstruct(release, seed, limits)
@@ -161,7 +161,7 @@ def likeliest(release: EncodedRelease, truth: Bits, seed: int, limits: Limits) -
     }  # fmt: skip
 
 
-def drawn(release: EncodedRelease, truth: Bits, draws: int, seed: int, limits: Limits) -> Row:
+def _drawn(release: EncodedRelease, truth: Bits, draws: int, seed: int, limits: Limits) -> Row:
     """Return how far draws from the posterior (prior: rows uniform) are from the truth, and from each other.
 
     `posterior_spread`: the mean distance of two draws, which the attacker sees without the data.
@@ -190,24 +190,27 @@ COSTS = {"compas14": 4.0, "adult19": 20.0, "credit21": 20.0}
 DRAWS = 400
 
 
-def points(size: Size) -> list[Point]:
+def _points(size: Size) -> list[Point]:
     """Return a point per forest and budget."""
     if size == "quick":
-        found = [*grid("compas14", (1, 5), DEPTH, (1.0, 10.0), range(1), cap=8.0)]
-        return [*found, *grid("compas14", (5,), 3, (10.0,), range(1), 200, cap=8.0)]
-    found = [*grid("compas14", (1, 5), DEPTH, EPSILONS, range(3)), *grid("compas14", (20,), DEPTH, EPSILONS, range(2))]
-    found += grid("compas14", (10,), DEPTH, EPSILONS, range(1, 3))
-    found += grid("compas14", (10,), DEPTH, EPSILONS, range(1), DRAWS)
+        found = [*_grid("compas14", (1, 5), DEPTH, (1.0, 10.0), range(1), cap=8.0)]
+        return [*found, *_grid("compas14", (5,), 3, (10.0,), range(1), 200, cap=8.0)]
+    found = [
+        *_grid("compas14", (1, 5), DEPTH, EPSILONS, range(3)),
+        *_grid("compas14", (20,), DEPTH, EPSILONS, range(2)),
+    ]
+    found += _grid("compas14", (10,), DEPTH, EPSILONS, range(1, 3))
+    found += _grid("compas14", (10,), DEPTH, EPSILONS, range(1), DRAWS)
     for depth in DEPTHS:
-        found += grid("compas14", (10,), depth, EPSILONS, range(2))
-    found += grid("compas14", (1,), 3, SOME, range(3))
+        found += _grid("compas14", (10,), depth, EPSILONS, range(2))
+    found += _grid("compas14", (1,), 3, SOME, range(3))
     for name in ("adult19", "credit21"):
-        found += grid(name, (10,), DEPTH, SOME, range(1))
-        found += grid(name, (1, 5), DEPTH, (10.0,), range(1))
+        found += _grid(name, (10,), DEPTH, SOME, range(1))
+        found += _grid(name, (1, 5), DEPTH, (10.0,), range(1))
     return found
 
 
-def grid(
+def _grid(
     name: str, trees: Sequence[int], depth: int, epsilons: Sequence[float], seeds: Sequence[int], draws: int = 0,
     cap: float | None = None,
 ) -> Iterator[Point]:  # fmt: skip
@@ -232,8 +235,8 @@ EXPERIMENT = Experiment(
     "how much of their training rows forests with noisy counts give back",
     "Gorgé, Ferry, Gambs, Vidal, Training Set Reconstruction from Differentially Private Forests: How Effective is "
     "DP?, arXiv:2502.05307 (2025), SaTML 2026.",
-    points,
-    run,
+    _points,
+    _run,
     findings,
     needs={"sklearn": "sklearn"},
     figures=FIGURES,

@@ -31,8 +31,8 @@ CLAIM = (
 
 def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
-    table = averaged(results)
-    figures = [by_budget(table, "trees"), by_budget(table, "depth"), posteriors(results), by_accuracy(results)]
+    table = _averaged(results)
+    figures = [_by_budget(table, "trees"), _by_budget(table, "depth"), _posteriors(results), _by_accuracy(results)]
     tables = [
         ResultTable("means", table,
                     "Means over seeds: the error (share of columns that differ after the best matching) of "
@@ -41,11 +41,11 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
               "data set is proved to be the likeliest; `short_of_truth`: mean log-likelihood of the training rows less "
               "that of the likeliest data set, in nats."),
     ]  # fmt: skip
-    sentences = [*beside_published(table), *leaked(table), *robust(table), *proved(results), *uncertain(results)]
+    sentences = [*_beside_published(table), *_leaked(table), *_robust(table), *proved(results), *_uncertain(results)]
     return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
 
 
-def averaged(results: pd.DataFrame) -> pd.DataFrame:
+def _averaged(results: pd.DataFrame) -> pd.DataFrame:
     """Return means over seeds, one line per data set, trees, depth and budget."""
     columns = ("error", "rows_right", "proved", "log_likelihood", "gap")
     known = results.reindex(columns=[*results.columns, *(c for c in columns if c not in results)])
@@ -61,18 +61,18 @@ def averaged(results: pd.DataFrame) -> pd.DataFrame:
         error_others=("error_others", "mean"), test_accuracy=("test_accuracy", "mean"),
         constant_accuracy=("constant_accuracy", "mean"), short_of_truth=("short", "mean"), gap=("gap", "max"),
     )  # fmt: skip
-    table["published"] = [published(line) for line in table.to_dict("records")]
+    table["published"] = [_published(line) for line in table.to_dict("records")]
     return table
 
 
-def published(line: Any) -> float:
+def _published(line: Any) -> float:
     """Return the authors' mean error for a line of the means, NaN where there is none."""
     if line["dataset"] != PUBLISHED_FOR:
         return np.nan
     return PUBLISHED.get((line["trees"], line["depth"]), {}).get(line["epsilon"], np.nan)
 
 
-def by_budget(table: pd.DataFrame, by: str) -> PanelFigure:
+def _by_budget(table: pd.DataFrame, by: str) -> PanelFigure:
     """Return errors against the privacy budget, a line per number of trees or per depth."""
     kept = table[(table["depth"] == DEPTH) if by == "trees" else (table["trees"] == MANY)]
     panels = []
@@ -83,7 +83,7 @@ def by_budget(table: pd.DataFrame, by: str) -> PanelFigure:
         lines = []
         for value, part in some.groupby(by, sort=True):
             drawn = part.sort_values("epsilon")
-            label = named(by, value)
+            label = _named(by, value)
             ends = drawn["error_least"].tolist(), drawn["error_most"].tolist()
             hollow = (drawn["proved"] < drawn["forests"]).tolist()
             lines.append(PlotLine(label, drawn["epsilon"].tolist(), drawn["error"].tolist(), *ends, hollow))
@@ -93,7 +93,7 @@ def by_budget(table: pd.DataFrame, by: str) -> PanelFigure:
         ]
         theirs = some[some["published"].notna()]
         for value, part in theirs.groupby(by, sort=True):
-            x, y, label = part["epsilon"].tolist(), part["published"].tolist(), named(by, value)
+            x, y, label = part["epsilon"].tolist(), part["published"].tolist(), _named(by, value)
             lines.append(PlotLine(f"authors, {label}", x, y, style="points", like=label))
         panels.append(Panel(f"{title}, 100 rows", "privacy budget ε", "error", lines, x_scale="log"))
     what = f"per number of trees (depth {DEPTH})" if by == "trees" else f"per depth ({MANY} trees)"
@@ -105,15 +105,15 @@ def by_budget(table: pd.DataFrame, by: str) -> PanelFigure:
     return PanelFigure(f"errors-by-{by}", about, panels)
 
 
-def named(by: str, value: Any) -> str:
+def _named(by: str, value: Any) -> str:
     """Return what a line is called that is for so many trees, or for a depth."""
     return f"depth {value}" if by == "depth" else f"{value} tree{'s' if value != 1 else ''}"
 
 
-def posteriors(results: pd.DataFrame) -> PanelFigure:
+def _posteriors(results: pd.DataFrame) -> PanelFigure:
     """Return what draws from the posterior are worth, and how far they are from each other."""
     panels = []
-    for (dataset, trees, depth), part in sampled(results).groupby(["dataset", "trees", "depth"], sort=False):
+    for (dataset, trees, depth), part in _sampled(results).groupby(["dataset", "trees", "depth"], sort=False):
         table = part.groupby("epsilon", as_index=False).agg(
             error=("error", "mean"), draws=("posterior_error", "mean"), spread=("posterior_spread", "mean"),
             uniform=("error_uniform", "mean"), trusted=("trusted", "all"),
@@ -135,12 +135,12 @@ def posteriors(results: pd.DataFrame) -> PanelFigure:
     return PanelFigure("posterior", about, panels)
 
 
-def sampled(results: pd.DataFrame) -> pd.DataFrame:
+def _sampled(results: pd.DataFrame) -> pd.DataFrame:
     """Return the lines with draws from the posterior."""
     return results[results["posterior_error"].notna()] if "posterior_error" in results else results.iloc[:0]
 
 
-def by_accuracy(results: pd.DataFrame) -> PanelFigure:
+def _by_accuracy(results: pd.DataFrame) -> PanelFigure:
     """Return every forest's error against its accuracy above that of a constant classifier."""
     panels = []
     for dataset, title in NAMES.items():
@@ -163,7 +163,7 @@ def by_accuracy(results: pd.DataFrame) -> PanelFigure:
     return PanelFigure("errors-by-accuracy", about, panels)
 
 
-def beside_published(table: pd.DataFrame) -> list[str]:
+def _beside_published(table: pd.DataFrame) -> list[str]:
     """Return how our errors compare with the authors' on COMPAS."""
     both = table[table["published"].notna() & table["error"].notna()]
     if not len(both):
@@ -184,7 +184,7 @@ def beside_published(table: pd.DataFrame) -> list[str]:
     return out
 
 
-def leaked(table: pd.DataFrame) -> list[str]:
+def _leaked(table: pd.DataFrame) -> list[str]:
     """Return from which budget on a forest says more than guesses without it."""
     out = []
     some = table[table["error"].notna()]
@@ -200,7 +200,7 @@ def leaked(table: pd.DataFrame) -> list[str]:
     return out
 
 
-def robust(table: pd.DataFrame) -> list[str]:
+def _robust(table: pd.DataFrame) -> list[str]:
     """Return whether forests that give nothing away are of any use."""
     some = table[table["error"].notna()]
     if not len(some):
@@ -236,9 +236,9 @@ def proved(results: pd.DataFrame) -> list[str]:
     return out
 
 
-def uncertain(results: pd.DataFrame) -> list[str]:
+def _uncertain(results: pd.DataFrame) -> list[str]:
     """Return what the posterior says about its own error."""
-    some = sampled(results)
+    some = _sampled(results)
     if not len(some):
         return []
     told = "; ".join(

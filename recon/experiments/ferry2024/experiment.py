@@ -66,30 +66,30 @@ PUBLISHED = (
 )
 
 
-def findings(results: pd.DataFrame) -> ExperimentFindings:
+def _findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     fits = results[results["learner"] != "ties"]
-    means = averaged(fits)
+    means = _averaged(fits)
     figures = [
         by_size(means, "trees", "figure-2a"),
-        by_accuracy(means, "trees", "figure-2b"),
+        _by_accuracy(means, "trees", "figure-2b"),
         by_size(means, "rule lists", "figure-3a"),
-        by_accuracy(means, "rule lists", "figure-3b"),
+        _by_accuracy(means, "rule lists", "figure-3b"),
         per_row(fits),
-        by_limit(means, "trees", "leaves", "figure-5a"),
-        by_limit(means, "trees", "dist_g", "figure-5b"),
-        by_limit(means, "rule lists", "leaves", "figure-6a"),
-        by_limit(means, "rule lists", "dist_g", "figure-6b"),
-        by_support(means),
+        _by_limit(means, "trees", "leaves", "figure-5a"),
+        _by_limit(means, "trees", "dist_g", "figure-5b"),
+        _by_limit(means, "rule lists", "leaves", "figure-6a"),
+        _by_limit(means, "rule lists", "dist_g", "figure-6b"),
+        _by_support(means),
     ]
-    published = beside_published(fits, results[results["learner"] == "ties"])
-    comparison, unequal = compared(means), exposures(fits)
+    published = _beside_published(fits, results[results["learner"] == "ties"])
+    comparison, unequal = _compared(means), _exposures(fits)
     sentences = [
-        *published_sentences(published),
-        *comparison_sentences(comparison),
-        *exposure_sentences(unequal),
-        *tie_sentences(fits),
-        *proved(fits),
+        *_published_sentences(published),
+        *_comparison_sentences(comparison),
+        *_exposure_sentences(unequal),
+        *_tie_sentences(fits),
+        *_proved(fits),
     ]
     tables = [
         ResultTable("published", published,
@@ -111,12 +111,12 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
 
 
-def averaged(fits: pd.DataFrame) -> pd.DataFrame:
+def _averaged(fits: pd.DataFrame) -> pd.DataFrame:
     """Return means over splits, one line per data set, learner, support and limit."""
     if not len(fits):
         return fits
     known = fits.assign(
-        certified=fits["certified"].astype(float), rows=[rows_of(text) for text in fits["leaks"]],
+        certified=fits["certified"].astype(float), rows=[_rows_of(text) for text in fits["leaks"]],
         **{name: fits.get(name, np.nan) for name in ("least_dist_g", "most_dist_g")},
     )  # fmt: skip
     keys = ["dataset", "learner", "support", "limit"]
@@ -129,18 +129,18 @@ def averaged(fits: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def rows_of(leaks: str) -> int:
+def _rows_of(leaks: str) -> int:
     """Return the training rows of a fit."""
     return int(sum(rows for rows, _ in json.loads(leaks)))
 
 
-def titled(dataset: str, part: pd.DataFrame) -> str:
+def _titled(dataset: str, part: pd.DataFrame) -> str:
     """Return the data in words with the training rows of a split."""
     drawn = ", drawn per split" if dataset == "adult24" else ""
     return f"{NAMES[dataset]}, {int(part['rows'].iloc[0]):,} rows{drawn}"
 
 
-def line(part: pd.DataFrame, label: str, x: str, y: str = "dist_g") -> PlotLine:
+def _line(part: pd.DataFrame, label: str, x: str, y: str = "dist_g") -> PlotLine:
     """Return means joined in the order of the limit, hollow where not all are certified; the ties as a band."""
     drawn = part.sort_values("limit")
     hollow = [not (np.isnan(c) or c == 1) for c in drawn["certified"]]
@@ -150,15 +150,15 @@ def line(part: pd.DataFrame, label: str, x: str, y: str = "dist_g") -> PlotLine:
     return PlotLine(label, drawn[x].tolist(), drawn[y].tolist(), low, high, hollow)
 
 
-def of(means: pd.DataFrame, models: str) -> pd.DataFrame:
+def _of(means: pd.DataFrame, models: str) -> pd.DataFrame:
     """Return the lines of trees or of rule lists."""
     return means[means["learner"].str.endswith(models)] if len(means) else means
 
 
 def by_size(means: pd.DataFrame, models: str, name: str) -> PanelFigure:
     """Return Dist_G against the leaves or rules that models have, a panel per support and data set."""
-    panels = [Panel(title, SIZE[models], "Dist_G", [line(one, str(learner), "leaves") for learner, one in lines])
-              for title, lines in by_support_and_data(of(means, models))]  # fmt: skip
+    panels = [Panel(title, SIZE[models], "Dist_G", [_line(one, str(learner), "leaves") for learner, one in lines])
+              for title, lines in _by_support_and_data(_of(means, models))]  # fmt: skip
     about = (
         f"Dist_G of {MODELS[models]} against their size, by minimum support; means over splits, joined in the order of "
         f"the {LIMIT[models]}, hollow where optimality is not proved. {TIED if models == 'rule lists' else ''}"
@@ -166,14 +166,14 @@ def by_size(means: pd.DataFrame, models: str, name: str) -> PanelFigure:
     return PanelFigure(name, about.strip(), panels)
 
 
-def by_accuracy(means: pd.DataFrame, models: str, name: str) -> PanelFigure:
+def _by_accuracy(means: pd.DataFrame, models: str, name: str) -> PanelFigure:
     """Return Dist_G against the test accuracy (dashed: on the training rows), a panel per support and data set."""
     panels = []
-    for title, lines in by_support_and_data(of(means, models)):
+    for title, lines in _by_support_and_data(_of(means, models)):
         drawn = []
         for learner, one in lines:
-            own = line(one, str(learner), "test_accuracy")
-            train = line(one, f"{learner}, training rows", "train_accuracy")
+            own = _line(one, str(learner), "test_accuracy")
+            train = _line(one, f"{learner}, training rows", "train_accuracy")
             drawn += [own, PlotLine(train.label, train.x, train.y, style="dashed", like=own.label)]
         panels.append(Panel(title, "accuracy", "Dist_G", drawn))
     about = (
@@ -184,43 +184,43 @@ def by_accuracy(means: pd.DataFrame, models: str, name: str) -> PanelFigure:
     return PanelFigure(name, about.strip(), panels)
 
 
-def by_support_and_data(some: pd.DataFrame) -> list[tuple[str, list[tuple[object, pd.DataFrame]]]]:
+def _by_support_and_data(some: pd.DataFrame) -> list[tuple[str, list[tuple[object, pd.DataFrame]]]]:
     """Return a title and the lines by learner for every support and data set, data side by side."""
     out = []
     for support in sorted(some["support"].unique()) if len(some) else ():
         for dataset in NAMES:
             part = some[(some["support"] == support) & (some["dataset"] == dataset)]
             if len(part):
-                title = f"{titled(dataset, part)}, support {support:g}"
+                title = f"{_titled(dataset, part)}, support {support:g}"
                 out.append((title, list(part.groupby("learner", sort=True))))
     return out
 
 
-def by_limit(means: pd.DataFrame, models: str, y: str, name: str) -> PanelFigure:
+def _by_limit(means: pd.DataFrame, models: str, y: str, name: str) -> PanelFigure:
     """Return the size or the Dist_G of models against the limit, a line per minimum support."""
     panels = []
     for dataset, kind in product(NAMES, KINDS):
-        some = of(means, models)
+        some = _of(means, models)
         some = some[(some["dataset"] == dataset) & (some["learner"] == f"{kind} {models}")] if len(some) else some
         if len(some):
-            drawn = [line(part, f"support {s:g}", "limit", y) for s, part in some.groupby("support", sort=True)]
+            drawn = [_line(part, f"support {s:g}", "limit", y) for s, part in some.groupby("support", sort=True)]
             shown = SIZE[models] if y == "leaves" else "Dist_G"
-            panels.append(Panel(f"{kind} {models}, {titled(dataset, some)}", LIMIT[models], shown, drawn))
+            panels.append(Panel(f"{kind} {models}, {_titled(dataset, some)}", LIMIT[models], shown, drawn))
     what = "Size" if y == "leaves" else "Dist_G"
     about = f"{what} of {MODELS[models]} against the {LIMIT[models]}, a line per minimum support; means over splits."
     return PanelFigure(name, f"{about} {TIED}" if (models, y) == ("rule lists", "dist_g") else about, panels)
 
 
-def by_support(means: pd.DataFrame) -> PanelFigure:
+def _by_support(means: pd.DataFrame) -> PanelFigure:
     """Return Dist_G of models with the loosest limit against the minimum support."""
     panels = []
     for dataset, models in product(NAMES, MODELS):
-        some = of(means, models)
+        some = _of(means, models)
         some = some[(some["dataset"] == dataset) & (some["limit"] == DEEP)] if len(some) else some
         if len(some):
-            drawn = [line(part.assign(limit=part["support"]), str(learner), "support")
+            drawn = [_line(part.assign(limit=part["support"]), str(learner), "support")
                      for learner, part in some.groupby("learner", sort=True)]  # fmt: skip
-            panels.append(Panel(f"{titled(dataset, some)}, {MODELS[models]}", "minimum support", "Dist_G", drawn))
+            panels.append(Panel(f"{_titled(dataset, some)}, {MODELS[models]}", "minimum support", "Dist_G", drawn))
     about = f"Dist_G against the minimum support of a leaf or rule, limit {DEEP}; means over splits. {TIED}"
     return PanelFigure("figure-7", about, panels)
 
@@ -231,9 +231,9 @@ def per_row(fits: pd.DataFrame) -> PanelFigure:
     for dataset, models in product(NAMES, MODELS):
         some = fits[fits["learner"].str.endswith(models) & (fits["dataset"] == dataset)] if len(fits) else fits
         some = some[(some["support"] == FINDINGS_SHOWN) & (some["limit"] == DEEP)] if len(some) else some
-        drawn = [cumulated(str(name), part["leaks"].tolist()) for name, part in some.groupby("learner", sort=True)]
+        drawn = [_cumulated(str(name), part["leaks"].tolist()) for name, part in some.groupby("learner", sort=True)]
         if drawn:
-            rows = sum(rows_of(text) for text in some["leaks"]) // len(drawn)
+            rows = sum(_rows_of(text) for text in some["leaks"]) // len(drawn)
             title = f"{NAMES[dataset]}, {MODELS[models]}, {rows:,} rows of all splits"
             panels.append(Panel(title, "Dist_G of the row", "share of rows", drawn, unit=True))
     about = (
@@ -244,7 +244,7 @@ def per_row(fits: pd.DataFrame) -> PanelFigure:
     return PanelFigure("figure-4", about, panels)
 
 
-def cumulated(name: str, leaks: Sequence[str]) -> PlotLine:
+def _cumulated(name: str, leaks: Sequence[str]) -> PlotLine:
     """Return the distribution of rows' Dist_G as steps from 0 to 1."""
     pairs = np.array([pair for text in leaks for pair in json.loads(text)], dtype=float).reshape(-1, 2)
     order = np.argsort(pairs[:, 1], kind="stable")
@@ -254,7 +254,7 @@ def cumulated(name: str, leaks: Sequence[str]) -> PlotLine:
     return PlotLine(name, [x[0], *x], [0.0, *y], style="step")
 
 
-def beside_published(fits: pd.DataFrame, ties: pd.DataFrame) -> pd.DataFrame:
+def _beside_published(fits: pd.DataFrame, ties: pd.DataFrame) -> pd.DataFrame:
     """Return the authors' figures beside ours."""
     out = []
     for one in PUBLISHED:
@@ -266,7 +266,7 @@ def beside_published(fits: pd.DataFrame, ties: pd.DataFrame) -> pd.DataFrame:
             "splits": mine["seed"].nunique(),
         }  # fmt: skip
         for minimal, suffix in ((True, ""), (False, "_of_all")):
-            spread = tied(mine, ties, one, minimal)
+            spread = _tied(mine, ties, one, minimal)
             line["tied_splits" + suffix] = spread["seed"].nunique() if len(spread) else 0
             for end in ("least", "most"):
                 line[end + suffix] = spread[f"{end}_dist_g"].mean() if len(spread) else np.nan
@@ -277,7 +277,7 @@ def beside_published(fits: pd.DataFrame, ties: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def tied(mine: pd.DataFrame, ties: pd.DataFrame, one: PublishedDistance, minimal: bool) -> pd.DataFrame:
+def _tied(mine: pd.DataFrame, ties: pd.DataFrame, one: PublishedDistance, minimal: bool) -> pd.DataFrame:
     """Return the spreads of ties of a published figure's limits, one line per split."""
     if one.learner == "optimal rule lists" and minimal and "least_dist_g" in mine:
         return mine[mine["least_dist_g"].notna()]
@@ -287,7 +287,7 @@ def tied(mine: pd.DataFrame, ties: pd.DataFrame, one: PublishedDistance, minimal
     return ties[named & ties["least_dist_g"].notna()]
 
 
-def published_sentences(table: pd.DataFrame) -> list[str]:
+def _published_sentences(table: pd.DataFrame) -> list[str]:
     """Return how our figures compare with the authors' own."""
     out = []
     for line in table.to_dict("records"):
@@ -315,24 +315,24 @@ def published_sentences(table: pd.DataFrame) -> list[str]:
     return out
 
 
-def compared(means: pd.DataFrame) -> pd.DataFrame:
+def _compared(means: pd.DataFrame) -> pd.DataFrame:
     """Return by support whether optimal models leak less: at equal limits, and at equal training accuracy."""
     out = []
     for models, dataset in product(LIMIT, NAMES):
-        some = of(means, models)
+        some = _of(means, models)
         some = some[some["dataset"] == dataset] if len(some) else some
         for support, part in some.groupby("support", sort=True) if len(some) else ():
             optimal, greedy = (part[part["learner"] == f"{kind} {models}"] for kind in ("optimal", "greedy"))
             if len(optimal) and len(greedy):
                 both = optimal.merge(greedy, on="limit", suffixes=("_optimal", "_greedy"))
                 limits = int((both["dist_g_optimal"] > both["dist_g_greedy"]).sum())
-                ahead, pairs = at_equal_accuracy(optimal, greedy)
+                ahead, pairs = _at_equal_accuracy(optimal, greedy)
                 out.append({"dataset": dataset, "models": models, "support": support, "at_limit": limits,
                             "limits": len(both), "at_accuracy": ahead, "of": pairs})  # fmt: skip
     return pd.DataFrame(out)
 
 
-def comparison_sentences(table: pd.DataFrame) -> list[str]:
+def _comparison_sentences(table: pd.DataFrame) -> list[str]:
     """Return the comparison in words, a sentence per data set and kind of models."""
     out = []
     for (models, dataset), part in table.groupby(["models", "dataset"], sort=False) if len(table) else ():
@@ -349,7 +349,7 @@ def comparison_sentences(table: pd.DataFrame) -> list[str]:
     return out
 
 
-def at_equal_accuracy(optimal: pd.DataFrame, greedy: pd.DataFrame) -> tuple[int, int]:
+def _at_equal_accuracy(optimal: pd.DataFrame, greedy: pd.DataFrame) -> tuple[int, int]:
     """Return beside how many greedy models an optimal one at least as accurate leaves more open, and of how many."""
     best = [
         optimal.loc[optimal["train_accuracy"] >= accuracy - 1e-12, "dist_g"].max()
@@ -358,18 +358,18 @@ def at_equal_accuracy(optimal: pd.DataFrame, greedy: pd.DataFrame) -> tuple[int,
     return int(np.sum(np.array(best) > greedy["dist_g"].to_numpy())), len(greedy)
 
 
-def exposures(fits: pd.DataFrame) -> pd.DataFrame:
+def _exposures(fits: pd.DataFrame) -> pd.DataFrame:
     """Return how unequally rows are exposed by the loosest models, by support."""
     some = fits[fits["limit"] == DEEP] if len(fits) else fits
     out = []
     for (dataset, learner, support), part in some.groupby(["dataset", "learner", "support"], sort=True):
-        line = cumulated("", part["leaks"].tolist())
+        line = _cumulated("", part["leaks"].tolist())
         low, high = np.interp([0.05, 0.95], line.y, line.x)
         out.append({"dataset": dataset, "learner": learner, "support": support, "most": low, "least": high})
     return pd.DataFrame(out)
 
 
-def exposure_sentences(table: pd.DataFrame) -> list[str]:
+def _exposure_sentences(table: pd.DataFrame) -> list[str]:
     """Return the exposure of rows in words, of the support shown."""
     return [
         f"{NAMES[one['dataset']]}, {one['learner']}, support {FINDINGS_SHOWN}, limit {DEEP}: the 5 % of rows leaked "
@@ -379,7 +379,7 @@ def exposure_sentences(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def tie_sentences(fits: pd.DataFrame) -> list[str]:
+def _tie_sentences(fits: pd.DataFrame) -> list[str]:
     """Return how many rule lists are as good as the one drawn, of the first split of every data set."""
     known = fits[fits["tied"].notna() & (fits["support"] == FINDINGS_SHOWN)] if "tied" in fits else fits.iloc[:0]
     out = []
@@ -393,7 +393,7 @@ def tie_sentences(fits: pd.DataFrame) -> list[str]:
     return out
 
 
-def proved(fits: pd.DataFrame) -> list[str]:
+def _proved(fits: pd.DataFrame) -> list[str]:
     """Return how many optimal fits are certified."""
     some = fits[fits["learner"].str.startswith("optimal")]
     if not len(some):
@@ -412,11 +412,11 @@ TIES = ((0.01, 5, 10.0), (0.05, 10, 20.0), (0.01, 10, 120.0))  # support, depth,
 PUBLISHED_TIES = "compas27"
 
 
-def points(size: Size) -> list[Point]:
+def _points(size: Size) -> list[Point]:
     """Return a point per data set, learner, support and split, and the spreads of ties beside published figures."""
     quick = size == "quick"
     found = [
-        fitted(dataset, learner, support, seed)
+        _fitted(dataset, learner, support, seed)
         for dataset in DATASETS
         for learner in FITS
         for support in (SUPPORTS[::4] if quick else SUPPORTS)
@@ -429,7 +429,7 @@ def points(size: Size) -> list[Point]:
     return found
 
 
-def fitted(dataset: str, learner: str, support: float, seed: int) -> Point:
+def _fitted(dataset: str, learner: str, support: float, seed: int) -> Point:
     """Return the point of one learner; greedy ones need no cap."""
     named: dict[str, Scalar] = {"learner": learner, "support": support, "seed": seed}
     if learner.startswith("optimal"):
@@ -452,9 +452,9 @@ EXPERIMENT = Experiment(
     "what optimal and greedy trees and rule lists leak",
     "Ferry, Aïvodji, Gambs, Huguet, Siala, Probabilistic Dataset Reconstruction from Interpretable Models, SaTML 2024, "
     "Figures 2 to 7.",
-    points,
+    _points,
     run,
-    findings,
+    _findings,
     version=2,
     needs={"sklearn": "sklearn"},
     figures=FIGURES,

@@ -42,9 +42,9 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     assert frame is not None
     some = split(point.dataset, frame, point["seed"])
     if point["learner"] == "ties":
-        return [ties(point, some, limits)]
+        return [_ties(point, some, limits)]
     domain = Domain.from_frame(some.whole, label=str(some.y.name), independent=True)
-    fits = tied_lists if point["learner"] == "optimal rule lists" else FITS[point["learner"]]
+    fits = _tied_lists if point["learner"] == "optimal rule lists" else FITS[point["learner"]]
     return [row(fit, some, domain, limits) for fit in fits(point, some, limits)]
 
 
@@ -56,7 +56,7 @@ def least_rows(point: Point, some: TrainTestSplit) -> int:
     return int(point["support"] * some.rows)
 
 
-def greedy_trees(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
+def _greedy_trees(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
     """Yield scikit-learn's trees as the paper fits them (`random_state=1 + seed`)."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -67,14 +67,14 @@ def greedy_trees(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator
         yield LimitedFit(depth, tree, tree)
 
 
-def best_trees(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
+def _best_trees(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
     """Yield trees of certified optimal training accuracy, all depths from one search."""
     least, seconds = least_rows(point, some), point["cap_seconds"]
     for tree in optimal_trees(some.x, some.y, DEEPEST, least, seconds, stop=limits.stop):
         yield LimitedFit(tree.max_depth, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
 
 
-def greedy_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
+def _greedy_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
     """Yield the paper's greedy rule lists of width 1; a limit of L is L rules and the default rule."""
     for length in range(1, DEEPEST + 1):
         found = GreedyRuleListClassifier(width=1, min_support=point["support"], max_length=length + 1)
@@ -82,20 +82,19 @@ def greedy_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator
         yield LimitedFit(length, found, found.to_model())
 
 
-def best_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
+def _best_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
     """Yield optimal rule lists of width 1, all lengths from one search: of the ties the list that it meets first."""
-    yield from with_bounds(fitted_lists(point, some, limits), {})
+    yield from with_bounds(_fitted_lists(point, some, limits), {})
 
 
-def fitted_lists(point: Point, some: TrainTestSplit, limits: Limits) -> OptimalRuleListClassifier:
-    """Return the optimal rule lists of a point."""
+def _fitted_lists(point: Point, some: TrainTestSplit, limits: Limits) -> OptimalRuleListClassifier:
     found = OptimalRuleListClassifier(DEEPEST, point["support"], seconds=point["cap_seconds"])
     return found.fit(some.x, some.y, limits.stop)
 
 
-def tied_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
+def _tied_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
     """Yield the same lists, beside each how many are as good and between which Dist_G, where that is known in time."""
-    found = fitted_lists(point, some, limits)
+    found = _fitted_lists(point, some, limits)
     within = Limits(seconds=point["cap_seconds"], memory=MEMORY, stop=limits.stop)
     spread: dict[int, Row] = {}
     try:
@@ -115,10 +114,10 @@ def with_bounds(found: OptimalRuleListClassifier, more: Mapping[int, Row]) -> It
 
 
 FITS = {
-    "greedy trees": greedy_trees,
-    "optimal trees": best_trees,
-    "greedy rule lists": greedy_lists,
-    "optimal rule lists": best_lists,
+    "greedy trees": _greedy_trees,
+    "optimal trees": _best_trees,
+    "greedy rule lists": _greedy_lists,
+    "optimal rule lists": _best_lists,
 }
 
 
@@ -137,7 +136,7 @@ def row(fit: LimitedFit, some: TrainTestSplit, domain: Domain, limits: Limits) -
     return {
         "limit": fit.limit,
         "leaves": len(leaks),
-        "depth": deepest(release.models[0]),
+        "depth": _deepest(release.models[0]),
         "errors": errors,
         "bound": None if fit.bound is None else float(fit.bound),
         "certified": None if fit.bound is None else errors <= fit.bound,
@@ -151,7 +150,7 @@ def row(fit: LimitedFit, some: TrainTestSplit, domain: Domain, limits: Limits) -
     }
 
 
-def deepest(model: Any) -> int:
+def _deepest(model: Any) -> int:
     """Return the tests on the longest path of a tree, or the rules of a list before its default."""
     if isinstance(model, RuleList):
         return len(model.rules) - 1
@@ -162,7 +161,7 @@ def deepest(model: Any) -> int:
     return max(depths.values())
 
 
-def ties(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
+def _ties(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return how many trees are as accurate as the best one, and between which Dist_G they lie."""
     learner = OptimalTreeClassifier(point["depth"], least_rows(point, some), point["cap_seconds"], "own")
     within = Limits(seconds=point["cap_seconds"], memory=MEMORY, stop=limits.stop)

@@ -41,16 +41,16 @@ def correlated(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     for draw in range(point["draws"]):
         limits.check("correlations are bounded")
         found = correlations(release, whole, pairs, EPSILONS, seed=draw, limits=limits)
-        held = covered(release, draw)
+        held = _covered(release, draw)
         for line in found.frame.to_dict("records"):
             if draw and line["attacker"] not in held:
                 continue
             more: Row = {"draw": draw, "columns_used": len(found.views), "rows": len(whole)}
-            out.append({**binned(line), **more, "covered": held.get(str(line["attacker"]))})
+            out.append({**_binned(line), **more, "covered": held.get(str(line["attacker"]))})
     return out
 
 
-def covered(release: EncodedRelease, draw: int) -> dict[str, bool]:
+def _covered(release: EncodedRelease, draw: int) -> dict[str, bool]:
     """Return per attacker with noise whether the joint intervals of a draw hold the true counts."""
     _, truth = exact_counts(release)
     out = {}
@@ -60,7 +60,7 @@ def covered(release: EncodedRelease, draw: int) -> dict[str, bool]:
     return out
 
 
-def binned(line: Mapping[Any, Any]) -> Row:
+def _binned(line: Mapping[Any, Any]) -> Row:
     """Return a line with the bin (negative, low, positive) that its interval names, whether surely and rightly."""
     low, high, truth = (np.array([line[name]], dtype=np.float64) for name in ("low", "high", "truth"))
     said = int(decided(low, high)[0])

@@ -88,7 +88,7 @@ class JointVerdicts:
         return found
 
 
-def compared(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
+def _compared(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return a line about the model, one per domain of certificates, one per attack, shadow data and choice of rows.
 
     `rows` training rows, as many others where there are: half of these are the attackers' shadow rows.
@@ -97,7 +97,7 @@ def compared(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     of = published(point["learner"], inside, point.parameters, limits)
     found = population(of.over(domain_of(frame, COUNTED[0])), inside, others)
     asked = splits(found, 1, point["asked"], np.random.default_rng(point["seed"]))[0]
-    out: list[Row] = [{"what": "model", **about(found, asked), "fidelity": of.fidelity}]
+    out: list[Row] = [{"what": "model", **_about(found, asked), "fidelity": of.fidelity}]
     if of.rules is not None:
         y = str(frame.columns[-1])
         one, other = ((part.drop(columns=y), part[y]) for part in (inside, others))
@@ -106,10 +106,10 @@ def compared(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     for counted in COUNTED:
         limits.check("rows are certified")
         release = found.release if counted == COUNTED[0] else of.over(domain_of(frame, counted))
-        proved = verdicts(release, found, asked.asked, limits)
+        proved = _verdicts(release, found, asked.asked, limits)
         out.append({"what": "certificates", "counted": counted, **proved.row()})
     for said in [*guesses(found, asked, CERTIFYING_ATTACKS, point["shadow"].split(), point["seed"], limits, 0, 0.95),
-                *additive(found, asked, point["seed"], limits)]:  # fmt: skip
+                *_additive(found, asked, point["seed"], limits)]:  # fmt: skip
         if isinstance(said, Judged):
             out.append({"what": "attack", "attack": said.attack, "shadow": said.shadow, "asked_rows": said.rows,
                         "note": said.note, **said.evaluation.row()})  # fmt: skip
@@ -118,7 +118,7 @@ def compared(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     return out
 
 
-def verdicts(release: EncodedRelease, found: Population, asked: Ints, limits: Limits) -> JointVerdicts:
+def _verdicts(release: EncodedRelease, found: Population, asked: Ints, limits: Limits) -> JointVerdicts:
     """Return what a release (of the population's model, over any domain) proves of the rows asked about."""
     number = found.number
     truly = np.bincount(number[found.member], minlength=int(number.max()) + 1) > 0
@@ -137,7 +137,7 @@ def verdicts(release: EncodedRelease, found: Population, asked: Ints, limits: Li
     )  # fmt: skip
 
 
-def about(found: Population, asked: RecordSplit) -> Row:
+def _about(found: Population, asked: RecordSplit) -> Row:
     """Return the model's size and accuracy on members and others asked about, and how rows repeat."""
     member = found.member[asked.asked]
     x, y = found.rows.x[asked.asked], found.rows.y[asked.asked]
@@ -151,7 +151,7 @@ def about(found: Population, asked: RecordSplit) -> Row:
     }  # fmt: skip
 
 
-def additive(found: Population, asked: RecordSplit, seed: int, limits: Limits) -> Iterator[Judged]:
+def _additive(found: Population, asked: RecordSplit, seed: int, limits: Limits) -> Iterator[Judged]:
     """Yield what the agnostic attack is worth that flips bits, under the shadow data that it is meant for."""
     rng = np.random.default_rng([seed, 1])
     known = knowledge("random", found.rows.columns, len(found.rows.classes), len(asked.shadow), rng)
@@ -166,7 +166,7 @@ def additive(found: Population, asked: RecordSplit, seed: int, limits: Limits) -
 ATTACKS = ("mia", "label-only")
 
 
-def noised(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
+def _noised(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return a line per draw of discrete Laplace noise of one epsilon on the counts of a model (0: no noise, once).
 
     epsilon is that of the counts, one row added or removed; the model's shape was chosen on exact rows and is not
@@ -184,19 +184,19 @@ def noised(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
             noise = Noise(NoiseLaw("discrete_laplace", 1 / epsilon), epsilon, Fraction(0), Fraction(1), "add_remove")
             noisy = with_noise(release, [int(c) + dice.discrete_laplace(noise.law.scale) for c in truth], noise)
         found = population(noisy, inside, others)
-        line: Row = {"draw": draw, "counts": len(truth), "covered": covers(noisy, truth), **accuracies(found)}
-        line |= left_by(noisy, point["cap_seconds"], limits)
-        out.append(line | guesses_and_proofs(found, point["asked"], point["seed"], draw, limits))
+        line: Row = {"draw": draw, "counts": len(truth), "covered": _covers(noisy, truth), **_accuracies(found)}
+        line |= _left_by(noisy, point["cap_seconds"], limits)
+        out.append(line | _guesses_and_proofs(found, point["asked"], point["seed"], draw, limits))
     return out
 
 
-def covers(noisy: EncodedRelease, truth: np.ndarray) -> bool:
+def _covers(noisy: EncodedRelease, truth: np.ndarray) -> bool:
     """Return whether the joint intervals hold the true counts."""
     own = noisy.statements.partitions[0]
     return bool(((own.low <= truth) & (truth <= own.high)).all())
 
 
-def accuracies(found: Population) -> Row:
+def _accuracies(found: Population) -> Row:
     """Return the accuracy of the released shares on members and on all others."""
     right = predicted(found.box, found.rows.x, len(found.rows.classes)) == found.rows.y
     return {
@@ -205,7 +205,7 @@ def accuracies(found: Population) -> Row:
     }
 
 
-def left_by(noisy: EncodedRelease, seconds: float, limits: Limits) -> Row:
+def _left_by(noisy: EncodedRelease, seconds: float, limits: Limits) -> Row:
     """Return bits removed per row: expected under the posterior (prior on counts), and for certain at the confidence.
 
     Without noise both are what the exact counts remove.
@@ -226,12 +226,12 @@ def left_by(noisy: EncodedRelease, seconds: float, limits: Limits) -> Row:
     return line | {"status": found.status, "removed_confidence": max(0.0, removed_per_row(noisy, high, limits))}
 
 
-def guesses_and_proofs(found: Population, each: int, seed: int, draw: int, limits: Limits) -> Row:
+def _guesses_and_proofs(found: Population, each: int, seed: int, draw: int, limits: Limits) -> Row:
     """Return what certificates settle of rows (so many of each side), and the AUC of attacks on the same rows."""
     asked = splits(found, 1, each, np.random.default_rng(seed))[0]
     line: Row = {}
     try:
-        said = verdicts(found.release, found, asked.asked, limits).row()
+        said = _verdicts(found.release, found, asked.asked, limits).row()
         line |= {name: said[name] for name in ("members_in", "others_out", "coverage", "errors", "certificates",
                                                "settled_rows", "confidence", "unknown")}  # fmt: skip
     except EmptyConfidenceSet:
@@ -263,39 +263,39 @@ SHADOW = "random noise"  # REVEAL's shadow data
 
 QUESTIONS: dict[str, Callable[[Point, pd.DataFrame, Limits], list[Row]]] = {
     "correlations": correlated,
-    "membership": compared,
+    "membership": _compared,
     "explanations": explained,
-    "noise": noised,
+    "noise": _noised,
 }
 
 
-def points(size: Size) -> list[Point]:
+def _points(size: Size) -> list[Point]:
     """Return the points of all questions; the quick ones are some of the others."""
     quick = size == "quick"
     datasets = DATASETS[:1] if quick else DATASETS
-    found = [*correlations(quick), *explanations(quick)]
+    found = [*_correlations(quick), *_explanations(quick)]
     for dataset in datasets:
-        found += [*memberships(dataset, quick), *noises(dataset, quick)]
+        found += [*_memberships(dataset, quick), *_noises(dataset, quick)]
     return found
 
 
-def learner(name: str, **other: Scalar) -> dict[str, Scalar]:
+def _learner(name: str, **other: Scalar) -> dict[str, Scalar]:
     """Return the parameters of a learner."""
     given: dict[str, Scalar] = {"width": 2, "rules": 10, "depth": 3 if name == "optimal tree" else 5} | other
     return {"learner": name, "support": SUPPORT, "fit_seconds": FIT_SECONDS, **given}
 
 
-def correlations(quick: bool) -> list[Point]:
+def _correlations(quick: bool) -> list[Point]:
     """Return the points of correlation intervals: the sketch's columns of COMPAS, then columns that models test."""
     asked: dict[str, Scalar] = {"question": "correlations", "draws": DRAWS}
     four = [
         Point("compas27", {**asked, "columns": "four", "counted": counted,
-                           **learner("greedy rule list", width=width, rules=3)}, 3.0)
+                           **_learner("greedy rule list", width=width, rules=3)}, 3.0)
         for width, counted in product((1, 2), COUNTED)
     ]  # fmt: skip
     models = [
-        learner("greedy rule list", width=1, rules=4), learner("greedy rule list", width=2, rules=4),
-        learner("optimal rule list", rules=4), learner("greedy tree", depth=3), learner("optimal tree", depth=3),
+        _learner("greedy rule list", width=1, rules=4), _learner("greedy rule list", width=2, rules=4),
+        _learner("optimal rule list", rules=4), _learner("greedy tree", depth=3), _learner("optimal tree", depth=3),
     ]  # fmt: skip
     used = [
         Point(dataset, {**asked, "columns": "used", "counted": counted, **model}, 12.0)
@@ -304,20 +304,20 @@ def correlations(quick: bool) -> list[Point]:
     return [*four[::2], used[0]] if quick else [*four, *used]
 
 
-def memberships(dataset: str, quick: bool) -> list[Point]:
+def _memberships(dataset: str, quick: bool) -> list[Point]:
     """Return the points of membership: all learners."""
     names = ("greedy rule list", "full-grown tree", "TREPAN of a forest") if quick else tuple(LEARNERS)
     return [
         Point(
             dataset,
-            {"question": "membership", "rows": 3_600, "asked": 2_000, "seed": seed, "shadow": SHADOW, **learner(name)},
+            {"question": "membership", "rows": 3_600, "asked": 2_000, "seed": seed, "shadow": SHADOW, **_learner(name)},
             16.0,
         )
         for name, seed in product(names, SEEDS[:1] if quick else SEEDS)
     ]
 
 
-def explanations(quick: bool) -> list[Point]:
+def _explanations(quick: bool) -> list[Point]:
     """Return the points of explanations: so many local ones, or one tree, of forests of few rows."""
     out = []
     for dataset, rows in product(DATASETS[:1] if quick else DATASETS, (200,) if quick else (200, 500)):
@@ -330,7 +330,7 @@ def explanations(quick: bool) -> list[Point]:
     return out
 
 
-def noises(dataset: str, quick: bool) -> list[Point]:
+def _noises(dataset: str, quick: bool) -> list[Point]:
     """Return the points of noise: every epsilon on its own."""
     out = []
     for name, rows, asked in (("greedy rule list", 2_000, 1_000), ("greedy tree", 2_000, 1_000),
@@ -341,11 +341,11 @@ def noises(dataset: str, quick: bool) -> list[Point]:
             named: dict[str, Scalar] = {"question": "noise", "epsilon": epsilon, "draws": DRAWS, "rows": rows}
             named |= {"asked": asked, "seed": seed, "counted": "attributes", "cap_seconds": 3.0}
             cost = (45.0 if name == "full-grown tree" else 12.0) if epsilon else 5.0
-            out.append(Point(dataset, {**named, **learner(name)}, cost))
+            out.append(Point(dataset, {**named, **_learner(name)}, cost))
     return out
 
 
-def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return the rows of a point: those of its question."""
     assert frame is not None
     return QUESTIONS[point["question"]](point, frame, limits)
@@ -356,8 +356,8 @@ EXPERIMENT = Experiment(
     "what statistical attacks guess beside what constraints prove, on the same releases and rows",
     "Naretto, Monreale, Giannotti 2025 (REVEAL) and Cretu, Guepin, de Montjoye 2021 (correlation inference), beside "
     "possible worlds (Ferry, Aïvodji, Gambs, Huguet, Siala, SaTML 2024).",
-    points,
-    run,
+    _points,
+    _run,
     findings,
     version=2,
     needs={"sklearn": "sklearn"},

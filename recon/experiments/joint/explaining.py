@@ -57,7 +57,7 @@ def explained(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
         records = chosen(rows.x, point["most"], point["seed"])[: point["explained"]]
         local = lores(target, rows.x[records], rows.x, rows.columns, 2, seed=point["seed"], size=NEIGHBOURS,
                       limits=limits)  # fmt: skip
-        rules = rules_of(local, rows)
+        rules = _rules_of(local, rows)
         model: RuleSet | Tree = rules
         surrogates: list[Target] = [one.surrogate for one in local]
         size, fidelity = len(rules.rules), float(np.mean([one.fidelity for one in local]))
@@ -69,11 +69,11 @@ def explained(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     if broken := violations(release, inside):
         raise EngineError(f"explanations break what they were counted from: {broken[0]}")
     line: Row = {"statements": size, "fidelity": fidelity, "distinct": int(rows.numbered().max()) + 1}
-    line |= left_by(release, n, point["cap_seconds"], limits)
-    return [line | reveal(target, surrogates, rows, unused, asked, point["seed"], limits)]
+    line |= _left_by(release, n, point["cap_seconds"], limits)
+    return [line | _reveal(target, surrogates, rows, unused, asked, point["seed"], limits)]
 
 
-def rules_of(local: Sequence[Explanation], rows: Records) -> RuleSet:
+def _rules_of(local: Sequence[Explanation], rows: Records) -> RuleSet:
     """Return the different rules of explanations with their support per class on the training rows."""
     place = {name: k for k, name in enumerate(rows.columns.names)}
     found: dict[tuple[tuple[str, str], ...], Rule] = {}
@@ -94,7 +94,7 @@ def rules_of(local: Sequence[Explanation], rows: Records) -> RuleSet:
     return RuleSet(tuple(found.values()), "local explanations")
 
 
-def left_by(release: EncodedRelease, n: int, seconds: float, limits: Limits) -> Row:
+def _left_by(release: EncodedRelease, n: int, seconds: float, limits: Limits) -> Row:
     """Return log2 of the worlds (sequences of rows) before and after: exact, or rigorous bounds within the time."""
     before = bits_before(release.statements, [n], "ordered", limits)
     try:
@@ -109,7 +109,7 @@ def left_by(release: EncodedRelease, n: int, seconds: float, limits: Limits) -> 
     }  # fmt: skip
 
 
-def reveal(
+def _reveal(
     target: Target, surrogates: Sequence[Target], rows: Records, unused: Records, asked: Records, seed: int,
     limits: Limits,
 ) -> Row:  # fmt: skip
@@ -121,21 +121,21 @@ def reveal(
     known = knowledge("noise", rows.columns, len(rows.classes), len(unused), rng, unused.x)
     x, y = np.concatenate([rows.x, asked.x]), np.concatenate([rows.y, asked.y])
     member: Bits = np.arange(len(x)) < len(rows)
-    black_box = guess_of(target, known, x, y, seed, limits)
-    guesses = [guess_of(one, known, x, y, seed + i, limits) for i, one in enumerate(surrogates)]
+    black_box = _guess_of(target, known, x, y, seed, limits)
+    guesses = [_guess_of(one, known, x, y, seed + i, limits) for i, one in enumerate(surrogates)]
     answered = [one for one in guesses if one is not None]
     line: Row = {"surrogates": len(surrogates), "attacked": len(answered)}
     if black_box is None or not answered:
         return line
-    own = worth(black_box, member)
-    theirs = worth(answered[0] if len(answered) == 1 else ensemble(answered), member)
+    own = _worth(black_box, member)
+    theirs = _worth(answered[0] if len(answered) == 1 else ensemble(answered), member)
     for who, of in (("black_box", own), ("explainer", theirs)):
         line |= {f"{name}_{who}": getattr(of, name) for name in ("recall", "fpr", "precision", "auc", "advantage")}
     return line | {"delta_recall": theirs.recall - own.recall, "auc_low_explainer": theirs.auc_low,
                    "auc_high_explainer": theirs.auc_high}  # fmt: skip
 
 
-def guess_of(
+def _guess_of(
     target: Target, known: Knowledge, x: np.ndarray, y: np.ndarray, seed: int, limits: Limits
 ) -> MembershipGuess | None:
     """Return what Shokri's attack says, None where it does not apply (a local surrogate of one class)."""
@@ -145,6 +145,5 @@ def guess_of(
         return None
 
 
-def worth(guess: MembershipGuess, member: Bits) -> Evaluation:
-    """Return what a guess is worth."""
+def _worth(guess: MembershipGuess, member: Bits) -> Evaluation:
     return evaluated(guess.scores, guess.members, member)

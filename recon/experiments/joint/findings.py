@@ -32,7 +32,7 @@ RATES = ["auc", "auc_low", "auc_high", "recall", "fpr", "advantage", "tpr_at_001
          "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high"]  # fmt: skip
 
 
-def memberships(some: pd.DataFrame) -> ExperimentFindings:
+def _memberships(some: pd.DataFrame) -> ExperimentFindings:
     """Return what certificates prove and attacks guess of the same rows."""
     keys = ["dataset", "learner"]
     some = some.reindex(columns=[*some.columns, *(n for n in MAYBE if n not in some)])
@@ -45,7 +45,7 @@ def memberships(some: pd.DataFrame) -> ExperimentFindings:
     attacks = guessed.groupby([*keys, "attack", "shadow", "asked_rows"], as_index=False, sort=False)[
         [*RATES, "members", "others"]
     ].mean()
-    whole = overview(some, certificates, attacks)
+    whole = _overview(some, certificates, attacks)
     tables = [
         ResultTable("membership", whole, "The same rows (2,000 members and 1,800 others), means over splits. "
               "Over true attributes: shares proved in and out, left open, verdicts of which the opposite is true. The "
@@ -63,10 +63,10 @@ def memberships(some: pd.DataFrame) -> ExperimentFindings:
               "Clopper-Pearson intervals (95 %); rows: all, as many members as others, or those that occur once among "
               "all. Of fewer than 1,000 (100) others no false positive is allowed at 0.1 % (1 %)."),
     ]  # fmt: skip
-    return ExperimentFindings(tables, [coverage_figure(whole)], membership_sentences(some, certificates, attacks))
+    return ExperimentFindings(tables, [_coverage_figure(whole)], _membership_sentences(some, certificates, attacks))
 
 
-def overview(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFrame) -> pd.DataFrame:
+def _overview(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFrame) -> pd.DataFrame:
     """Return a line per data set and learner: certificates over true attributes, attacks, and V."""
     keys = ["dataset", "learner"]
     means = ["leaves", "accuracy_members", "accuracy_others", "fidelity", "v", "v_authors", "both_sides", "best_auc"]
@@ -85,7 +85,7 @@ def overview(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFra
     return whole.sort_values(keys, key=lambda names: names.map(order), ignore_index=True)
 
 
-def coverage_figure(whole: pd.DataFrame) -> PanelFigure:
+def _coverage_figure(whole: pd.DataFrame) -> PanelFigure:
     """Return certificates against attacks on rows that occur once: AUC of verdicts against the best attack's."""
     panels = []
     for dataset, part in whole.groupby("dataset", sort=False):
@@ -107,7 +107,7 @@ def coverage_figure(whole: pd.DataFrame) -> PanelFigure:
     return PanelFigure("membership", about, panels)
 
 
-def membership_sentences(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFrame) -> list[str]:
+def _membership_sentences(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFrame) -> list[str]:
     """Return what certificates prove without error, what attacks reach, and which were refused."""
     errors, settled = int(certificates["errors"].sum()), int(certificates["settled_rows"].sum())
     held = int(certificates["certificates"].sum())
@@ -128,7 +128,7 @@ def membership_sentences(some: pd.DataFrame, certificates: pd.DataFrame, attacks
         for rows, words in (("all", "all rows"), ("once", "rows that occur once")):
             own = attacks[(attacks["dataset"] == dataset) & (attacks["asked_rows"] == rows)]
             if len(own):
-                out.append(f"Membership, {name}, {words}: {attacks_reach(own)}{proofs_reach(part, rows)}.")
+                out.append(f"Membership, {name}, {words}: {_attacks_reach(own)}{_proofs_reach(part, rows)}.")
     refused = some[some["what"] == "refused"]
     for attack, part in refused.groupby("attack", sort=False):
         reason = str(part["note"].iloc[0]).partition(":")[0]
@@ -142,7 +142,7 @@ def membership_sentences(some: pd.DataFrame, certificates: pd.DataFrame, attacks
     return out
 
 
-def attacks_reach(own: pd.DataFrame) -> str:
+def _attacks_reach(own: pd.DataFrame) -> str:
     """Return in words what the attacks on some rows reach."""
     blind = int(((own["auc_low"] <= 0.5) & (own["auc_high"] >= 0.5)).sum())
     top = own.sort_values("auc").to_dict("records")[-1]
@@ -154,7 +154,7 @@ def attacks_reach(own: pd.DataFrame) -> str:
     )
 
 
-def proofs_reach(part: pd.DataFrame, rows: str) -> str:
+def _proofs_reach(part: pd.DataFrame, rows: str) -> str:
     """Return in words what certificates reach on rows that occur once; nothing for all rows."""
     known = part.dropna(subset=["auc_once"])
     if rows != "once" or not len(known):
@@ -167,7 +167,7 @@ def proofs_reach(part: pd.DataFrame, rows: str) -> str:
     )
 
 
-def noise(some: pd.DataFrame) -> ExperimentFindings:
+def _noise(some: pd.DataFrame) -> ExperimentFindings:
     """Return certificates, bits, accuracy and AUC against epsilon."""
     keys = ["dataset", "learner", "epsilon"]
     some = some.reindex(columns=[*some.columns, *(n for n in PERHAPS if n not in some)])
@@ -189,7 +189,7 @@ def noise(some: pd.DataFrame) -> ExperimentFindings:
         "covered draws and in the others, bits removed per row (posterior, prior on counts; and for certain at the "
         "confidence), accuracy on members and others, AUC of attacks on the noisy release ('noise' shadow data)."
     )
-    return ExperimentFindings([ResultTable("noise", table, about)], [noise_figure(table)], noise_sentences(table))
+    return ExperimentFindings([ResultTable("noise", table, about)], [_noise_figure(table)], _noise_sentences(table))
 
 
 PERHAPS = ("errors", "coverage", "members_in", "others_out", "removed_confidence", "auc_mia", "auc_low_mia",
@@ -199,7 +199,7 @@ MEMBERSHIP_FINDINGS_DRAWN = {"settled by proof": "coverage", "accuracy on others
          "AUC of label-only": "auc_label_only"}  # fmt: skip
 
 
-def noise_figure(table: pd.DataFrame) -> PanelFigure:
+def _noise_figure(table: pd.DataFrame) -> PanelFigure:
     """Return shares against epsilon and bits against epsilon, a panel each per data set and learner."""
     panels = []
     for (dataset, learner), part in table.groupby(["dataset", "learner"], sort=False):
@@ -223,7 +223,7 @@ def noise_figure(table: pd.DataFrame) -> PanelFigure:
     return PanelFigure("noise", about, panels)
 
 
-def noise_sentences(table: pd.DataFrame) -> list[str]:
+def _noise_sentences(table: pd.DataFrame) -> list[str]:
     """Return what noise takes from certificates, attacks and accuracy, and when verdicts were wrong."""
     inside, beyond = int(table["errors_inside"].sum()), int(table["errors_beyond"].sum())
     noisy = table[table["epsilon"] > 0]
@@ -234,12 +234,12 @@ def noise_sentences(table: pd.DataFrame) -> list[str]:
     ]
     for (dataset, learner), part in table.groupby(["dataset", "learner"], sort=False):
         lines = {line["epsilon"]: line for line in part.to_dict("records")}
-        shown = "; ".join(at_epsilon(e, lines[e]) for e in sorted(lines, key=lambda e: -(e or math.inf)))
+        shown = "; ".join(_at_epsilon(e, lines[e]) for e in sorted(lines, key=lambda e: -(e or math.inf)))
         out.append(f"Noise, {NAMES[str(dataset)]}, {learner}: {shown}.")
     return out
 
 
-def at_epsilon(epsilon: float, line: dict[Any, Any]) -> str:
+def _at_epsilon(epsilon: float, line: dict[Any, Any]) -> str:
     """Return in words what there is at one epsilon."""
     name = f"epsilon {epsilon:g}" if epsilon else "no noise"
     aucs = ", ".join(f"{line[column]:.3f}" for column in ("auc_mia", "auc_label_only") if line[column] == line[column])
@@ -271,22 +271,22 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     )
 
 
-def model_names(some: pd.DataFrame) -> list[str]:
+def _model_names(some: pd.DataFrame) -> list[str]:
     """Return what each line's model is called: its learner and size."""
-    return [model_name(line) for line in some.to_dict("records")]
+    return [_model_name(line) for line in some.to_dict("records")]
 
 
-def model_name(line: dict[Any, Any]) -> str:
+def _model_name(line: dict[Any, Any]) -> str:
     """Return what a line's model is called."""
     size = f"{line['rules']:.0f} rules" if "list" in line["learner"] else f"depth {line['depth']:.0f}"
     width = f", width {line['width']:.0f}" if line["learner"] == "greedy rule list" else ""
     return f"{line['learner']}, {size}{width}"
 
 
-def correlations(some: pd.DataFrame) -> ExperimentFindings:
+def _correlations(some: pd.DataFrame) -> ExperimentFindings:
     """Return how wide the attackers' intervals are, whether they hold the truth, and what they say of its bin."""
-    some = some.assign(model=model_names(some))
-    table = widths(some)
+    some = some.assign(model=_model_names(some))
+    table = _widths(some)
     about = (
         "Intervals of correlations by attacker, each knowing what the one before knows (see the page): columns that "
         "the model tests, pairs of them, mean width, shares of intervals that hold the truth, that are exact (both "
@@ -304,10 +304,10 @@ def correlations(some: pd.DataFrame) -> ExperimentFindings:
             "that it does not print) and greedy lists on these columns."
         )
         tables.append(ResultTable("correlations-sketch", wide.reset_index(), said))
-    return ExperimentFindings(tables, [width_figure(table)], correlation_sentences(some, table))
+    return ExperimentFindings(tables, [_width_figure(table)], _correlation_sentences(some, table))
 
 
-def widths(some: pd.DataFrame) -> pd.DataFrame:
+def _widths(some: pd.DataFrame) -> pd.DataFrame:
     """Return a line per model, way of counting and attacker; means over pairs and draws."""
     out = []
     for key, part in some.groupby(MODEL, sort=False):
@@ -328,7 +328,7 @@ def widths(some: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def width_figure(table: pd.DataFrame) -> PanelFigure:
+def _width_figure(table: pd.DataFrame) -> PanelFigure:
     """Return mean widths against epsilon, the attackers without noise dashed."""
     panels = []
     wanted = table[(table["columns"] == "used") & table["model"].str.startswith(DRAWN)]
@@ -351,11 +351,11 @@ def width_figure(table: pd.DataFrame) -> PanelFigure:
     return PanelFigure("correlations", about, panels)
 
 
-def correlation_sentences(some: pd.DataFrame, table: pd.DataFrame) -> list[str]:
+def _correlation_sentences(some: pd.DataFrame, table: pd.DataFrame) -> list[str]:
     """Return whether the truth is held, whether intervals are nested, how wide they are, and what they say of bins."""
     sure, noisy = some[some["confidence"] == 1], some[some["confidence"] < 1]
     inside = noisy[noisy["covered"].astype(bool)]
-    nested, pairs, other = nesting(some)
+    nested, pairs, other = _nesting(some)
     out = [
         f"Correlations: the true one lies in {int(sure['holds'].sum()):,} of {len(sure):,} intervals without noise, in "
         f"{int(inside['holds'].sum()):,} of {len(inside):,} of draws whose noise lies inside its joint 95 % intervals "
@@ -382,10 +382,10 @@ def correlation_sentences(some: pd.DataFrame, table: pd.DataFrame) -> list[str]:
             f"of the literature the first of them is right in {exact_accuracy(side=400):.1%}. Here the commonest bin "
             f"alone is right in {commonest:.0%}."
         )
-    return [*out, *sketch_sentences(table)]
+    return [*out, *_sketch_sentences(table)]
 
 
-def nesting(some: pd.DataFrame) -> tuple[int, int, int]:
+def _nesting(some: pd.DataFrame) -> tuple[int, int, int]:
     """Return how many chains (a pair, a draw, an epsilon) are nested, of how many, and draws left out.
 
     A draw whose noise lies outside its joint intervals is left out: it need not hold what exact counts leave.
@@ -408,7 +408,7 @@ def nesting(some: pd.DataFrame) -> tuple[int, int, int]:
     return nested, total, other
 
 
-def sketch_sentences(table: pd.DataFrame) -> list[str]:
+def _sketch_sentences(table: pd.DataFrame) -> list[str]:
     """Return our widths on the sketch's columns beside the sketch's."""
     some = table[(table["columns"] == "four") & (table["counted"] == "bits")]
     out = []
@@ -421,7 +421,7 @@ def sketch_sentences(table: pd.DataFrame) -> list[str]:
     return out
 
 
-def explanations(some: pd.DataFrame) -> ExperimentFindings:
+def _explanations(some: pd.DataFrame) -> ExperimentFindings:
     """Return how many bits explanations with their counts take away, beside REVEAL's difference of recalls."""
     shown = ["dataset", "rows", "what", "explained", "statements", "distinct", "before_per_row", "removed_low",
              "removed_high", "exact", "engine", "recall_black_box", "recall_explainer", "delta_recall",
@@ -457,14 +457,14 @@ def explanations(some: pd.DataFrame) -> ExperimentFindings:
         "dashed: by TREPAN's tree. Right: REVEAL's delta recall of the ensemble of attacks on the same surrogates."
     )
     return ExperimentFindings([ResultTable("explanations", table, about)], [PanelFigure("explanations", drawn, panels)],
-                    explanation_sentences(table))  # fmt: skip
+                    _explanation_sentences(table))  # fmt: skip
 
 
-def explanation_sentences(table: pd.DataFrame) -> list[str]:
+def _explanation_sentences(table: pd.DataFrame) -> list[str]:
     """Return per data set and number of rows what explanations take away, and what the difference of recalls says."""
     out = []
     for (dataset, rows), part in table.groupby(["dataset", "rows"], sort=False):
-        shown = "; ".join(amount(line) for line in part.to_dict("records"))
+        shown = "; ".join(_amount(line) for line in part.to_dict("records"))
         out.append(
             f"Explanations, {NAMES[str(dataset)]}, a forest of {rows} rows, of {part['before_per_row'].iloc[0]:.2f} "
             f"bits per row: {shown}."
@@ -478,12 +478,12 @@ def explanation_sentences(table: pd.DataFrame) -> list[str]:
             f"Explanations: delta recall of the same surrogates is {spread}, their AUC "
             f"{known['auc_explainer'].min():.3f} to {known['auc_explainer'].max():.3f} (the forests' "
             f"{known['auc_black_box'].min():.3f} to {known['auc_black_box'].max():.3f}): "
-            f"it {agreement(local)} as more explanations take more bits away."
+            f"it {_agreement(local)} as more explanations take more bits away."
         )
     return out
 
 
-def amount(line: dict[Any, Any]) -> str:
+def _amount(line: dict[Any, Any]) -> str:
     """Return in words what one set of explanations takes away."""
     what = "TREPAN's tree" if line["what"] == "TREPAN" else f"{line['explained']} explanations"
     low, high = line["removed_low"], line["removed_high"]
@@ -492,7 +492,7 @@ def amount(line: dict[Any, Any]) -> str:
     )
 
 
-def agreement(local: pd.DataFrame) -> str:
+def _agreement(local: pd.DataFrame) -> str:
     """Return whether the difference of recalls grows with the number of explanations."""
     steps = [np.diff(part.sort_values("explained")["delta_recall"]) for _, part in local.groupby(["dataset", "rows"])]
     every = np.concatenate(steps) if steps else np.zeros(0)
@@ -503,8 +503,8 @@ def agreement(local: pd.DataFrame) -> str:
 
 
 QUESTIONS: dict[str, Callable[[pd.DataFrame], ExperimentFindings]] = {
-    "correlations": correlations,
-    "membership": memberships,
-    "explanations": explanations,
-    "noise": noise,
+    "correlations": _correlations,
+    "membership": _memberships,
+    "explanations": _explanations,
+    "noise": _noise,
 }

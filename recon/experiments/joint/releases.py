@@ -63,19 +63,19 @@ def published(learner: str, rows: pd.DataFrame, settings: Mapping[str, Any], lim
     return LEARNERS[learner](rows.iloc[:, :-1], rows.iloc[:, -1], settings, limits)
 
 
-def greedy_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
+def _greedy_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
     """Return GreedyRL's list of so many rules and the default one."""
     found = GreedyRuleListClassifier(at["width"], at["support"], at["rules"] + 1).fit(x, y)
     return JointRelease(found.to_model(), found)
 
 
-def optimal_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
+def _optimal_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
     """Return the list with the fewest errors that was found in time."""
     found = OptimalRuleListClassifier(at["rules"], at["support"], seconds=at["fit_seconds"]).fit(x, y)
     return JointRelease(found.to_model(), found)
 
 
-def greedy_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
+def _greedy_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
     """Return scikit-learn's tree of limited depth; depth 0: full-grown, whatever the support."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -83,12 +83,12 @@ def greedy_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits)
     return JointRelease(DecisionTreeClassifier(random_state=at["seed"], **limit).fit(x, y))
 
 
-def full_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointRelease:
+def _full_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointRelease:
     """Return scikit-learn's tree at its defaults."""
-    return greedy_tree(x, y, {**at, "depth": 0}, limits)
+    return _greedy_tree(x, y, {**at, "depth": 0}, limits)
 
 
-def optimal_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
+def _optimal_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
     """Return the tree with the fewest errors of the depth that was found in time."""
     least = max(1, int(at["support"] * len(x)))
     found = optimal_trees(x, y, at["depth"], least, at["fit_seconds"])[-1]
@@ -103,7 +103,7 @@ def forest_of(x: Any, y: Any, seed: int) -> Target:
     return found
 
 
-def network_of(x: Any, y: Any, seed: int) -> Target:
+def _network_of(x: Any, y: Any, seed: int) -> Target:
     """Return the feed-forward network that is explained."""
     from sklearn.neural_network import MLPClassifier
 
@@ -112,39 +112,39 @@ def network_of(x: Any, y: Any, seed: int) -> Target:
     return found
 
 
-def trepan_of(black_box: Callable[[Any, Any, int], Target]) -> Callable[..., JointRelease]:
+def _trepan_of(black_box: Callable[[Any, Any, int], Target]) -> Callable[..., JointRelease]:
     """Return the learner that explains a black box by TREPAN and counts the training rows at the leaves."""
 
     def explained(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointRelease:
         rows = Records.of(pd.concat([x, y], axis=1))
         target = black_box(rows.x, rows.y, at["seed"])
         found = trepan(target, rows.x, rows.columns, len(rows.classes), seed=at["seed"], minimum=MINIMUM, limits=limits)
-        return counted_tree(found, target, rows)
+        return _counted_tree(found, target, rows)
 
     return explained
 
 
-def lore_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointRelease:
+def _lore_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointRelease:
     """Return LORE's local tree about one record of the forest, with the counts of all training rows at its leaves."""
     rows = Records.of(pd.concat([x, y], axis=1))
     target = forest_of(rows.x, rows.y, at["seed"])
     record = rows.x[chosen(rows.x, 1, at["seed"])[0]]
     found = lore(target, record, rows.x, rows.columns, len(rows.classes), seed=at["seed"], size=NEIGHBOURS,
                  limits=limits)  # fmt: skip
-    return counted_tree(found.surrogate, target, rows)
+    return _counted_tree(found.surrogate, target, rows)
 
 
-def counted_tree(found: Surrogate, target: Target, rows: Records) -> JointRelease:
+def _counted_tree(found: Surrogate, target: Target, rows: Records) -> JointRelease:
     """Return a surrogate as a released tree with the counts of its training rows per class."""
     return JointRelease(counted(found, rows), fidelity=found.fidelity(target, rows.x))
 
 
 def counted(found: Surrogate, rows: Records) -> Tree:
     """Return a surrogate as a published tree with the counts of rows per class at its leaves."""
-    return Tree(Nodes.of(as_node(one, rows.columns) for one in found.nodes(rows.x, rows.y)), name=found.kind)
+    return Tree(Nodes.of(_as_node(one, rows.columns) for one in found.nodes(rows.x, rows.y)), name=found.kind)
 
 
-def as_node(node: Mapping[str, Any], columns: RecordColumns) -> ModelNode:
+def _as_node(node: Mapping[str, Any], columns: RecordColumns) -> ModelNode:
     """Return a node as in a release file as a value."""
     if "counts" in node:
         return ModelNode(Support(tuple(node["counts"])))
@@ -164,14 +164,14 @@ def as_condition(given: Mapping[str, Any], columns: RecordColumns) -> Condition:
 
 
 LEARNERS: dict[str, Callable[..., JointRelease]] = {
-    "greedy rule list": greedy_list,
-    "optimal rule list": optimal_list,
-    "greedy tree": greedy_tree,
-    "optimal tree": optimal_tree,
-    "full-grown tree": full_tree,
-    "TREPAN of a forest": trepan_of(forest_of),
-    "TREPAN of a network": trepan_of(network_of),
-    "LORE tree of a forest": lore_tree,
+    "greedy rule list": _greedy_list,
+    "optimal rule list": _optimal_list,
+    "greedy tree": _greedy_tree,
+    "optimal tree": _optimal_tree,
+    "full-grown tree": _full_tree,
+    "TREPAN of a forest": _trepan_of(forest_of),
+    "TREPAN of a network": _trepan_of(_network_of),
+    "LORE tree of a forest": _lore_tree,
 }
 
 

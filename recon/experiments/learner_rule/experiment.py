@@ -19,11 +19,11 @@ TITLES = {"compas27": "COMPAS (27 columns)", "adult24": "Adult (24 columns)"}
 LEFT_OUT = "limits"
 
 
-def findings(results: pd.DataFrame) -> ExperimentFindings:
+def _findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the tables, figures and sentences of all results that are there."""
     done = results[results["reason"].fillna("") == ""]
     exact = done[done["question"].isin(["tree", "rule list"])].copy()
-    tables = [ResultTable("bits", bits_table(exact), BITS)] if len(exact) else []
+    tables = [ResultTable("bits", _bits_table(exact), BITS)] if len(exact) else []
     for question, make, about in FINDINGS_OTHERS:
         some = done[done["question"] == question]
         if len(some):
@@ -33,8 +33,8 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
         kept = [c for c in ("question", "dataset", "used_rows", "depth", "reason") if c in missing]
         tables.append(ResultTable(LEFT_OUT, missing[kept].reset_index(drop=True), "Points without a figure, and why."))
     trees = exact[exact["question"] == "tree"] if len(exact) else exact
-    figures = [depth_figure(trees)] if len(trees) else []
-    sentences = [*tree_sentences(trees), *list_sentences(exact), *person_sentences(done), *group_sentences(done)]
+    figures = [_depth_figure(trees)] if len(trees) else []
+    sentences = [*_tree_sentences(trees), *_list_sentences(exact), *_person_sentences(done), *_group_sentences(done)]
     return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
 
 
@@ -47,25 +47,25 @@ BITS = (
 )
 
 
-def bits_table(exact: pd.DataFrame) -> pd.DataFrame:
+def _bits_table(exact: pd.DataFrame) -> pd.DataFrame:
     """Return the table: one line per model."""
     return pd.DataFrame({
         "dataset": exact["dataset"],
-        "learner": [learner_text(row) for row in exact.to_dict("records")],
+        "learner": [_learner_text(row) for row in exact.to_dict("records")],
         "rows": exact["used_rows"].astype(int),
         "leaves_or_rules": exact["size"].astype(int),
         "accuracy": exact["accuracy"],
         "world_bits": exact["world_bits"],
         "counts": exact["counts_low"],
-        "inner": [interval(a, b) for a, b in zip(exact["inner_low"], exact["inner_high"], strict=True)],
-        "extra": [interval(a, b) for a, b in zip(exact["extra_low"], exact["extra_high"], strict=True)],
-        "strict": [interval(a, b) for a, b in zip(exact["strict_low"], exact["strict_high"], strict=True)],
+        "inner": [_interval(a, b) for a, b in zip(exact["inner_low"], exact["inner_high"], strict=True)],
+        "extra": [_interval(a, b) for a, b in zip(exact["extra_low"], exact["extra_high"], strict=True)],
+        "strict": [_interval(a, b) for a, b in zip(exact["strict_low"], exact["strict_high"], strict=True)],
         "leaves": exact["leaves_bits"],
         "per_row": exact["extra_low"] / exact["used_rows"],
     }).sort_values(["dataset", "learner", "rows"], kind="stable", ignore_index=True)  # fmt: skip
 
 
-def learner_text(row: dict[Hashable, Any]) -> str:
+def _learner_text(row: dict[Hashable, Any]) -> str:
     """Return the learner of a row in a few words."""
     if row["question"] == "rule list":
         return f"GreedyRL, support {row['support']:g}, {int(row['length'])} rules"
@@ -74,7 +74,7 @@ def learner_text(row: dict[Hashable, Any]) -> str:
     return f"tree {row['criterion']}, depth {depth}" + (f", {leaf} rows per leaf" if leaf > 1 else "")
 
 
-def interval(low: float, high: float) -> str:
+def _interval(low: float, high: float) -> str:
     """Return bounds on bits as text: one number where both read the same to a thousandth, else rounded outwards."""
     if low is None or math.isnan(low):
         return ""
@@ -85,41 +85,42 @@ def interval(low: float, high: float) -> str:
     )
 
 
-def person_table(some: pd.DataFrame) -> pd.DataFrame:
+def _person_table(some: pd.DataFrame) -> pd.DataFrame:
     """Return verdicts that the rule alone gives, a line per model."""
     names = [c for c in some.columns if c.startswith(("members", "others", "values_"))]
     return some[["dataset", "used_rows", "depth", *names]].reset_index(drop=True)
 
 
-def forest_table(some: pd.DataFrame) -> pd.DataFrame:
+def _forest_table(some: pd.DataFrame) -> pd.DataFrame:
     """Return bounds for forests."""
-    extra = [interval(a, b) for a, b in zip(some["extra_low"], some["extra_high"], strict=True)]
-    counts = [interval(a, b) for a, b in zip(some["counts_low"], some["counts_high"], strict=True)]
+    extra = [_interval(a, b) for a, b in zip(some["extra_low"], some["extra_high"], strict=True)]
+    counts = [_interval(a, b) for a, b in zip(some["counts_low"], some["counts_high"], strict=True)]
     kept = some[["dataset", "used_rows", "trees", "depth", "size", "accuracy"]].reset_index(drop=True)
     return kept.assign(counts=counts, extra=extra)
 
 
-def group_table(some: pd.DataFrame) -> pd.DataFrame:
+def _group_table(some: pd.DataFrame) -> pd.DataFrame:
     """Return estimates beside rigorous bounds."""
-    extra = [interval(a, b) for a, b in zip(some["extra_low"], some["extra_high"], strict=True)]
+    extra = [_interval(a, b) for a, b in zip(some["extra_low"], some["extra_high"], strict=True)]
     kept = some[["dataset", "used_rows", "depth", "size", "world_bits", "removed_at_least", "estimate", "events"]]
     return kept.reset_index(drop=True).assign(interval=extra)
 
 
 FINDINGS_OTHERS: tuple[tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str], ...] = (
-    ("persons", person_table, "Persons under a tree's rule: the first rows that were trained on (`members`) and rows "
+    ("persons", _person_table, "Persons under a tree's rule: the first rows that were trained on (`members`) and rows "
      "that were not (`others`); certain and impossible, and those that are so only by the rule (`_by_rule`). `ratio`: "
      "probability of being in the data under the rule over that without. `values`: of columns of members whose other "
      "columns and label are known: asked, certain by the counts, certain only by the rule."),
-    ("forest", forest_table, "Forests, `bootstrap=False`: bounds on the bits (`ordered`) that the counts remove, and "
+    ("forest", _forest_table, "Forests, `bootstrap=False`: bounds on the bits (`ordered`) that the counts remove, and "
      "that the hard facts of thresholds and leaves remove beside. Which columns were drawn at a node is not used."),
-    ("groups", group_table, "Trees where one-hot groups are attributes of several values: an estimate of the bits that "
+    ("groups", _group_table,
+     "Trees where one-hot groups are attributes of several values: an estimate of the bits that "
      "the rule removes with its interval at confidence .95, not exact, beside the bits that the conditions on single "
      "binary columns remove for certain (`removed_at_least`)."),
 )  # fmt: skip
 
 
-def depth_figure(trees: pd.DataFrame) -> PanelFigure:
+def _depth_figure(trees: pd.DataFrame) -> PanelFigure:
     """Return extra bits per row by depth: a panel per data set, a line per number of rows."""
     panels = []
     plain = trees[(trees["criterion"] == "gini") & (trees["leaf"] == 1)]
@@ -136,7 +137,7 @@ def depth_figure(trees: pd.DataFrame) -> PanelFigure:
     return PanelFigure("by-depth", about, panels)
 
 
-def tree_sentences(trees: pd.DataFrame) -> list[str]:
+def _tree_sentences(trees: pd.DataFrame) -> list[str]:
     """Return where a tree's rule gives away most and least, beside the counts."""
     if not len(trees):
         return []
@@ -144,7 +145,7 @@ def tree_sentences(trees: pd.DataFrame) -> list[str]:
     out = []
     for word, row in (("Least", ordered[0]), ("Most", ordered[-1])):
         out.append(
-            f"{word} per row: {row['dataset']}, {int(row['used_rows']):,} rows, {learner_text(row)}: "
+            f"{word} per row: {row['dataset']}, {int(row['used_rows']):,} rows, {_learner_text(row)}: "
             f"{row['extra_low']:,.3f} bits ({row['per']:.4f} per row) beside {row['counts_low']:,.1f} of the counts."
         )
     more = trees[trees["extra_low"] > trees["counts_low"]]
@@ -154,7 +155,7 @@ def tree_sentences(trees: pd.DataFrame) -> list[str]:
     return out
 
 
-def list_sentences(exact: pd.DataFrame) -> list[str]:
+def _list_sentences(exact: pd.DataFrame) -> list[str]:
     """Return what the rule of greedy lists removes at most."""
     lists = exact[exact["question"] == "rule list"] if len(exact) else exact
     if not len(lists):
@@ -162,11 +163,11 @@ def list_sentences(exact: pd.DataFrame) -> list[str]:
     row = lists.sort_values("extra_low").to_dict("records")[-1]
     return [
         f"Rule lists: at most {row['extra_low']:,.3f} bits ({row['dataset']}, {int(row['used_rows']):,} rows, "
-        f"{learner_text(row)}), beside {row['counts_low']:,.1f} of the counts."
+        f"{_learner_text(row)}), beside {row['counts_low']:,.1f} of the counts."
     ]
 
 
-def person_sentences(done: pd.DataFrame) -> list[str]:
+def _person_sentences(done: pd.DataFrame) -> list[str]:
     """Return how many persons and values the rule alone decides."""
     some = done[done["question"] == "persons"]
     if not len(some):
@@ -181,12 +182,12 @@ def person_sentences(done: pd.DataFrame) -> list[str]:
     ]
 
 
-def group_sentences(done: pd.DataFrame) -> list[str]:
+def _group_sentences(done: pd.DataFrame) -> list[str]:
     """Return the estimates in words."""
     some = done[done["question"] == "groups"].to_dict("records")
     return [
         f"One-hot groups as attributes, {row['dataset']}, {int(row['used_rows']):,} rows, depth {int(row['depth'])}: "
-        f"about {row['estimate']:,.1f} bits ({interval(row['extra_low'], row['extra_high'])} at confidence .95), "
+        f"about {row['estimate']:,.1f} bits ({_interval(row['extra_low'], row['extra_high'])} at confidence .95), "
         f"of {row['world_bits']:,.1f} bits of worlds."
         for row in some
     ]
@@ -203,38 +204,38 @@ FOREST_CAP = 30.0
 LISTS = ((0.01, 5), (0.01, 8), (0.05, 5), (0.05, 8))  # support, rules at most
 
 
-def points(size: Size) -> list[Point]:
+def _points(size: Size) -> list[Point]:
     """Return the points of all questions; quick: some of them, on COMPAS."""
     if size == "quick":
-        return quick()
-    out = [tree(d, rows, depth) for d in WIDE for rows in ROWS for depth in DEPTHS]
-    out += [tree(d, rows, depth, "entropy") for d in WIDE for rows in (100, 1000, 0) for depth in (3, 5, 10)]
-    out += [tree(d, rows, depth, leaf=5) for d in WIDE for rows in (300, 1000) for depth in (3, 5, 10)]
-    out += [tree(d, rows, depth) for d in OTHERS for rows in (300, 0) for depth in (3, 5, 10)]
+        return _quick()
+    out = [_tree(d, rows, depth) for d in WIDE for rows in ROWS for depth in DEPTHS]
+    out += [_tree(d, rows, depth, "entropy") for d in WIDE for rows in (100, 1000, 0) for depth in (3, 5, 10)]
+    out += [_tree(d, rows, depth, leaf=5) for d in WIDE for rows in (300, 1000) for depth in (3, 5, 10)]
+    out += [_tree(d, rows, depth) for d in OTHERS for rows in (300, 0) for depth in (3, 5, 10)]
     out += [rule_list(d, rows, *how) for d in (*WIDE, "german-credit") for rows in ROWS for how in LISTS]
-    out += [forest(d, trees, depth) for d in WIDE for trees in (1, 2, 5) for depth in (5, 0)]
-    out += [persons(d, rows, depth) for d in WIDE for rows in (100, 300) for depth in (3, 5, 10)]
-    out += [groups(d, rows, depth) for d in WIDE for rows in (100, 300) for depth in (3, 5, 10)]
+    out += [_forest(d, trees, depth) for d in WIDE for trees in (1, 2, 5) for depth in (5, 0)]
+    out += [_persons(d, rows, depth) for d in WIDE for rows in (100, 300) for depth in (3, 5, 10)]
+    out += [_groups(d, rows, depth) for d in WIDE for rows in (100, 300) for depth in (3, 5, 10)]
     return out
 
 
-def quick() -> list[Point]:
+def _quick() -> list[Point]:
     """Return a few points of every question."""
-    out = [tree("compas27", rows, depth) for rows in (100, 300) for depth in (1, 3, 5, 10)]
-    out += [tree("compas27", 100, 5, "entropy"), tree("compas27", 300, 5, leaf=5)]
-    out += [rule_list("compas27", 300, 0.01, 8), forest("compas27", 1, 0)]
-    return [*out, persons("compas27", 100, 5), groups("compas27", 100, 3)]
+    out = [_tree("compas27", rows, depth) for rows in (100, 300) for depth in (1, 3, 5, 10)]
+    out += [_tree("compas27", 100, 5, "entropy"), _tree("compas27", 300, 5, leaf=5)]
+    out += [rule_list("compas27", 300, 0.01, 8), _forest("compas27", 1, 0)]
+    return [*out, _persons("compas27", 100, 5), _groups("compas27", 100, 3)]
 
 
-def asked(dataset: str, question: str, rows: int, cost: float, cap: float, **named: Scalar) -> Point:
+def _asked(dataset: str, question: str, rows: int, cost: float, cap: float, **named: Scalar) -> Point:
     """Return a point; `rows` 0: all, `cap`: seconds at most."""
     return Point(dataset, {"question": question, "rows": rows, "seed": 0, "cap_seconds": cap, **named}, cost)
 
 
-def tree(dataset: str, rows: int, depth: int, criterion: str = "gini", leaf: int = 1) -> Point:
+def _tree(dataset: str, rows: int, depth: int, criterion: str = "gini", leaf: int = 1) -> Point:
     """Return a point of exact counts for a scikit-learn tree."""
     cost = 0.2 * depth * (40 if not rows else 1 + rows / 300)
-    return asked(
+    return _asked(
         dataset, "tree", rows, cost, CAP if 0 < rows <= FEW else MANY_CAP, depth=depth, criterion=criterion, leaf=leaf
     )
 
@@ -242,24 +243,24 @@ def tree(dataset: str, rows: int, depth: int, criterion: str = "gini", leaf: int
 def rule_list(dataset: str, rows: int, support: float, length: int) -> Point:
     """Return a point of exact counts for GreedyRL of width 1."""
     named: dict[str, Scalar] = {"support": support, "length": length, "ties": "authors"}
-    return asked(dataset, "rule list", rows, 2.0 + rows / 500, MANY_CAP, **named)
+    return _asked(dataset, "rule list", rows, 2.0 + rows / 500, MANY_CAP, **named)
 
 
-def forest(dataset: str, trees: int, depth: int) -> Point:
+def _forest(dataset: str, trees: int, depth: int) -> Point:
     """Return a point of hard facts for a forest of 100 rows without resampling; depth 0: not limited."""
-    return asked(dataset, "forest", 100, 30.0, FOREST_CAP, trees=trees, depth=depth or None, features="sqrt")
+    return _asked(dataset, "forest", 100, 30.0, FOREST_CAP, trees=trees, depth=depth or None, features="sqrt")
 
 
-def persons(dataset: str, rows: int, depth: int) -> Point:
+def _persons(dataset: str, rows: int, depth: int) -> Point:
     """Return a point of verdicts on single persons."""
     named: dict[str, Scalar] = {"depth": depth, "criterion": "gini", "leaf": 1, "persons": 100}
-    return asked(dataset, "persons", rows, 4.0 * depth, MANY_CAP, **named)
+    return _asked(dataset, "persons", rows, 4.0 * depth, MANY_CAP, **named)
 
 
-def groups(dataset: str, rows: int, depth: int) -> Point:
+def _groups(dataset: str, rows: int, depth: int) -> Point:
     """Return a point of an estimate over one-hot groups as attributes."""
     named: dict[str, Scalar] = {"depth": depth, "criterion": "gini", "leaf": 1, "draws": 4000}
-    return asked(dataset, "groups", rows, 5.0 * depth, MANY_CAP, **named)
+    return _asked(dataset, "groups", rows, 5.0 * depth, MANY_CAP, **named)
 
 
 EXPERIMENT = Experiment(
@@ -267,8 +268,8 @@ EXPERIMENT = Experiment(
     "what knowing how a model was chosen gives away beside its counts",
     "The open question of Ferry, Aïvodji, Gambs, Huguet, Siala, Probabilistic Dataset Reconstruction from "
     "Interpretable Models, SaTML 2024 (arXiv 2308.15099): what an adversary learns who knows the learner's rule.",
-    points,
+    _points,
     run,
-    findings,
+    _findings,
     figures={"by-depth": {"question": ("tree",), "criterion": ("gini",), "leaf": (1,), "rows": ROWS}},
 )

@@ -30,7 +30,7 @@ SENSITIVE = 6  # columns asked about in turn, evenly spread over all
 def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return a point's rows: one, or a reason why there is no figure within its seconds."""
     assert frame is not None
-    some = drawn_rows(frame, point["rows"], point["seed"])
+    some = _drawn_rows(frame, point["rows"], point["seed"])
     capped = limits.lasting(point["cap_seconds"])
     try:
         return [{"used_rows": some.rows, **QUESTIONS[point["question"]](point, some, capped), "reason": ""}]
@@ -39,7 +39,7 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
         return [{"used_rows": some.rows, "reason": str(error)}]
 
 
-def drawn_rows(frame: pd.DataFrame, rows: int, seed: int) -> TrainTestSplit:
+def _drawn_rows(frame: pd.DataFrame, rows: int, seed: int) -> TrainTestSplit:
     """Return the first rows in the random order of a seed for training; 0: all of them, as the file has them."""
     if rows:
         return shuffled(frame, min(rows, len(frame)), seed)
@@ -47,7 +47,7 @@ def drawn_rows(frame: pd.DataFrame, rows: int, seed: int) -> TrainTestSplit:
     return TrainTestSplit(x, y, x.iloc[:0], y.iloc[:0], frame)
 
 
-def fitted_tree(point: Point, some: TrainTestSplit) -> Any:
+def _fitted_tree(point: Point, some: TrainTestSplit) -> Any:
     """Return scikit-learn's tree of a point."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -56,18 +56,18 @@ def fitted_tree(point: Point, some: TrainTestSplit) -> Any:
     ).fit(some.x, some.y)
 
 
-def released(model: Any, some: TrainTestSplit, independent: bool = True) -> EncodedRelease:
+def _released(model: Any, some: TrainTestSplit, independent: bool = True) -> EncodedRelease:
     """Return a model as a release: columns as independent bits, or one-hot groups as what they are."""
     whole = some.x.assign(**{str(some.whole.columns[-1]): some.y})
     domain = Domain.from_frame(whole, label=str(whole.columns[-1]), independent=independent)
     return encode(model, domain)
 
 
-def figures(found: LearnerRule) -> Row:
+def _figures(found: LearnerRule) -> Row:
     """Return the figures of what a learner's rule adds."""
     out: Row = {"exact": found.exact, "world_bits": found.bits[0], "world_bits_high": found.bits[1]}
-    out |= both("counts", found.counts_bits) | both("extra", found.extra_bits)
-    out |= both("inner", found.bits_without_leaves) | both("strict", found.strict_bits)
+    out |= _both("counts", found.counts_bits) | _both("extra", found.extra_bits)
+    out |= _both("inner", found.bits_without_leaves) | _both("strict", found.strict_bits)
     parts = [one for one in found.by_node if one.kind in {"leaf", "default rule"}]
     columns = [one for one in found.by_column if math.isfinite(one.bits[0])]
     return out | {
@@ -79,36 +79,36 @@ def figures(found: LearnerRule) -> Row:
     }
 
 
-def both(name: str, bits: Bits | None) -> Row:
+def _both(name: str, bits: Bits | None) -> Row:
     """Return the ends of an interval by name."""
     return {f"{name}_low": None if bits is None else bits[0], f"{name}_high": None if bits is None else bits[1]}
 
 
 def tree(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return the exact figures of one tree."""
-    model = fitted_tree(point, some)
-    found = learner_rule(released(model, some), limits=limits)
-    return figures(found) | {"size": int(model.get_n_leaves()), "accuracy": float(model.score(some.x, some.y))}
+    model = _fitted_tree(point, some)
+    found = learner_rule(_released(model, some), limits=limits)
+    return _figures(found) | {"size": int(model.get_n_leaves()), "accuracy": float(model.score(some.x, some.y))}
 
 
 def rule_list(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return the exact figures of one greedy rule list of single tests."""
     model = GreedyRuleListClassifier(1, point["support"], point["length"], ties=point["ties"]).fit(some.x, some.y)
-    found = learner_rule(released(model, some), limits=limits)
-    return figures(found) | {"size": len(model.rules_), "accuracy": float(model.score(some.x, some.y))}
+    found = learner_rule(_released(model, some), limits=limits)
+    return _figures(found) | {"size": len(model.rules_), "accuracy": float(model.score(some.x, some.y))}
 
 
-def forest(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
+def _forest(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return bounds for a forest of which only the hard facts of its thresholds and leaves are used."""
     from sklearn.ensemble import RandomForestClassifier
 
     model = RandomForestClassifier(
         point["trees"], max_depth=point["depth"], max_features=point["features"], bootstrap=False, random_state=0
     ).fit(some.x, some.y)
-    found = learner_rule(released(model, some), limits=limits)
+    found = learner_rule(_released(model, some), limits=limits)
     size = sum(int(one.get_n_leaves()) for one in model.estimators_)
     said = "; ".join(found.facts)
-    return figures(found) | {"size": size, "accuracy": float(model.score(some.x, some.y)), "facts": said}
+    return _figures(found) | {"size": size, "accuracy": float(model.score(some.x, some.y)), "facts": said}
 
 
 def persons(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
@@ -117,7 +117,7 @@ def persons(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     Members: the first `persons` training rows; others as many rows of the data that were not trained on. A column of a
     member whose other columns and label are known counts where its value is certain only by the rule.
     """
-    release = released(fitted_tree(point, some), some)
+    release = _released(_fitted_tree(point, some), some)
     label = str(some.whole.columns[-1])
     inside = some.x.assign(**{label: some.y}).head(point["persons"])
     outside = some.x_test.assign(**{label: some.y_test}).head(point["persons"])
@@ -129,11 +129,11 @@ def persons(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
             out[f"{name}_{verdict}_by_rule"] = int((found["by_rule"] & (found["verdict"] == verdict)).sum())
         ratio = found["probability"] / found["probability_without"].astype(float)
         known = ratio[np.isfinite(ratio) & (ratio > 0)]
-        out[f"{name}_least_ratio"], out[f"{name}_greatest_ratio"] = ends(known)
-    return out | columns_inferred(release, inside, limits)
+        out[f"{name}_least_ratio"], out[f"{name}_greatest_ratio"] = _ends(known)
+    return out | _columns_inferred(release, inside, limits)
 
 
-def columns_inferred(release: EncodedRelease, people: pd.DataFrame, limits: Limits) -> Row:
+def _columns_inferred(release: EncodedRelease, people: pd.DataFrame, limits: Limits) -> Row:
     """Return how many values of single columns are certain by the counts and only by the rule, over some columns."""
     names = list(people.columns[:-1])
     asked = [names[i] for i in np.linspace(0, len(names) - 1, min(SENSITIVE, len(names))).astype(int)]
@@ -147,21 +147,21 @@ def columns_inferred(release: EncodedRelease, people: pd.DataFrame, limits: Limi
     return {"values_asked": values, "values_certain": before, "values_certain_by_rule": after}
 
 
-def ends(values: pd.Series) -> tuple[float | None, float | None]:
+def _ends(values: pd.Series) -> tuple[float | None, float | None]:
     """Return the least and the greatest, None of none."""
     return (float(values.min()), float(values.max())) if len(values) else (None, None)
 
 
-def groups(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
+def _groups(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return an estimate where one-hot groups are attributes of several values, beside a rigorous bound."""
-    model = fitted_tree(point, some)
-    release = released(model, some, independent=False)
+    model = _fitted_tree(point, some)
+    release = _released(model, some, independent=False)
     learner = learner_of(release, "auto")
     assert learner is not None
     found = estimated_share(release, learner, limits, seed=point["seed"], draws=point["draws"])
     at_most = worlds_at_most(release, learner, limits)
     return {
-        **both("extra", found.extra_bits), "estimate": -found.middle, "confidence": found.confidence,
+        **_both("extra", found.extra_bits), "estimate": -found.middle, "confidence": found.confidence,
         "events": len(found.events), "world_bits": at_most.bits[0], "world_bits_high": at_most.bits[1],
         "removed_at_least": at_most.least_removed, "size": int(model.get_n_leaves()),
         "accuracy": float(model.score(some.x, some.y)),
@@ -171,7 +171,7 @@ def groups(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
 QUESTIONS: dict[str, Callable[[Point, TrainTestSplit, Limits], Row]] = {
     "tree": tree,
     "rule list": rule_list,
-    "forest": forest,
+    "forest": _forest,
     "persons": persons,
-    "groups": groups,
+    "groups": _groups,
 }

@@ -46,19 +46,19 @@ ONLY_GREEDY = (
 )
 
 
-def points(size: Size) -> list[Point]:
+def _points(size: Size) -> list[Point]:
     """Return a point per setting, learner, budget and chunk of seeds; quick: the first chunk's first two seeds."""
     found = []
     for setting in SETTINGS:
         for learner in (GREEDY, *MECHANISMS):
             budgets = (None,) if learner == GREEDY else BUDGETS[1::2] if size == "quick" else BUDGETS
-            found += [one for epsilon in budgets for one in chunks(setting, learner, epsilon, size)]
+            found += [one for epsilon in budgets for one in _chunks(setting, learner, epsilon, size)]
     if size == "full":
-        found += [one for learner, setting in ONLY_GREEDY for one in chunks(setting, learner, None, size)]
-    return found + attacks(size)
+        found += [one for learner, setting in ONLY_GREEDY for one in _chunks(setting, learner, None, size)]
+    return found + _attacks(size)
 
 
-def attacks(size: Size) -> list[Point]:
+def _attacks(size: Size) -> list[Point]:
     """Return the points of membership inference on GreedyRL and on private lists."""
     out = []
     for setting in (SETTINGS[0], SETTINGS[2], SETTINGS[3])[: 1 if size == "quick" else 3]:
@@ -66,13 +66,13 @@ def attacks(size: Size) -> list[Point]:
         budgets = (1.0,) if size == "quick" else (0.01, 1.0, 100.0)
         cases += [(name, epsilon) for name in ATTACKED for epsilon in budgets]
         for name, epsilon in cases:
-            found = chunks(setting, name, epsilon, size)[0]
+            found = _chunks(setting, name, epsilon, size)[0]
             named = {**found.parameters, "part": "attack", "seeds": 2 if size == "quick" else ATTACKS}
             out.append(Point(setting.dataset, named, 6.0))
     return out
 
 
-def chunks(setting: TableSetting, learner: str, epsilon: float | None, size: Size) -> list[Point]:
+def _chunks(setting: TableSetting, learner: str, epsilon: float | None, size: Size) -> list[Point]:
     """Return the points of one learner with one budget (None: GreedyRL has none)."""
     runs, chunk = (2, 2) if size == "quick" else (setting.runs, setting.chunk)
     named: dict[str, Scalar] = {
@@ -95,7 +95,7 @@ EXPERIMENT = Experiment(
     "what differentially private greedy rule lists cost in accuracy, and what they give away",
     "Ly, Ferry, Huguet, Gambs, Aïvodji, Smooth Sensitivity for Learning Differentially-Private yet Accurate Rule "
     "Lists, 2024 (arXiv 2403.13848): accuracy by epsilon, and the table of accuracies and vulnerabilities.",
-    points,
+    _points,
     run,
     findings,
     needs={"sklearn": "sklearn"},

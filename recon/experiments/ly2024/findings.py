@@ -31,7 +31,7 @@ SHOWN = (0.1, 1.0, 10.0)
 AT = (252, 300, 400, 500, 700, 1_000, 1_500, 2_000, 3_000, 4_000, 5_049)  # rows left at a node
 
 
-def amplitudes() -> PanelFigure:
+def _amplitudes() -> PanelFigure:
     """Return the scale of the noise on an impurity against the rows left at a node, a panel per epsilon."""
     panels = []
     for epsilon in SHOWN:
@@ -52,7 +52,7 @@ def amplitudes() -> PanelFigure:
     return PanelFigure("noise-amplitude", about, panels)
 
 
-def membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], rows: Mapping[str, str]) -> PanelFigure:
+def _membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], rows: Mapping[str, str]) -> PanelFigure:
     """Return true against false positive rates of membership inference on rule lists, both axes logarithmic."""
     panels = []
     for (dataset, without), title in titles.items():
@@ -75,7 +75,7 @@ def membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], row
     return PanelFigure("membership", about, panels)
 
 
-def membership_sentences(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str]) -> list[str]:
+def _membership_sentences(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str]) -> list[str]:
     """Return the AUC of the attack by list, and its true positives where hardly anybody is called one wrongly."""
     out = []
     for (dataset, without), title in titles.items():
@@ -108,41 +108,41 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     attacks = results[results["part"] == "attack"] if "part" in results else results.iloc[:0]
     results = results.drop(attacks.index)
-    attacked = membership(attacks, TITLES, TRAINED)
-    said = membership_sentences(attacks, TITLES)
+    attacked = _membership(attacks, TITLES, TRAINED)
+    said = _membership_sentences(attacks, TITLES)
     if not len(results):
-        return ExperimentFindings([], [amplitudes(), attacked], said)
-    means = averaged(results)
+        return ExperimentFindings([], [_amplitudes(), attacked], said)
+    means = _averaged(results)
     figures = [
-        amplitudes(),
-        accuracy_figure(means, OF_THE_PAPER, "accuracy", "the paper's mechanisms"),
-        accuracy_figure(means, REPAIRED, "accuracy-repaired", "mechanisms as printed and repaired, and `pure`"),
+        _amplitudes(),
+        _accuracy_figure(means, OF_THE_PAPER, "accuracy", "the paper's mechanisms"),
+        _accuracy_figure(means, REPAIRED, "accuracy-repaired", "mechanisms as printed and repaired, and `pure`"),
         attacked,
     ]
     tables = [
-        ResultTable("accuracies", accuracy_table(means),
+        ResultTable("accuracies", _accuracy_table(means),
                     "Test accuracy and its standard error over random 70/30 splits; "
               "`majority`: of always naming the more frequent class; `published`: the paper's table (100 runs); "
               "`trial`: a first trial of ours (COMPAS 15 runs, Adult 3). `standing`: what the ledger says of the "
               "guarantee, where the rules are public. `rules`: without the default rule."),
-        ResultTable("vulnerability", vulnerability_table(means),
+        ResultTable("vulnerability", _vulnerability_table(means),
                     "Vulnerability V (Yaghini et al. 2022; 1/2: membership "
               "cannot be guessed) with standard errors: by the formula, and as the authors' code computes it (shares "
               "of the whole set); beside it the paper's table."),
     ]  # fmt: skip
     sentences = [
-        *greedy_sentences(means),
+        *_greedy_sentences(means),
         *claim_sentences(results, TITLES),
         *pure_sentences(results, TITLES),
-        *constant_sentences(means),
-        *vulnerability_sentences(means),
+        *_constant_sentences(means),
+        *_vulnerability_sentences(means),
         *trial_sentences(results),
         *said,
     ]
     return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
 
 
-def averaged(results: pd.DataFrame) -> pd.DataFrame:
+def _averaged(results: pd.DataFrame) -> pd.DataFrame:
     """Return means over seeds and their standard errors, a line per setting, learner and budget."""
     found = results.groupby(GROUPS, as_index=False, dropna=False, sort=False).agg(
         runs=("seed", "nunique"), accuracy=("accuracy", "mean"), error=("accuracy", standard_error),
@@ -158,19 +158,19 @@ def standard_error(values: pd.Series) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def of(means: pd.DataFrame, dataset: str, without: str) -> pd.DataFrame:
+def _of(means: pd.DataFrame, dataset: str, without: str) -> pd.DataFrame:
     """Return the lines of one setting."""
     return means[(means["dataset"] == dataset) & (means["without"] == without)]
 
 
-def accuracy_figure(means: pd.DataFrame, learners: tuple[str, ...], name: str, which: str) -> PanelFigure:
+def _accuracy_figure(means: pd.DataFrame, learners: tuple[str, ...], name: str, which: str) -> PanelFigure:
     """Return accuracy against the budget: a panel per setting, a line per mechanism, GreedyRL dashed."""
     panels = []
     for (dataset, without), title in TITLES.items():
-        some = of(means, dataset, without)
-        drawn = [line(part, learner) for learner in learners if len(part := some[some["learner"] == learner])]
+        some = _of(means, dataset, without)
+        drawn = [_line(part, learner) for learner in learners if len(part := some[some["learner"] == learner])]
         if drawn:
-            drawn += constant(some, sorted({x for one in drawn for x in one.x}))
+            drawn += _constant(some, sorted({x for one in drawn for x in one.x}))
             panels.append(Panel(f"{title}, {TRAINED[dataset]} rows", "epsilon", "test accuracy", drawn, x_scale="log"))
     about = (
         f"Test accuracy of private greedy rule lists against epsilon, {which}: means over random 70/30 splits (band: "
@@ -179,14 +179,14 @@ def accuracy_figure(means: pd.DataFrame, learners: tuple[str, ...], name: str, w
     return PanelFigure(name, about, panels)
 
 
-def line(part: pd.DataFrame, label: str) -> PlotLine:
+def _line(part: pd.DataFrame, label: str) -> PlotLine:
     """Return the mean accuracies by budget with a band of one standard error."""
     part = part.sort_values("epsilon")
     low, high = part["accuracy"] - part["error"], part["accuracy"] + part["error"]
     return PlotLine(label, part["epsilon"].tolist(), part["accuracy"].tolist(), low.tolist(), high.tolist())
 
 
-def constant(some: pd.DataFrame, budgets: list[float]) -> list[PlotLine]:
+def _constant(some: pd.DataFrame, budgets: list[float]) -> list[PlotLine]:
     """Return what needs no budget as dashed lines."""
     greedy = some.loc[some["learner"] == GREEDY, "accuracy"]
     found = [PlotLine(GREEDY, budgets, [float(greedy.iloc[0])] * len(budgets), style="dashed")] if len(greedy) else []
@@ -194,24 +194,24 @@ def constant(some: pd.DataFrame, budgets: list[float]) -> list[PlotLine]:
     return [*found, PlotLine("more frequent class", budgets, [most] * len(budgets), style="dashed")]
 
 
-def accuracy_table(means: pd.DataFrame) -> pd.DataFrame:
+def _accuracy_table(means: pd.DataFrame) -> pd.DataFrame:
     """Return all accuracies beside the published ones and those of the first trial."""
     columns = [*GROUPS, "runs", "accuracy", "error", "train_accuracy", "majority", "rules", "candidates", "standing"]
     table = means[columns].copy()
     published = {(p.dataset, p.without, p.learner, p.epsilon): p.accuracy for p in PUBLISHED}
     lines = table.to_dict("records")
-    table["published"] = [published.get(key_of(line)) for line in lines]
-    table["trial"] = [tried(*key_of(line)) for line in lines]
+    table["published"] = [published.get(_key_of(line)) for line in lines]
+    table["trial"] = [_tried(*_key_of(line)) for line in lines]
     return table
 
 
-def key_of(line: Mapping[Any, Any]) -> tuple[str, str, str, float | None]:
+def _key_of(line: Mapping[Any, Any]) -> tuple[str, str, str, float | None]:
     """Return what names a line of results."""
     epsilon = float("nan" if line["epsilon"] is None else line["epsilon"])
     return line["dataset"], line["without"], line["learner"], None if np.isnan(epsilon) else epsilon
 
 
-def tried(dataset: str, without: str, learner: str, epsilon: float | None) -> float | None:
+def _tried(dataset: str, without: str, learner: str, epsilon: float | None) -> float | None:
     """Return the first trial's accuracy, None where it has none."""
     if epsilon is None:
         return TRIAL_GREEDY.get((dataset, without)) if learner == GREEDY else None
@@ -219,27 +219,27 @@ def tried(dataset: str, without: str, learner: str, epsilon: float | None) -> fl
     return TRIAL.get((dataset, learner), {}).get(epsilon) if same else None
 
 
-def vulnerability_table(means: pd.DataFrame) -> pd.DataFrame:
+def _vulnerability_table(means: pd.DataFrame) -> pd.DataFrame:
     """Return V of every learner beside the published figures."""
     table = means[[*GROUPS, "runs", "v", "v_error", "v_authors", "v_authors_error"]].copy()
     published = {(p.dataset, p.without, p.learner, p.epsilon): p.v for p in PUBLISHED}
-    table["published"] = [published.get(key_of(line)) for line in table.to_dict("records")]
+    table["published"] = [published.get(_key_of(line)) for line in table.to_dict("records")]
     return table
 
 
-def found(means: pd.DataFrame, dataset: str, without: str, learner: str, epsilon: float | None) -> dict[Any, Any]:
+def _found(means: pd.DataFrame, dataset: str, without: str, learner: str, epsilon: float | None) -> dict[Any, Any]:
     """Return one line of the means, {} where it is not there."""
-    some = of(means, dataset, without)
+    some = _of(means, dataset, without)
     some = some[some["learner"] == learner]
     some = some[some["epsilon"].isna()] if epsilon is None else some[some["epsilon"] == epsilon]
     return some.to_dict("records")[0] if len(some) else {}
 
 
-def greedy_sentences(means: pd.DataFrame) -> list[str]:
+def _greedy_sentences(means: pd.DataFrame) -> list[str]:
     """Return our accuracies beside those of the paper's table."""
     out = []
     for one in PUBLISHED:
-        ours = found(means, one.dataset, one.without, one.learner, one.epsilon)
+        ours = _found(means, one.dataset, one.without, one.learner, one.epsilon)
         if not ours:
             continue
         budget = "" if one.epsilon is None else f", epsilon {one.epsilon:g}"
@@ -254,42 +254,42 @@ def greedy_sentences(means: pd.DataFrame) -> list[str]:
         if ours["majority"] > one.accuracy:
             text += f"; the published figure lies below always naming the more frequent class ({ours['majority']:.3f})"
         out.append(text + ".")
-        any_support = found(means, one.dataset, one.without, UNBOUNDED, None)
+        any_support = _found(means, one.dataset, one.without, UNBOUNDED, None)
         if one.learner == GREEDY and any_support:
             out.append(
                 f"{TITLES[one.dataset, one.without]}, GreedyRL whose rules may capture any number of rows: "
                 f"{any_support['accuracy']:.4f} ± {any_support['error']:.4f}, "
-                f"{'nearer to' if nearer(any_support, ours, one.accuracy) else 'no nearer to'} the published "
+                f"{'nearer to' if _nearer(any_support, ours, one.accuracy) else 'no nearer to'} the published "
                 f"{one.accuracy:.3f}."
             )
-    removed = found(means, "compas27", "Race, Age, Gender", GREEDY, None)
-    whole = found(means, "compas27", "", GREEDY, None)
+    removed = _found(means, "compas27", "Race, Age, Gender", GREEDY, None)
+    whole = _found(means, "compas27", "", GREEDY, None)
     if removed and whole:
         out.append(
             f"COMPAS, GreedyRL: the paper's text removes sensitive attributes; with race, age and gender removed we "
             f"find {removed['accuracy']:.4f} ± {removed['error']:.4f}, with all columns {whole['accuracy']:.4f} ± "
             f"{whole['error']:.4f}: the published {PUBLISHED[0].accuracy:.3f} is nearer to the "
-            f"{'latter' if nearer(whole, removed, PUBLISHED[0].accuracy) else 'former'}."
+            f"{'latter' if _nearer(whole, removed, PUBLISHED[0].accuracy) else 'former'}."
         )
     return out
 
 
-def nearer(one: Mapping[Any, float], other: Mapping[Any, float], published: float) -> bool:
+def _nearer(one: Mapping[Any, float], other: Mapping[Any, float], published: float) -> bool:
     """Return whether the first figure is nearer to the published one."""
     return abs(one["accuracy"] - published) < abs(other["accuracy"] - published)
 
 
-def rounded(ours: Mapping[Any, float], published: float) -> str:
+def _rounded(ours: Mapping[Any, float], published: float) -> str:
     """Return which of both vulnerabilities is the published one to its three digits."""
     same = (abs(ours["v"] - published) <= 0.0005, abs(ours["v_authors"] - published) <= 0.0005)
     return {(True, True): "each", (True, False): "the first", (False, True): "the second"}.get(same, "neither")
 
 
-def constant_sentences(means: pd.DataFrame) -> list[str]:
+def _constant_sentences(means: pd.DataFrame) -> list[str]:
     """Return which mechanisms are no better than a constant, by setting."""
     out = []
     for (dataset, without), title in TITLES.items():
-        some = of(means, dataset, without)
+        some = _of(means, dataset, without)
         some = some[some["epsilon"].notna()]
         low = some[some["accuracy"] <= some["majority"]]
         if not len(some):
@@ -306,21 +306,21 @@ def constant_sentences(means: pd.DataFrame) -> list[str]:
     return out
 
 
-def vulnerability_sentences(means: pd.DataFrame) -> list[str]:
+def _vulnerability_sentences(means: pd.DataFrame) -> list[str]:
     """Return V beside the published values, and whether privacy changes it."""
     out = []
     for one in PUBLISHED:
-        ours = found(means, one.dataset, one.without, one.learner, one.epsilon)
+        ours = _found(means, one.dataset, one.without, one.learner, one.epsilon)
         if ours:
             budget = "" if one.epsilon is None else f", epsilon {one.epsilon:g}"
             out.append(
                 f"{TITLES[one.dataset, one.without]}, {one.learner}{budget}: V = {ours['v']:.4f} by the formula, "
                 f"{ours['v_authors']:.4f} as the authors compute it, published {one.v:.3f}, which is "
-                f"{rounded(ours, one.v)} of the two."
+                f"{_rounded(ours, one.v)} of the two."
             )
     for (dataset, without), title in TITLES.items():
-        some = of(means, dataset, without)
-        greedy, private = found(means, dataset, without, GREEDY, None), some[some["epsilon"].notna()]
+        some = _of(means, dataset, without)
+        greedy, private = _found(means, dataset, without, GREEDY, None), some[some["epsilon"].notna()]
         if greedy and len(private):
             top = private.sort_values("v").to_dict("records")[-1]
             out.append(

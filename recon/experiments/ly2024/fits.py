@@ -35,7 +35,7 @@ Titles = Mapping[tuple[str, str], str]
 Budgets = list[float]
 
 
-def paired(results: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
+def _paired(results: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
     """Return by budget the mean difference in accuracy on the same splits, and its standard error."""
     keys = ["epsilon", "seed"]
     both = [results[results["learner"] == name].set_index(keys)["accuracy"] for name in (one, other)]
@@ -45,16 +45,16 @@ def paired(results: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
     return pd.DataFrame({"mean": found["mean"], "error": found["std"] / np.sqrt(found["count"])})
 
 
-def of(results: pd.DataFrame, dataset: str, without: str) -> pd.DataFrame:
+def _of(results: pd.DataFrame, dataset: str, without: str) -> pd.DataFrame:
     """Return the private fits of one setting."""
     named = (results["dataset"] == dataset) & (results["without"] == without) & results["epsilon"].notna()
     return results[named]
 
 
-def ahead(results: pd.DataFrame, one: str, others: tuple[str, ...]) -> tuple[Budgets, Budgets, dict[float, str]]:
+def _ahead(results: pd.DataFrame, one: str, others: tuple[str, ...]) -> tuple[Budgets, Budgets, dict[float, str]]:
     """Return at which budgets one mechanism is clearly ahead of all others, at which neither, and whom it is behind."""
     there = [name for name in others if (results["learner"] == name).any()]
-    apart = {name: paired(results, one, name) for name in there}
+    apart = {name: _paired(results, one, name) for name in there}
     better, level, behind = [], [], {}
     for epsilon in sorted(set.intersection(*(set(found.index) for found in apart.values())) if apart else ()):
         at = {name: found.loc[epsilon] for name, found in apart.items()}
@@ -72,18 +72,18 @@ def claim_sentences(results: pd.DataFrame, titles: Titles) -> list[str]:
     """Return where smooth sensitivity is more accurate than every mechanism of global sensitivity."""
     out = []
     for (dataset, without), title in titles.items():
-        some = of(results, dataset, without)
+        some = _of(results, dataset, without)
         for mechanism in COMPARING_SMOOTH:
-            better, level, behind = ahead(some, mechanism, GLOBAL)
+            better, level, behind = _ahead(some, mechanism, GLOBAL)
             if not (better or level or behind):
                 continue
             parts = []
             if better:
-                parts.append(f"more accurate than every mechanism of global sensitivity at epsilon {listed(better)}")
+                parts.append(f"more accurate than every mechanism of global sensitivity at epsilon {_listed(better)}")
             if level:
-                parts.append(f"not clearly apart from the best of them at {listed(level)}")
+                parts.append(f"not clearly apart from the best of them at {_listed(level)}")
             if behind:
-                parts.append(f"less accurate at {listed([f'{e:g} (than {who})' for e, who in behind.items()])}")
+                parts.append(f"less accurate at {_listed([f'{e:g} (than {who})' for e, who in behind.items()])}")
             out.append(f"{title}, {mechanism}: {'; '.join(parts)} (by {CLEAR:g} standard errors on the same splits).")
     return [f"The paper's claim: {CLAIM}.", *out] if out else []
 
@@ -92,14 +92,14 @@ def pure_sentences(results: pd.DataFrame, titles: Titles) -> list[str]:
     """Return how the exponential mechanism on rows times impurity, which is not the paper's, does beside it."""
     out = []
     for (dataset, without), title in titles.items():
-        apart = paired(of(results, dataset, without), "pure", "smooth Laplace")
+        apart = _paired(_of(results, dataset, without), "pure", "smooth Laplace")
         if len(apart):
             clear = apart[apart["mean"] > CLEAR * apart["error"]]
             worse = apart[apart["mean"] < -CLEAR * apart["error"]]
             most = apart.reset_index().sort_values("mean").to_dict("records")[-1]
             out.append(
                 f"{title}: pure, which is not the paper's and needs no delta, is more accurate than smooth Laplace at "
-                f"epsilon {listed(clear.index)}, less at {listed(worse.index)} (by {CLEAR:g} standard errors); the "
+                f"epsilon {_listed(clear.index)}, less at {_listed(worse.index)} (by {CLEAR:g} standard errors); the "
                 f"most at {most['epsilon']:g}: {most['mean']:+.4f} ± {most['error']:.4f}."
             )
     return out
@@ -109,7 +109,7 @@ def trial_sentences(results: pd.DataFrame) -> list[str]:
     """Return how far we are from a first trial, by means over budgets: a seed has like noise at all of them."""
     near, far = 0, []
     for (dataset, learner), figures in TRIAL.items():
-        some = of(results, dataset, {"compas27": "", "adult24": "age"}[dataset])
+        some = _of(results, dataset, {"compas27": "", "adult24": "age"}[dataset])
         table = some[some["learner"] == learner].pivot_table(index="seed", columns="epsilon", values="accuracy")
         shared = [epsilon for epsilon in figures if epsilon in table]
         if len(table) < ENOUGH or not shared:
@@ -130,7 +130,7 @@ def trial_sentences(results: pd.DataFrame) -> list[str]:
     return [f"{text} of a first trial's (COMPAS 15 runs, Adult 3){'; not: ' + '; '.join(far) if far else ''}."]
 
 
-def listed(values: object) -> str:
+def _listed(values: object) -> str:
     """Return values in words, "none" of none."""
     found = [one if isinstance(one, str) else f"{one:g}" for one in values]  # type: ignore[attr-defined]
     return ", ".join(found) if found else "none"
@@ -140,17 +140,17 @@ TREES = 100
 RATES = tuple(float(f"{x:.3g}") for x in np.logspace(-3, 0, 25))  # false positive rates that curves are read at
 
 
-def curves(fitted: Any, some: TrainTestSplit, seed: int, limits: Limits) -> list[Row]:
+def _curves(fitted: Any, some: TrainTestSplit, seed: int, limits: Limits) -> list[Row]:
     """Return the curve of the attack on one list: a row per false positive rate, with the AUC."""
     limits.check("a list was attacked")
-    scores, member = attacked(fitted, some, seed)
+    scores, member = _attacked(fitted, some, seed)
     fpr, tpr = curve(scores, member)
     rates = np.interp(RATES, fpr, tpr)  # between thresholds: the line, a coin between them
     area = float(np.trapezoid(tpr, fpr))
     return [{"seed": seed, "auc": area, "fpr": x, "tpr": float(y)} for x, y in zip(RATES, rates, strict=True)]
 
 
-def attacked(fitted: Any, some: TrainTestSplit, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _attacked(fitted: Any, some: TrainTestSplit, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return scores of membership and who is a member, of the rows that the attack was not trained on.
 
     As many members as others, half of either known to the attacker.
@@ -162,7 +162,7 @@ def attacked(fitted: Any, some: TrainTestSplit, seed: int) -> tuple[np.ndarray, 
     sides = []
     for x, y in ((some.x, some.y), (some.x_test, some.y_test)):
         at = rng.permutation(len(x))[:n]
-        sides.append(seen(fitted, x.iloc[at], y.iloc[at]))
+        sides.append(_seen(fitted, x.iloc[at], y.iloc[at]))
     features, member = np.concatenate(sides), np.repeat([1, 0], n)
     known = np.tile(np.arange(n) < n // 2, 2)
     forest = RandomForestClassifier(TREES, random_state=seed, n_jobs=1).fit(features[known], member[known])
@@ -170,7 +170,7 @@ def attacked(fitted: Any, some: TrainTestSplit, seed: int) -> tuple[np.ndarray, 
     return scores, member[~known].astype(bool)
 
 
-def seen(fitted: Any, x: pd.DataFrame, y: pd.Series) -> np.ndarray:
+def _seen(fitted: Any, x: pd.DataFrame, y: pd.Series) -> np.ndarray:
     """Return what the attacker sees of rows: predicted probabilities and the true label."""
     found: np.ndarray = np.column_stack([fitted.predict_proba(x), y.to_numpy(dtype=float)])
     return found
@@ -199,13 +199,13 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return a row per seed: one random split, one fitted list; of a point of attacks a row per false positive rate."""
     assert frame is not None
     kept = without(frame, point["without"])
-    rules = None if point["learner"] in PLAIN else public_rules(kept, point["width"], point["support"])
+    rules = None if point["learner"] in PLAIN else _public_rules(kept, point["width"], point["support"])
     found = []
     for seed in range(point["first_seed"], point["first_seed"] + point["seeds"]):
         limits.check("rule lists were fitted")
         some = shuffled(kept, int(TRAINED * len(kept)), seed)
         fitted = learner(point, rules, seed).fit(some.x, some.y)
-        found += curves(fitted, some, seed, limits) if "part" in point.parameters else [row(seed, fitted, some)]
+        found += _curves(fitted, some, seed, limits) if "part" in point.parameters else [_row(seed, fitted, some)]
     return found
 
 
@@ -216,7 +216,7 @@ def without(frame: pd.DataFrame, prefixes: str) -> pd.DataFrame:
     return frame[[name for name in frame.columns if name == label or not name.startswith(words)]]
 
 
-def public_rules(frame: pd.DataFrame, width: int, support: float) -> list[Antecedent]:
+def _public_rules(frame: pd.DataFrame, width: int, support: float) -> list[Antecedent]:
     """Return the conjunctions that `support` to 1 - `support` of all rows meet, as if they were public.
 
     The paper takes its rules as public too; the authors' code mines them on the training rows, which nothing covers.
@@ -241,7 +241,7 @@ def learner(point: Point, rules: list[Antecedent] | None, seed: int) -> RuleList
     )  # fmt: skip
 
 
-def row(seed: int, fitted: Any, some: TrainTestSplit) -> Row:
+def _row(seed: int, fitted: Any, some: TrainTestSplit) -> Row:
     """Return the figures of one list: accuracies, vulnerability by the formula and as the authors compute it, size."""
     train, test = (some.x, some.y), (some.x_test, some.y_test)
     label = some.whole.iloc[:, -1]

@@ -40,7 +40,7 @@ SETTINGS = {**CHEAP, "mia": {**CHEAP["mia"], "trees": 10, "attack_trees": 10}}  
 SHADOW_ROWS = 1_000  # of each of them
 
 
-def local_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def _local_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return what the ensembles of attacks on 40, 80 and 120 local trees find out, and on one tree merged of all.
 
     The records of 40 and 80 are the first ones of those 120.
@@ -51,13 +51,13 @@ def local_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list
     explained = explanations(box, of, int(point["explanations"]), seed, limits)
     rows, member = of.asked
     judge, shadow = Judge(name, rows, member, seed), known(of, kind, seed, SHADOW_ROWS)
-    found: list[Row] = [described(name, explained, box, of)]
+    found: list[Row] = [_described(name, explained, box, of)]
     for attack_name, rule in RULES.items():
         made = attack(attack_name, **SETTINGS[attack_name])
         if attack_name == "aloa" and not len(of.open_columns.numbers):  # refused for one reason on every tree
             found += asked(judge, made, "aloa", explained[0].surrogate, shadow, limits)
             continue
-        found += together(judge, made, rule, explained, shadow, limits)
+        found += _together(judge, made, rule, explained, shadow, limits)
     whole = merged(explained, seed=seed, min_leaf=5)
     one = Judge(f"merged {name}", rows, member, seed)
     found.append(performance(one.model, whole, box, of, explanations=len(explained)))
@@ -72,7 +72,7 @@ def explanations(box: Target, of: MembershipFold, count: int, seed: int, limits:
     return lores(box, records, of.train.x, columns, len(classes), seed=seed, limits=limits)
 
 
-def described(name: str, explained: list[Explanation], box: Target, of: MembershipFold) -> Row:
+def _described(name: str, explained: list[Explanation], box: Target, of: MembershipFold) -> Row:
     """Return how faithful local trees are: in their neighbourhoods, of the explained records, and of all rows."""
     found: Row = {"kind": "performance", "model": name, "explanations": len(explained),
                   "nodes": float(np.mean([one.surrogate.size for one in explained])),
@@ -86,7 +86,7 @@ def described(name: str, explained: list[Explanation], box: Target, of: Membersh
     return found
 
 
-def together(judge: Judge, made: Attack, rule: Rule, explained: list[Explanation], shadow: Any,
+def _together(judge: Judge, made: Attack, rule: Rule, explained: list[Explanation], shadow: Any,
              limits: Limits) -> list[Row]:  # fmt: skip
     """Return what one attack on each local tree finds out as an ensemble, for every number of explained records."""
     guesses: dict[int, tuple[MembershipGuess, float]] = {}
@@ -119,16 +119,16 @@ TARGETS = ("DT", "RF", "NN", "TREPAN-RF", "TREPAN-NN", "enriched-RF", "enriched-
 LOCAL = ("LORE-RF", "LORE-NN")
 SHADOWS = ("noise", "random")
 PARTS: dict[str, Callable[[Point, pd.DataFrame | None, Limits], list[Row]]] = {
-    "global": global_rows, "local": local_rows, "reference": reference_rows, "attributes": attribute_rows,
+    "global": global_rows, "local": _local_rows, "reference": reference_rows, "attributes": attribute_rows,
 }  # fmt: skip
 
 
-def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return one point's rows; `kind` says what a row is about."""
     return PARTS[point["part"]](point, frame, limits)
 
 
-def points(size: Size) -> list[Point]:
+def _points(size: Size) -> list[Point]:
     """Return a point per data set, fold and target, and shadow data of local ones; quick: some of Adult's first."""
     found = []
     for dataset in DATASETS:
@@ -164,8 +164,8 @@ EXPERIMENT = Experiment(
     "what membership attacks find out from black boxes and from their explainers, and what recall does not say",
     "Naretto, Monreale, Giannotti, Evaluating the Privacy Exposure of Interpretable Global and Local Explainers, "
     "Transactions on Data Privacy 18 (2025): Tables 1 to 5 with the columns that they leave out.",
-    points,
-    run,
+    _points,
+    _run,
     findings,
     needs={"sklearn": "sklearn", "scikit_posthocs": "attacks"},
     figures=FIGURES,

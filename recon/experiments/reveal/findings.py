@@ -34,28 +34,28 @@ TELLING = ("lira", "mia", "mia (true class)", "label-only")
 NEAR = 0.05  # of an AUC to 1/2
 
 
-def sentences(results: pd.DataFrame, average: pd.DataFrame, ranked: Mapping[str, Ranking]) -> list[str]:
+def _sentences(results: pd.DataFrame, average: pd.DataFrame, ranked: Mapping[str, Ranking]) -> list[str]:
     """Return all sentences that the results allow."""
     return [
-        *signs(results),
-        *loud(average),
-        *always(average),
-        *test_sets(average),
-        *copies(results),
-        *singles(average),
-        *faithful(results),
-        *references(results),
-        *guessed(results),
-        *locals_(average),
-        *refusals(results),
+        *_signs(results),
+        *_loud(average),
+        *_always(average),
+        *_test_sets(average),
+        *_copies(results),
+        *_singles(average),
+        *_faithful(results),
+        *_references(results),
+        *_guessed(results),
+        *_locals_(average),
+        *_refusals(results),
         *(f"Global targets by {name}: {one.sentence()}." for name, one in ranked.items()),
-        *arithmetic(),
-        *trials(average),
+        *_arithmetic(),
+        *_trials(average),
         f"Not reproduced: {'; '.join(NOT_OFFLINE)}.",
     ]
 
 
-def signs(results: pd.DataFrame) -> list[str]:
+def _signs(results: pd.DataFrame) -> list[str]:
     """Return the sign of the delta of recall of mia, explainers of the forest minus the forest, by shadow data."""
     out = []
     for dataset, title in TITLES.items():
@@ -73,12 +73,12 @@ def signs(results: pd.DataFrame) -> list[str]:
     return out
 
 
-def evaluation(line: Mapping[Any, Any]) -> Evaluation:
+def _evaluation(line: Mapping[Any, Any]) -> Evaluation:
     """Return a line of means as an evaluation."""
     return Evaluation(**{name: line[name] for name in FIGURES})
 
 
-def loud(average: pd.DataFrame) -> list[str]:
+def _loud(average: pd.DataFrame) -> list[str]:
     """Return what the gain of recall of mia on explainers means, and the largest gain of the paper's attacks."""
     out = []
     for dataset, title in TITLES.items():
@@ -89,12 +89,12 @@ def loud(average: pd.DataFrame) -> list[str]:
             for one in line.to_dict("records"):
                 box = chosen(some, attack=one["attack"], shadow=one["shadow"], model=one["model"].rpartition("-")[2])
                 name = f"{title}, {one['attack']} with {one['shadow']} shadow data on {one['model']}{largest}"
-                out.append(f"{meaning(name, evaluation(one), evaluation(box.to_dict('records')[0]))}.")
+                out.append(f"{meaning(name, _evaluation(one), _evaluation(box.to_dict('records')[0]))}.")
     quoted = f"{QUOTED.printed:+.2f} (Table {QUOTED.table}, {QUOTED.data}) is {QUOTED.recomputed:+.2f} recomputed"
     return [*out, f"The paper's largest delta of recall is {LARGEST:+.2f}; its {quoted}."] if out else []
 
 
-def always(average: pd.DataFrame) -> list[str]:
+def _always(average: pd.DataFrame) -> list[str]:
     """Return the precision of always saying IN beside the precisions of all attacks."""
     out = []
     for dataset, title in TITLES.items():
@@ -112,7 +112,7 @@ def always(average: pd.DataFrame) -> list[str]:
     return out
 
 
-def test_sets(average: pd.DataFrame) -> list[str]:
+def _test_sets(average: pd.DataFrame) -> list[str]:
     """Return how accurate attacks are on a balanced test set, where always IN is right on half."""
     out = []
     for dataset, title in TITLES.items():
@@ -125,13 +125,13 @@ def test_sets(average: pd.DataFrame) -> list[str]:
     return out
 
 
-def copies(results: pd.DataFrame) -> list[str]:
+def _copies(results: pd.DataFrame) -> list[str]:
     """Return what rows on both sides leave of the question."""
     lines = chosen(results, kind="duplicates", fold=0).drop_duplicates("dataset")
     return [f"{TITLES[line['dataset']]}, first fold: {line['sentence']}" for line in lines.to_dict("records")]
 
 
-def singles(average: pd.DataFrame) -> list[str]:
+def _singles(average: pd.DataFrame) -> list[str]:
     """Return what attacks find out of rows that have no like, beside what they find out of all."""
     out = []
     for dataset, title in TITLES.items():
@@ -151,7 +151,7 @@ def singles(average: pd.DataFrame) -> list[str]:
     return out
 
 
-def faithful(results: pd.DataFrame) -> list[str]:
+def _faithful(results: pd.DataFrame) -> list[str]:
     """Return accuracy and fidelity of TREPAN apart."""
     out = []
     for dataset, title in TITLES.items():
@@ -168,7 +168,7 @@ def faithful(results: pd.DataFrame) -> list[str]:
     return out
 
 
-def references(results: pd.DataFrame) -> list[str]:
+def _references(results: pd.DataFrame) -> list[str]:
     """Return what LiRA finds where the other attacks find little."""
     out = []
     for dataset, title in TITLES.items():
@@ -190,7 +190,7 @@ def references(results: pd.DataFrame) -> list[str]:
     return out
 
 
-def guessed(results: pd.DataFrame) -> list[str]:
+def _guessed(results: pd.DataFrame) -> list[str]:
     """Return whether a model helps to guess a column beyond imputation without it."""
     table = attributes(results)
     out = []
@@ -209,7 +209,7 @@ def guessed(results: pd.DataFrame) -> list[str]:
     return out
 
 
-def locals_(average: pd.DataFrame) -> list[str]:
+def _locals_(average: pd.DataFrame) -> list[str]:
     """Return recall and AUC of local ensembles by the number of explained records."""
     out = []
     for dataset, title in TITLES.items():
@@ -225,7 +225,7 @@ def locals_(average: pd.DataFrame) -> list[str]:
     return out
 
 
-def refusals(results: pd.DataFrame) -> list[str]:
+def _refusals(results: pd.DataFrame) -> list[str]:
     """Return which attacks do not apply to whole targets, and why."""
     lines = results[(results["kind"] == "refused") & results["part"].isin(["global"])]
     out = []
@@ -235,7 +235,7 @@ def refusals(results: pd.DataFrame) -> list[str]:
     return out
 
 
-def arithmetic() -> list[str]:
+def _arithmetic() -> list[str]:
     """Return how many of the paper's cells do not follow from their neighbours."""
     table = printed()
     wrong = table[~table["possible"]]
@@ -248,7 +248,7 @@ def arithmetic() -> list[str]:
     ]
 
 
-def trials(average: pd.DataFrame) -> list[str]:
+def _trials(average: pd.DataFrame) -> list[str]:
     """Return how far a first trial's figures are from ours."""
     table = trial(average)
     if not len(table):
@@ -268,28 +268,28 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the tables, figures and sentences of all results that are there."""
     whole = complete(results)
     average = means(whole)
-    ranked = rankings(average)
-    figures = [by_fpr(average), gains(average), curves(whole), local(average), ranks(ranked)]
+    ranked = _rankings(average)
+    figures = [_by_fpr(average), _gains(average), _curves(whole), local(average), ranks(ranked)]
     found = tables(whole, average)
     if ranked:
-        found.append(ResultTable("ranks", rank_table(ranked),
+        found.append(ResultTable("ranks", _rank_table(ranked),
                                  "Mean ranks (1: most exposed) of global targets over data "
                            "sets, attacks and shadow data, by recall and by AUC, with Friedman's p and Nemenyi's "
                            "critical difference at .05."))  # fmt: skip
-    return ExperimentFindings(found, [one for one in figures if one.panels], sentences(whole, average, ranked))
+    return ExperimentFindings(found, [one for one in figures if one.panels], _sentences(whole, average, ranked))
 
 
-def panels(average: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+def _panels(average: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Return the attacks of each data set that is there, on the paper's test set."""
     some = average[(average["test_set"] == PAPER) & (average["part"] != "reference") & (average["attack"] != ALWAYS)]
     parts = [(f"{title}, {ROWS_OF[dataset]}", some[some["dataset"] == dataset]) for dataset, title in TITLES.items()]
     return [(title, part) for title, part in parts if len(part)]
 
 
-def by_fpr(average: pd.DataFrame) -> PanelFigure:
+def _by_fpr(average: pd.DataFrame) -> PanelFigure:
     """Return recall against the false positive rate: a point per attack, targets by colour."""
     found = []
-    for title, part in panels(average):
+    for title, part in _panels(average):
         lines = [PlotLine(name, some["fpr"].tolist(), some["recall"].tolist(), style="points")
                  for name in MODELS if len(some := part[part["model"] == name])]  # fmt: skip
         chance = PlotLine("no information", [0, 1], [0, 1], style="dashed")
@@ -301,10 +301,10 @@ def by_fpr(average: pd.DataFrame) -> PanelFigure:
     return PanelFigure("recall-by-fpr", about, found)
 
 
-def gains(average: pd.DataFrame) -> PanelFigure:
+def _gains(average: pd.DataFrame) -> PanelFigure:
     """Return AUC against the delta of recall: a point per attack on an explainer."""
     found = []
-    for title, part in panels(average):
+    for title, part in _panels(average):
         there = part[part["delta_recall"].notna()]
         lines = [PlotLine(name, some["delta_recall"].tolist(), some["auc"].tolist(), style="points")
                  for name in MODELS[3:] if len(some := there[there["model"] == name])]  # fmt: skip
@@ -320,7 +320,7 @@ def gains(average: pd.DataFrame) -> PanelFigure:
     return PanelFigure("gain-and-auc", about, found)
 
 
-def curves(results: pd.DataFrame) -> PanelFigure:
+def _curves(results: pd.DataFrame) -> PanelFigure:
     """Return the curves of LiRA and the other attacks on random forests, both axes logarithmic."""
     some = results[results["kind"] == "curve"]
     found = []
@@ -349,7 +349,7 @@ def curves(results: pd.DataFrame) -> PanelFigure:
 def local(average: pd.DataFrame) -> PanelFigure:
     """Return recall and AUC of ensembles against the number of explained records."""
     found = []
-    for title, part in panels(average):
+    for title, part in _panels(average):
         some = part[(part["part"] == "local") & (part["model"] == "LORE-RF")]
         for figure, what in (("recall", "recall"), ("auc", "AUC")):
             lines = [PlotLine(f"{attack}, {shadow}", one["explanations"].tolist(),
@@ -364,7 +364,7 @@ def local(average: pd.DataFrame) -> PanelFigure:
     return PanelFigure("local", about, found)
 
 
-def rankings(average: pd.DataFrame) -> dict[str, Ranking]:
+def _rankings(average: pd.DataFrame) -> dict[str, Ranking]:
     """Return the ranks of global targets by recall and by AUC, where enough conditions have all of them."""
     some = chosen(average, part="global", test_set=PAPER)
     some = some[some["attack"] != ALWAYS]
@@ -392,7 +392,7 @@ def ranks(ranked: dict[str, Ranking]) -> PanelFigure:
     return PanelFigure("ranks", about, found)
 
 
-def rank_table(ranked: dict[str, Ranking]) -> pd.DataFrame:
+def _rank_table(ranked: dict[str, Ranking]) -> pd.DataFrame:
     """Return the mean ranks by both figures."""
     lines: list[Sequence[object]] = [
         (figure, name, rank, of.blocks, of.left_out, of.p, of.critical_difference)

@@ -83,7 +83,7 @@ def case(dataset: str, frame: pd.DataFrame | None, fold: int, seed: int = 0) -> 
 def records(dataset: str, frame: pd.DataFrame | None) -> Records:
     """Return the rows of a data set: COMPAS whole, 12,000 rows of Adult, or the mixture."""
     if frame is None:
-        return mixture()
+        return _mixture()
     if len(frame) > ADULT:
         frame = frame.sample(ADULT, random_state=0)
     names = [str(name) for name in frame.columns[:-1]]
@@ -92,7 +92,7 @@ def records(dataset: str, frame: pd.DataFrame | None) -> Records:
 
 
 @lru_cache(maxsize=1)
-def mixture(rows: int = MIXED, seed: int = 0) -> Records:
+def _mixture(rows: int = MIXED, seed: int = 0) -> Records:
     """Return rows of a mixture of Gaussians: eight continuous columns, two bits, three classes.
 
     Nine components with centres and spreads drawn, three per class; a bit is 1 with a probability of its own in each
@@ -112,7 +112,7 @@ def mixture(rows: int = MIXED, seed: int = 0) -> Records:
     return Records(np.column_stack([numbers, bits]), y, RecordColumns(names, (True,) * 8 + (False,) * 2), (0, 1, 2))
 
 
-def decision_tree(x: Floats, y: Ints, seed: int) -> Any:
+def _decision_tree(x: Floats, y: Ints, seed: int) -> Any:
     """Return scikit-learn's tree, full-grown: its defaults, as in the authors' code."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -126,7 +126,7 @@ def random_forest(x: Floats, y: Ints, seed: int) -> Any:
     return RandomForestClassifier(100, random_state=seed).fit(x, y)
 
 
-def neural_network(x: Floats, y: Ints, seed: int) -> Any:
+def _neural_network(x: Floats, y: Ints, seed: int) -> Any:
     """Return a feed-forward network: standardised columns, layers of 64 and 32, 60 epochs of Adam; sizes are ours."""
     import warnings
 
@@ -142,7 +142,7 @@ def neural_network(x: Floats, y: Ints, seed: int) -> Any:
 
 
 BLACK_BOXES: dict[str, Callable[[Floats, Ints, int], Any]] = {
-    "DT": decision_tree, "RF": random_forest, "NN": neural_network,
+    "DT": _decision_tree, "RF": random_forest, "NN": _neural_network,
 }  # fmt: skip
 
 
@@ -164,7 +164,7 @@ GRID = np.geomspace(0.001, 1, 31)  # false positive rates at which curves are ke
 Spec = tuple[str, Kind, dict[str, Any]]
 
 
-def specs(bits_only: bool) -> list[Spec]:
+def _specs(bits_only: bool) -> list[Spec]:
     """Return the attacks on a global target with their shadow data: the paper's matrix, and what is beside it."""
     few = {"perturbations": PERTURBATIONS}
     found: list[Spec] = [("mia", kind, {}) for kind in ("noise", "random", "statistical")]
@@ -176,7 +176,7 @@ def specs(bits_only: bool) -> list[Spec]:
     return found
 
 
-def named(made: Attack, settings: dict[str, Any]) -> str:
+def _named(made: Attack, settings: dict[str, Any]) -> str:
     """Return an attack's name, with the share of bits that flip where it is the authors'."""
     return f"{made.name} (bits flip with .6)" if settings.get("flips") == 0.6 else made.name
 
@@ -208,10 +208,10 @@ def global_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> lis
     rows, member = of.asked
     judge = Judge(name, rows, member, seed)
     found = [performance(name, target, box, of), *judge.always()]
-    for attack_name, kind, settings in specs(not len(of.open_columns.numbers)):
+    for attack_name, kind, settings in _specs(not len(of.open_columns.numbers)):
         limits.check("targets were attacked")
         made = attack(attack_name, **settings)
-        found += asked(judge, made, named(made, settings), target, known(of, kind, seed), limits)
+        found += asked(judge, made, _named(made, settings), target, known(of, kind, seed), limits)
     return found
 
 
@@ -244,19 +244,18 @@ class Judge:
     def rows_of(self, attack_name: str, shadow: str, scores: Floats, decided: Bits, **more: Any) -> list[Row]:
         """Return a line per test set."""
         note = reservation(scores)
-        return [line(self.model, attack_name, shadow, which, evaluated(scores[at], decided[at], self.member[at]),
+        return [_line(self.model, attack_name, shadow, which, evaluated(scores[at], decided[at], self.member[at]),
                      note=note, **more) for which, at in self.sets]  # fmt: skip
 
     def always(self) -> list[Row]:
         """Return what calling everybody a member is worth, and how many rows are on both sides."""
         copies = duplicates(self.rows.numbered(), self.member)
-        found: list[Row] = [line(self.model, ALWAYS, "none", which, always_in(self.member[at]))
+        found: list[Row] = [_line(self.model, ALWAYS, "none", which, always_in(self.member[at]))
                             for which, at in self.sets]  # fmt: skip
         return [*found, {"kind": "duplicates", "model": self.model, **asdict(copies), "sentence": copies.sentence()}]
 
 
-def line(model: str, attack_name: str, shadow: str, which: str, of: Evaluation, **more: Any) -> Row:
-    """Return an evaluation as a row."""
+def _line(model: str, attack_name: str, shadow: str, which: str, of: Evaluation, **more: Any) -> Row:
     return {"kind": "attack", "model": model, "attack": attack_name, "shadow": shadow, "test_set": which, **of.row(),
             **more}  # fmt: skip
 

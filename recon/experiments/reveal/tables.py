@@ -35,10 +35,10 @@ def complete(results: pd.DataFrame) -> pd.DataFrame:
     found = results.reindex(columns=list(dict.fromkeys([*results.columns, *CASE, *EXTRA, *FIGURES])))
     found["shadow"] = found["shadow"].astype(object).fillna("none")
     found["box"] = found["model"].astype(str).str.rpartition("-")[2]
-    return with_deltas(found)
+    return _with_deltas(found)
 
 
-def with_deltas(found: pd.DataFrame) -> pd.DataFrame:
+def _with_deltas(found: pd.DataFrame) -> pd.DataFrame:
     """Return results whose attacks on explainers stand beside the same attack on their black box."""
     keys = ["dataset", "fold", "box", "attack", "shadow", "test_set"]
     attacks = found[(found["kind"] == "attack") & found["part"].isin(["global", "local"])]
@@ -81,23 +81,23 @@ def chosen(frame: pd.DataFrame, **case: str | int) -> pd.DataFrame:
 def tables(results: pd.DataFrame, average: pd.DataFrame) -> list[ResultTable]:
     """Return all tables that have a line."""
     found = [
-        ResultTable("table1-performance", performances(results),
+        ResultTable("table1-performance", _performances(results),
                     "Accuracy (of the true label) and fidelity (of what the "
               "black box says) apart, means over folds; the paper prints one \"performance\". LORE: each local tree "
               "asked about all rows; `local_fidelity`: in its own neighbourhood; `hit`: of the explained record."),
-        *(ResultTable(f"table{k}-{part}-{shadow}", attack_table(results, average, part, shadow),
+        *(ResultTable(f"table{k}-{part}-{shadow}", _attack_table(results, average, part, shadow),
                 f"Attacks on {part} targets, shadow data: {shadow}. {ABOUT}")
           for k, part, shadow in ((2, "global", "noise"), (3, "global", "random"), (4, "local", "noise"),
                                   (5, "local", "random"))),
-        ResultTable("statistical", attack_table(results, average, "global", "statistical"),
+        ResultTable("statistical", _attack_table(results, average, "global", "statistical"),
               f"Attacks on global targets, shadow data: statistical (for mia only). {ABOUT}"),
-        ResultTable("test-sets", test_sets(average),
+        ResultTable("test-sets", _test_sets(average),
                     "The same attacks on a balanced test set (as many training rows as "
               "others), and on rows that occur once among all, whose membership is well defined. Means over folds."),
-        ResultTable("reference", reference(average),
+        ResultTable("reference", _reference(average),
                     "LiRA with 16 shadow models beside the other attacks on one random "
               "forest, all training rows and others. Means over folds."),
-        ResultTable("duplicates", copies(results),
+        ResultTable("duplicates", _copies(results),
                     "Rows that are both inside and outside; `best_auc`, `best_advantage`: "
               "of an attacker who knows how often each distinct row is inside and outside."),
         ResultTable("attributes", attributes(results),
@@ -114,22 +114,22 @@ def tables(results: pd.DataFrame, average: pd.DataFrame) -> list[ResultTable]:
     return [table for table in found if len(table.frame)]
 
 
-def titled(frame: pd.DataFrame) -> pd.DataFrame:
+def _titled(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with the data sets' names as they are read."""
     return frame.assign(dataset=frame["dataset"].map(TITLES).fillna(frame["dataset"])).reset_index(drop=True)
 
 
-def performances(results: pd.DataFrame) -> pd.DataFrame:
+def _performances(results: pd.DataFrame) -> pd.DataFrame:
     """Return accuracy and fidelity by data set and model."""
     lines = results[results["kind"] == "performance"]
     numbers = ["train_accuracy", "test_accuracy", "train_fidelity", "test_fidelity", "local_fidelity", "hit", "nodes"]
     lines = lines.reindex(columns=[*lines.columns, *(n for n in numbers if n not in lines.columns)])
     lines = lines.drop_duplicates(["dataset", "fold", "model"])
     found = lines.groupby(["dataset", "model"], sort=False)[numbers].agg("mean").reset_index()
-    return titled(found)
+    return _titled(found)
 
 
-def attack_table(results: pd.DataFrame, average: pd.DataFrame, part: str, shadow: str) -> pd.DataFrame:
+def _attack_table(results: pd.DataFrame, average: pd.DataFrame, part: str, shadow: str) -> pd.DataFrame:
     """Return one of the paper's tables: attacks on global or local targets under one kind of shadow data.
 
     Local ones have their black box beside them; where an attack did not apply in any fold, its line says why.
@@ -149,31 +149,31 @@ def attack_table(results: pd.DataFrame, average: pd.DataFrame, part: str, shadow
     lines = pd.concat([one for one in (of[of["shadow"] == shadow], gone, always) if len(one)], ignore_index=True)
     order = ["dataset", "attack", "model", *(["explanations", "applies"] if part == "local" else [])]
     lines = lines.reindex(columns=[*order, *SHOWN]).sort_values(order[:3], kind="stable")
-    return titled(lines)
+    return _titled(lines)
 
 
-def test_sets(average: pd.DataFrame) -> pd.DataFrame:
+def _test_sets(average: pd.DataFrame) -> pd.DataFrame:
     """Return the attacks on the other test sets."""
     lines = average[(average["test_set"] != PAPER) & (average["part"] != "reference")]
     shown = [*CASE, "precision", "recall", "fpr", "advantage", "auc", "auc_low", "auc_high", "tpr_at_01", "members",
              "others", "folds"]  # fmt: skip
-    return titled(lines[shown].drop_duplicates(CASE))
+    return _titled(lines[shown].drop_duplicates(CASE))
 
 
-def reference(average: pd.DataFrame) -> pd.DataFrame:
+def _reference(average: pd.DataFrame) -> pd.DataFrame:
     """Return LiRA beside the other attacks on its target."""
     lines = average[(average["part"] == "reference")]
-    return titled(lines[["dataset", "model", "attack", "test_set", *(n for n in SHOWN if not n.startswith("delta")
+    return _titled(lines[["dataset", "model", "attack", "test_set", *(n for n in SHOWN if not n.startswith("delta")
                                                                      and n != "note")]])  # fmt: skip
 
 
-def copies(results: pd.DataFrame) -> pd.DataFrame:
+def _copies(results: pd.DataFrame) -> pd.DataFrame:
     """Return how many rows are on both sides."""
     lines = results[results["kind"] == "duplicates"].drop_duplicates(["dataset", "fold"])
     numbers = ["rows", "distinct", "members_both", "others_both", "best_auc", "best_advantage"]
     if not len(lines):
         return pd.DataFrame()
-    return titled(lines.groupby("dataset", sort=False)[numbers].mean().reset_index())
+    return _titled(lines.groupby("dataset", sort=False)[numbers].mean().reset_index())
 
 
 def attributes(results: pd.DataFrame) -> pd.DataFrame:
@@ -184,7 +184,7 @@ def attributes(results: pd.DataFrame) -> pd.DataFrame:
     outside = ["others_low", "others_high"]
     numbers = ["members", "members_low", "members_high", "others", *outside, "gain", "gain_low", "gain_high"]
     found = lines.groupby(["dataset", "column", "way"], sort=False)[numbers].mean()
-    return titled(found.assign(advantage=found["members"] - found["others"]).reset_index())
+    return _titled(found.assign(advantage=found["members"] - found["others"]).reset_index())
 
 
 def printed() -> pd.DataFrame:
@@ -243,4 +243,4 @@ def trial(average: pd.DataFrame) -> pd.DataFrame:
         "auc_trial",
         "auc",
     ]
-    return titled(pd.DataFrame(lines, columns=columns))
+    return _titled(pd.DataFrame(lines, columns=columns))

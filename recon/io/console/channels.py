@@ -50,7 +50,7 @@ class Channel(io.RawIOBase):
         return len(data)
 
 
-def escaped(error: UnicodeError) -> tuple[str, int]:
+def _escaped(error: UnicodeError) -> tuple[str, int]:
     r"""Return the characters that an encoding lacks as escapes such as \u20ac, two of them above U+FFFF."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -63,7 +63,7 @@ def take_channels() -> None:
 
     Standard output is left to what recon prints: native solvers write debugging lines into it, whatever one asks.
     """
-    codecs.register_error(ESCAPED, escaped)
+    codecs.register_error(ESCAPED, _escaped)
     for handle in (0, 1, 2):
         try:
             os.fstat(handle)

@@ -33,7 +33,7 @@ class GuardedTyper(typer.Typer):
         register = super().command(*args, cls=Once, **options)
 
         def decorate(run: T) -> T:
-            register(guarded_command(run))
+            register(_guarded_command(run))
             return run
 
         return decorate
@@ -48,16 +48,16 @@ class Once(TyperCommand):
         parse = parser.parse_args
 
         def once(args: list[str]) -> Any:
-            refuse_option_or_file(args)
+            _refuse_option_or_file(args)
             found = parse(args)
-            refuse_repeated(found[2])
+            _refuse_repeated(found[2])
             return found
 
         parser.__dict__["parse_args"] = once
         return parser
 
 
-def refuse_repeated(order: Sequence[Any]) -> None:
+def _refuse_repeated(order: Sequence[Any]) -> None:
     """Refuse, as wrong usage, an option of one value that is given twice: of two policies none is the one meant."""
     seen = set[str]()
     for one in order:
@@ -67,7 +67,7 @@ def refuse_repeated(order: Sequence[Any]) -> None:
         seen.add(one.name)
 
 
-def refuse_option_or_file(args: Sequence[str]) -> None:
+def _refuse_option_or_file(args: Sequence[str]) -> None:
     """Refuse, as wrong usage, an argument before "--" that is an option, or "-", and also the name of a file."""
     for arg in takewhile(lambda one: one != "--", args):
         if arg.startswith("-") and os.path.lexists(arg):
@@ -77,7 +77,7 @@ def refuse_option_or_file(args: Sequence[str]) -> None:
             )
 
 
-def guarded_command(run: Callable[..., None]) -> Callable[..., None]:
+def _guarded_command(run: Callable[..., None]) -> Callable[..., None]:
     """Return a command that refuses to write over what it reads before any work; with --raw if tables pass through."""
     signature = inspect.signature(run, eval_str=True)
     tables = any(name in signature.parameters for name in ("domain", "data", "profiles", "truth"))
@@ -104,18 +104,18 @@ def refuse_overwriting(given: Mapping[str, Any]) -> None:
 
     An input is any other parameter that names a regular file that exists.
     """
-    written = list(outputs(given))
+    written = list(_outputs(given))
     for (name, path), (other, twin) in combinations(written, 2):
         if os.path.realpath(path) == os.path.realpath(twin):
             raise typer.BadParameter(f"--{name} and --{other} name the same file: {path}")
     for name, path in written:
-        for source in inputs(given):
+        for source in _inputs(given):
             if same_file(path, source):
                 message = f"--{name} {path} is read by this command and would be overwritten: choose another name"
                 raise typer.BadParameter(message)
 
 
-def outputs(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _outputs(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the name and the path of everything that a command would write."""
     for name in OUTPUTS:
         if isinstance(path := given.get(name), str) and path != "-":
@@ -124,7 +124,7 @@ def outputs(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield name, path + MAP
 
 
-def inputs(given: Mapping[str, Any]) -> Iterator[str]:
+def _inputs(given: Mapping[str, Any]) -> Iterator[str]:
     """Yield every text among the other parameters, which may name a file."""
     for name, value in given.items():
         if name not in OUTPUTS:

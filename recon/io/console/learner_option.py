@@ -59,11 +59,11 @@ def asked_of(text: str) -> LearnerSettings:
             raise ReleaseError(f"'{part}' is no setting: write name=value, as in {EXAMPLE}")
         if name in settings:
             raise ReleaseError(f"the setting '{name}' is given twice")
-        settings[name] = setting(name, value)
+        settings[name] = _setting(name, value)
     return LearnerSettings(known, settings)
 
 
-def setting(name: str, text: str) -> Any:
+def _setting(name: str, text: str) -> Any:
     """Return the value of a setting; `ReleaseError` for one that it cannot have, and for a name that is none."""
     if name in WORDS:
         if text not in WORDS[name]:

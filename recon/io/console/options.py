@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from solvers.foundation.limits import Limits
 
 
-def known_convention(name: str | None) -> str | None:
+def _known_convention(name: str | None) -> str | None:
     """Return the convention; wrong usage for an unknown one."""
     if name not in {None, "assigned", "ordered", "multiset"}:
         raise typer.BadParameter(f"there is no convention '{name}': choose assigned, ordered or multiset")
     return name
 
 
-def known_confidence(level: float) -> float:
+def _known_confidence(level: float) -> float:
     """Return the confidence; wrong usage outside (0, 1]."""
     if not 0 < level <= 1:
         raise typer.BadParameter(f"the confidence must be above 0 and at most 1, not {level:g}")
     return level
 
 
-def known_learner(text: str) -> str:
+def _known_learner(text: str) -> str:
     """Return what --learner says; wrong usage for an unknown learner or setting."""
     try:
         asked_of(text)
@@ -42,7 +42,7 @@ def known_learner(text: str) -> str:
     return text
 
 
-def known_seconds(text: str | float) -> float | None:
+def _known_seconds(text: str | float) -> float | None:
     """Return the seconds of a time limit, None for "none"; wrong usage for what is no number from 0 on."""
     try:
         found = math.inf if str(text).strip().lower() == "none" else float(text)
@@ -164,12 +164,12 @@ Independent = Annotated[
     bool, typer.Option("--independent-columns", help="Count binary columns as independent bits, as the paper does.")
 ]
 ConventionName = Annotated[
-    str | None, typer.Option("--convention", help="assigned, ordered or multiset.", callback=known_convention)
+    str | None, typer.Option("--convention", help="assigned, ordered or multiset.", callback=_known_convention)
 ]
 Seconds = Annotated[
     float | None,
     typer.Option(
-        "--time", parser=known_seconds, metavar="SECONDS", help="Stop after so many seconds with bounds; none: never."
+        "--time", parser=_known_seconds, metavar="SECONDS", help="Stop after so many seconds with bounds; none: never."
     ),
 ]
 Memory = Annotated[
@@ -184,7 +184,7 @@ MaxCells = Annotated[
 ]
 Confidence = Annotated[
     float,
-    typer.Option("--confidence", help="Joint, of the intervals around noisy counts.", callback=known_confidence),
+    typer.Option("--confidence", help="Joint, of the intervals around noisy counts.", callback=_known_confidence),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on standard error.")]
@@ -253,6 +253,6 @@ LearnerRule = Annotated[
         "--learner",
         help="What the adversary knows of the learner: none, midpoints, greedy, optimal or auto (what the file says); "
         "settings after a colon, e.g. greedy:criterion=gini,max_depth=5.",
-        callback=known_learner,
+        callback=_known_learner,
     ),
 ]

@@ -133,7 +133,7 @@ def working(
     shown: Callable[[str], None] | None = None
     with contextlib.ExitStack() as stack:
         if log_json:
-            shown = partial(json_lines, begun=time.monotonic(), seconds=seconds)
+            shown = partial(_json_lines, begun=time.monotonic(), seconds=seconds)
         elif not quiet and sys.stderr.isatty():
             from rich.console import Console
 
@@ -182,7 +182,7 @@ def ended_at_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def json_lines(text: str, begun: float, seconds: float | None) -> None:
+def _json_lines(text: str, begun: float, seconds: float | None) -> None:
     """Print a line of progress as JSON on stderr: the phase, the seconds used, and of how many (null: no limit)."""
     used = {"elapsed": round(time.monotonic() - begun, 3), "seconds": seconds}
     print(json.dumps({"event": "progress", "text": text, "time": time.time(), **used}), file=sys.stderr, flush=True)

@@ -30,7 +30,7 @@ def located(name: Any, folders: Sequence[str]) -> str:
     if not isinstance(name, str) or not name or len(name) > MAX_NAME or "\0" in name:
         raise CertificateError(f"{quoted(name)} is no name of a file")
     roots = [os.path.realpath(folder) for folder in folders]
-    for place in candidates(name, roots):
+    for place in _candidates(name, roots):
         with contextlib.suppress(OSError, ValueError):
             real = os.path.realpath(place)
             if stat.S_ISREG(os.lstat(real).st_mode) and any(inside(real, root) for root in roots):
@@ -38,7 +38,7 @@ def located(name: Any, folders: Sequence[str]) -> str:
     raise CertificateError(f"the file {quoted(name)} that it names is no regular file {WHERE}")
 
 
-def candidates(name: str, roots: Sequence[str]) -> Iterator[str]:
+def _candidates(name: str, roots: Sequence[str]) -> Iterator[str]:
     """Yield the paths that a name may stand for."""
     yield from (os.path.join(root, name) for root in roots)
     yield os.path.abspath(name)

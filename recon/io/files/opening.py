@@ -62,7 +62,7 @@ def read_whole(path: str) -> bytes:
     budget = current()
     try:
         if path == "-":
-            return read_stream(sys.stdin.buffer)
+            return _read_stream(sys.stdin.buffer)
         with opened(path) as (file, size):
             budget.check()
             budget.bytes(size)
@@ -106,7 +106,7 @@ def read_once(path: str) -> bytes:
     return data
 
 
-def read_stream(stream: IO[bytes]) -> bytes:
+def _read_stream(stream: IO[bytes]) -> bytes:
     """Return what a stream of unknown length brings; each piece is taken from the budget, waiting ends in time."""
     budget, parts = current(), list[bytes]()
     while True:
@@ -156,10 +156,10 @@ def located(path: str) -> tuple[str, int | None]:
         before, _, behind = path.rpartition("#")
         if before and re.fullmatch(r"[1-9]\d{0,5}", behind):
             file, number = before, int(behind)
-    return (model_file(file) if file != "-" and os.path.isdir(file) else file), number
+    return (_model_file(file) if file != "-" and os.path.isdir(file) else file), number
 
 
-def model_file(folder: str) -> str:
+def _model_file(folder: str) -> str:
     """Return the path of the model in an MLflow folder: as MLmodel names it, else by its name.
 
     MLmodel is read line by line: no YAML is needed for the one name, which must be that of a file inside the folder.
@@ -185,7 +185,7 @@ def companions(path: str) -> list[tuple[str, int]]:
     """Return the other files of an MLflow folder with their bytes, those that say nothing of rows left out."""
     if path == "-" or not os.path.isdir(path):
         return []
-    mine = os.path.realpath(model_file(path))
+    mine = os.path.realpath(_model_file(path))
     out = []
     for entry in sorted(os.scandir(path), key=lambda e: e.name):
         if entry.is_file(follow_symlinks=False) and os.path.realpath(entry.path) != mine and entry.name not in OWN:

@@ -33,28 +33,28 @@ RAW: ContextVar[bool] = ContextVar("raw", default=False)  # --raw: cells as they
 FORMULA = re.compile("'*[=+\\-@\t\r\n\uff0b\uff0d\uff1d\uff20]")
 
 
-def guarded(cell: Any) -> Any:
+def _guarded(cell: Any) -> Any:
     """Return a cell for CSV: a text that would be a formula with an apostrophe in front, else what it is."""
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
-def unguarded(cell: Any) -> Any:
+def _unguarded(cell: Any) -> Any:
     """Return what `guarded` was given for this cell."""
     return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and FORMULA.match(cell) else cell
 
 
-def of_each(frame: pd.DataFrame, change: Any) -> pd.DataFrame:
+def _of_each(frame: pd.DataFrame, change: Any) -> pd.DataFrame:
     """Return a frame with names and texts changed; numbers and the frame's own attributes stay."""
     out = frame.copy(deep=False)
     for i in range(len(frame.columns)):
         column = frame.iloc[:, i]
-        if any(change(cell) is not cell for cell in texts_in(column)):
+        if any(change(cell) is not cell for cell in _texts_in(column)):
             out.isetitem(i, column.map(change).astype(object).to_numpy())
     out.columns = [change(name) for name in frame.columns]
     return out
 
 
-def texts_in(column: pd.Series[Any]) -> list[Any]:
+def _texts_in(column: pd.Series[Any]) -> list[Any]:
     """Return what stands in a column that is not one of numbers, each value once: there are few, and many rows."""
     if column.dtype.kind in "iufb":
         return []
@@ -66,8 +66,8 @@ def texts_in(column: pd.Series[Any]) -> list[Any]:
 
 def write_csv(frame: pd.DataFrame, file: IO[Any], header: bool = True) -> None:
     """Write a frame as CSV without its index, guarded unless --raw was given; lines end alike on every system."""
-    kept = frame if RAW.get() else of_each(frame, guarded)
-    texts = (texts_in(kept.iloc[:, i]) for i in range(len(kept.columns)))
+    kept = frame if RAW.get() else _of_each(frame, _guarded)
+    texts = (_texts_in(kept.iloc[:, i]) for i in range(len(kept.columns)))
     # The writer quotes the line ends that it writes itself; a lone \r would end a line for readers.
     every = any("\r" in name for name in map(str, kept.columns))
     every = every or any(isinstance(cell, str) and "\r" in cell for column in texts for cell in column)
@@ -77,7 +77,7 @@ def write_csv(frame: pd.DataFrame, file: IO[Any], header: bool = True) -> None:
 
 def read_back(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a CSV file's frame as it was before `write_csv`; as it is where --raw was given."""
-    return frame if RAW.get() else of_each(frame, unguarded)
+    return frame if RAW.get() else _of_each(frame, _unguarded)
 
 
 LINE = 72  # bytes of a list

@@ -53,7 +53,7 @@ def writing(path: str, *, private: bool = False, binary: bool = False, like: str
         handle, part = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:40]}.", dir=os.path.dirname(target))
         with open(handle, **mode) as file:
             yield file
-        os.chmod(part, PRIVATE if private else mode_of(like or target))
+        os.chmod(part, PRIVATE if private else _mode_of(like or target))
         os.replace(part, target)
         part = None
     except OSError as error:
@@ -161,14 +161,14 @@ def _printed(path: str) -> int | str:
         return path
 
 
-def mode_of(target: str) -> int:
+def _mode_of(target: str) -> int:
     """Return the permissions of a file that is replaced, those of a new file where there is none."""
     with contextlib.suppress(OSError):
         return os.stat(target).st_mode & 0o777
-    return PUBLIC & ~umask()
+    return PUBLIC & ~_umask()
 
 
-def umask() -> int:
+def _umask() -> int:
     """Return the process's mask for new files."""
     mask = os.umask(0)
     os.umask(mask)
@@ -195,11 +195,11 @@ def write_all(files: Mapping[str, Iterable[bytes]], limits: Limits) -> None:
             handle, part = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:40]}.", dir=os.path.dirname(target))
             os.close(handle)  # a new file that nobody else chose the name of
             parts[part] = target
-            write_one(part, pieces, compressed=path.endswith(".gz"))
+            _write_one(part, pieces, compressed=path.endswith(".gz"))
             if limits.expired():
                 raise Inconclusive("the time was up while the release was written for other solvers")
         for part, target in parts.items():
-            os.chmod(part, 0o666 & ~umask())
+            os.chmod(part, 0o666 & ~_umask())
             os.replace(part, target)
     except OSError as error:
         raise ReleaseError(f"cannot be written: {error.strerror or error}", file=path) from None
@@ -209,7 +209,7 @@ def write_all(files: Mapping[str, Iterable[bytes]], limits: Limits) -> None:
                 os.unlink(part)
 
 
-def write_one(path: str, pieces: Iterable[bytes], *, compressed: bool) -> None:
+def _write_one(path: str, pieces: Iterable[bytes], *, compressed: bool) -> None:
     """Write one file; compressed without name and time, so that the bytes are the same every time."""
     with contextlib.ExitStack() as stack:
         file: io.BufferedIOBase = stack.enter_context(open(path, "wb"))

@@ -62,16 +62,16 @@ def worlds_at_most(
     """
     if nodes is not None and len(release.models) != 1:
         raise ReleaseError(f"nodes are of one model, and there are {len(release.models)}")
-    bits = ordered(release, limits)
+    bits = _ordered(release, limits)
     most, share, used, refused = bits[1], None, tuple[str, ...](), list[Unsupported]()
     for model in release.models:
         try:
             grown = grown_of(release, model, learner_of_tree(model, learner))
-            found, used = share_at_most(grown, limits, columns, nodes)
+            found, used = _share_at_most(grown, limits, columns, nodes)
         except Unsupported as error:
             refused.append(error)
             continue
-        alone = bits[1] if len(release.models) == 1 else ordered(alone_of(release, model), limits)[1]
+        alone = bits[1] if len(release.models) == 1 else _ordered(_alone_of(release, model), limits)[1]
         most = min(most, alone + found)
         share = found if len(release.models) == 1 else None
     if len(refused) == len(release.models):
@@ -80,7 +80,7 @@ def worlds_at_most(
     return WorldsUpperBound(learner, bits, most, share, used, where, assumed(release, learner))
 
 
-def share_at_most(
+def _share_at_most(
     grown: FittedTree, limits: Limits, columns: Sequence[str] | None, nodes: Sequence[int] | None
 ) -> tuple[float, tuple[str, ...]]:
     """Return log2 of the share that conditions on some binary columns at some nodes leave at most, and the columns."""
@@ -112,12 +112,12 @@ def share_at_most(
     return min(0.0, total + len(asked) * 2.0**-50 * abs(total)), tuple(names[i] for i in asked)
 
 
-def alone_of(release: EncodedRelease, model: AnyModel) -> EncodedRelease:
+def _alone_of(release: EncodedRelease, model: AnyModel) -> EncodedRelease:
     """Return the release of one of several models about the same rows."""
     return encode(release.domain, (model,), release.declared)
 
 
-def ordered(release: EncodedRelease, limits: Limits) -> Bits:
+def _ordered(release: EncodedRelease, limits: Limits) -> Bits:
     """Return bounds on log2 of the ordered worlds; `ContradictionError` where there is none."""
     answer = count(settled_release(release, limits), "ordered", limits)
     if answer.status == "unsat":

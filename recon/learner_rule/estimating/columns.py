@@ -88,10 +88,10 @@ def seen_of(domain: Domain) -> tuple[SeenAttribute, ...]:
         k = domain.place[name] if name in domain.place else domain.view_ranges(name)[0]
         if k >= len(domain.attributes):
             continue
-        found[k].append((name, numbers_of(domain, name, domain.attributes[k])))
+        found[k].append((name, _numbers_of(domain, name, domain.attributes[k])))
     out = []
     for attribute, columns in zip(domain.attributes, found, strict=True):
-        refuse(attribute)
+        _refuse(attribute)
         held = [(name, numbers) for name, numbers in columns if len(np.unique(numbers)) > 1]
         shape = (len(held), attribute.known[1])
         out.append(
@@ -102,7 +102,7 @@ def seen_of(domain: Domain) -> tuple[SeenAttribute, ...]:
     return tuple(out)
 
 
-def refuse(attribute: AnyAttribute) -> None:
+def _refuse(attribute: AnyAttribute) -> None:
     """Raise `Unsupported` for an attribute of which no share of worlds can be estimated."""
     why = None
     if isinstance(attribute, Continuous):
@@ -115,9 +115,9 @@ def refuse(attribute: AnyAttribute) -> None:
         raise Unsupported(f"no share is estimated: {named(attribute.name)} {why}")
 
 
-def numbers_of(domain: Domain, name: str, attribute: AnyAttribute) -> Floats:
+def _numbers_of(domain: Domain, name: str, attribute: AnyAttribute) -> Floats:
     """Return (values,) the number, as the learner computes with it, that a column has at every value."""
-    refuse(attribute)
+    _refuse(attribute)
     if name not in domain.place:
         ones = np.zeros(attribute.known[1])
         for start, end in domain.view_ranges(name)[1]:

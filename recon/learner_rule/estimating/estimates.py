@@ -54,7 +54,7 @@ NEAR = 2.0**-45  # relative to the rows: logarithms of two libraries differ by l
 Floats = NDArray[np.float64]
 
 
-def stands(grown: FittedTree, attribute: int, node: int, table: Ints) -> Bools:
+def _stands(grown: FittedTree, attribute: int, node: int, table: Ints) -> Bools:
     """Return (draws,) whether an attribute leaves what was chosen at a node standing.
 
     `table` (draws, values, classes): rows of the node by the attribute's value and class. At a split: no candidate of
@@ -72,44 +72,44 @@ def stands(grown: FittedTree, attribute: int, node: int, table: Ints) -> Bools:
         if grown.learner.min_impurity_decrease <= 0:
             return np.asarray(~admissible.any(axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
-            better = improvements(criterion, left, counts, float(grown.counts[0].sum()))
+            better = _improvements(criterion, left, counts, float(grown.counts[0].sum()))
         small = better + EPSILON < grown.learner.min_impurity_decrease
         return np.asarray((small | ~admissible).all(axis=1))
     target_left = grown.counts[grown.left[node]]
-    signs = compared(criterion, left, target_left, counts, admissible)
+    signs = _compared(criterion, left, target_left, counts, admissible)
     out = ~(admissible & (signs > 0)).any(axis=1)
     if grown.attribute[node] == attribute:
         column = int(grown.column[node])
         earlier = admissible & (seen.owner == column) & (rows < target_left.sum()) & (signs >= 0)
         out &= ~earlier.any(axis=1)
-        out &= halfway(seen, column, table, int(target_left.sum()), float(grown.threshold[node]))
+        out &= _halfway(seen, column, table, int(target_left.sum()), float(grown.threshold[node]))
     return np.asarray(out)
 
 
-def compared(criterion: str, left: Ints, chosen: Ints, counts: Ints, admissible: Bools) -> NDArray[np.int8]:
+def _compared(criterion: str, left: Ints, chosen: Ints, counts: Ints, admissible: Bools) -> NDArray[np.int8]:
     """Return (draws, candidates) the sign of each gain minus the chosen one, in the learner's arithmetic."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        gains = proxies(criterion, left, counts)
-        target = proxies(criterion, chosen[None, None], counts)[0, 0]
+        gains = _proxies(criterion, left, counts)
+        target = _proxies(criterion, chosen[None, None], counts)[0, 0]
         apart = np.where(admissible, gains - target, -1.0)
     signs = np.sign(apart).astype(np.int8)
     if criterion == "entropy":  # the learner takes the logarithm of the C library, not NumPy's
         near = admissible & (np.abs(apart) <= NEAR * counts.sum())
         states, back = np.unique(left[near], axis=0, return_inverse=True)
-        exact = plain_proxy(chosen, counts)
-        found = np.array([np.sign(plain_proxy(s, counts) - exact) for s in states], dtype=np.int8)
+        exact = _plain_proxy(chosen, counts)
+        found = np.array([np.sign(_plain_proxy(s, counts) - exact) for s in states], dtype=np.int8)
         signs[near] = found[np.asarray(back).reshape(-1)] if len(states) else 0
     return signs
 
 
-def proxies(criterion: str, left: Ints, counts: Ints) -> Floats:
+def _proxies(criterion: str, left: Ints, counts: Ints) -> Floats:
     """Return the sums that the learner compares, for (..., classes) rows that go left."""
     ours, theirs = left.astype(float), (counts - left).astype(float)
     n_left, n_right = ours.sum(axis=-1), theirs.sum(axis=-1)
-    return np.asarray(-n_right * impurity(criterion, theirs, n_right) - n_left * impurity(criterion, ours, n_left))
+    return np.asarray(-n_right * _impurity(criterion, theirs, n_right) - n_left * _impurity(criterion, ours, n_left))
 
 
-def impurity(criterion: str, rows: Floats, total: Floats) -> Floats:
+def _impurity(criterion: str, rows: Floats, total: Floats) -> Floats:
     """Return the impurity of (..., classes) rows."""
     if criterion == "gini":
         return np.asarray(1.0 - (rows * rows).sum(axis=-1) / (total * total))
@@ -120,7 +120,7 @@ def impurity(criterion: str, rows: Floats, total: Floats) -> Floats:
     return out
 
 
-def plain_proxy(left: Ints, counts: Ints) -> float:
+def _plain_proxy(left: Ints, counts: Ints) -> float:
     """Return the sum of one candidate with the C library's logarithm."""
     sides = []
     for rows in (counts - left, left):
@@ -134,16 +134,16 @@ def plain_proxy(left: Ints, counts: Ints) -> float:
     return -n_right * right - n_left * ours
 
 
-def improvements(criterion: str, left: Ints, counts: Ints, rows: float) -> Floats:
+def _improvements(criterion: str, left: Ints, counts: Ints, rows: float) -> Floats:
     """Return the weighted decrease of impurity of (..., classes) candidates."""
     ours, theirs = left.astype(float), (counts - left).astype(float)
     n_left, n_right, n = ours.sum(axis=-1), theirs.sum(axis=-1), float(counts.sum())
-    parent = impurity(criterion, counts.astype(float), np.array(n))
-    after = parent - (n_right / n * impurity(criterion, theirs, n_right))
-    return np.asarray((n / rows) * (after - (n_left / n * impurity(criterion, ours, n_left))))
+    parent = _impurity(criterion, counts.astype(float), np.array(n))
+    after = parent - (n_right / n * _impurity(criterion, theirs, n_right))
+    return np.asarray((n / rows) * (after - (n_left / n * _impurity(criterion, ours, n_left))))
 
 
-def halfway(seen: SeenAttribute, column: int, table: Ints, left: int, threshold: float) -> Bools:
+def _halfway(seen: SeenAttribute, column: int, table: Ints, left: int, threshold: float) -> Bools:
     """Return (draws,) whether a threshold lies halfway between the last number on the left and the next one.
 
     `left` rows of the node go left. True where the column has two numbers, or the threshold is not known.
@@ -223,7 +223,7 @@ class Passing:
         table, alive = self.draws(int(grown.left[node]), size)
         other, standing = self.draws(int(grown.right[node]), size)
         table = table + other
-        return table, alive & standing & stands(grown, self.attribute, node, table)
+        return table, alive & standing & _stands(grown, self.attribute, node, table)
 
     def leaf(self, node: int, size: int) -> tuple[Ints, Bools]:
         """Return tables of a leaf; where one row suffices for a child, open leaves are drawn as they must be."""
@@ -236,7 +236,7 @@ class Passing:
         if not (grown.open_leaf[node] and plain):
             for k in np.flatnonzero(counts):
                 table[:, :, k] = self.rng.multinomial(counts[k], uniform, size)
-            return table, stands(grown, self.attribute, node, table)
+            return table, _stands(grown, self.attribute, node, table)
         alike = grown.seen[self.attribute].alike
         sizes = np.bincount(alike, weights=free)
         logs = np.where(sizes > 0, np.log2(np.maximum(sizes, 1)) - math.log2(free.sum()), -np.inf) * counts.sum()
@@ -268,7 +268,7 @@ class Passed:
         return self.sure + sum(math.log2(hits / draws) for hits, draws in self.events)
 
 
-def closing(grown: FittedTree, attribute: int, rng: np.random.Generator, limits: Limits) -> set[int]:
+def _closing(grown: FittedTree, attribute: int, rng: np.random.Generator, limits: Limits) -> set[int]:
     """Return the nodes at which an attribute's events are closed, from a few draws of their own."""
     pilot = Passing(grown, attribute, rng, limits, set(), pilot=True)
     with suppress(TooRareError):
@@ -276,7 +276,7 @@ def closing(grown: FittedTree, attribute: int, rng: np.random.Generator, limits:
     return pilot.closed
 
 
-def passed(
+def _passed(
     grown: FittedTree, attribute: int, closed: set[int], draws: int, rng: np.random.Generator, limits: Limits
 ) -> Passed:
     """Return what was seen of an attribute in `draws` draws per event; `Inconclusive` where memory is too small."""
@@ -294,7 +294,7 @@ def passed(
     return Passed(attribute, tuple(one.seen.values()), sum(one.sure.values()), whole)
 
 
-def list_again(model: RuleList, learner: Learner, world: World) -> bool:
+def _list_again(model: RuleList, learner: Learner, world: World) -> bool:
     """Return whether GreedyRL with a learner's settings, fitted to a world's rows, gives the published list.
 
     Ties are broken as recon's own learner breaks them. Raises `Unsupported` for another learner, and for columns that
@@ -325,10 +325,10 @@ def list_again(model: RuleList, learner: Learner, world: World) -> bool:
         learner.ties or "fewest",
     ).fit(frame[columns], y)
     values = [domain.label.value_at(i) for i in range(domain.label.known[1])]
-    return said(again.to_model(label_values=values), domain) == said(model, domain)
+    return _said(again.to_model(label_values=values), domain) == _said(model, domain)
 
 
-def said(model: RuleList, domain: Domain) -> list[object]:
+def _said(model: RuleList, domain: Domain) -> list[object]:
     """Return the rules of a list as what they say, whatever words they say it with."""
     return [(sorted(domain.resolve(rule.condition).items()), rule.support.counts) for rule in model.rules]
 
@@ -366,19 +366,19 @@ def estimated_share(
         raise ReleaseError(f"{draws} draws at confidence {confidence}: at least 1, and between 0 and 1")
     alone = len(release.models) == 1 and isinstance(release.models[0], Tree)
     if whole or not alone or release.known is not None or release.domain.impossible or release.facts is not None:
-        return of_worlds(release, learner, limits, seed, draws, confidence)
+        return _of_worlds(release, learner, limits, seed, draws, confidence)
     grown = grown_of(release, release.models[0], learner)
-    exact, rest = bits_of(grown, limits) if count_bits else ((0.0, 0.0), tuple(range(len(grown.seen))))
-    kinds = alike(grown, rest)
+    exact, rest = _bits_of(grown, limits) if count_bits else ((0.0, 0.0), tuple(range(len(grown.seen))))
+    kinds = _alike(grown, rest)
     streams = np.random.SeedSequence(seed).spawn(2 * len(kinds))
     plans = [
-        closing(grown, kind[0], np.random.default_rng(s), limits) for kind, s in zip(kinds, streams[::2], strict=True)
+        _closing(grown, kind[0], np.random.default_rng(s), limits) for kind, s in zip(kinds, streams[::2], strict=True)
     ]
     every = []
     for kind, plan, stream in zip(kinds, plans, streams[1::2], strict=True):
-        every.append(passed(grown, kind[0], plan, draws, np.random.default_rng(stream), limits))
+        every.append(_passed(grown, kind[0], plan, draws, np.random.default_rng(stream), limits))
     planned = sum(len(plan | {0}) for plan in plans)
-    low, high, middle = joined(every, [len(kind) for kind in kinds], planned, confidence)
+    low, high, middle = _joined(every, [len(kind) for kind in kinds], planned, confidence)
     slack = 2.0**-40 * (1 + abs(high)) * max(1, len(grown.left))
     interval = low + exact[0] - slack, min(0.0, high + exact[1] + slack)
     events = tuple(event for one in every for event in one.events)
@@ -388,15 +388,15 @@ def estimated_share(
     )  # fmt: skip
 
 
-def bits_of(grown: FittedTree, limits: Limits) -> tuple[tuple[float, float], tuple[int, ...]]:
+def _bits_of(grown: FittedTree, limits: Limits) -> tuple[tuple[float, float], tuple[int, ...]]:
     """Return bounds on log2 of what the attributes that are one binary column leave, and the other attributes."""
     rest = tuple(k for k in range(len(grown.seen)) if k not in grown.bits)
     if not grown.bits or grown.counts.shape[1] != 2:
         return (0.0, 0.0), tuple(range(len(grown.seen)))
-    return counted_bits(grown, limits), rest
+    return _counted_bits(grown, limits), rest
 
 
-def counted_bits(grown: FittedTree, limits: Limits) -> tuple[float, float]:
+def _counted_bits(grown: FittedTree, limits: Limits) -> tuple[float, float]:
     """Return bounds on log2 of the share of the fillings of all binary attributes in which every choice stands."""
     columns = max(len(grown.bits), int(grown.chosen.column.max(initial=-1)) + 1)
     found = tree_share(grown.chosen, columns, greedy_rule(grown.learner, grown.chosen), limits)
@@ -404,7 +404,7 @@ def counted_bits(grown: FittedTree, limits: Limits) -> tuple[float, float]:
     return sum(low for low, _ in some), min(0.0, sum(high for _, high in some))
 
 
-def alike(grown: FittedTree, attributes: Sequence[int]) -> list[list[int]]:
+def _alike(grown: FittedTree, attributes: Sequence[int]) -> list[list[int]]:
     """Return attributes in groups that have the same share: those that no node tests, with the same columns.
 
     Attributes of which the learner saw no column have no part.
@@ -419,7 +419,7 @@ def alike(grown: FittedTree, attributes: Sequence[int]) -> list[list[int]]:
     return list(groups.values())
 
 
-def joined(
+def _joined(
     every: Sequence[Passed], times: Sequence[int], planned: int, confidence: float
 ) -> tuple[float, float, float]:
     """Return the interval of log2 of the product of what all attributes leave, and its estimate.
@@ -437,7 +437,7 @@ def joined(
     return low, min(high, 0.0), middle
 
 
-def of_worlds(
+def _of_worlds(
     release: EncodedRelease, learner: Learner, limits: Limits, seed: int, draws: int, confidence: float
 ) -> EstimatedShare:
     """Return the estimate from whole worlds: in how many of them every model could have been chosen."""
@@ -448,8 +448,8 @@ def of_worlds(
         limits.check(f"worlds were looked at ({done:,} of {draws:,})")
         done += 1
         values = world.inner.values.astype(np.int64)
-        chosen = all(could_grow(one, values, world.inner.times) for one in grown)
-        hits += chosen and all(could_choose(model, learner, world) for model in lists)
+        chosen = all(_could_grow(one, values, world.inner.times) for one in grown)
+        hits += chosen and all(_could_choose(model, learner, world) for model in lists)
     low, high = clopper_pearson(hits, done, confidence)
     weak = () if all(one.known_thresholds for one in grown) else (WEAK,)
     logs = [math.log2(x) if x > 0 else -math.inf for x in (low, high, hits / done)]
@@ -465,13 +465,13 @@ def learner_of_tree(model: AnyModel, learner: Learner) -> Learner:
     return said if said is not None and said.name == learner.name else learner
 
 
-def could_choose(model: AnyModel, learner: Learner, world: World) -> bool:
+def _could_choose(model: AnyModel, learner: Learner, world: World) -> bool:
     """Return whether a learner of rule lists chooses a list on the rows of a world."""
     assert isinstance(model, RuleList)
-    return list_again(model, learner_of_tree(model, learner), world)
+    return _list_again(model, learner_of_tree(model, learner), world)
 
 
-def could_grow(grown: FittedTree, values: NDArray[np.int64], times: NDArray[np.int64]) -> bool:
+def _could_grow(grown: FittedTree, values: NDArray[np.int64], times: NDArray[np.int64]) -> bool:
     """Return whether a learner could have grown a tree, for some draws of its seed, on given rows; exactly.
 
     `values` (rows, attributes and label): raw value indices, `times`: how often each row occurs. Rows that do not have
@@ -489,7 +489,7 @@ def could_grow(grown: FittedTree, values: NDArray[np.int64], times: NDArray[np.i
         for k, seen in enumerate(grown.seen):
             table = np.zeros((1, seen.values, classes), dtype=np.int64)
             np.add.at(table[0], (values[rows, k], values[rows, -1]), times[rows])
-            if not stands(grown, k, node, table)[0]:
+            if not _stands(grown, k, node, table)[0]:
                 return False
         if grown.left[node] >= 0:
             passes = grown.goes_left[node]

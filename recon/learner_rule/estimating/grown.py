@@ -91,9 +91,9 @@ def grown_of(release: EncodedRelease, model: AnyModel, learner: Learner) -> Fitt
     if reasons := exact_refusals(learner, total_columns(seen)):
         raise Unsupported(f"no share of worlds of {name} is estimated under its learner's rule", reasons)
     nodes = model.nodes
-    counts = class_counts(model, domain)
+    counts = _class_counts(model, domain)
     first, second = (nodes.children[:, side].astype(np.int64) for side in (0, 1))
-    splits = [split_of(domain, seen, c, f"a node of {name}") for c in nodes.conditions]
+    splits = [_split_of(domain, seen, c, f"a node of {name}") for c in nodes.conditions]
     size = len(nodes)
     left, right, attribute, column = (np.full(size, -1, dtype=np.int64) for _ in range(4))
     goes_left: list[Bools | None] = [None] * size
@@ -123,7 +123,7 @@ def grown_of(release: EncodedRelease, model: AnyModel, learner: Learner) -> Fitt
                  max(1, least_rows(learner, int(counts[0].sum()))), chosen, bits)  # fmt: skip
 
 
-def class_counts(model: Tree, domain: Domain) -> Ints:
+def _class_counts(model: Tree, domain: Domain) -> Ints:
     """Return (nodes, classes) the counts of the leaves, 0 elsewhere; `Unsupported` where some leaf has none."""
     assert domain.label is not None
     table, leaf = model.nodes.leaf_counts, ~model.nodes.inner
@@ -134,7 +134,7 @@ def class_counts(model: Tree, domain: Domain) -> Ints:
     return counts
 
 
-def split_of(
+def _split_of(
     domain: Domain, seen: Sequence[SeenAttribute], condition: Condition, place: str
 ) -> tuple[int, int, Bools, bool]:
     """Return a condition as a split: the attribute, its column, which values go left, whether those that pass do."""

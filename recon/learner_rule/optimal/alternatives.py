@@ -85,7 +85,7 @@ class AssumedCount:
     high: int
 
 
-def of_tree(nodes: Sequence[TreeNode], columns: Sequence[str], order: Sequence[int], least: int) -> Alternative:
+def _of_tree(nodes: Sequence[TreeNode], columns: Sequence[str], order: Sequence[int], least: int) -> Alternative:
     """Return a fitted tree (`order`: the label index of its classes) as an alternative; ties: the first class."""
     leaves: list[Leaf] = []
     stack: list[tuple[int, Antecedent]] = [(0, ())]
@@ -97,21 +97,21 @@ def of_tree(nodes: Sequence[TreeNode], columns: Sequence[str], order: Sequence[i
             continue
         name = columns[node.column]
         stack += [(node.one, (*path, (name, 1))), (node.zero, (*path, (name, 0)))]
-    return Alternative("tree", merged(leaves), least)
+    return Alternative("tree", _merged(leaves), least)
 
 
-def of_list(rules: Sequence[tuple[Antecedent, Counts]], order: Sequence[int], least: int) -> Alternative:
+def _of_list(rules: Sequence[tuple[Antecedent, Counts]], order: Sequence[int], least: int) -> Alternative:
     """Return a fitted rule list, the default rule last, as an alternative; ties: the first class."""
     leaves: list[Leaf] = []
     left: list[Antecedent] = [()]
     for antecedent, counts in rules:
         label = order[list(counts).index(max(counts))]
-        leaves += [(both, label) for rest in left if (both := joined(rest, antecedent)) is not None]
+        leaves += [(both, label) for rest in left if (both := _joined(rest, antecedent)) is not None]
         left = [piece for rest in left for piece in without(rest, antecedent)]
     return Alternative("rule list", tuple(leaves), least)
 
 
-def joined(one: Antecedent, other: Antecedent) -> Antecedent | None:
+def _joined(one: Antecedent, other: Antecedent) -> Antecedent | None:
     """Return the conjunction of two conjunctions, None where it contradicts itself."""
     held = dict(one)
     for name, value in other:
@@ -134,7 +134,7 @@ def without(rest: Antecedent, antecedent: Antecedent) -> list[Antecedent]:
     return out
 
 
-def merged(leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
+def _merged(leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
     """Return leaves where those that differ by their last test and agree in the class are one."""
     found = list(leaves)
     while True:
@@ -229,37 +229,36 @@ def best_on(x: pd.DataFrame, y: pd.Series, models: ModelClass, limits: Limits, s
             models.length, 0.0, models.negations, seconds=seconds, width=models.width
         ).fit(x, y, stop=limits.stop)
         order = [int(c) for c in fitted.classes_]
-        found = of_list(fitted.rules_, order, models.least)
+        found = _of_list(fitted.rules_, order, models.least)
         return BestFound(fitted.errors_, found, bool(fitted.optimal_), NAMES["lists"])
     if models.leaves is not None:
-        return sized_tree(x, y, models, seconds, limits)
+        return _sized_tree(x, y, models, seconds, limits)
     if models.depth == 0:
-        return majority(y, models)
+        return _majority(y, models)
     tree = OptimalTreeClassifier(models.depth, 1, max(seconds, 0.01), solver).fit(x, y)
-    return of_fitted(tree, models)
+    return _of_fitted(tree, models)
 
 
-def of_fitted(tree: OptimalTreeClassifier, models: ModelClass) -> BestFound:
-    """Return a fitted tree as what was found."""
+def _of_fitted(tree: OptimalTreeClassifier, models: ModelClass) -> BestFound:
     order = [int(c) for c in tree.classes_]
-    model = of_tree(tree.nodes_, [str(n) for n in tree.feature_names_in_], order, models.least)
+    model = _of_tree(tree.nodes_, [str(n) for n in tree.feature_names_in_], order, models.least)
     return BestFound(tree.errors_, model, bool(tree.optimal_), NAMES[tree.certified_by_ or "own"])
 
 
-def majority(y: pd.Series, models: ModelClass) -> BestFound:
+def _majority(y: pd.Series, models: ModelClass) -> BestFound:
     """Return the model that gives everybody the commonest class."""
     counts = np.bincount(y, minlength=models.labels)
     model = Alternative(models.kind, (((), int(counts.argmax())),), models.least)
     return BestFound(int(counts.sum() - counts.max()), model, True, NAMES["own"])
 
 
-def sized_tree(x: pd.DataFrame, y: pd.Series, models: ModelClass, seconds: float, limits: Limits) -> BestFound:
+def _sized_tree(x: pd.DataFrame, y: pd.Series, models: ModelClass, seconds: float, limits: Limits) -> BestFound:
     """Return the best tree with so many leaves at most; its depth follows from the leaves."""
     assert models.leaves is not None
-    best = majority(y, models)
+    best = _majority(y, models)
     if models.leaves < 2:
         return best
     for sized in trees_by_leaves(x, y, models.leaves, 1, max(seconds, 0.01), limits.memory, limits.stop):
         if sized.errors < best.errors:
-            best = of_fitted(sized.fewest_tree, models)
+            best = _of_fitted(sized.fewest_tree, models)
     return best

@@ -73,21 +73,21 @@ def class_of(release: EncodedRelease, learner: Learner, *, gap: int = 0, negatio
         raise Unsupported(f"the learner '{learner.name}' promises no fewest training errors")
     if gap < 0:
         raise ReleaseError(f"the gap is a number of errors of at least 0, not {gap}")
-    refuse_data_dependent(learner)
+    _refuse_data_dependent(learner)
     statements = release.statements
     if release.noisy or statements.bags or statements.boosted:
         raise Unsupported("training errors of an optimal model follow from exact counts of all training rows only")
-    columns, wanted = candidates(release), Tree if learner.name == "optimal tree" else RuleList
+    columns, wanted = _candidates(release), Tree if learner.name == "optimal tree" else RuleList
     models = [m for m in release.models if isinstance(m, wanted)]
     if len(models) != 1:
         raise Unsupported(f"the release has {len(models)} models that the learner '{learner.name}' makes, not one")
     model = models[0]
     if isinstance(model, Tree):
-        return tree_class(model, learner, columns, labels_of(release), gap)
-    return list_class(model, learner, columns, labels_of(release), gap, negations)
+        return _tree_class(model, learner, columns, _labels_of(release), gap)
+    return _list_class(model, learner, columns, _labels_of(release), gap, negations)
 
 
-def refuse_data_dependent(learner: Learner) -> None:
+def _refuse_data_dependent(learner: Learner) -> None:
     """Raise `Unsupported` where which models there are depends on the training rows."""
     if learner.min_samples_leaf > 1 or learner.min_weight_fraction_leaf > 0:
         what = f"at least {learner.min_samples_leaf} rows" if learner.min_samples_leaf > 1 else "a share of the rows"
@@ -103,7 +103,7 @@ def refuse_data_dependent(learner: Learner) -> None:
         raise Unsupported("a price per leaf or split: the model need not make the fewest training errors of its class")
 
 
-def candidates(release: EncodedRelease) -> tuple[str, ...]:
+def _candidates(release: EncodedRelease) -> tuple[str, ...]:
     """Return the domain's binary columns; `Unsupported` for an attribute whose tests would follow from the data."""
     domain = release.domain
     label = None if domain.label is None else domain.label.name
@@ -121,14 +121,14 @@ def candidates(release: EncodedRelease) -> tuple[str, ...]:
     return tuple(found)
 
 
-def labels_of(release: EncodedRelease) -> int:
+def _labels_of(release: EncodedRelease) -> int:
     """Return the number of classes; `Unsupported` without a label."""
     if release.domain.label is None:
         raise Unsupported("the domain has no label, so that nothing says which training rows a model gets wrong")
     return int(release.domain.label.span[1])
 
 
-def errors_of(supports: list[Support]) -> int:
+def _errors_of(supports: list[Support]) -> int:
     """Return the training rows that are not of the commonest class of their leaf or rule."""
     total = 0
     for support in supports:
@@ -139,7 +139,7 @@ def errors_of(supports: list[Support]) -> int:
     return total
 
 
-def broken(limit: str) -> ContradictionError:
+def _broken(limit: str) -> ContradictionError:
     """Return the refusal of a model that its learner could not have made."""
     return ContradictionError(f"the named learner cannot have made this model: {limit}", (limit,))
 
@@ -155,7 +155,7 @@ def tested(conditions: list[Condition], columns: tuple[str, ...]) -> list[tuple[
     return found
 
 
-def tree_class(model: Tree, learner: Learner, columns: tuple[str, ...], labels: int, gap: int) -> ModelClass:
+def _tree_class(model: Tree, learner: Learner, columns: tuple[str, ...], labels: int, gap: int) -> ModelClass:
     """Return the class of a released tree; see `class_of`."""
     depth, leaves, supports, conditions = [0] * len(model.nodes), 0, [], []
     order, at = [0], 0
@@ -172,20 +172,20 @@ def tree_class(model: Tree, learner: Learner, columns: tuple[str, ...], labels: 
         at += 1
     deepest = max(depth)
     if learner.max_depth is not None and deepest > learner.max_depth:
-        raise broken(f"max_depth {learner.max_depth}, the tree has a path of {deepest} tests")
+        raise _broken(f"max_depth {learner.max_depth}, the tree has a path of {deepest} tests")
     if learner.max_leaf_nodes is not None and leaves > learner.max_leaf_nodes:
-        raise broken(f"max_leaf_nodes {learner.max_leaf_nodes}, the tree has {leaves} leaves")
+        raise _broken(f"max_leaf_nodes {learner.max_leaf_nodes}, the tree has {leaves} leaves")
     if learner.max_depth is not None and learner.max_depth < (learner.max_leaf_nodes or 0) - 1:
         raise Unsupported("trees limited by depth and by leaves at once: no learner here finds the best of these")
     used = tuple(dict.fromkeys(name for name, _ in tested(conditions, columns)))
     unlimited = deepest if learner.max_leaf_nodes is None else learner.max_leaf_nodes - 1
     return ModelClass(
-        "tree", columns, labels, errors_of(supports), gap, depth=unlimited if learner.max_depth is None
+        "tree", columns, labels, _errors_of(supports), gap, depth=unlimited if learner.max_depth is None
         else learner.max_depth, leaves=learner.max_leaf_nodes, used=used,
     )  # fmt: skip
 
 
-def list_class(
+def _list_class(
     model: RuleList, learner: Learner, columns: tuple[str, ...], labels: int, gap: int, negations: bool
 ) -> ModelClass:
     """Return the class of a released rule list; see `class_of`."""
@@ -196,14 +196,14 @@ def list_class(
     if not 1 <= width <= WIDEST:
         raise Unsupported(f"rules of up to {width} literals: the search for optimal lists takes 1 to {WIDEST}")
     if len(rules) > length:
-        raise broken(f"max_length {length} without the default rule, the list has {len(rules)} rules")
+        raise _broken(f"max_length {length} without the default rule, the list has {len(rules)} rules")
     if widest > width:
-        raise broken(f"width {width}, a rule has {widest} literals")
+        raise _broken(f"width {width}, a rule has {widest} literals")
     literals = tested([rule.condition for rule in rules], columns)
     if not negations and any(value == 0 for _, value in literals):
-        raise broken("no negations, a rule tests that a column is 0")
+        raise _broken("no negations, a rule tests that a column is 0")
     used = tuple(dict.fromkeys(name for name, _ in literals))
-    errors = errors_of([rule.support for rule in model.rules])
+    errors = _errors_of([rule.support for rule in model.rules])
     return ModelClass(
         "rule list", columns, labels, errors, gap, length=length, width=width, negations=negations, used=used
     )

@@ -71,7 +71,7 @@ class ShareUpperBound:
     places: tuple[Replaced, ...] = ()
 
 
-def ordered_bits(release: EncodedRelease, limits: Limits) -> Bits:
+def _ordered_bits(release: EncodedRelease, limits: Limits) -> Bits:
     """Return bounds on log2 of the ordered worlds, rounded outwards; -infinity twice where there is none."""
     found = ask(release.statements, Count("ordered"), CountAnswer, limits)
     if found.status == "unsat":
@@ -80,12 +80,12 @@ def ordered_bits(release: EncodedRelease, limits: Limits) -> Bits:
     return low - FLOATS * max(1.0, abs(low)), high + FLOATS * max(1.0, abs(high))
 
 
-def joint_share(
+def _joint_share(
     release: EncodedRelease, alternatives: Sequence[Alternative], base: Bits, limits: Limits
 ) -> ShareUpperBound | None:
     """Return the share under all of some inequalities, None where no engine bounds it within the limits."""
     try:
-        low, high = ordered_bits(under(release, alternatives), limits)
+        low, high = _ordered_bits(under(release, alternatives), limits)
     except (Unsupported, Inconclusive):
         return None
     if math.isinf(high) and high > 0:
@@ -94,7 +94,7 @@ def joint_share(
     return ShareUpperBound(low - base[1], min(0.0, high - base[0]), tuple(alternatives), exact)
 
 
-def fixed_attributes(release: EncodedRelease, columns: Sequence[str]) -> frozenset[int] | None:
+def _fixed_attributes(release: EncodedRelease, columns: Sequence[str]) -> frozenset[int] | None:
     """Return the attributes that every leaf fixes as far as the columns tell; None where leaves are no products.
 
     None too where something else couples the attributes: other models, known rows, impossible rows.
@@ -113,21 +113,21 @@ def fixed_attributes(release: EncodedRelease, columns: Sequence[str]) -> frozens
         for box in region.minus:
             if any(masks.get(k, -1) & mask == 0 for k, mask in box.literals):
                 continue  # it takes nothing away
-            left = [(k, mask) for k, mask in box.literals if masks.get(k, full(cut, k)) & ~mask]
+            left = [(k, mask) for k, mask in box.literals if masks.get(k, _full(cut, k)) & ~mask]
             if len(left) != 1:
                 return None
             k, mask = left[0]
-            masks[k] = masks.get(k, full(cut, k)) & ~mask
-        fixed = {k for k in fixed if masks.get(k, full(cut, k)).bit_count() == 1}
+            masks[k] = masks.get(k, _full(cut, k)) & ~mask
+        fixed = {k for k in fixed if masks.get(k, _full(cut, k)).bit_count() == 1}
     return frozenset(fixed)
 
 
-def full(release: EncodedRelease, k: int) -> int:
+def _full(release: EncodedRelease, k: int) -> int:
     """Return the mask of all parts of an attribute."""
     return release.statements.domain.attributes[k].full
 
 
-def fresh_columns(release: EncodedRelease, models: ModelClass) -> list[str]:
+def _fresh_columns(release: EncodedRelease, models: ModelClass) -> list[str]:
     """Return the columns that are attributes of their own and that nothing in the release mentions."""
     mentioned = release.statements.mentioned()
     place = release.domain.place
@@ -135,7 +135,7 @@ def fresh_columns(release: EncodedRelease, models: ModelClass) -> list[str]:
     return [n for n in models.columns if n in place and n not in viewed and place[n] not in mentioned]
 
 
-def product_share(
+def _product_share(
     release: EncodedRelease, models: ModelClass, found: Sequence[Alternative], base: Bits, limits: Limits
 ) -> ShareUpperBound:
     """Return the best product of shares of single inequalities over disjoint attributes, copies included.
@@ -148,20 +148,20 @@ def product_share(
     for one in found:
         if limits.expired():
             break
-        alone = joint_share(release, [one], base, limits)
+        alone = _joint_share(release, [one], base, limits)
         if alone is not None and alone.high < 0.0:
             single.append((alone.high, one))
     if not single:
         return ShareUpperBound(-math.inf, 0.0, ())
     columns = tuple(dict.fromkeys(name for _, one in single for name in one.columns))
-    fixed = fixed_attributes(release, columns)
+    fixed = _fixed_attributes(release, columns)
     if fixed is None:
         high, one = min(single, key=lambda pair: pair[0])
         return ShareUpperBound(-math.inf, high, (one,))
-    fresh = set(fresh_columns(release, models))
+    fresh = set(_fresh_columns(release, models))
 
     def attributes(one: Alternative) -> set[str]:
-        return {n for n in one.columns if attribute_of(release, n) not in fixed}
+        return {n for n in one.columns if _attribute_of(release, n) not in fixed}
 
     single.sort(key=lambda pair: pair[0] / max(1, len(attributes(pair[1]))))
     left, taken, total, chosen = sorted(fresh), set[int](), 0.0, []
@@ -170,10 +170,10 @@ def product_share(
         moved, shared = [n for n in one.columns if n in fresh], own - fresh
         if not own:
             continue  # it says something of the counts alone, which hold
-        while len(left) >= len(moved) and not {attribute_of(release, n) for n in shared} & taken:
+        while len(left) >= len(moved) and not {_attribute_of(release, n) for n in shared} & taken:
             names = dict(zip(moved, left[: len(moved)], strict=True))
             left = left[len(moved) :]
-            taken |= {attribute_of(release, n) for n in shared}
+            taken |= {_attribute_of(release, n) for n in shared}
             chosen.append(one.renamed(names))
             total += high
             if not moved:
@@ -181,7 +181,7 @@ def product_share(
     return ShareUpperBound(-math.inf, total * (1.0 - FLOATS), tuple(chosen))
 
 
-def attribute_of(release: EncodedRelease, name: str) -> int:
+def _attribute_of(release: EncodedRelease, name: str) -> int:
     """Return the attribute that a column belongs to."""
     place = release.domain.place
     return place[name] if name in place else release.domain.view_ranges(name)[0]
@@ -193,7 +193,7 @@ Truth = tuple[int, ...]  # the class of every combination of the columns
 Known = dict[Truth, tuple[Leaf, ...]]
 
 
-def every_model(models: ModelClass, limits: Limits) -> tuple[Alternative, ...] | None:
+def _every_model(models: ModelClass, limits: Limits) -> tuple[Alternative, ...] | None:
     """Return one labelled model per function that the class can express; None where they are too many.
 
     Raises `Inconclusive` where time is up. Cost: columns x functions².
@@ -203,27 +203,27 @@ def every_model(models: ModelClass, limits: Limits) -> tuple[Alternative, ...] |
     rows = list(product((0, 1), repeat=len(models.columns)))
     constants: Known = {(label,) * len(rows): (((), label),) for label in range(models.labels)}
     if models.kind == "rule list":
-        found = lists(models, constants, rows, limits)
+        found = _lists(models, constants, rows, limits)
     elif models.leaves is not None:
-        found = trees_by_leaves(models, constants, rows, limits)
+        found = _trees_by_leaves(models, constants, rows, limits)
     else:
-        found = trees_by_depth(models, constants, rows, limits)
+        found = _trees_by_depth(models, constants, rows, limits)
     if found is None:
         return None
     return tuple(Alternative(models.kind, leaves, models.least) for leaves in found.values())
 
 
-def splits(
+def _splits(
     models: ModelClass, ones: Known, zeros: Known, rows: list[tuple[int, ...]]
 ) -> Iterator[tuple[Truth, tuple[Leaf, ...]]]:
     """Yield every tree that tests a column and goes on with one of `ones` where it is 1, one of `zeros` else."""
     for c, name in enumerate(models.columns):
         for (one, its), (zero, others) in product(ones.items(), zeros.items()):
             truth = tuple(one[i] if row[c] else zero[i] for i, row in enumerate(rows))
-            yield truth, (*given(its, name, 1), *given(others, name, 0))
+            yield truth, (*_given(its, name, 1), *_given(others, name, 0))
 
 
-def given(leaves: tuple[Leaf, ...], name: str, value: int) -> list[Leaf]:
+def _given(leaves: tuple[Leaf, ...], name: str, value: int) -> list[Leaf]:
     """Return the leaves below a test: those that contradict it are left out."""
     return [
         (((name, value), *(pair for pair in path if pair[0] != name)), label)
@@ -232,12 +232,12 @@ def given(leaves: tuple[Leaf, ...], name: str, value: int) -> list[Leaf]:
     ]
 
 
-def trees_by_depth(models: ModelClass, constants: Known, rows: list[tuple[int, ...]], limits: Limits) -> Known | None:
+def _trees_by_depth(models: ModelClass, constants: Known, rows: list[tuple[int, ...]], limits: Limits) -> Known | None:
     """Return the trees of at most so many tests on a path."""
     found = dict(constants)
     for _ in range(models.depth):
         before, grown = len(found), dict(found)
-        for truth, leaves in limits.paced(splits(models, found, found, rows), "the models of a class are listed"):
+        for truth, leaves in limits.paced(_splits(models, found, found, rows), "the models of a class are listed"):
             grown.setdefault(truth, leaves)
             if len(grown) > MOST_MODELS:
                 return None
@@ -247,7 +247,7 @@ def trees_by_depth(models: ModelClass, constants: Known, rows: list[tuple[int, .
     return found
 
 
-def trees_by_leaves(models: ModelClass, constants: Known, rows: list[tuple[int, ...]], limits: Limits) -> Known | None:
+def _trees_by_leaves(models: ModelClass, constants: Known, rows: list[tuple[int, ...]], limits: Limits) -> Known | None:
     """Return the trees of at most so many leaves."""
     assert models.leaves is not None
     sized: list[Known] = [{}, dict(constants)]
@@ -255,7 +255,7 @@ def trees_by_leaves(models: ModelClass, constants: Known, rows: list[tuple[int, 
     for leaves in range(2, models.leaves + 1):
         sized.append({})
         for left in range(1, leaves):
-            pairs = splits(models, sized[left], sized[leaves - left], rows)
+            pairs = _splits(models, sized[left], sized[leaves - left], rows)
             for truth, tree in limits.paced(pairs, "the models of a class are listed"):
                 if truth not in found:
                     found[truth] = sized[leaves][truth] = tree
@@ -264,7 +264,7 @@ def trees_by_leaves(models: ModelClass, constants: Known, rows: list[tuple[int, 
     return found
 
 
-def lists(models: ModelClass, constants: Known, rows: list[tuple[int, ...]], limits: Limits) -> Known | None:
+def _lists(models: ModelClass, constants: Known, rows: list[tuple[int, ...]], limits: Limits) -> Known | None:
     """Return the lists of at most so many rules before the default rule."""
     place = {name: c for c, name in enumerate(models.columns)}
     antecedents = conjunctions(models.columns, models.width, models.negations)
@@ -382,16 +382,16 @@ def optimal_rule(
     given = settled_release(release_of(release, limits), limits)
     refuse_continuous(given)
     models = class_of(given, learner, gap=gap, negations=negations)
-    base = ordered_bits(given, limits)
+    base = _ordered_bits(given, limits)
     if base[1] == -math.inf:
         raise ContradictionError("the statements contradict each other: there is no possible world", ())
-    places = replaced_in_time(given, models, limits)
+    places = _replaced_in_time(given, models, limits)
     found = ConstraintGeneration(given, models, limits.stage("worlds under a rule"), seed, solver, draws).run(
         every_draw=True
     )
     if found.empty:
         raise impossible_model(found.proof)
-    bound = bounded_share(given, models, found.alternatives, places, base, limits)
+    bound = _bounded_share(given, models, found.alternatives, places, base, limits)
     return OptimalRule(
         learner, models, "exact" if bound.exact else "bounds", base, (bound.low, bound.high), bound.alternatives,
         bound.places, found.alternatives, found.rounds, found.better, found.drawn, found.drawn_better,
@@ -405,7 +405,7 @@ def impossible_model(proof: tuple[Alternative, ...]) -> ContradictionError:
     return ContradictionError("no data set is left in which the named learner would have made this model", conflict)
 
 
-def replaced_in_time(release: EncodedRelease, models: ModelClass, limits: Limits) -> tuple[Replaced, ...]:
+def _replaced_in_time(release: EncodedRelease, models: ModelClass, limits: Limits) -> tuple[Replaced, ...]:
     """Return what replacements say, nothing where the time is up; first of all, as it costs little."""
     try:
         return replaced(release, models, limits)
@@ -413,7 +413,7 @@ def replaced_in_time(release: EncodedRelease, models: ModelClass, limits: Limits
         return ()
 
 
-def bounded_share(
+def _bounded_share(
     release: EncodedRelease, models: ModelClass, found: Sequence[Alternative], places: tuple[Replaced, ...],
     base: Bits, limits: Limits,
 ) -> ShareUpperBound:  # fmt: skip
@@ -424,8 +424,8 @@ def bounded_share(
     Raises `ContradictionError` where all models of the class leave no world.
     """
     try:
-        every = every_model(models, limits)
-        whole = None if every is None else joint_share(release, every, base, limits.stage("every model"))
+        every = _every_model(models, limits)
+        whole = None if every is None else _joint_share(release, every, base, limits.stage("every model"))
     except Inconclusive:
         every = whole = None
     if every is not None and whole is not None:
@@ -433,9 +433,9 @@ def bounded_share(
             raise impossible_model(every)
         if whole.exact:
             return whole
-    best = product_share(release, models, found[:COUNTED], base, limits.stage("competing models"))
+    best = _product_share(release, models, found[:COUNTED], base, limits.stage("competing models"))
     if len(found) > 1:
-        joint = joint_share(release, found[:TOGETHER], base, limits.stage("competing models"))
+        joint = _joint_share(release, found[:TOGETHER], base, limits.stage("competing models"))
         if joint is not None and joint.high < best.high:
             best = replace(joint, low=-math.inf, exact=False)
     if (bits := sum(place.bits for place in places)) > -best.high:

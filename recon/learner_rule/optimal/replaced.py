@@ -56,8 +56,8 @@ def replaced(release: EncodedRelease, models: ModelClass, limits: Limits) -> tup
     free = frozenset(n for n in models.columns if n in domain.place and n not in viewed)
     (model,) = release.models
     if isinstance(model, Tree):
-        return of_tree(model, models, free, limits)
-    return of_list(model, models, free, limits) if isinstance(model, RuleList) else ()
+        return _of_tree(model, models, free, limits)
+    return _of_list(model, models, free, limits) if isinstance(model, RuleList) else ()
 
 
 @dataclass(frozen=True)
@@ -74,18 +74,18 @@ class ReplacedNode:
     def priced(self, limits: Limits) -> Replaced:
         """Return the place with its bits."""
         least = self.errors - self.gap
-        bits = self.columns * one_column(self.counts, least, limits) if least > 0 and self.columns else 0.0
+        bits = self.columns * _one_column(self.counts, least, limits) if least > 0 and self.columns else 0.0
         return Replaced(self.what, self.node, self.counts, self.errors, self.columns, bits)
 
 
-def of_tree(model: Tree, models: ModelClass, free: frozenset[str], limits: Limits) -> tuple[Replaced, ...]:
+def _of_tree(model: Tree, models: ModelClass, free: frozenset[str], limits: Limits) -> tuple[Replaced, ...]:
     """Return the places of a tree: last splits, or leaves below the limits where these say more."""
     nodes, out = model.nodes, []
     inner = sum(node.condition is not None for node in nodes)
     wider = models.leaves is None or inner + 1 < models.leaves
 
     def leaf(at: int, path: frozenset[str], depth: int) -> ReplacedNode:
-        counts = counts_of(nodes[at].support.counts)
+        counts = _counts_of(nodes[at].support.counts)
         allowed = wider and depth < models.depth
         return ReplacedNode("leaf", at, counts, min(counts), len(free - path) if allowed else 0, models.gap)
 
@@ -101,11 +101,11 @@ def of_tree(model: Tree, models: ModelClass, free: frozenset[str], limits: Limit
             stack += [(node.then, below, depth + 1), (node.otherwise, below, depth + 1)]
             continue
         ends = [leaf(child, below, depth + 1) for child in (node.then, node.otherwise)]
-        out += better_of(whole("split", at, ends, len(free - below)), ends, limits)
+        out += _better_of(_whole("split", at, ends, len(free - below)), ends, limits)
     return tuple(sorted((one for one in out if one.bits > 0.0), key=lambda one: -one.bits))
 
 
-def of_list(model: RuleList, models: ModelClass, free: frozenset[str], limits: Limits) -> tuple[Replaced, ...]:
+def _of_list(model: RuleList, models: ModelClass, free: frozenset[str], limits: Limits) -> tuple[Replaced, ...]:
     """Return the place at the end of a list: its last rule, or one more before the default rule."""
     rules = [rule for rule in model.rules if rule.condition]
     last = [rule for rule in model.rules if not rule.condition]
@@ -115,7 +115,7 @@ def of_list(model: RuleList, models: ModelClass, free: frozenset[str], limits: L
         frozenset(n for n, _ in tested([r.condition for r in rules[:k]], models.columns)) for k in range(len(rules) + 1)
     ]
     ends = [
-        ReplacedNode("leaf", k, counts := counts_of(rule.support.counts), min(counts), 0, models.gap)
+        ReplacedNode("leaf", k, counts := _counts_of(rule.support.counts), min(counts), 0, models.gap)
         for k, rule in [*enumerate(rules), (len(rules), last[0])]
     ]
     more = len(free - paths[-1]) if len(rules) < models.length else 0
@@ -123,30 +123,30 @@ def of_list(model: RuleList, models: ModelClass, free: frozenset[str], limits: L
     if not rules:
         found = [default.priced(limits)]
     else:
-        found = better_of(whole("split", len(rules) - 1, ends[-2:], len(free - paths[-1])), [default], limits)
+        found = _better_of(_whole("split", len(rules) - 1, ends[-2:], len(free - paths[-1])), [default], limits)
     return tuple(one for one in found if one.bits > 0.0)
 
 
-def counts_of(counts: Sequence[object] | None) -> tuple[int, int]:
+def _counts_of(counts: Sequence[object] | None) -> tuple[int, int]:
     """Return the rows of two classes."""
     assert counts is not None
     zero, one = (int(c) for c in counts)  # type: ignore[call-overload]
     return zero, one
 
 
-def whole(what: str, node: int, ends: Sequence[ReplacedNode], columns: int) -> ReplacedNode:
+def _whole(what: str, node: int, ends: Sequence[ReplacedNode], columns: int) -> ReplacedNode:
     """Return the node above two leaves."""
     zero, one = (sum(end.counts[k] for end in ends) for k in (0, 1))
     return ReplacedNode(what, node, (zero, one), sum(end.errors for end in ends), columns, ends[0].gap)
 
 
-def better_of(above: ReplacedNode, below: Sequence[ReplacedNode], limits: Limits) -> list[Replaced]:
+def _better_of(above: ReplacedNode, below: Sequence[ReplacedNode], limits: Limits) -> list[Replaced]:
     """Return a node, or the leaves below it, whichever says more: they look at the same rows."""
     one, several = above.priced(limits), [end.priced(limits) for end in below]
     return [one] if one.bits >= sum(end.bits for end in several) else several
 
 
-def one_column(counts: tuple[int, int], errors: int, limits: Limits) -> float:
+def _one_column(counts: tuple[int, int], errors: int, limits: Limits) -> float:
     """Return bits that one column removes at least where its split may not make fewer than `errors` errors.
 
     -log2 of the share of its fillings in which it does not, rounded down. Cost: the product of the counts.
@@ -158,13 +158,13 @@ def one_column(counts: tuple[int, int], errors: int, limits: Limits) -> float:
     zero, one = (np.arange(n + 1, dtype=np.int64) for n in counts)
     left = np.minimum(zero[:, None], one[None, :])
     wrong = left + np.minimum(counts[0] - zero[:, None], counts[1] - one[None, :])
-    p, q = (binomial(n) for n in counts)
+    p, q = (_binomial(n) for n in counts)
     # Every term is right to a few units in the last place, and so is a sum of terms of one sign to as many as it has.
     violated = float((p[:, None] * q[None, :])[wrong < errors].sum()) * (1.0 - (states + 16) * 2.0**-52)
     return max(0.0, -math.log1p(-violated) / math.log(2.0) * (1.0 - 2.0**-48)) if violated < 1.0 else 0.0
 
 
-def binomial(n: int) -> NDArray[np.float64]:
+def _binomial(n: int) -> NDArray[np.float64]:
     """Return C(n, k) / 2^n for k = 0..n, each the nearest float; what is tiny is 0."""
     value, out = 1, []
     for k in range(n + 1):

@@ -32,7 +32,7 @@ INEQUALITIES = "the inequalities"
 COUNTS = "the counts"
 
 
-def certify_under_optimal(
+def _certify_under_optimal(
     release: Released, profiles: Profiles, learner: Learner, limits: Limits | None = None, seed: int = 0, *,
     gap: int = 0, negations: bool = True, solver: Solver = "own",
 ) -> pd.DataFrame:  # fmt: skip
@@ -89,7 +89,7 @@ class ByProfile:
         """Return one profile's line."""
         if alone != "possible":
             return [i, alone, alone, COUNTS, 0, 0, None]
-        condition = condition_of(self.release, profile)
+        condition = _condition_of(self.release, profile)
         high = self.release.rows.high or 0
         rounds, said = 0, []
         for wanted, verdict in (
@@ -111,7 +111,7 @@ class ByProfile:
     def searched(self, profile: pd.DataFrame, wanted: AssumedCount) -> Generated:
         """Return what a search for a world with (without) the profile finds; known worlds are looked at first."""
         for world, by in self.worlds:
-            if (rows_like(world, profile) > 0) == (wanted.low > 0):
+            if (_rows_like(world, profile) > 0) == (wanted.low > 0):
                 return Generated((), 0, 0, 0, 0, (), world, by)
         limits = self.limits.stage("models of a profile")
         search = ConstraintGeneration(
@@ -130,13 +130,13 @@ class ByProfile:
         return found["certificate"].iloc[0] if found["verdict"].iloc[0] == verdict else None
 
 
-def condition_of(release: EncodedRelease, profile: pd.DataFrame) -> Condition:
+def _condition_of(release: EncodedRelease, profile: pd.DataFrame) -> Condition:
     """Return a profile (one row; empty cells say nothing) as a condition."""
     cells = [(str(name), profile[name].iloc[0]) for name in profile.columns]
     return tuple((name, one_of(release.domain, name, [cell])) for name, cell in cells if not missing(cell))
 
 
-def rows_like(world: World, profile: pd.DataFrame) -> int:
+def _rows_like(world: World, profile: pd.DataFrame) -> int:
     """Return how many rows of a world have a profile's values."""
     plain, views = world.to_frame(), world.to_frame(views=True)
     met = pd.Series(True, index=plain.index)

@@ -39,12 +39,12 @@ from solvers.laws.noise.laws import Neighbours, NoiseLaw, scale_of
 from solvers.laws.noise.sampling import Randomness
 
 
-def impurity_step(n: int) -> float:
+def _impurity_step(n: int) -> float:
     """Return g(n) = 2n/(n+1)^2: how much one added row moves the impurity of n >= 1 rows of two classes at most."""
     return 2 * n / (n + 1) ** 2
 
 
-def smooth_bound(n: int, least: int, beta: float, two_sided: bool = False) -> float:
+def _smooth_bound(n: int, least: int, beta: float, two_sided: bool = False) -> float:
     """Return S* = max over 0 <= k <= n - least of e^(-beta k) g(max(least, n - k)), in constant time.
 
     `n`: rows at the node; `least` >= 1: rows that the support test demands; `beta` > 0: smoothness. `two_sided`
@@ -54,22 +54,22 @@ def smooth_bound(n: int, least: int, beta: float, two_sided: bool = False) -> fl
     if least < 1 or not beta > 0:
         raise ReleaseError(f"smooth sensitivity needs a support of at least 1 and beta > 0, not {least} and {beta}")
     if two_sided:
-        return smooth_bound(max(n - 1, 0), max(1, least - 1), beta)
+        return _smooth_bound(max(n - 1, 0), max(1, least - 1), beta)
     last = max(0, n - least)
     candidates = {0, last}
     if beta < 3 - 2 * sqrt(2):  # else no stationary point: the maximum lies at an end
         lowest = (1 - beta - sqrt((1 - beta) ** 2 - 4 * beta)) / (2 * beta)
         top = n - lowest
         candidates |= {min(max(k, 0), last) for k in (floor(top), ceil(top))}
-    return max(exp(-beta * k) * impurity_step(max(least, n - k)) for k in candidates)
+    return max(exp(-beta * k) * _impurity_step(max(least, n - k)) for k in candidates)
 
 
-def margin_of_confidence(confidence: float, epsilon: float) -> int:
+def _margin_of_confidence(confidence: float, epsilon: float) -> int:
     """Return the paper's T = ceil(-(ln 2 + ln(1 - C)) / epsilon) + 1, with epsilon that of one support test."""
     return ceil(-(log(2) + log(1 - confidence)) / epsilon) + 1
 
 
-def margin_of_delta(delta: float, epsilon: float) -> int:
+def _margin_of_delta(delta: float, epsilon: float) -> int:
     """Return T with P(a node below the support passes one test) <= delta, for Laplace noise and its discrete twin.
 
     Such a node passes when the noise reaches T + 1: probability e^(-(T+1) epsilon) / (1 + e^(-epsilon)) for discrete
@@ -137,7 +137,7 @@ class RuleCandidates:
         ]
 
 
-def gini(inside: NDArray[Any], outside: NDArray[Any]) -> NDArray[np.float64]:
+def _gini(inside: NDArray[Any], outside: NDArray[Any]) -> NDArray[np.float64]:
     """Return G per candidate, the impurity after the split weighted by rows; what has no rows has no impurity."""
     m, k = inside.sum(axis=1), outside.sum(axis=1)
     kept = (inside.astype(float) ** 2).sum(axis=1) / np.maximum(m, 1)
@@ -145,7 +145,7 @@ def gini(inside: NDArray[Any], outside: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.where(m + k > 0, 1 - kept / np.maximum(m + k, 1), 0.0), dtype=float)
 
 
-def impurity_noise(plan: BudgetPlan, rows: int, candidates: int) -> float:
+def _impurity_noise(plan: BudgetPlan, rows: int, candidates: int) -> float:
     """Return the scale of the noise on every candidate's impurity at a node of so many rows (Gauss: its deviation).
 
     Smooth mechanisms follow the smooth sensitivity there, global ones the range of the impurity for two classes, 1/2.
@@ -154,58 +154,58 @@ def impurity_noise(plan: BudgetPlan, rows: int, candidates: int) -> float:
         epsilon, delta = plan.one_sided
         laplace = plan.mechanism == "smooth_laplace"
         beta = epsilon / (2 * log(2 / delta)) if laplace else epsilon / 6  # Cauchy: gamma = 2 in epsilon/(2(gamma + 1))
-        return (2 if laplace else 6) * smooth_bound(rows, plan.least, beta, two_sided=plan.repaired) / epsilon
+        return (2 if laplace else 6) * _smooth_bound(rows, plan.least, beta, two_sided=plan.repaired) / epsilon
     if plan.mechanism == "global_laplace":
         return (1 if plan.repaired else 0.5) / float(plan.select)
     reach = Fraction(1, 2) * (Fraction(candidates**0.5) if plan.repaired else 1)  # of all impurities, as one vector
     return float(scale_of("gaussian", plan.select, Fraction(plan.delta_select), reach))
 
 
-def choose_smooth(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
+def _choose_smooth(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
     """Return the candidate with the lowest noisy impurity; the noise follows the smooth sensitivity at this node."""
-    scale = impurity_noise(plan, split.rows, len(split.inside))
+    scale = _impurity_noise(plan, split.rows, len(split.inside))
     laplace = plan.mechanism == "smooth_laplace"
     noise = [randomness.laplace(scale) if laplace else scale * randomness.cauchy() for _ in split.inside]
-    return int(np.argmin(gini(split.inside, split.total - split.inside) + np.array(noise)))
+    return int(np.argmin(_gini(split.inside, split.total - split.inside) + np.array(noise)))
 
 
-def choose_global(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
+def _choose_global(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
     """Return the candidate with the lowest noisy impurity; the noise follows its range for two classes, 1/2."""
     many = len(split.inside)
-    scale = impurity_noise(plan, split.rows, many)
+    scale = _impurity_noise(plan, split.rows, many)
     laplace = plan.mechanism == "global_laplace"
     noise = [randomness.laplace(scale) if laplace else randomness.gaussian(scale) for _ in range(many)]
-    return int(np.argmin(gini(split.inside, split.total - split.inside) + np.array(noise)))
+    return int(np.argmin(_gini(split.inside, split.total - split.inside) + np.array(noise)))
 
 
-def choose_by_counts(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
+def _choose_by_counts(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
     """Return the candidate with the lowest impurity of noisy counts: per candidate four cells that hold every row."""
     cells = np.concatenate([split.inside, split.total - split.inside], axis=1)
     halved = plan.repaired and plan.neighbours == "add_remove"  # one row is in one cell per candidate
     scale = Fraction((1 if halved else 2) * len(cells)) / plan.select
     noise = np.array([randomness.discrete_laplace(scale) for _ in range(cells.size)]).reshape(cells.shape)
     noisy, classes = np.maximum(cells + noise, 0), cells.shape[1] // 2
-    return int(np.argmin(gini(noisy[:, :classes], noisy[:, classes:])))
+    return int(np.argmin(_gini(noisy[:, :classes], noisy[:, classes:])))
 
 
-def choose_exponential(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
+def _choose_exponential(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
     """Return a candidate with probability proportional to exp(-epsilon G): G has the range 1/2 for two classes."""
     return randomness.exact_choice(split.scores(), plan.select / max(1, split.rows))
 
 
-def choose_pure(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
+def _choose_pure(split: RuleCandidates, plan: BudgetPlan, randomness: Randomness) -> int:
     """Return a candidate with probability proportional to exp(-epsilon/2 rows G); epsilon/4 for replaced rows."""
     return randomness.exact_choice(split.scores(), plan.select / (2 if plan.neighbours == "add_remove" else 4))
 
 
 CHOOSERS: dict[Mechanism, Callable[[RuleCandidates, BudgetPlan, Randomness], int]] = {
-    "smooth_laplace": choose_smooth,
-    "smooth_cauchy": choose_smooth,
-    "global_laplace": choose_global,
-    "global_gaussian": choose_global,
-    "exponential": choose_exponential,
-    "noisy_counts": choose_by_counts,
-    "pure": choose_pure,
+    "smooth_laplace": _choose_smooth,
+    "smooth_cauchy": _choose_smooth,
+    "global_laplace": _choose_global,
+    "global_gaussian": _choose_global,
+    "exponential": _choose_exponential,
+    "noisy_counts": _choose_by_counts,
+    "pure": _choose_pure,
 }
 
 
@@ -285,8 +285,8 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
             least = max(1, plan.least)
             candidates, met = mine(candidates, met, weight.sum(axis=1), least, len(bits) - least)
         self.candidates_ = len(candidates)
-        self.rules_ = grow(candidates, met, weight, plan, Randomness(self.random_state))
-        self.ledger_ = ledger_of(plan, len(candidates), public, self._settled())
+        self.rules_ = _grow(candidates, met, weight, plan, Randomness(self.random_state))
+        self.ledger_ = _ledger_of(plan, len(candidates), public, self._settled())
         reach = Fraction(1 if plan.neighbours == "add_remove" else 2)
         self.noise_ = Noise(
             NoiseLaw("discrete_laplace", reach / plan.count),
@@ -334,7 +334,7 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
 
     def noise_scale(self, n: int, rows: int, candidates: int) -> float:
         """Return the scale of the noise on an impurity at a node of `rows` of n training rows; see `impurity_noise`."""
-        return impurity_noise(self._plan(n), rows, candidates)
+        return _impurity_noise(self._plan(n), rows, candidates)
 
     def _plan(self, n: int) -> BudgetPlan:
         """Return the budget of every step; `ReleaseError` for parameters that make no sense (together)."""
@@ -358,8 +358,8 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
         margin = 0
         if smooth:
             margin = (
-                margin_of_delta(delta_test, float(share)) if delta_test
-                else margin_of_confidence(self.confidence, float(share))
+                _margin_of_delta(delta_test, float(share)) if delta_test
+                else _margin_of_confidence(self.confidence, float(share))
             )  # fmt: skip
         return BudgetPlan(
             self.mechanism, self.neighbours, self.repaired, nodes, share, share if tested else None, share,
@@ -388,17 +388,17 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
             raise ReleaseError(f"random_state must be a whole number or None, not {self.random_state!r}")
         if self.epsilon is None:
             raise ReleaseError("give epsilon, the privacy budget of the whole list: there is no default")
-        epsilon = positive(self.epsilon, "epsilon")
+        epsilon = _positive(self.epsilon, "epsilon")
         if self.delta is not None and not self._needs_delta():
             raise ReleaseError(f"mechanism '{self.mechanism}' spends no delta: leave it out")
-        if self.delta is not None and positive(self.delta, "delta") >= 1:
+        if self.delta is not None and _positive(self.delta, "delta") >= 1:
             raise ReleaseError(f"delta must be below 1, not {self.delta!r}")
-        if not 0.5 <= positive(self.confidence, "confidence") < 1:
+        if not 0.5 <= _positive(self.confidence, "confidence") < 1:
             raise ReleaseError(f"confidence must be from 0.5 up to, but not, 1, not {self.confidence!r}")
         return epsilon, floor(support_rows(self.min_support, n))
 
 
-def positive(value: Any, name: str) -> Fraction:
+def _positive(value: Any, name: str) -> Fraction:
     """Return a parameter as written, exactly (0.1 is 1/10); `ReleaseError` unless it is a positive number."""
     try:
         plain = int(value) if is_whole(value) else value  # numpy's integers would overflow
@@ -410,7 +410,7 @@ def positive(value: Any, name: str) -> Fraction:
     return number
 
 
-def grow(
+def _grow(
     rules: Sequence[Antecedent],
     met: NDArray[Any],
     weight: NDArray[np.float64],
@@ -444,7 +444,7 @@ def grow(
     return [(r, [int(c) + randomness.discrete_laplace(scale) for c in counts]) for r, counts in found]
 
 
-def ledger_of(plan: BudgetPlan, candidates: int, public: bool, settled: Sequence[PrivacyStep]) -> PrivacyLedger:
+def _ledger_of(plan: BudgetPlan, candidates: int, public: bool, settled: Sequence[PrivacyStep]) -> PrivacyLedger:
     """Return the ledger of a plan; steps that an early stop leaves out are charged too."""
     entries = [*settled]
     if public:
@@ -460,7 +460,7 @@ def ledger_of(plan: BudgetPlan, candidates: int, public: bool, settled: Sequence
             entries.append(
                 PrivacyStep(f"support test {node}", "discrete Laplace", float(plan.test), 0.0, "guaranteed", why)
             )
-        entries.append(choice_entry(plan, node))
+        entries.append(_choice_entry(plan, node))
     why = "the rules part the rows: one histogram, one epsilon (the paper charges every rule); fresh, exact draws"
     entries.append(PrivacyStep("counts, predictions", "discrete Laplace", float(plan.count), 0.0, "guaranteed", why))
     assumed = ["the columns, what they mean and all parameters are public", "nothing but this list was published"]
@@ -469,7 +469,7 @@ def ledger_of(plan: BudgetPlan, candidates: int, public: bool, settled: Sequence
     return PrivacyLedger(plan.neighbours, tuple(assumed), tuple(entries))
 
 
-def choice_entry(plan: BudgetPlan, node: int) -> PrivacyStep:
+def _choice_entry(plan: BudgetPlan, node: int) -> PrivacyStep:
     """Return the ledger's entry of one choice of a rule."""
     step, epsilon, delta = f"choice {node}", float(plan.select), plan.delta_select + plan.delta_test
     if plan.mechanism in SMOOTH:

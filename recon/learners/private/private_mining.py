@@ -55,7 +55,7 @@ class Mined:
 
 def mine_exactly(names: list[str], bits: NDArray[np.bool_], mining: Mining) -> Mined:
     """Return the frequent antecedents by their true supports: no differential privacy."""
-    return apriori(names, bits, mining, lambda _, counts: counts)
+    return _apriori(names, bits, mining, lambda _, counts: counts)
 
 
 def mine_privately(
@@ -69,10 +69,10 @@ def mine_privately(
     held = items_held(len(names), mining)
 
     def noisy(level: int, counts: list[int]) -> list[int]:
-        scale = level_sensitivity(held, level, len(counts), neighbours) * mining.width / epsilon
+        scale = _level_sensitivity(held, level, len(counts), neighbours) * mining.width / epsilon
         return [count + randomness.discrete_laplace(scale) for count in counts]
 
-    return apriori(names, bits, mining, noisy)
+    return _apriori(names, bits, mining, noisy)
 
 
 def items_held(columns: int, mining: Mining) -> int:
@@ -80,18 +80,18 @@ def items_held(columns: int, mining: Mining) -> int:
     return columns if mining.most_items is None else min(columns, mining.most_items)
 
 
-def level_sensitivity(held: int, level: int, candidates: int, neighbours: Neighbours) -> int:
+def _level_sensitivity(held: int, level: int, candidates: int, neighbours: Neighbours) -> int:
     """Return the most that one row changes a level's supports, summed (their L1 sensitivity)."""
     return min((2 if neighbours == "replace" else 1) * math.comb(held, level), candidates)
 
 
-def apriori(names: list[str], bits: NDArray[np.bool_], mining: Mining, publish: Support) -> Mined:
+def _apriori(names: list[str], bits: NDArray[np.bool_], mining: Mining, publish: Support) -> Mined:
     """Return the frequent antecedents; each level's supports are seen only through `publish`."""
-    literals, masks = literal_masks(names, bits, mining)
+    literals, masks = _literal_masks(names, bits, mining)
     found: dict[tuple[int, ...], int] = {}
     frequent: dict[tuple[int, ...], int] = {(): (1 << len(bits)) - 1}  # itemset -> the rows that meet it
     for level in range(1, mining.width + 1):
-        candidates = next_level(frequent, literals)
+        candidates = _next_level(frequent, literals)
         if not candidates:
             break
         met = {items: frequent[items[:-1]] & masks[items[-1]] for items in candidates}
@@ -103,7 +103,7 @@ def apriori(names: list[str], bits: NDArray[np.bool_], mining: Mining, publish: 
     return Mined([tuple(literals[i] for i in items) for items in best], [found[items] for items in best])
 
 
-def next_level(frequent: dict[tuple[int, ...], int], literals: list[Literal]) -> list[tuple[int, ...]]:
+def _next_level(frequent: dict[tuple[int, ...], int], literals: list[Literal]) -> list[tuple[int, ...]]:
     """Return the itemsets of one literal more, all of whose parts are frequent, with no column twice."""
     if list(frequent) == [()]:
         return [(i,) for i in range(len(literals))]
@@ -117,7 +117,7 @@ def next_level(frequent: dict[tuple[int, ...], int], literals: list[Literal]) ->
     return [items for items in grown if all(part in frequent for part in combinations(items, len(items) - 1))]
 
 
-def literal_masks(names: list[str], bits: NDArray[np.bool_], mining: Mining) -> tuple[list[Literal], list[int]]:
+def _literal_masks(names: list[str], bits: NDArray[np.bool_], mining: Mining) -> tuple[list[Literal], list[int]]:
     """Return the literals and the rows that meet each, after rows with too many of them lost the last ones."""
     literals = [(name, value) for name in names for value in ((1, 0) if mining.negations else (1,))]
     truth = np.repeat(bits, 2, axis=1) if mining.negations else bits.copy()

@@ -104,11 +104,11 @@ class BayesianLists(RuleListClassifier):
             if not (is_whole(value) and value >= low) and (value is not None or not name.startswith("max_")):
                 raise ReleaseError(f"{name} must be a whole number of at least {low}, not {value!r}")
         for name in ("expected_length", "expected_width"):
-            positive(name, getattr(self, name))
+            _positive(name, getattr(self, name))
         if isinstance(self.alpha, str) or np.shape(self.alpha) != (2,):
             raise ReleaseError(f"alpha must be two positive numbers, one per class, not {self.alpha!r}")
         for value in self.alpha:
-            positive("alpha", value)
+            _positive("alpha", value)
         if self.random_state is not None and not is_whole(self.random_state):
             raise ReleaseError(f"random_state must be a whole number or None, not {self.random_state!r}")
 
@@ -195,7 +195,7 @@ class BayesianRuleListClassifier(BayesianLists):
         Raises `ReleaseError` for bad parameters, a column that is not binary, labels without exactly two classes.
         """
         self._check()
-        one_of("choice", self.choice, get_args(Choice))
+        _one_of("choice", self.choice, get_args(Choice))
         rows = self._read(X, y)
         mining = self._mining(len(rows.bits))
         if self.antecedents is None:
@@ -296,10 +296,10 @@ class DPBayesianRuleListClassifier(BayesianLists):
     def _check(self) -> None:
         """Raise `ReleaseError` for a parameter that makes no sense."""
         super()._check()
-        positive("epsilon", self.epsilon)
-        one_of("neighbours", self.neighbours, get_args(Neighbours))
-        one_of("target", self.target, get_args(TargetLaw))
-        one_of("mining", self.mining, ("private", "data"))
+        _positive("epsilon", self.epsilon)
+        _one_of("neighbours", self.neighbours, get_args(Neighbours))
+        _one_of("target", self.target, get_args(TargetLaw))
+        _one_of("mining", self.mining, ("private", "data"))
         for name in ("n_max", "most_items"):
             value = getattr(self, name)
             if value is not None and not (is_whole(value) and value >= 1):
@@ -314,11 +314,11 @@ class DPBayesianRuleListClassifier(BayesianLists):
     def _budget(self) -> tuple[Fraction, Fraction, Fraction]:
         """Return the epsilons of mining, drawing the list and counting; they sum to `epsilon` exactly."""
         mines = self.antecedents is None and self.mining == "private"
-        parts = [exactly(part) for part in self.split]
+        parts = [_exactly(part) for part in self.split]
         parts[0] = parts[0] if mines else Fraction(0)
         if min(parts[1:]) <= 0 or parts[0] < 0 or (mines and not parts[0]):
             raise ReleaseError(f"split must give every step that looks at the rows a positive part, not {self.split!r}")
-        one, two, three = (exactly(self.epsilon) * part / sum(parts) for part in parts)
+        one, two, three = (_exactly(self.epsilon) * part / sum(parts) for part in parts)
         return one, two, three
 
     def _public_rows(self, n: int) -> int:
@@ -377,7 +377,7 @@ class DPBayesianRuleListClassifier(BayesianLists):
         return (*found, "the seed of the random numbers is secret, and nobody takes their generator apart")
 
 
-def exactly(value: Any) -> Fraction:
+def _exactly(value: Any) -> Fraction:
     """Return a number as it is written: 0.1 is 1/10; `ReleaseError` for what is no finite number."""
     try:
         return Fraction(str(value)) if isinstance(value, (float, np.floating)) else Fraction(value)
@@ -385,14 +385,14 @@ def exactly(value: Any) -> Fraction:
         raise ReleaseError(f"{value!r} is no finite number: give one") from None
 
 
-def positive(name: str, value: Any) -> None:
+def _positive(name: str, value: Any) -> None:
     """Raise `ReleaseError` unless a parameter is a finite positive number."""
     number = isinstance(value, (int, float, Fraction, np.number)) and not isinstance(value, bool)
     if not number or not 0 < float(value) < math.inf:
         raise ReleaseError(f"{name} must be a positive number, not {value!r}")
 
 
-def one_of(name: str, value: Any, known: Sequence[str]) -> None:
+def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
     """Raise `ReleaseError` unless a parameter is one of some words."""
     if value not in known:
         raise ReleaseError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")

@@ -69,7 +69,7 @@ class RuleListPrior:
     def log_lengths(self) -> list[float]:
         """Return the log probability of every number of rules; chains ask for it at every step."""
         terms = [j * math.log(self.length) - math.lgamma(j + 1) for j in range(self.longest + 1)]
-        total = log_sum(terms)
+        total = _log_sum(terms)
         return [term - total for term in terms]
 
 
@@ -180,7 +180,7 @@ def number_of_lists(antecedents: int, longest: int) -> int:
     return sum(math.perm(antecedents, m) for m in range(longest + 1))
 
 
-def all_lists(antecedents: int, longest: int) -> Iterator[Chosen]:
+def _all_lists(antecedents: int, longest: int) -> Iterator[Chosen]:
     """Yield every list, depth first, the empty one first."""
     yield ()
     stack: list[Chosen] = [(one,) for one in reversed(range(antecedents))] if longest else []
@@ -201,17 +201,17 @@ class Enumerated:
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """Return the lists' probabilities, in the same order."""
-        found: NDArray[np.float64] = np.exp(self.log_weights - log_sum(self.log_weights.tolist()))
+        found: NDArray[np.float64] = np.exp(self.log_weights - _log_sum(self.log_weights.tolist()))
         return found
 
 
 def enumerate_law(scores: Scores, law: RuleListLaw) -> Enumerated:
     """Return the exact law over all lists. Cost: some ten microseconds per list and thousand rows."""
-    lists = list(all_lists(len(scores.masks), scores.prior.longest))
+    lists = list(_all_lists(len(scores.masks), scores.prior.longest))
     return Enumerated(lists, np.array([scores.log_weight(chosen, law) for chosen in lists]))
 
 
-def log_sum(logs: Sequence[float]) -> float:
+def _log_sum(logs: Sequence[float]) -> float:
     """Return the log of a sum of exponentials, without overflow."""
     top = max(logs)
     return top + math.log(math.fsum(math.exp(value - top) for value in logs))

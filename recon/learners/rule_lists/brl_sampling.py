@@ -40,11 +40,11 @@ def perfect_sample(law: Enumerated, randomness: Randomness) -> Chosen:
     Every list keeps a positive weight, right to about 1e-12 of itself: drawing by floating point would round unlikely
     lists to probability 0, and a list that one table can give and its neighbour cannot gives the row away.
     """
-    limits = list(accumulate(integer_weights(law.log_weights)))
+    limits = list(accumulate(_integer_weights(law.log_weights)))
     return law.lists[bisect_right(limits, randomness.below(limits[-1]))]
 
 
-def integer_weights(log_weights: NDArray[np.float64]) -> list[int]:
+def _integer_weights(log_weights: NDArray[np.float64]) -> list[int]:
     """Return integers proportional to exp(log weight)."""
     top, found = float(log_weights.max()), []
     for log in log_weights:
@@ -62,7 +62,7 @@ def run_chain(scores: Scores, law: RuleListLaw, start: Chosen, steps: int, rando
     state, weight = start, scores.log_weight(start, law)
     lists, weights, accepted = [], [], 0
     for _ in range(steps):
-        proposal, log_ratio = propose(state, scores.prior, randomness)
+        proposal, log_ratio = _propose(state, scores.prior, randomness)
         if proposal is not None:
             new = scores.log_weight(proposal, law)
             gain = new - weight + log_ratio
@@ -74,7 +74,7 @@ def run_chain(scores: Scores, law: RuleListLaw, start: Chosen, steps: int, rando
     return RuleListChain(lists, np.array(weights), accepted / max(1, steps))
 
 
-def propose(state: Chosen, prior: RuleListPrior, randomness: Randomness) -> tuple[Chosen | None, float]:
+def _propose(state: Chosen, prior: RuleListPrior, randomness: Randomness) -> tuple[Chosen | None, float]:
     """Return a neighbouring list (None: impossible), and the log of the backward over the forward probability.
 
     Adding picks one of A - m unused antecedents and one of m + 1 places, deleting one of m + 1 rules: the m + 1 cancel.
@@ -117,7 +117,7 @@ def draw_prior(prior: RuleListPrior, randomness: Randomness) -> Chosen:
     return tuple(chosen)
 
 
-def split_chains(series: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _split_chains(series: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return the second halves of some chains, each cut in two: (2 chains, length)."""
     quarter = min(len(one) for one in series) // 4
     halves = [one[len(one) - 2 * quarter :] for one in series]
@@ -126,7 +126,7 @@ def split_chains(series: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 def split_r_hat(series: Sequence[NDArray[np.float64]]) -> float | None:
     """Return split R-hat of the chains' second halves; None where it is undefined (too short, or all stand apart)."""
-    parts = split_chains(series)
+    parts = _split_chains(series)
     n = parts.shape[1]
     if n < 2:
         return None
@@ -139,7 +139,7 @@ def split_r_hat(series: Sequence[NDArray[np.float64]]) -> float | None:
 
 def effective_size(series: Sequence[NDArray[np.float64]]) -> float | None:
     """Return the effective number of draws in the chains' second halves, None where R-hat is undefined too."""
-    parts = split_chains(series)
+    parts = _split_chains(series)
     n = parts.shape[1]
     if n < 4 or not (within := float(parts.var(axis=1, ddof=1).mean())):
         return None

@@ -88,7 +88,7 @@ class BinaryClassifier:
     def _check_fitted(self) -> None:
         """Raise `ReleaseError` before `fit` (scikit-learn's `NotFittedError` too where scikit-learn is loaded)."""
         if not self.__sklearn_is_fitted__():
-            raise not_fitted()(f"this {type(self).__name__} is not fitted yet: call 'fit' first")
+            raise _not_fitted()(f"this {type(self).__name__} is not fitted yet: call 'fit' first")
 
     def _note_columns(self, names: list[str]) -> None:
         """Remember the columns of `fit`."""
@@ -204,7 +204,7 @@ class NoCellError(ReleaseError, TypeError):
 
 
 @cache
-def not_fitted() -> type[ReleaseError]:
+def _not_fitted() -> type[ReleaseError]:
     """Return the exception of an estimator that is not fitted: ours, and scikit-learn's where it is loaded."""
     exceptions = sys.modules.get("sklearn.exceptions")
     if exceptions is None:
@@ -212,7 +212,7 @@ def not_fitted() -> type[ReleaseError]:
     return type("NotFittedError", (ReleaseError, exceptions.NotFittedError), {"__doc__": "Called before `fit`."})
 
 
-def warn_of_column() -> None:
+def _warn_of_column() -> None:
     """Warn that labels in one column are taken as they are, with scikit-learn's own class where it is loaded."""
     exceptions = sys.modules.get("sklearn.exceptions")
     kind = UserWarning if exceptions is None else exceptions.DataConversionWarning
@@ -231,7 +231,7 @@ def labels_of(y: ArrayLike | None, n: int) -> NDArray[Any]:
         raise ReleaseError("a classifier requires y to be passed, but the target y is None: give the labels")
     labels = np.asarray(y)
     if labels.shape == (n, 1):
-        warn_of_column()
+        _warn_of_column()
         labels = labels[:, 0]
     if labels.shape != (n,):
         raise ReleaseError(f"{n} rows and labels of shape {labels.shape}: there must be as many labels as rows")
@@ -248,7 +248,7 @@ def labels_of(y: ArrayLike | None, n: int) -> NDArray[Any]:
     return labels
 
 
-def dense(x: Any) -> NDArray[Any]:
+def _dense(x: Any) -> NDArray[Any]:
     """Return an array of a table without names; `ReleaseError` for sparse, complex and one-dimensional data."""
     if hasattr(x, "toarray"):
         raise ReleaseError("sparse data are not read: give a dense table (X.toarray())")
@@ -282,34 +282,34 @@ def training_data(x: Any, y: ArrayLike | None) -> tuple[list[str], NDArray[np.bo
 
     Raises `ReleaseError`: see `labels_of` and `binary_columns`.
     """
-    names, values = named(x)
+    names, values = _named(x)
     target = labels_of(y, len(values))
-    return names, bits_of(names, values), target
+    return names, _bits_of(names, values), target
 
 
 def binary_columns(x: Any, expected: list[str], learner: str) -> tuple[list[str], NDArray[np.bool_]]:
     """Return the names and (rows, columns) booleans of a table to predict for; `ReleaseError` for other columns."""
-    names, values = named(x, expected)
+    names, values = _named(x, expected)
     if len(expected) != values.shape[1]:
         message = f"X has {values.shape[1]} features, but {learner} is expecting {len(expected)} features as input"
         raise ReleaseError(f"{message}: those of fit")
     if names != expected:
         raise ReleaseError(f"the columns are not those of fit: {names[:5]} instead of {expected[:5]}")
-    return names, bits_of(names, values)
+    return names, _bits_of(names, values)
 
 
-def named(x: Any, expected: list[str] | None = None) -> tuple[list[str], NDArray[Any]]:
+def _named(x: Any, expected: list[str] | None = None) -> tuple[list[str], NDArray[Any]]:
     """Return the column names (those expected, else x0, x1, ... where there are none) and the cells of a table."""
     if not hasattr(x, "columns"):
-        values = dense(x)
+        values = _dense(x)
         return expected or [f"x{k}" for k in range(values.shape[1])], values
     names = [str(c) for c in x.columns]
     if double := next((n for k, n in enumerate(names) if n in names[:k]), None):
         raise ReleaseError(f"two columns named '{double}'")
-    return names, dense(x.to_numpy())
+    return names, _dense(x.to_numpy())
 
 
-def bits_of(names: list[str], values: NDArray[Any]) -> NDArray[np.bool_]:
+def _bits_of(names: list[str], values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the cells as booleans; `ReleaseError` naming the row and column of one that is neither 0 nor 1."""
     import pandas as pd
 

@@ -51,7 +51,7 @@ def certify_exact(
     found = decide(release, selections, chosen, limits)
     verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
     verdict[found.open] = "unknown"
-    shares = undefined_if_continuous(release, found)
+    shares = _undefined_if_continuous(release, found)
     likely = shares["probability"]
     out = pd.DataFrame(
         {
@@ -84,7 +84,7 @@ def maximum_rows(release: EncodedRelease, found: DecideAnswer) -> Any:
     return found.high if release.rows.high is not None else pd.array([None] * len(found.high), dtype="Int64")
 
 
-def undefined_if_continuous(release: EncodedRelease, found: DecideAnswer) -> dict[str, Any]:
+def _undefined_if_continuous(release: EncodedRelease, found: DecideAnswer) -> dict[str, Any]:
     """Return the shares, NaN for a domain with a continuous attribute: a point has no share of a volume."""
     names = ("probability", "before", "expected")
     if release.domain.continuous:

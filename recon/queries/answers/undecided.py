@@ -80,7 +80,7 @@ def no_reconstruction(trail: Sequence[str]) -> str:
 CHUNK = 500  # distinct selections that are decided in one go where there are processes for others
 
 
-def given_up(release: EncodedRelease, limits: Limits | None, after: DecideAnswer | None) -> Inconclusive | None:
+def _given_up(release: EncodedRelease, limits: Limits | None, after: DecideAnswer | None) -> Inconclusive | None:
     """Return why nothing more is asked: the time is up, and the question before was left open; None where it is.
 
     Where bags are known, what was proved about every position is remembered and costs no more than a look.
@@ -102,17 +102,17 @@ def decide(
     `after` is the answer before: where it was left open for want of time, nothing is asked any more. Raises what the
     engines raise but `Inconclusive`: `EmptyConfidenceSet` and `ContradictionError` are answers.
     """
-    if why := given_up(release, limits, after):
-        return open_rows(release, len(chosen), why)
+    if why := _given_up(release, limits, after):
+        return _open_rows(release, len(chosen), why)
     try:
-        return answered(release, chosen, convention, limits)
+        return _answered(release, chosen, convention, limits)
     except EmptyConfidenceSet:
         raise
     except Inconclusive as error:
-        return open_rows(release, len(chosen), error)
+        return _open_rows(release, len(chosen), error)
 
 
-def answered(
+def _answered(
     release: EncodedRelease, chosen: Selections, convention: Convention, limits: Limits | None
 ) -> DecideAnswer:
     """Return the engines' answer, of many selections chunk by chunk where there are processes for them."""
@@ -128,10 +128,10 @@ def answered(
     if all(isinstance(part, Inconclusive) for part in parts):
         raise next(part for part in parts if isinstance(part, Inconclusive))
     known = [
-        open_rows(release, len(chunk), part) if isinstance(part, Inconclusive) else part
+        _open_rows(release, len(chunk), part) if isinstance(part, Inconclusive) else part
         for (chunk, _), part in zip(chunks, parts, strict=True)
     ]
-    return together(known).at(back)
+    return _together(known).at(back)
 
 
 def of_chunk(statements: Release, chunk: tuple[Selections, Convention], limits: Limits) -> DecideAnswer | Inconclusive:
@@ -144,7 +144,7 @@ def of_chunk(statements: Release, chunk: tuple[Selections, Convention], limits: 
         return error
 
 
-def together(parts: Sequence[DecideAnswer]) -> DecideAnswer:
+def _together(parts: Sequence[DecideAnswer]) -> DecideAnswer:
     """Return the answer for the selections of all parts, as good as the worst of them."""
     names = ("low", "high", "probability", "before", "expected", "expected_before", "open")
     arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
@@ -155,7 +155,7 @@ def together(parts: Sequence[DecideAnswer]) -> DecideAnswer:
     return replace(worst, **arrays, trail=trail, multipliers=multipliers, seconds=seconds)
 
 
-def open_rows(release: EncodedRelease, number: int, error: Inconclusive) -> DecideAnswer:
+def _open_rows(release: EncodedRelease, number: int, error: Inconclusive) -> DecideAnswer:
     """Return what is known without an answer: 0 rows at least, all rows at most (UNBOUNDED where they are open)."""
     maximum = UNBOUNDED if release.rows.high is None else release.rows.high
     low, high, every = (
@@ -174,7 +174,7 @@ def leave_one_out(
     if unused := release.statements.unstated:  # which datasets are worlds is not known, nor how they share out
         return LeaveOneOutAnswer("bounds", trail=unused, share=np.full(len(query.inner), np.nan))
     try:
-        if why := given_up(release, limits, after):
+        if why := _given_up(release, limits, after):
             raise why
         return ask(release.statements, query, LeaveOneOutAnswer, limits)
     except EmptyConfidenceSet:
@@ -188,7 +188,7 @@ def share(
 ) -> ShareAnswer:
     """Return the bounds on shares, 0 to 1 where the limits leave no answer; `after`: see `decide`."""
     try:
-        if why := given_up(release, limits, after):
+        if why := _given_up(release, limits, after):
             raise why
         return ask(release.statements, query, ShareAnswer, limits)
     except EmptyConfidenceSet:

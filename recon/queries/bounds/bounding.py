@@ -49,7 +49,7 @@ from solvers.questions.query import Attain, Convention, Extreme, Joint
 Ask = Callable[[EncodedRelease, Condition, "tuple[str, ...] | None", "str | None", Limits], "BoundAnswer"]
 
 
-def informative(
+def _informative(
     release: EncodedRelease, where: Condition, names: tuple[str, ...], found: BoundAnswer, ask: Ask
 ) -> bool | None:
     """Return whether bounds say more than the same question asked of the domain and the number of rows alone.
@@ -61,7 +61,7 @@ def informative(
     if len(names) == 2:
         return False if (found.min, found.max) == (-1.0, 1.0) else None
     try:
-        known = ask(rows_alone(release), where, names or None, "ordered", Limits().stage("domain alone"))
+        known = ask(_rows_alone(release), where, names or None, "ordered", Limits().stage("domain alone"))
     except (Inconclusive, Unsupported, ContradictionError):
         return None
     if known.min is None or known.max is None:
@@ -69,14 +69,14 @@ def informative(
     return found.min > known.min or found.max < known.max
 
 
-def rows_alone(release: EncodedRelease) -> EncodedRelease:
+def _rows_alone(release: EncodedRelease) -> EncodedRelease:
     """Return a release of the same domain that only says how many rows there are."""
     rows = release.declared if release.declared is not None and release.declared.high is not None else release.rows
     everybody = Table((PublishedFigure((), None, rows.low, rows.high),), "the number of rows")
     return encode(release.domain, [everybody], rows)
 
 
-def distribution_of(found: JointAnswer, value: Callable[[Ints], float | None]) -> dict[float, float]:
+def _distribution_of(found: JointAnswer, value: Callable[[Ints], float | None]) -> dict[float, float]:
     """Return value -> share among the worlds that have one, ascending."""
     out: dict[float, float] = {}
     for sums, share in zip(found.values, found.shares.tolist(), strict=True):
@@ -86,7 +86,7 @@ def distribution_of(found: JointAnswer, value: Callable[[Ints], float | None]) -
     return {v: out[v] / whole for v in sorted(out)} if whole else {}
 
 
-def correlation(sums: Ints) -> float | None:
+def _correlation(sums: Ints) -> float | None:
     """Return Pearson's correlation from (n, Σa, Σb, Σa², Σb², Σab), None where a variance is 0."""
     n, a, b, aa, bb, ab = (int(x) for x in sums)
     left, right = n * aa - a * a, n * bb - b * b
@@ -115,7 +115,7 @@ class QuestionCells:
         return all((a[self.inside] == b[self.inside]).all() for a, b in zip(self.least, self.greatest, strict=True))
 
 
-def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits: Limits) -> QuestionCells:
+def _asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits: Limits) -> QuestionCells:
     """Return the release cut for a question. Raises `Unsupported` for too many cells."""
     cut = asking(release, GroupQuestion(where, of))
     given = release.statements
@@ -160,12 +160,12 @@ def bound(
     """
     release = settled_release(release_of(release, limits), limits)
     condition = as_condition(where)
-    found = bound_only(release, condition, of, convention, limits)
+    found = _bound_only(release, condition, of, convention, limits)
     names = () if of is None else (of,) if isinstance(of, str) else tuple(of)
-    return replace(found, informative=informative(release, condition, names, found, bound_only))
+    return replace(found, informative=_informative(release, condition, names, found, _bound_only))
 
 
-def bound_only(
+def _bound_only(
     release: EncodedRelease,
     where: Condition,
     of: str | tuple[str, ...] | list[str] | None,
@@ -184,27 +184,29 @@ def bound_only(
         settled = None if located is None else same_mean(release, where, names[0], located, limits)
         if settled is not None:
             return replace(settled, convention=convention_of(release, convention), assumptions=release.assumptions)
-        found = bound_only(replace(release, statements=everything), where, of, convention, limits)
+        found = _bound_only(replace(release, statements=everything), where, of, convention, limits)
         found = found if located is None else nearer(release, where, names[0], found, located)
         return replace(found, status="bounds", expectation=None, trail=(*found.trail, *kept), _more=None)
     chosen, condition = convention_of(release, convention), where
     limits = limits or Limits()
     if not names:
-        return count_bound(release, condition, chosen, limits)
+        return _count_bound(release, condition, chosen, limits)
     if chosen == "assigned":
         chosen = "ordered"  # worlds of one partition: the same datasets, in the same proportions
     try:
-        question = asked(release, condition, names, limits)
-        return mean_bound(question, chosen, limits) if len(names) == 1 else correlation_bound(question, chosen, limits)
+        question = _asked(release, condition, names, limits)
+        return (
+            _mean_bound(question, chosen, limits) if len(names) == 1 else _correlation_bound(question, chosen, limits)
+        )
     except (Inconclusive, TooLarge) as error:
         if release.rows.high is None or isinstance(error, EmptyConfidenceSet):
             raise
-        low, high = (-1.0, 1.0) if len(names) == 2 else ends(release, condition, names[0])
+        low, high = (-1.0, 1.0) if len(names) == 2 else _ends(release, condition, names[0])
         assumed, trail = release.assumptions, tuple(str(error).split("; "))
         return BoundAnswer("bounds", trail=trail, min=low, max=high, convention=chosen, assumptions=assumed)
 
 
-def ends(release: EncodedRelease, where: Condition, name: str) -> tuple[float | None, float | None]:
+def _ends(release: EncodedRelease, where: Condition, name: str) -> tuple[float | None, float | None]:
     """Return the least and greatest number that an attribute or column can have among rows that meet a condition.
 
     None where it has no value there.
@@ -214,7 +216,7 @@ def ends(release: EncodedRelease, where: Condition, name: str) -> tuple[float | 
     return (float(values.number(minimum[0])), float(values.number(greatest[0]))) if minimum else (None, None)
 
 
-def count_bound(release: EncodedRelease, where: Condition, convention: Convention, limits: Limits) -> BoundAnswer:
+def _count_bound(release: EncodedRelease, where: Condition, convention: Convention, limits: Limits) -> BoundAnswer:
     """Return the bounds on the number of rows."""
     found = decide(release, select_conditions(release, [where]), convention, limits)
     if release.rows.high is None:  # there is no greatest number
@@ -224,12 +226,12 @@ def count_bound(release: EncodedRelease, where: Condition, convention: Conventio
     counting = convention if convention != "assigned" else "ordered"
 
     def attained(greatest: bool) -> World:
-        question = asked(release, where, (), limits)
-        found = extreme(question, question.inside.astype(np.int64), greatest, limits)
-        return wrap(release, known_world(found))
+        question = _asked(release, where, (), limits)
+        found = _extreme(question, question.inside.astype(np.int64), greatest, limits)
+        return wrap(release, _known_world(found))
 
     def distribution() -> dict[float, float]:
-        question = asked(release, where, (), limits)
+        question = _asked(release, where, (), limits)
         if names := question.release.cut.unsized:
             raise Unsupported(f"'{names[0]}' has no end, so that no region has a share of what could be: {DECLARE}")
         sums = question.inside.astype(np.int64)[None]
@@ -250,12 +252,12 @@ def count_bound(release: EncodedRelease, where: Condition, convention: Conventio
     )
 
 
-def extreme(question: QuestionCells, coefs: Ints, greatest: bool, limits: Limits) -> ExtremeAnswer:
+def _extreme(question: QuestionCells, coefs: Ints, greatest: bool, limits: Limits) -> ExtremeAnswer:
     """Return the extreme of a sum over the cells."""
     return ask(question.release.statements, Extreme(coefs, greatest), ExtremeAnswer, limits)
 
 
-def known_world(found: ExtremeAnswer) -> Any:
+def _known_world(found: ExtremeAnswer) -> Any:
     """Return the world of an extreme; `Unsupported` where there is none to show."""
     if found.histogram is None:
         raise Unsupported("no world is known that attains it")
@@ -275,7 +277,7 @@ class ExtremeMean:
     why: str = ""
 
 
-def extreme_mean(question: QuestionCells, values: Ints, greatest: bool, limits: Limits) -> ExtremeMean:
+def _extreme_mean(question: QuestionCells, values: Ints, greatest: bool, limits: Limits) -> ExtremeMean:
     """Return the least (greatest) mean of values over the rows of the group, over worlds where it has a row.
 
     Where the time is up, the best outer bound so far: no farther than the least (greatest) value of a cell.
@@ -294,7 +296,7 @@ def extreme_mean(question: QuestionCells, values: Ints, greatest: bool, limits: 
         p, d = share.numerator, share.denominator
         coefs = np.where(inside, d * values - p, 0).astype(np.int64)
         try:
-            found = extreme(question, coefs, greatest, limits)
+            found = _extreme(question, coefs, greatest, limits)
         except Inconclusive as error:
             return ExtremeMean(outermost, False, best, engine, str(error))
         engine = found.engine
@@ -305,13 +307,13 @@ def extreme_mean(question: QuestionCells, values: Ints, greatest: bool, limits: 
         outermost = nearer(outermost, share + Fraction(outer, d))
         if inner == 0 or found.status != "exact":
             return ExtremeMean(outermost, False, coefs, engine, "; ".join(found.trail))
-        better = Fraction(*attained_sums(question, found, values))
+        better = Fraction(*_attained_sums(question, found, values))
         if best is not None and sign * (better - share) <= 0:
             raise EngineError("a mean that should be more extreme is not")
         share, best = better, coefs
 
 
-def attained_sums(question: QuestionCells, found: ExtremeAnswer, values: Ints) -> tuple[int, int]:
+def _attained_sums(question: QuestionCells, found: ExtremeAnswer, values: Ints) -> tuple[int, int]:
     """Return (sum of values, rows) of the group in the world of an extreme."""
     if found.histogram is None:
         raise Unsupported("the extreme has no world to continue from")
@@ -319,13 +321,13 @@ def attained_sums(question: QuestionCells, found: ExtremeAnswer, values: Ints) -
     return int(values[question.inside] @ z[question.inside]), int(z[question.inside].sum())
 
 
-def mean_bound(question: QuestionCells, convention: Convention, limits: Limits) -> BoundAnswer:
+def _mean_bound(question: QuestionCells, convention: Convention, limits: Limits) -> BoundAnswer:
     """Return the bounds on a mean; outer ones where cells hold ranges of values."""
     release, scale = question.release, question.scales[0]
-    base, unit = moved(question, question.least[0], question.greatest[0])
+    base, unit = _moved(question, question.least[0], question.greatest[0])
     minimum, greatest = ((v - base) // unit for v in (question.least[0], question.greatest[0]))
-    low = extreme_mean(question, minimum, False, limits)
-    high = extreme_mean(question, greatest, True, limits)
+    low = _extreme_mean(question, minimum, False, limits)
+    high = _extreme_mean(question, greatest, True, limits)
     sums = np.stack([question.inside.astype(np.int64), np.where(question.inside, minimum, 0)])
 
     def value(mean: Fraction) -> float:
@@ -333,13 +335,13 @@ def mean_bound(question: QuestionCells, convention: Convention, limits: Limits) 
 
     def spread() -> dict[float, float]:
         found = ask(release.statements, Joint(sums, convention), JointAnswer, limits)
-        return distribution_of(found, lambda v: value(Fraction(int(v[1]), int(v[0]))) if v[0] else None)
+        return _distribution_of(found, lambda v: value(Fraction(int(v[1]), int(v[0]))) if v[0] else None)
 
     def attained(greatest: bool) -> World:
         one = high if greatest else low
         if one.coefs is None:
             raise Unsupported("in no world has the group a row" if one.exact else "no world was found in time")
-        return wrap(release, known_world(extreme(question, one.coefs, greatest, limits)))
+        return wrap(release, _known_world(_extreme(question, one.coefs, greatest, limits)))
 
     answer = BoundAnswer(
         "exact" if low.exact and high.exact and question.sharp else "bounds",
@@ -351,10 +353,10 @@ def mean_bound(question: QuestionCells, convention: Convention, limits: Limits) 
         trail=tuple(dict.fromkeys(one.why for one in (low, high) if one.why)),
         _more=Later(attained, spread),
     )
-    return with_expectation(answer) if question.sharp else answer
+    return _with_expectation(answer) if question.sharp else answer
 
 
-def with_expectation(answer: BoundAnswer) -> BoundAnswer:
+def _with_expectation(answer: BoundAnswer) -> BoundAnswer:
     """Return the answer with its expectation, where worlds can be counted."""
     try:
         shares = answer.distribution()
@@ -363,25 +365,25 @@ def with_expectation(answer: BoundAnswer) -> BoundAnswer:
     return replace(answer, expectation=math.fsum(v * s for v, s in shares.items()) if shares else None)
 
 
-def moved(question: QuestionCells, *values: Ints) -> tuple[int, int]:
+def _moved(question: QuestionCells, *values: Ints) -> tuple[int, int]:
     """Return (base, unit): the least number of the group, and the greatest common divisor of the distances to it."""
     held = [int(v) for one in values for v in one[question.inside]]
     base = min(held, default=0)
     return base, math.gcd(*(v - base for v in held)) or 1
 
 
-def shifted(question: QuestionCells, values: Ints) -> Ints:
+def _shifted(question: QuestionCells, values: Ints) -> Ints:
     """Return the numbers of the group moved to 0, 1, ... in their common unit, which leaves a correlation as it is."""
-    base, unit = moved(question, values)
+    base, unit = _moved(question, values)
     return np.where(question.inside, (values - base) // unit, 0).astype(np.int64)
 
 
-def correlation_bound(question: QuestionCells, convention: Convention, limits: Limits) -> BoundAnswer:
+def _correlation_bound(question: QuestionCells, convention: Convention, limits: Limits) -> BoundAnswer:
     """Return the bounds on a correlation: exact from the joint distribution of its sums, else an outer interval."""
     release = question.release
     if not question.sharp:
         raise Unsupported("an attribute has more than 2,000 values: its correlation is not bounded")
-    a, b = (shifted(question, v) for v in question.least)
+    a, b = (_shifted(question, v) for v in question.least)
     far = max(int(a.max(initial=0)), int(b.max(initial=0)))
     if far * far * (release.rows.high or 1) * max(1, len(a)) >= LARGEST_SUM:
         raise Unsupported("sums of squares of the values asked about may exceed 2^59")
@@ -389,14 +391,14 @@ def correlation_bound(question: QuestionCells, convention: Convention, limits: L
     try:
         found = ask(release.statements, Joint(sums, convention), JointAnswer, limits)
     except (Unsupported, Inconclusive) as error:
-        low, high = outer_correlation(question, sums, limits)
+        low, high = _outer_correlation(question, sums, limits)
         return BoundAnswer(
             "bounds", min=low, max=high, convention=convention, assumptions=release.assumptions, trail=(str(error),)
         )
-    shares = distribution_of(found, correlation)
+    shares = _distribution_of(found, _correlation)
 
     def attained(greatest: bool) -> World:
-        known = [(value, v) for v in found.values if (value := correlation(v)) is not None]
+        known = [(value, v) for v in found.values if (value := _correlation(v)) is not None]
         if not known:
             raise Unsupported("in no world has the group a correlation")
         _, at = (max if greatest else min)(known, key=lambda pair: pair[0])
@@ -417,7 +419,7 @@ def correlation_bound(question: QuestionCells, convention: Convention, limits: L
     )
 
 
-def outer_correlation(question: QuestionCells, sums: Ints, limits: Limits) -> tuple[float, float]:
+def _outer_correlation(question: QuestionCells, sums: Ints, limits: Limits) -> tuple[float, float]:
     """Return an interval that holds the correlation of two binary columns in every world ([-1, 1] for others).
 
     From bounds on the group, on both margins and on the joint count: for every pair of margins the joint count lies
@@ -426,8 +428,8 @@ def outer_correlation(question: QuestionCells, sums: Ints, limits: Limits) -> tu
     binary = bool((sums[1:3] <= 1).all())
     if not binary:
         return -1.0, 1.0
-    low = [extreme(question, sums[i], False, limits).outer(False) for i in (0, 1, 2, 5)]
-    high = [extreme(question, sums[i], True, limits).outer(True) for i in (0, 1, 2, 5)]
+    low = [_extreme(question, sums[i], False, limits).outer(False) for i in (0, 1, 2, 5)]
+    high = [_extreme(question, sums[i], True, limits).outer(True) for i in (0, 1, 2, 5)]
     if low[0] != high[0] or (high[1] - low[1] + 1) * (high[2] - low[2] + 1) > MAX_PAIRS:
         return -1.0, 1.0
     n = low[0]

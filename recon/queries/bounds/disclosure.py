@@ -89,7 +89,7 @@ def tells(block: Partition) -> bool:
     return block.kind not in NOT_PUBLISHED and block.open_counts <= 1
 
 
-def figures(release: EncodedRelease) -> list[tuple[Table, int, PublishedFigure, Statistic]]:
+def _figures(release: EncodedRelease) -> list[tuple[Table, int, PublishedFigure, Statistic]]:
     """Return the means, totals and medians of a release with the tables that they stand in."""
     tables = [m for m in release.models if isinstance(m, Table) and m.noise is None]
     every = ((t, i, f) for t in tables for i, f in enumerate(t.statements))
@@ -106,7 +106,7 @@ def numeric_target(release: EncodedRelease) -> bool:
     label = release.domain.label
     if label is None or (isinstance(label, Listed) and not label.numeric):
         return regression(release) and label is None  # its targets are numbers, of which the domain says nothing
-    return regression(release) or isinstance(label, Grid) or any(s.of == label.name for _, _, _, s in figures(release))
+    return regression(release) or isinstance(label, Grid) or any(s.of == label.name for _, _, _, s in _figures(release))
 
 
 def disclosed_values(release: EncodedRelease) -> ValueDisclosure:
@@ -115,23 +115,23 @@ def disclosed_values(release: EncodedRelease) -> ValueDisclosure:
     Groups of one row, and larger ones whose sum is the least or the greatest there can be; what follows from several
     figures together is left to `bound`. Cost: linear in the figures and in the regions of the partitions.
     """
-    published = figures(release)
+    published = _figures(release)
     if not published:
-        return ValueDisclosure(alone=alone_in_a_leaf(release) if numeric_target(release) else 0)
+        return ValueDisclosure(alone=_alone_in_a_leaf(release) if numeric_target(release) else 0)
     boxes = [release.cut.box(release.domain.resolve(figure.condition)) for _, _, figure, _ in published]
-    known = counted_groups(release, set(boxes))
+    known = _counted_groups(release, set(boxes))
     found: dict[tuple[str, Box], tuple[DisclosedGroup, int | None]] = {}
     for (table, i, figure, statistic), box in zip(published, boxes, strict=True):
         group = known.get(box)
-        value = None if group is None else only_value(release, figure, statistic, group.rows)
+        value = None if group is None else _only_value(release, figure, statistic, group.rows)
         if group is not None and value is not None:
             one = DisclosedGroup(group.name or name_of(table, i), statistic.of, group.rows, value)
             found.setdefault((statistic.of, box), (one, group.block))
     groups = sorted((one for one, _ in found.values()), key=lambda one: one.rows)
-    return ValueDisclosure(tuple(groups), rows_of(found))
+    return ValueDisclosure(tuple(groups), _rows_of(found))
 
 
-def counted_groups(release: EncodedRelease, wanted: set[Box]) -> dict[Box, PublishedBox]:
+def _counted_groups(release: EncodedRelease, wanted: set[Box]) -> dict[Box, PublishedBox]:
     """Return the wanted boxes whose number of rows is published exactly."""
     found: dict[Box, PublishedBox] = {}
     several = len(release.statements.blocks) > 1
@@ -150,7 +150,7 @@ def counted_groups(release: EncodedRelease, wanted: set[Box]) -> dict[Box, Publi
     return found
 
 
-def only_value(release: EncodedRelease, figure: PublishedFigure, statistic: Statistic, rows: int) -> Value | None:
+def _only_value(release: EncodedRelease, figure: PublishedFigure, statistic: Statistic, rows: int) -> Value | None:
     """Return the one value that all of a group's rows have by a figure, None where others are possible."""
     values = numbers_within(release.domain, figure.condition, statistic.of)
     minimum, greatest = values.extremes()
@@ -192,7 +192,7 @@ def numbers_within(domain: Domain, where: Condition, name: str) -> GroupNumbers:
     return GroupNumbers(Listed(name, (0, 1)), tuple((bit, bit + 1) for bit in bits))
 
 
-def rows_of(found: dict[tuple[str, Box], tuple[DisclosedGroup, int | None]]) -> int:
+def _rows_of(found: dict[tuple[str, Box], tuple[DisclosedGroup, int | None]]) -> int:
     """Return how many different rows the groups are at least: the most in one partition and one attribute.
 
     Groups of no partition may overlap: of these, groups that are disjoint from those before.
@@ -202,19 +202,19 @@ def rows_of(found: dict[tuple[str, Box], tuple[DisclosedGroup, int | None]]) -> 
     for (of, box), (group, block) in found.items():
         if block is None:
             before = apart.setdefault(of, [])
-            if len(before) >= MAX_LOOSE or not all(disjoint(box, other) for other in before):
+            if len(before) >= MAX_LOOSE or not all(_disjoint(box, other) for other in before):
                 continue
             before.append(box)
         sums[of, block] = sums.get((of, block), 0) + group.rows
     return max(sums.values(), default=0)
 
 
-def disjoint(a: Box, b: Box) -> bool:
+def _disjoint(a: Box, b: Box) -> bool:
     """Return whether two boxes share no row."""
     return (a & b).empty
 
 
-def alone_in_a_leaf(release: EncodedRelease) -> int:
+def _alone_in_a_leaf(release: EncodedRelease) -> int:
     """Return how many rows are alone in a leaf of one tree, in the tree with the most.
 
     Of a tree on a resample: leaves that hold one training row, however often it was drawn.

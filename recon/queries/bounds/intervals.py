@@ -96,38 +96,38 @@ def interval_cells(release: EncodedRelease, limits: Limits) -> IntervalCells:
     if release.rows.high is None:
         return IntervalCells()
     limits = limits.stage("interval cells")
-    found = table_cells(release)
+    found = _table_cells(release)
     kept = found[:MAX_CELLS]
     conditions = [figure.condition for _, figure in kept]
-    feasible = ranges(release, conditions, limits) if kept else []
+    feasible = _ranges(release, conditions, limits) if kept else []
     cells = [
         UnpublishedCell(
-            name, (figure.low, figure.high), figure.suppressed or "", *inside(figure.low, figure.high, ends)
+            name, (figure.low, figure.high), figure.suppressed or "", *_inside(figure.low, figure.high, ends)
         )
         for (name, figure), ends in zip(kept, feasible, strict=True)
     ]
-    return IntervalCells((*cells, *open_counts(release, limits)), len(found) - len(kept))
+    return IntervalCells((*cells, *_open_counts(release, limits)), len(found) - len(kept))
 
 
-def table_cells(release: EncodedRelease) -> list[tuple[str, PublishedFigure]]:
+def _table_cells(release: EncodedRelease) -> list[tuple[str, PublishedFigure]]:
     """Return the figures of exact tables that are suppressed or intervals, each with its name in words."""
     tables = [model for model in release.models if isinstance(model, Table) and model.noise is None]
     every = ((source_of(t, i), figure) for t in tables for i, figure in enumerate(t.statements))
-    return [(name, f) for name, f in every if f.suppressed or (f.count is None and f.statistic is None and open_(f))]
+    return [(name, f) for name, f in every if f.suppressed or (f.count is None and f.statistic is None and _open_(f))]
 
 
-def open_(figure: PublishedFigure) -> bool:
+def _open_(figure: PublishedFigure) -> bool:
     """Return whether an interval is more than one count."""
     return figure.low is None or figure.low != figure.high
 
 
-def inside(low: int | None, high: int | None, ends: tuple[int, int, bool]) -> tuple[tuple[int, int], bool]:
+def _inside(low: int | None, high: int | None, ends: tuple[int, int, bool]) -> tuple[tuple[int, int], bool]:
     """Return the feasible interval inside the published one, and whether it is tight."""
     minimum, maximum, tight = ends
     return (max(minimum, low or 0), maximum if high is None else min(maximum, high)), tight
 
 
-def ranges(release: EncodedRelease, conditions: Sequence[Condition], limits: Limits) -> list[tuple[int, int, bool]]:
+def _ranges(release: EncodedRelease, conditions: Sequence[Condition], limits: Limits) -> list[tuple[int, int, bool]]:
     """Return (least, most, tight) rows that meet each condition, over all worlds."""
     rows = release.rows.high or 0
     selections = select_conditions(release, list(conditions))
@@ -149,11 +149,11 @@ def ranges(release: EncodedRelease, conditions: Sequence[Condition], limits: Lim
         if limits.expired():
             break
         limits.report(f"suppressed and interval cells: {at} of {len(todo)}")
-        out[i] = sharper(release, out[i], sums[i], one)
+        out[i] = _sharper(release, out[i], sums[i], one)
     return out
 
 
-def sharper(
+def _sharper(
     release: EncodedRelease,
     known: tuple[int, int, bool],
     sums: tuple[NDArray[np.int64], NDArray[np.int64]],
@@ -173,13 +173,13 @@ def sharper(
     return low, high, tight or low == high
 
 
-def open_counts(release: EncodedRelease, limits: Limits) -> list[UnpublishedCell]:
+def _open_counts(release: EncodedRelease, limits: Limits) -> list[UnpublishedCell]:
     """Return the counts of trees and rule lists that an open number of rows leaves open."""
     out = []
     for b, block in release.statements.partitions.items():
         if tells(block) and not release.noisy and block.kind not in (KIND, TOTALS):
             for s in np.flatnonzero(block.low != block.high).tolist():
-                minimum, maximum, tight = of_statement(release, b, s, limits)
+                minimum, maximum, tight = _of_statement(release, b, s, limits)
                 published = None if int(block.high[s]) == UNBOUNDED else int(block.high[s])
                 out.append(
                     UnpublishedCell(block.source(s), (int(block.low[s]), published), "", (minimum, maximum), tight)
@@ -187,7 +187,7 @@ def open_counts(release: EncodedRelease, limits: Limits) -> list[UnpublishedCell
     return out
 
 
-def of_statement(release: EncodedRelease, b: int, s: int, limits: Limits) -> tuple[int, int, bool]:
+def _of_statement(release: EncodedRelease, b: int, s: int, limits: Limits) -> tuple[int, int, bool]:
     """Return the least and greatest rows that statement s of partition b counts; see `sharper`."""
     if PartitionFigures.refusal(release.statements) is None:
         counts = [int(v[s]) for v in PartitionFigures.of(release.statements, limits).vectors]
@@ -197,4 +197,4 @@ def of_statement(release: EncodedRelease, b: int, s: int, limits: Limits) -> tup
         coefs = SystemFigures.of(release.statements, limits).statement(b, s)
     except (Inconclusive, Unsupported):
         return known
-    return sharper(release, known, (coefs, coefs), limits)
+    return _sharper(release, known, (coefs, coefs), limits)

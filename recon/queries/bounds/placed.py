@@ -127,7 +127,7 @@ def same_mean(
     a world is not proved. So it is where some rows are impossible: places say nothing of them, and a group that may
     have a row attribute by attribute may have none.
     """
-    low, high = mean_of_places(release, where, name, located)
+    low, high = _mean_of_places(release, where, name, located)
     if low is None or high is None or low != high:
         return None
     found = BoundAnswer("bounds", engine=located.engine, seconds=located.seconds, min=float(low), max=float(high))
@@ -143,35 +143,35 @@ def nearer(
     """Return the bounds on a mean, made tighter by what is proved about the row at every position."""
     if found.min is None or found.max is None:
         return found
-    low, high = mean_of_places(release, where, name, located)
+    low, high = _mean_of_places(release, where, name, located)
     if low is None or high is None:  # in no world has the group a row
         return replace(found, min=None, max=None)
     return replace(found, min=max(found.min, float(low)), max=min(found.max, float(high)))
 
 
-def mean_of_places(
+def _mean_of_places(
     release: EncodedRelease, where: Condition, name: str, located: LocatedAnswer
 ) -> tuple[Fraction | None, Fraction | None]:
     """Return outer bounds on the mean of the rows in a group, over the worlds where it has one; None: in no world."""
     n = len(located.start)
     possible, sure = np.ones(n, dtype=bool), np.ones(n, dtype=bool)
     for k, ranges in release.domain.resolve(where).items():
-        left, inside, meets = parts_left(release, located, k), *overlap(release, k, ranges)
+        left, inside, meets = parts_left(release, located, k), *_overlap(release, k, ranges)
         possible &= (left & meets).any(axis=1)
         sure &= ~(left & ~inside).any(axis=1)
-    k, ends = numeric(release.domain, name), numbers_of_parts(release, where, name)
+    k, ends = numeric(release.domain, name), _numbers_of_parts(release, where, name)
     left = parts_left(release, located, k) & np.array([pair is not None for pair in ends])
     possible &= left.any(axis=1)
     rows: list[tuple[Ends, bool]] = []
     for i in np.flatnonzero(possible).tolist():
         held = [pair for pair in (ends[p] for p in np.flatnonzero(left[i]).tolist()) if pair is not None]
         rows.append(((min(a for a, _ in held), max(b for _, b in held)), bool(sure[i])))
-    greatest = extreme_mean([(pair[1], certain) for pair, certain in rows])
-    least = extreme_mean([(-pair[0], certain) for pair, certain in rows])
+    greatest = _extreme_mean([(pair[1], certain) for pair, certain in rows])
+    least = _extreme_mean([(-pair[0], certain) for pair, certain in rows])
     return None if least is None else -least, greatest
 
 
-def extreme_mean(rows: list[tuple[Fraction, bool]]) -> Fraction | None:
+def _extreme_mean(rows: list[tuple[Fraction, bool]]) -> Fraction | None:
     """Return the greatest mean of numbers of which the sure ones are taken and others may be; None of no numbers."""
     total = sum((v for v, certain in rows if certain), Fraction(0))
     taken = sum(certain for _, certain in rows)
@@ -189,7 +189,7 @@ def parts_left(release: EncodedRelease, located: LocatedAnswer, k: int) -> Bits:
     return left & located.sets[k] if k in located.sets else left
 
 
-def overlap(release: EncodedRelease, k: int, ranges: Ranges) -> tuple[Bits, Bits]:
+def _overlap(release: EncodedRelease, k: int, ranges: Ranges) -> tuple[Bits, Bits]:
     """Return which parts of attribute k lie inside ranges of positions, and which meet them."""
     cuts = release.cut.cuts[k]
     spans = [(cuts.bounds(p),) for p in range(len(cuts.sizes))]
@@ -198,7 +198,7 @@ def overlap(release: EncodedRelease, k: int, ranges: Ranges) -> tuple[Bits, Bits
     return np.array(inside, dtype=bool), np.array([bool(one) for one in shared], dtype=bool)
 
 
-def numbers_of_parts(release: EncodedRelease, where: Condition, name: str) -> list[Ends | None]:
+def _numbers_of_parts(release: EncodedRelease, where: Condition, name: str) -> list[Ends | None]:
     """Return per part the least and greatest number of a numeric name among rows in a group; None: it has none."""
     domain = release.domain
     k = numeric(domain, name)

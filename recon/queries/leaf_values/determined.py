@@ -67,13 +67,13 @@ def determined(release: Released, limits: Limits | None = None) -> tuple[Determi
         base = Determined(model.name, number, published.rows.high or 0, len(model.trees))
         if number in proved:
             settled, block = proved[number]
-            out.append(of_block(found, base, block, settled.surplus, settled.worst))
+            out.append(_of_block(found, base, block, settled.surplus, settled.worst))
         else:
-            out.append(unproved(found.statements, base))
+            out.append(_unproved(found.statements, base))
     return tuple(out)
 
 
-def of_block(release: EncodedRelease, base: Determined, block: Partition, surplus: int, worst: float) -> Determined:
+def _of_block(release: EncodedRelease, base: Determined, block: Partition, surplus: int, worst: float) -> Determined:
     """Return what a block of cells says: bounds per cell and label."""
     cells = len(block.boxes)
     low, high = (np.zeros(cells, dtype=np.int64) for _ in range(2))
@@ -116,7 +116,7 @@ def single_rows(release: EncodedRelease, block: Partition) -> NDArray[np.bool_]:
     return out
 
 
-def unproved(release: Release, base: Determined) -> Determined:
+def _unproved(release: Release, base: Determined) -> Determined:
     """Return why a model proves nothing: its assumptions fail, or nothing was found."""
     start = f"{base.name}: {NOT_USED}: "
     for line in release.loosened:

@@ -58,7 +58,7 @@ def rounded(release: Released, decimals: int) -> EncodedRelease:
     release = release_of(release)
     if not isinstance(decimals, int) or not 0 <= decimals <= 17:
         raise ReleaseError(f"leaf values are rounded to 0 to 17 decimals, not {decimals!r}")
-    return published_otherwise(release, lambda model: rounded_model(model, decimals))
+    return _published_otherwise(release, lambda model: _rounded_model(model, decimals))
 
 
 def first_trees(release: Released, rounds: int) -> EncodedRelease:
@@ -83,10 +83,10 @@ def first_trees(release: Released, rounds: int) -> EncodedRelease:
         kept = [i for i, sums in enumerate(model.sums) if sums.round < rounds]
         return replace(model, trees=tuple(model.trees[i] for i in kept), sums=tuple(model.sums[i] for i in kept))
 
-    return published_otherwise(release, shortened)
+    return _published_otherwise(release, shortened)
 
 
-def published_otherwise(release: EncodedRelease, change: Callable[[Boosting], Boosting]) -> EncodedRelease:
+def _published_otherwise(release: EncodedRelease, change: Callable[[Boosting], Boosting]) -> EncodedRelease:
     """Return the release with its boosted models changed."""
     release = as_released(release)
     if not any(isinstance(m, Boosting) for m in release.models):
@@ -97,37 +97,37 @@ def published_otherwise(release: EncodedRelease, change: Callable[[Boosting], Bo
     return found if release.known is None else with_known_rows(found, release.known)
 
 
-def rounded_model(model: Boosting, decimals: int) -> Boosting:
+def _rounded_model(model: Boosting, decimals: int) -> Boosting:
     """Return a boosted model with rounded leaf values and nothing else but sizes; see the head of this module."""
-    model = quotients(model)
+    model = _quotients(model)
     half = 0.5 * 10.0**-decimals * UP
-    slopes = steepest(model.gradients)
-    unit = [per_unit(model, of) for of in range(len(model.base))]
-    law, off = loosened(model.gradients), drift(model, half)
+    slopes = _steepest(model.gradients)
+    unit = [_per_unit(model, of) for of in range(len(model.base))]
+    law, off = _loosened(model.gradients), _drift(model, half)
     sums = tuple(
-        rounded_sums(tree, said, (decimals, half, off[said.round]), slopes, unit[said.of])
+        _rounded_sums(tree, said, (decimals, half, off[said.round]), slopes, unit[said.of])
         for tree, said in zip(model.trees, model.sums, strict=True)
     )
     note = NOTE.format(decimals)
     origin = model.origin and replace(model.origin, notes=(*model.origin.notes, note), counts=("size",))
-    return replace(model, trees=tuple(map(only_sizes, model.trees)), sums=sums, gradients=law, origin=origin)
+    return replace(model, trees=tuple(map(_only_sizes, model.trees)), sums=sums, gradients=law, origin=origin)
 
 
-def quotients(model: Boosting) -> Boosting:
+def _quotients(model: Boosting) -> Boosting:
     """Return a model whose leaves with a sum of gradients and one of hessians say their value instead.
 
     LightGBM's weights give both sums exactly; without them a value v = -eta G / (H + penalty) says one equation,
     G + b H = -b penalty with b = v / eta. The interval holds for any b: both sums' intervals make it.
     """
-    pairs = [both_sums(tree, sums) for tree, sums in zip(model.trees, model.sums, strict=True)]
+    pairs = [_both_sums(tree, sums) for tree, sums in zip(model.trees, model.sums, strict=True)]
     if not any(len(p[0]) for p in pairs):
         return model
-    penalty, out = penalty_of(model, pairs), []
+    penalty, out = _penalty_of(model, pairs), []
     for sums, (at, weight, _) in zip(model.sums, pairs, strict=True):
         if len(at) == 0:
             out.append(sums)
             continue
-        (total, total_width), (mass, mass_width) = middles(sums, at), middles(sums, weight)
+        (total, total_width), (mass, mass_width) = _middles(sums, at), _middles(sums, weight)
         b = -total / (mass + penalty)
         centre = total + b * mass
         wide = (total_width + np.abs(b) * mass_width + 2.0**-50 * (np.abs(total) + np.abs(b) * mass)) * UP
@@ -137,9 +137,9 @@ def quotients(model: Boosting) -> Boosting:
     return replace(model, sums=tuple(out))
 
 
-def both_sums(tree: Tree, sums: TreeSums) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _both_sums(tree: Tree, sums: TreeSums) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the figures that are a leaf's sum of gradients alone, those of its hessians, and the leaves."""
-    at, leaf = leaf_places(tree, sums)
+    at, leaf = _leaf_places(tree, sums)
     alone = sums.hessian[at] == 0
     at, leaf = at[alone], leaf[alone]
     mass = np.flatnonzero((sums.gradient == 0) & (sums.square == 0) & (sums.hessian != 0))
@@ -149,13 +149,13 @@ def both_sums(tree: Tree, sums: TreeSums) -> tuple[NDArray[np.int64], NDArray[np
     return at, np.array([place[int(sums.node[i])] for i in at], dtype=np.int64), leaf
 
 
-def middles(sums: TreeSums, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _middles(sums: TreeSums, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the middles and half widths of sums that stand alone in their figures."""
     scale = sums.gradient[at] + sums.hessian[at]  # one of them is 0
     return (sums.low[at] + sums.high[at]) / 2 / scale, (sums.high[at] - sums.low[at]) / 2 / np.abs(scale)
 
 
-def penalty_of(
+def _penalty_of(
     model: Boosting, pairs: Sequence[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]
 ) -> float:
     """Return what is added to hessians, by the leaves whose steps are quotients: -G / step = (H + penalty) / eta."""
@@ -163,8 +163,8 @@ def penalty_of(
     for sums, (at, weight, leaf) in zip(model.sums, pairs, strict=True):
         if sums.round or model.base == model.start:
             use = sums.step[leaf] != 0
-            left.append(middles(sums, weight[use])[0])
-            right.append(-middles(sums, at[use])[0] / sums.step[leaf[use]])
+            left.append(_middles(sums, weight[use])[0])
+            right.append(-_middles(sums, at[use])[0] / sums.step[leaf[use]])
     mass, ratio = np.concatenate(left), np.concatenate(right)
     if len(mass) < 2:
         return 0.0
@@ -173,14 +173,14 @@ def penalty_of(
     return found if found > 1e-6 else 0.0
 
 
-def loosened(law: Gradients) -> Gradients:
+def _loosened(law: Gradients) -> Gradients:
     """Return how gradients are computed where scores are known roughly: their rounding is an error like others."""
     if law.rounded == "float64":
         return law
     return replace(law, rounded="float64", relative=law.relative + 2.0**-24 * UP, absolute=law.absolute + 2.0**-149)
 
 
-def drift(model: Boosting, half: float) -> list[float]:
+def _drift(model: Boosting, half: float) -> list[float]:
     """Return per round how far scores of rounded values may be off: the steps before it, and rounding of their sums."""
     last = max(sums.round for sums in model.sums)
     size = np.zeros(last + 2)
@@ -191,7 +191,7 @@ def drift(model: Boosting, half: float) -> list[float]:
     return [half * t + 2 * (t + 1) * unit * float(reach[t]) for t in range(last + 1)]
 
 
-def steepest(law: Gradients) -> tuple[float, float, float]:
+def _steepest(law: Gradients) -> tuple[float, float, float]:
     """Return the greatest slopes of a gradient and a hessian in the scores, and the greatest hessian."""
     if law.loss == "squared_error":
         return 1.0, 0.0, 1.0
@@ -201,7 +201,7 @@ def steepest(law: Gradients) -> tuple[float, float, float]:
     return scale * scale / 4, law.factor * scale**3 * 0.0962251, law.factor * scale * scale * 0.2500001
 
 
-def per_unit(model: Boosting, of: int) -> float | None:
+def _per_unit(model: Boosting, of: int) -> float | None:
     """Return the hessian's coefficient per unit of a step and of the gradient's; None where no leaf says it.
 
     First steps that contain the start do not count where there are others.
@@ -210,14 +210,14 @@ def per_unit(model: Boosting, of: int) -> float | None:
     for tree, sums in zip(model.trees, model.sums, strict=True):
         if sums.of != of or (sums.round == 0 and model.base != model.start and len(model.sums) > len(model.base)):
             continue
-        at, leaf = leaf_places(tree, sums)
+        at, leaf = _leaf_places(tree, sums)
         step, ratio = sums.step[leaf], sums.hessian[at] / sums.gradient[at]
         use = (step != 0) & (ratio != 0)
         found += (ratio[use] / step[use]).tolist()
     return float(np.median(found)) if found else None
 
 
-def leaf_places(tree: Tree, sums: TreeSums) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _leaf_places(tree: Tree, sums: TreeSums) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the figures that are leaf values, and their leaves as numbers in file order."""
     number = np.full(len(tree.nodes), -1, dtype=np.int64)
     number[tree.nodes.leaves] = np.arange(len(tree.nodes.leaves))
@@ -226,7 +226,7 @@ def leaf_places(tree: Tree, sums: TreeSums) -> tuple[NDArray[np.int64], NDArray[
     return at, number[sums.node[at]]
 
 
-def rounded_sums(
+def _rounded_sums(
     tree: Tree,
     sums: TreeSums,
     by: tuple[int, float, float],
@@ -236,8 +236,8 @@ def rounded_sums(
     """Return the leaf values of one tree rounded: `by` decimals, half a unit, and how far scores before may be off."""
     decimals, half, off = by
     step = np.round(sums.step, decimals)
-    at, leaf = leaf_places(tree, sums)
-    rows = leaf_rows(tree)
+    at, leaf = _leaf_places(tree, sums)
+    rows = _leaf_rows(tree)
     if unit is None or rows is None:
         at, leaf = at[:0], leaf[:0]
     n = (np.zeros(0) if rows is None else rows[leaf]).astype(np.float64)
@@ -258,13 +258,13 @@ def rounded_sums(
     return TreeSums(sums.round, sums.of, step, sums.node[at], *figures, what)
 
 
-def leaf_rows(tree: Tree) -> NDArray[np.int64] | None:
+def _leaf_rows(tree: Tree) -> NDArray[np.int64] | None:
     """Return the rows of every leaf in file order; None where some leaf does not say them."""
     table = tree.nodes.leaf_counts
     return table.totals.astype(np.int64) if bool(table.published.all()) else None
 
 
-def only_sizes(tree: Tree) -> Tree:
+def _only_sizes(tree: Tree) -> Tree:
     """Return a tree whose leaves say how many rows they have, whatever their class."""
     table = tree.nodes.counts
     if not table.by_class.any():
@@ -320,7 +320,7 @@ def remedied(release: EncodedRelease, remedy: Remedy, limits: Limits, seconds: f
     elif trees is not None:
         changed = first_trees(release, trees)
     started = time.monotonic()
-    found = most(determined(changed, limits.lasting(min(seconds, limits.left()))))
+    found = _most(determined(changed, limits.lasting(min(seconds, limits.left()))))
     known = (0, 0) if found is None else (found.known, found.with_label)
     status = "unknown" if found is None else found.status
     return name, decimals, trees, changed.rows.high, *known, status, round(time.monotonic() - started, 3)
@@ -333,6 +333,6 @@ def table_of(lines: Sequence[Line]) -> pd.DataFrame:
     return frame
 
 
-def most(found: Sequence[Determined]) -> Determined | None:
+def _most(found: Sequence[Determined]) -> Determined | None:
     """Return the model that gives back most rows, None where none says anything of classes."""
     return max(found, key=lambda one: (one.with_label, one.known), default=None)

@@ -17,7 +17,7 @@ ADVICE = (
 )
 
 
-def opening(found: Determined) -> str:
+def _opening(found: Determined) -> str:
     """Return the one line on what a boosted model gives back."""
     if found.status == "failed":
         return (
@@ -30,9 +30,9 @@ def opening(found: Determined) -> str:
     return f"this boosted model determines {found.known:,} of {found.rows:,} rows ({label})"
 
 
-def lines_of(found: Determined, truth: Mapping[str, Any] | None) -> list[str]:
+def _lines_of(found: Determined, truth: Mapping[str, Any] | None) -> list[str]:
     """Return the lines on one model: what it gives back, what that rests on, and the true rows beside it."""
-    lines = [opening(found)]
+    lines = [_opening(found)]
     if found.status == "failed":
         return [
             *lines,
@@ -50,11 +50,11 @@ def lines_of(found: Determined, truth: Mapping[str, Any] | None) -> list[str]:
     elif found.known:
         lines.append("no published figure was left over to check that no row was weighted, drawn or added")
     if truth is not None:
-        lines += truth_lines(found, truth)
+        lines += _truth_lines(found, truth)
     return lines
 
 
-def truth_lines(found: Determined, truth: Mapping[str, Any]) -> list[str]:
+def _truth_lines(found: Determined, truth: Mapping[str, Any]) -> list[str]:
     """Return the lines on the true rows: known rows that are true, and what is right without the model."""
     lines = []
     if truth["right"] is not None:
@@ -68,13 +68,13 @@ def audit_lines(
     found: Sequence[Determined], truths: Sequence[Mapping[str, Any] | None], table: pd.DataFrame | None
 ) -> list[str]:
     """Return the lines with which a report on boosted models opens; [] where none says anything of classes."""
-    lines = [line for one, truth in zip(found, truths, strict=True) for line in lines_of(one, truth)]
+    lines = [line for one, truth in zip(found, truths, strict=True) for line in _lines_of(one, truth)]
     if table is not None:
-        return [*lines, *remedy_lines(table)]
+        return [*lines, *_remedy_lines(table)]
     return [*lines, ADVICE] if any(one.known for one in found) else lines
 
 
-def remedy_lines(table: pd.DataFrame) -> list[str]:
+def _remedy_lines(table: pd.DataFrame) -> list[str]:
     """Return one line per remedy: how many rows and labels are still proved."""
     lines = ["published otherwise (proved in the time given; sizes of leaves are published in all of these):"]
     for one in table.to_dict("records"):
@@ -89,7 +89,7 @@ def audit_json(
 ) -> dict[str, Any]:
     """Return what leaf values give back as an object ready for JSON: `models`, and `remedies` where they were asked."""
     models = [
-        {"summary": opening(one), **asdict(one), **({} if truth is None else {"truth": dict(truth)})}
+        {"summary": _opening(one), **asdict(one), **({} if truth is None else {"truth": dict(truth)})}
         for one, truth in zip(found, truths, strict=True)
     ]
     if table is None:

@@ -38,10 +38,10 @@ def compared(found: PlacedRows, truth: pd.DataFrame) -> dict[str, Any]:
     rows the true leaves leave no column narrower). Raises `ReleaseError` for another number of rows.
     """
     release = found.release
-    truth = true_table(release, truth, found.rows)
+    truth = _true_table(release, truth, found.rows)
     rows = TrueRows.of(release, truth)
-    real = numbers_of(release, truth)
-    out = np.stack([outside(found, k, rows, real[:, k]) for k in range(len(found.columns))], axis=1)
+    real = _numbers_of(release, truth)
+    out = np.stack([_outside(found, k, rows, real[:, k]) for k in range(len(found.columns))], axis=1)
     spans = [np.nanmax(x) - np.nanmin(x) if np.isfinite(x).any() else np.nan for x in real.T]
     ends = {
         a.name: (float(np.nanmin(real[:, k])), float(np.nanmax(real[:, k])))
@@ -50,7 +50,7 @@ def compared(found: PlacedRows, truth: pd.DataFrame) -> dict[str, Any]:
     }
     label = found.label
     sure = np.zeros(found.rows, dtype=bool) if label is None else found.columns[label].exact
-    own, true = widths(found, ends), widths(by_true_leaves(found, rows, ends), ends)
+    own, true = _widths(found, ends), _widths(_by_true_leaves(found, rows, ends), ends)
     right = sure & ~out[:, label] if label is not None else sure
     return {
         "inside": not out.any(),
@@ -60,12 +60,12 @@ def compared(found: PlacedRows, truth: pd.DataFrame) -> dict[str, Any]:
         "mean_width": float(own.mean()),
         "mean_width_true_leaves": float(true.mean()),
         "mean_width_marginals": 1.0,
-        "classes": [] if label is None else by_class(found, real[:, label], right, own, true),
-        **guesses(found, real, np.array(spans)),
+        "classes": [] if label is None else _by_class(found, real[:, label], right, own, true),
+        **_guesses(found, real, np.array(spans)),
     }
 
 
-def true_table(release: EncodedRelease, truth: pd.DataFrame, rows: int) -> pd.DataFrame:
+def _true_table(release: EncodedRelease, truth: pd.DataFrame, rows: int) -> pd.DataFrame:
     """Return the true rows with the domain's names; `ReleaseError` where they cannot be those of the release."""
     file = truth.attrs.get("file", "")
     if len(truth) != rows:
@@ -76,7 +76,7 @@ def true_table(release: EncodedRelease, truth: pd.DataFrame, rows: int) -> pd.Da
     return whole_rows(truth, release.domain)
 
 
-def numbers_of(release: EncodedRelease, truth: pd.DataFrame) -> Floats:
+def _numbers_of(release: EncodedRelease, truth: pd.DataFrame) -> Floats:
     """Return (rows, attributes): numbers of attributes of any numbers, indices of other values; NaN where open.
 
     Open are also the attributes of a guessed domain that no test uses: nobody said which values they have.
@@ -86,11 +86,11 @@ def numbers_of(release: EncodedRelease, truth: pd.DataFrame) -> Floats:
         if k in unsaid:
             continue
         continuous = isinstance(release.domain.all[k], Continuous)
-        out[:, k] = np.array([number_of(one, continuous, release.domain.all[k].known[1]) for one in every])[codes]
+        out[:, k] = np.array([_number_of(one, continuous, release.domain.all[k].known[1]) for one in every])[codes]
     return out
 
 
-def number_of(ranges: Ranges, continuous: bool, last: Any) -> float:
+def _number_of(ranges: Ranges, continuous: bool, last: Any) -> float:
     """Return the number or index of one cell, NaN where it is open or missing."""
     if len(ranges) != 1:
         return float("nan")
@@ -100,7 +100,7 @@ def number_of(ranges: Ranges, continuous: bool, last: Any) -> float:
     return float(start) if end - start == 1 else float("nan")
 
 
-def outside(found: PlacedRows, k: int, rows: TrueRows, real: Floats) -> NDArray[np.bool_]:
+def _outside(found: PlacedRows, k: int, rows: TrueRows, real: Floats) -> NDArray[np.bool_]:
     """Return (rows,): whether the true value of attribute k is none of those left."""
     answer, true = found.answer, rows.parts[k][rows.codes[rows.back, k]]
     place = np.arange(true.shape[1])
@@ -112,11 +112,11 @@ def outside(found: PlacedRows, k: int, rows: TrueRows, real: Floats) -> NDArray[
         column = found.columns[k]  # narrower than the parts: by ranges that were given, or by midpoints
         wrong |= (real > column.high) | (real < column.low)
     else:  # fewer values than the parts hold
-        wrong |= not_among(found.release.domain.all[k], found.columns[k], real)
+        wrong |= _not_among(found.release.domain.all[k], found.columns[k], real)
     return np.asarray(wrong)
 
 
-def not_among(attribute: AnyAttribute, column: PositionColumn, real: Floats) -> NDArray[np.bool_]:
+def _not_among(attribute: AnyAttribute, column: PositionColumn, real: Floats) -> NDArray[np.bool_]:
     """Return (rows,): whether the value with a true index (NaN: open) is none of the single values left."""
     known = np.flatnonzero(np.isfinite(real))
     keys = np.stack([column.values_of[known], real[known].astype(np.int64)], axis=1)
@@ -153,7 +153,7 @@ def first_outside(found: PlacedRows, truth: pd.DataFrame, out: NDArray[np.bool_]
     }
 
 
-def by_class(
+def _by_class(
     found: PlacedRows, label: Floats, right: NDArray[np.bool_], own: Floats, true: Floats
 ) -> list[dict[str, Any]]:
     """Return the figures of every true class, that with the greatest share of boxes as tight as the truth's first."""
@@ -174,7 +174,7 @@ def by_class(
     return sorted(out, key=lambda one: (-one["boxes_as_tight"] / one["rows"], one["mean_width"]))
 
 
-def widths(found: PlacedRows, ends: dict[str, tuple[float, float]]) -> Floats:
+def _widths(found: PlacedRows, ends: dict[str, tuple[float, float]]) -> Floats:
     """Return (rows, attributes) how wide what is left is, of numbers as shares of the true ranges; 0: missing."""
     out = []
     for attribute, column in zip(found.release.domain.attributes, found.data, strict=True):
@@ -188,7 +188,7 @@ def widths(found: PlacedRows, ends: dict[str, tuple[float, float]]) -> Floats:
     return np.stack(out, axis=1)
 
 
-def by_true_leaves(found: PlacedRows, rows: TrueRows, ends: dict[str, tuple[float, float]]) -> PlacedRows:
+def _by_true_leaves(found: PlacedRows, rows: TrueRows, ends: dict[str, tuple[float, float]]) -> PlacedRows:
     """Return what would be left if the leaf of every row in every tree that drew it were known: rows x trees."""
     release = found.release
     parts = np.array([len(cuts.inner) + 1 for cuts in release.cut.cuts])
@@ -209,7 +209,7 @@ def by_true_leaves(found: PlacedRows, rows: TrueRows, ends: dict[str, tuple[floa
     return replace(found, columns=columns, answer=answer)
 
 
-def guesses(found: PlacedRows, real: Floats, spans: Floats) -> dict[str, Any]:
+def _guesses(found: PlacedRows, real: Floats, spans: Floats) -> dict[str, Any]:
     """Return how near the middle of what is left is to the truth, beside rows drawn from the true marginals."""
     names = found.release.domain.attributes
     numbers = np.array([not (isinstance(a, Listed) and not a.numeric) for a in names])
@@ -217,8 +217,8 @@ def guesses(found: PlacedRows, real: Floats, spans: Floats) -> dict[str, Any]:
     real, spans = real[:, : len(names)], np.where(spans[: len(names)] > 0, spans[: len(names)], np.inf)
     rng = np.random.default_rng(0)
     drawn = [np.stack([rng.permutation(x) for x in real.T], axis=1) for _ in range(DRAWS)]
-    own = nearness(guess, real, spans, numbers)
-    others = [nearness(one, real, spans, numbers) for one in drawn]
+    own = _nearness(guess, real, spans, numbers)
+    others = [_nearness(one, real, spans, numbers) for one in drawn]
     return {
         "values_right": own[0],
         "values_right_marginals": float(np.mean([one[0] for one in others])),
@@ -227,7 +227,7 @@ def guesses(found: PlacedRows, real: Floats, spans: Floats) -> dict[str, Any]:
     }
 
 
-def nearness(
+def _nearness(
     guess: Floats, real: Floats, spans: Floats, numbers: NDArray[np.bool_]
 ) -> tuple[float | None, float | None]:
     """Return the share of values that a guess has right, and its mean distance in numbers as a share of their range."""

@@ -56,19 +56,19 @@ def with_boxes(
     if len(open_ones):
         asked = frame.iloc[open_ones]
         asked.attrs.update(frame.attrs)
-        cells = widened(release, asked)
+        cells = _widened(release, asked)
         if cells is not None:
             kept = [proved[i] for i in open_ones.tolist()]
-            by_leaf(release, cells, kept)
+            _by_leaf(release, cells, kept)
             if unlocated(release):
-                by_cell(release, cells, kept, chosen, limits)
+                _by_cell(release, cells, kept, chosen, limits)
             else:
-                by_row(release, cells, kept, limits)
+                _by_row(release, cells, kept, limits)
     texts = [None if one.box is None else condition_text(release.cut, one.box) for one in proved]
     return found.assign(box=pd.Series(texts, index=found.index, dtype=object), box_rows=[one.rows for one in proved])
 
 
-def widened(release: EncodedRelease, frame: pd.DataFrame) -> Selections | None:
+def _widened(release: EncodedRelease, frame: pd.DataFrame) -> Selections | None:
     """Return profiles with every number widened to the part that it lies in; None where no profile says a number."""
     ranges = profile_ranges(release, frame)
     numbers = [k for k in ranges if isinstance(release.domain.all[k], Continuous)]
@@ -79,23 +79,23 @@ def widened(release: EncodedRelease, frame: pd.DataFrame) -> Selections | None:
     return selections_of(release, len(frame), ranges) if numbers else None
 
 
-def size_of(release: EncodedRelease, box: Box) -> float:
+def _size_of(release: EncodedRelease, box: Box) -> float:
     """Return log2 of the share of parts that a box allows, attribute by attribute."""
     parts = (len(release.cut.cuts[k].inner) + 1 for k, _ in box.literals)
     return float(sum(np.log2(mask.bit_count() / n) for (_, mask), n in zip(box.literals, parts, strict=True)))
 
 
-def by_cell(
+def _by_cell(
     release: EncodedRelease, cells: Selections, proved: list[ProvedBox], chosen: Convention, limits: Limits
 ) -> None:
     """Take what no statement tells from a profile, where the engines prove rows in it."""
     some = limits.stage("profiles placed")
     low = decide(release, cells, chosen, some).low.tolist()
     for one, rows, (box, _) in zip(proved, low, cells.boxes(), strict=True):
-        one.take(box, int(rows), size_of(release, box))
+        one.take(box, int(rows), _size_of(release, box))
 
 
-def by_leaf(release: EncodedRelease, cells: Selections, proved: list[ProvedBox]) -> None:
+def _by_leaf(release: EncodedRelease, cells: Selections, proved: list[ProvedBox]) -> None:
     """Take the leaf of every tree that a profile lies in, with its class where that is said."""
     codes, back = np.unique(cells.codes, axis=0, return_inverse=True)
     names = tuple(a.name for a in release.domain.all)
@@ -116,16 +116,16 @@ def by_leaf(release: EncodedRelease, cells: Selections, proved: list[ProvedBox])
         usable = (region >= 0) & (said | (block.label[statement] == ANY_LABEL)) & (block.low[statement] > 0)
         for i in np.flatnonzero(usable).tolist():
             stated = block.statement(int(statement[i]), release.statements.domain)
-            proved[i].take(stated.region.box, stated.low, size_of(release, stated.region.box))
+            proved[i].take(stated.region.box, stated.low, _size_of(release, stated.region.box))
 
 
-def by_row(release: EncodedRelease, cells: Selections, proved: list[ProvedBox], limits: Limits) -> None:
+def _by_row(release: EncodedRelease, cells: Selections, proved: list[ProvedBox], limits: Limits) -> None:
     """Take the narrowest box of a row by its position that holds a profile, or what no statement tells from it."""
     try:
         answer = located(release, limits.stage("profiles placed"))
     except (Inconclusive, Unsupported):
         return
-    allowed = [parts_left(answer, k, len(cuts.inner) + 1) for k, cuts in enumerate(release.cut.cuts)]
+    allowed = [_parts_left(answer, k, len(cuts.inner) + 1) for k, cuts in enumerate(release.cut.cuts)]
     sizes = sum(np.log2(np.maximum(left.sum(axis=1), 1) / left.shape[1]) for left in allowed)
     order = np.argsort(sizes, kind="stable")
     boxes = cells.boxes()
@@ -135,23 +135,22 @@ def by_row(release: EncodedRelease, cells: Selections, proved: list[ProvedBox], 
         wanted = [np.array(cells.sizes[k][int(code)]) > 0 for k, code in enumerate(cells.codes[i])]
         pairs = list(zip(allowed, wanted, strict=True))
         within = np.logical_and.reduce([~left[:, ~cell].any(axis=1) for left, cell in pairs])
-        one.take(boxes[i][0], int(within.sum()), size_of(release, boxes[i][0]))
+        one.take(boxes[i][0], int(within.sum()), _size_of(release, boxes[i][0]))
         around = np.logical_and.reduce([left[:, cell].all(axis=1) for left, cell in pairs])
         if (first := order[around[order]][:1]).size:
             at = int(first[0])
             inside = np.logical_and.reduce([~left[:, ~left[at]].any(axis=1) for left in allowed])
-            one.take(row_box(allowed, at), int(inside.sum()), float(sizes[at]))
+            one.take(_row_box(allowed, at), int(inside.sum()), float(sizes[at]))
 
 
-def parts_left(answer: LocatedAnswer, k: int, parts: int) -> NDArray[np.bool_]:
+def _parts_left(answer: LocatedAnswer, k: int, parts: int) -> NDArray[np.bool_]:
     """Return (rows, parts): the parts of attribute k that every row may have."""
     place = np.arange(parts)
     left = (place >= answer.start[:, k, None]) & (place < answer.end[:, k, None])
     return left & answer.sets[k] if k in answer.sets else left
 
 
-def row_box(allowed: list[NDArray[np.bool_]], at: int) -> Box:
-    """Return the box of one row."""
+def _row_box(allowed: list[NDArray[np.bool_]], at: int) -> Box:
     literals = []
     for k, left in enumerate(allowed):
         held = np.flatnonzero(left[at]).tolist()

@@ -30,10 +30,10 @@ class KnownRanges:
         """Return the range of an attribute's numbers, None where an end is not known."""
         if attribute.name in self.given:
             return self.given[attribute.name]
-        return declared(attribute)
+        return _declared(attribute)
 
 
-def declared(attribute: AnyAttribute) -> tuple[float, float] | None:
+def _declared(attribute: AnyAttribute) -> tuple[float, float] | None:
     """Return the ends that the domain declares for an attribute of numbers, None where there are none."""
     if isinstance(attribute, Grid):
         return float(attribute.minimum), float(attribute.maximum)
@@ -51,16 +51,16 @@ def known_ranges(domain: Domain, ranges: Ranges) -> KnownRanges:
         return KnownRanges()
     if isinstance(ranges, str):
         if ranges != ATTAINED:
-            return KnownRanges(read_ranges(domain, ranges))
-        found = {a.name: ends for a in domain.attributes if (ends := declared(a)) is not None}
+            return KnownRanges(_read_ranges(domain, ranges))
+        found = {a.name: ends for a in domain.attributes if (ends := _declared(a)) is not None}
         if not found:
             message = "no attribute of the domain has two ends that could be attained: declare them (--domain)"
             raise ReleaseError(message, place="ranges")
         return KnownRanges(found)
-    return KnownRanges({str(name): checked(domain, str(name), ends, "ranges") for name, ends in ranges.items()})
+    return KnownRanges({str(name): _checked(domain, str(name), ends, "ranges") for name, ends in ranges.items()})
 
 
-def read_ranges(domain: Domain, path: str) -> dict[str, tuple[float, float]]:
+def _read_ranges(domain: Domain, path: str) -> dict[str, tuple[float, float]]:
     """Return the ranges in a table of attribute, min, max; `ReleaseError` names the file and the line."""
     from recon.readers.frames.selections import read_table
 
@@ -74,13 +74,13 @@ def read_ranges(domain: Domain, path: str) -> dict[str, tuple[float, float]]:
         if str(name) in found:
             raise ReleaseError(f"'{name}' stands twice", place=f"row {row}", file=path)
         try:
-            found[str(name)] = checked(domain, str(name), ends, f"row {row}")
+            found[str(name)] = _checked(domain, str(name), ends, f"row {row}")
         except ReleaseError as error:
             raise error.at(file=path) from None
     return found
 
 
-def checked(domain: Domain, name: str, ends: Any, place: str) -> tuple[float, float]:
+def _checked(domain: Domain, name: str, ends: Any, place: str) -> tuple[float, float]:
     """Return the two ends of an attribute as numbers; `ReleaseError` naming what is wrong."""
     k = domain.place.get(name)
     if k is None or not isinstance(domain.all[k], Continuous | Grid):

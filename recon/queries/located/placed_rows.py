@@ -56,37 +56,37 @@ def columns_of(release: EncodedRelease, found: LocatedAnswer, ranges: KnownRange
     for k, cuts in enumerate(release.cut.cuts):
         start, end = found.start[:, k], found.end[:, k]
         if k in unsaid:  # 0 and 1 for want of anything better: nobody said which values there are
-            out.append(unknown(len(start)))
+            out.append(_unknown(len(start)))
             continue
         if isinstance(cuts.attribute, Continuous):
-            out.append(continuous(cuts, start, end, ranges.of(cuts.attribute)))
+            out.append(_continuous(cuts, start, end, ranges.of(cuts.attribute)))
             continue
         if k in found.sets:
             place = np.arange(found.sets[k].shape[1])
             allowed = found.sets[k] & (place >= start[:, None]) & (place < end[:, None])
             different, back = np.unique(allowed, axis=0, return_inverse=True)
-            patterns = [runs(row) for row in different]
+            patterns = [_runs(row) for row in different]
         else:
             pairs, back = np.unique(np.stack([start, end], axis=1), axis=0, return_inverse=True)
             patterns = [[(int(a), int(b))] if a < b else [] for a, b in pairs]
-        out.append(finite(cuts, patterns, back.reshape(-1)))
+        out.append(_finite(cuts, patterns, back.reshape(-1)))
     return out
 
 
-def unknown(rows: int) -> PositionColumn:
+def _unknown(rows: int) -> PositionColumn:
     """Return an attribute of which nothing is known, in so many rows."""
     none, no = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.bool_)
     end = np.full(rows, np.inf)
     return PositionColumn(-end, end, none, no, no, np.ones(rows), np.zeros(rows), (None,), none)
 
 
-def runs(allowed: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _runs(allowed: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return the runs of True as (first, behind)."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], allowed, [False]]).astype(np.int8)))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def continuous(
+def _continuous(
     cuts: AttributeCuts, start: NDArray[np.int64], end: NDArray[np.int64], known: tuple[float, float] | None
 ) -> PositionColumn:
     """Return an attribute whose values are any numbers: the edges of the parts that are left.
@@ -126,7 +126,7 @@ def between(low: Floats, high: Floats) -> Floats:
     return np.where(np.isfinite(middle), middle, np.where(np.isnan(low), np.nan, 0.0))
 
 
-def finite(cuts: AttributeCuts, patterns: list[list[tuple[int, int]]], back: NDArray[np.int64]) -> PositionColumn:
+def _finite(cuts: AttributeCuts, patterns: list[list[tuple[int, int]]], back: NDArray[np.int64]) -> PositionColumn:
     """Return an attribute with single values; `patterns` are the different sets of parts, `back` that of each row."""
     spans = [[(cuts.bounds(a)[0], cuts.bounds(b - 1)[1]) for a, b in pattern] for pattern in patterns]
     return of_spans(cuts, spans, back)
@@ -135,7 +135,7 @@ def finite(cuts: AttributeCuts, patterns: list[list[tuple[int, int]]], back: NDA
 def of_spans(cuts: AttributeCuts, every: list[list[tuple[int, int]]], back: NDArray[np.int64]) -> PositionColumn:
     """Return an attribute with single values; `every` has the different spans of indices, `back` those of each row."""
     total = cuts.attribute.span[1]
-    made = [left_of(cuts, spans) for spans in every]
+    made = [_left_of(cuts, spans) for spans in every]
     low, high, middle = (np.array([one[i] for one in made], dtype=np.float64)[back] for i in range(3))
     left = np.array([min(one[3], WHOLE) for one in made], dtype=np.int64)[back]
     missing = np.array([one[4] for one in made], dtype=bool)[back]
@@ -143,7 +143,7 @@ def of_spans(cuts: AttributeCuts, every: list[list[tuple[int, int]]], back: NDAr
     return PositionColumn(low, high, left, left == 1, missing, width, middle, tuple(one[5] for one in made), back)
 
 
-def left_of(
+def _left_of(
     cuts: AttributeCuts, spans: list[tuple[int, int]]
 ) -> tuple[float, float, float, int, bool, tuple[Value, ...] | None]:
     """Return least, greatest, index in the middle, how many values spans hold, whether missing is one, and all."""
@@ -159,10 +159,10 @@ def left_of(
     if left <= LISTED or isinstance(attribute, Listed):
         cells = (attribute.value(i) for a, b in spans for i in range(a, b))
         values = tuple(MISSING if cell is None else cell for cell in cells)
-    return low, high, float(index_at(spans, left // 2)) if left else math.nan, left, missing, values
+    return low, high, float(_index_at(spans, left // 2)) if left else math.nan, left, missing, values
 
 
-def index_at(spans: list[tuple[int, int]], place: int) -> int:
+def _index_at(spans: list[tuple[int, int]], place: int) -> int:
     """Return the index that stands at a place of the values of some spans."""
     for a, b in spans:
         if place < b - a:
@@ -303,7 +303,7 @@ class PlacedRows:
                     int((own & wholly).sum()),
                 )
             )
-        return tuple(sorted(found, key=exposure))
+        return tuple(sorted(found, key=_exposure))
 
     @cached_property
     def values_known(self) -> float:
@@ -399,7 +399,7 @@ class PlacedRows:
         return pd.DataFrame(found)
 
 
-def exposure(one: ClassFigures) -> tuple[float, ...]:
+def _exposure(one: ClassFigures) -> tuple[float, ...]:
     """Return a key by which the worst-off class comes first."""
     width = 1.0 if one.mean_width is None else one.mean_width
     return -one.share_leaves_known, -one.share_labels_known, width, one.rows_most

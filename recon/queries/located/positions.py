@@ -62,7 +62,7 @@ WIDTHS = {
 }
 
 
-def percent(share: float | None) -> str:
+def _percent(share: float | None) -> str:
     """Return a share as a percentage that never rounds up to all of it, or down to none."""
     if share is None:
         return "not defined"
@@ -72,19 +72,19 @@ def percent(share: float | None) -> str:
     return f"{'less than 0.1' if text == '0.0' and share > 0 else text.removesuffix('.0')} %"
 
 
-def gives_back(found: PlacedRows) -> str:
+def _gives_back(found: PlacedRows) -> str:
     """Return the one line on what the file gives back by position."""
-    boxes = f"boxes of mean width {rounded(found.width)}"
+    boxes = f"boxes of mean width {_rounded(found.width)}"
     if found.status == "unknown":
         return f"nothing is proved by position about the {found.rows:,} training rows"
     if found.label is None and not found.rows_known:
         return f"this file gives back by position {boxes}, for each of {found.rows:,} training rows"
     rows = f" {found.rows_known:,} of {found.rows:,} rows whole" if found.rows_known else ""
-    labels = labels_text(found, ", " if rows else " ")
-    return f"this file gives back{rows}{labels} by position, and {boxes}{worst_off(found)}"
+    labels = _labels_text(found, ", " if rows else " ")
+    return f"this file gives back{rows}{labels} by position, and {boxes}{_worst_off(found)}"
 
 
-def worst_off(found: PlacedRows) -> str:
+def _worst_off(found: PlacedRows) -> str:
     """Return which class is worst off, and what is proved of its rows; "" where no row has a proved label."""
     told = [one for one in found.classes if one.labels_known]
     if len(found.classes) < 2 or not told:
@@ -95,13 +95,13 @@ def worst_off(found: PlacedRows) -> str:
 def class_text(one: ClassFigures) -> str:
     """Return what is proved of the rows of one class, in words."""
     most = f"{one.rows_most:,}" if one.labels_known == one.rows_most else f"at most {one.rows_most:,}"
-    width = "" if one.mean_width is None else f", boxes of mean width {rounded(one.mean_width)}"
+    width = "" if one.mean_width is None else f", boxes of mean width {_rounded(one.mean_width)}"
     whole = f", {one.boxes_whole:,} of them whole" if one.mean_width is not None else ""
-    leaves = f"{percent(one.share_leaves_known)} of leaves"
+    leaves = f"{_percent(one.share_leaves_known)} of leaves"
     return f"class {cell_text(one.value)}: {one.labels_known:,} of {most} labels, {leaves}{width}{whole}"
 
 
-def class_lines(found: PlacedRows) -> list[str]:
+def _class_lines(found: PlacedRows) -> list[str]:
     """Return one line per class, the worst-off class first; none where the rows have one class at most."""
     if len(found.classes) < 2 or found.status == "unknown":
         return []
@@ -147,7 +147,7 @@ def why_open(found: PlacedRows) -> str:
     return f"{text}; {time}"
 
 
-def labels_text(found: PlacedRows, before: str) -> str:
+def _labels_text(found: PlacedRows, before: str) -> str:
     """Return how many labels are proved, "" without a label."""
     if found.label is None:
         return ""
@@ -156,19 +156,19 @@ def labels_text(found: PlacedRows, before: str) -> str:
     return f"{before}{found.labels_known:,} of {found.rows:,} labels{told}"
 
 
-def rounded(width: float) -> str:
+def _rounded(width: float) -> str:
     """Return a width with two digits, three below 0.1, rounded up: never less than what is proved."""
     digits = 2 if width >= 0.1 else 3
     return f"{math.ceil(width * 10**digits - 1e-9) / 10**digits:.{digits}f}"
 
 
-def figure_lines(found: PlacedRows) -> list[str]:
+def _figure_lines(found: PlacedRows) -> list[str]:
     """Return the lines on the figures: leaves, rows, widths, what was assumed and whether more follows."""
     assumed = "" if found.learner == "none" else f", learner: {found.learner}"
     lines = [
-        f"leaves proved: {percent(found.answer.leaves_proved)}; values proved: {percent(found.values_known)}; rows "
+        f"leaves proved: {_percent(found.answer.leaves_proved)}; values proved: {_percent(found.values_known)}; rows "
         f"wholly known: {found.rows_known:,} of {found.rows:,}{assumed}",
-        f"mean width of what is left: {rounded(found.width)} {WIDTHS[found.width_of]} (0: known; 1: the domain alone)",
+        f"mean width of what is left: {_rounded(found.width)} {WIDTHS[found.width_of]} (0: known; 1: the domain alone)",
     ]
     if not found.complete:
         why = found.answer.trail[-1] if found.answer.trail else "the time was up"
@@ -178,23 +178,23 @@ def figure_lines(found: PlacedRows) -> list[str]:
     return [*lines, *found.notes]
 
 
-def first_rows(found: PlacedRows, rows: int = SHOWN_ROWS) -> list[str]:
+def _first_rows(found: PlacedRows, rows: int = SHOWN_ROWS) -> list[str]:
     """Return the first positions in words, of each what is known best."""
     names = [a.name for a in found.release.domain.all]
     lines = []
     for i in range(min(rows, found.rows)):
         order = sorted(range(len(found.data)), key=lambda k: float(found.columns[k].width[i]))
         kept = sorted(k for k in order[:SHOWN_VALUES] if found.columns[k].width[i] < 1)
-        said = [f"{names[k]} {cell(found, k, i)}" for k in kept]
+        said = [f"{names[k]} {_cell(found, k, i)}" for k in kept]
         if found.label is not None:
-            said = [f"{names[found.label]} {cell(found, found.label, i)}", *said]
+            said = [f"{names[found.label]} {_cell(found, found.label, i)}", *said]
         more = sum(1 for k in order[SHOWN_VALUES:] if found.columns[k].width[i] < 1)
         rest = f", and {more} more" if more else ""
         lines.append(f"position {i}: {', '.join(said) or 'nothing'}{rest}")
     return lines
 
 
-def cell(found: PlacedRows, k: int, i: int) -> str:
+def _cell(found: PlacedRows, k: int, i: int) -> str:
     """Return what is left of one value in words: "= 1", "in {a, b}", "in 0.5..0.75", "> 0.5"."""
     column = found.columns[k]
     low, high, values = float(column.low[i]), float(column.high[i]), column.values[int(column.values_of[i])]
@@ -212,9 +212,9 @@ def cell(found: PlacedRows, k: int, i: int) -> str:
 
 def position_lines(found: PlacedRows) -> list[str]:
     """Return everything that a report says first: what is given back, the figures, the first positions."""
-    rows = [f"  {line}" for line in first_rows(found)] if found.status != "unknown" else []
-    figures = [*class_lines(found), *figure_lines(found)]
-    return [gives_back(found), *figures, *([f"the first positions ({ORDER}):"] if rows else []), *rows]
+    rows = [f"  {line}" for line in _first_rows(found)] if found.status != "unknown" else []
+    figures = [*_class_lines(found), *_figure_lines(found)]
+    return [_gives_back(found), *figures, *([f"the first positions ({ORDER}):"] if rows else []), *rows]
 
 
 def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
@@ -232,18 +232,18 @@ def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
     if truth["labels_right"] is not None:
         lines.append(f"of the labels proved, right: {truth['labels_right']:,}")
     for one in truth["classes"][:SHOWN_CLASSES]:
-        beside = f"{rounded(one['mean_width'])} (true leaves {rounded(one['mean_width_true_leaves'])})"
+        beside = f"{_rounded(one['mean_width'])} (true leaves {_rounded(one['mean_width_true_leaves'])})"
         lines.append(
             f"  class {cell_text(one['class'])}, {one['rows']:,} rows: {one['labels_right']:,} labels, "
             f"mean width {beside}, boxes as tight as the truth allows: {one['boxes_as_tight']:,}"
         )
     lines.append(
-        f"mean width, of the true columns' ranges: {rounded(truth['mean_width'])} proved, "
-        f"{rounded(truth['mean_width_true_leaves'])} if every true leaf were known, 1 from the marginals alone"
+        f"mean width, of the true columns' ranges: {_rounded(truth['mean_width'])} proved, "
+        f"{_rounded(truth['mean_width_true_leaves'])} if every true leaf were known, 1 from the marginals alone"
     )
     lines.append(
-        f"values right by the middle of what is left (numbers within 1 %): {percent(truth['values_right'])}; by rows "
-        f"drawn from the true marginals: {percent(truth['values_right_marginals'])}"
+        f"values right by the middle of what is left (numbers within 1 %): {_percent(truth['values_right'])}; by rows "
+        f"drawn from the true marginals: {_percent(truth['values_right_marginals'])}"
     )
     if truth["mean_error"] is not None:
         lines.append(
@@ -253,7 +253,7 @@ def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def remedy(found: PlacedRows) -> str:
+def _remedy(found: PlacedRows) -> str:
     """Return how to take out what follows by position, and what is left then; "" where nothing follows."""
     release = found.release
     if found.status == "unknown":
@@ -276,18 +276,18 @@ def audit_lines(found: PlacedRows, truth: Mapping[str, Any] | None) -> list[str]
     beside = [] if truth is None else truth_position_lines(truth)
     listing = suggestion("positions", [found.release.file or "FILE"], {"--out": "ROWS.csv"})
     more = f"{listing} lists every position and value"
-    after = remedy(found)
+    after = _remedy(found)
     return [*position_lines(found), *beside, *([more, after] if after else [])]
 
 
 def audit_json(found: PlacedRows, truth: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what is given back by position as an object ready for JSON: the figures, not the rows."""
     out = {
-        "summary": gives_back(found),
+        "summary": _gives_back(found),
         "open": why_open(found),
         **found.figures(),
         "notes": list(found.notes),
-        "remedy": remedy(found),
+        "remedy": _remedy(found),
     }
     return out if truth is None else out | {"truth": dict(truth)}
 
@@ -314,7 +314,7 @@ def written(frame: pd.DataFrame) -> pd.DataFrame:
 MAX_VALUES = 100_000  # of an attribute that is narrowed value by value
 
 
-def with_midpoints(found: PlacedRows, limits: Limits) -> PlacedRows:
+def _with_midpoints(found: PlacedRows, limits: Limits) -> PlacedRows:
     """Return what is proved where thresholds are midpoints: an assumption, which every figure then names.
 
     Where no threshold is known to be one, or they contradict the leaves: what was found before, with a note on that.
@@ -327,9 +327,9 @@ def with_midpoints(found: PlacedRows, limits: Limits) -> PlacedRows:
         splits = learnt_splits(release, state.problem)
     except Unsupported as error:
         return replace(found, notes=(*found.notes, str(error)))
-    as_seen = [is_as_seen(found, splits, c) for c in range(len(splits.attribute))]
+    as_seen = [_is_as_seen(found, splits, c) for c in range(len(splits.attribute))]
     limits.report("midpoints")
-    ranges = ranges_of(found, splits, as_seen)
+    ranges = _ranges_of(found, splits, as_seen)
     narrowed, _ = locate_in_turn(state.problem, state.domains, splits, ranges, limits)
     if narrowed.contradiction:
         return replace(found, notes=(*found.notes, f"midpoints are not used: {narrowed.contradiction}"))
@@ -337,10 +337,10 @@ def with_midpoints(found: PlacedRows, limits: Limits) -> PlacedRows:
     edges = splits.edges(state.problem)
     for c, k in enumerate(splits.attribute.tolist()):
         ends = narrowed.low[:, c], narrowed.high[:, c]
-        columns[k] = by_parts(release.cut.cuts[k], columns[k], edges[c], ends)
+        columns[k] = _by_parts(release.cut.cuts[k], columns[k], edges[c], ends)
         if as_seen[c]:
-            columns[k] = by_values(found, k, columns[k], ends)
-    notes = notes_of(splits, as_seen, narrowed)
+            columns[k] = _by_values(found, k, columns[k], ends)
+    notes = _notes_of(splits, as_seen, narrowed)
     return replace(
         found,
         columns=tuple(columns),
@@ -351,7 +351,7 @@ def with_midpoints(found: PlacedRows, limits: Limits) -> PlacedRows:
     )
 
 
-def notes_of(splits: TreeSplits, as_seen: list[bool], narrowed: LocatedRows) -> list[str]:
+def _notes_of(splits: TreeSplits, as_seen: list[bool], narrowed: LocatedRows) -> list[str]:
     """Return what is to be said of columns that a pipeline transformed."""
     names = [name for name, same in zip(splits.names, as_seen, strict=True) if not same]
     if not names:
@@ -362,7 +362,7 @@ def notes_of(splits: TreeSplits, as_seen: list[bool], narrowed: LocatedRows) -> 
     return [f"{text} ({exact:,} transformed values are known to the last bit)"]
 
 
-def is_as_seen(found: PlacedRows, splits: TreeSplits, c: int) -> bool:
+def _is_as_seen(found: PlacedRows, splits: TreeSplits, c: int) -> bool:
     """Return whether a column of the trees is its attribute in single precision: then its cuts are the thresholds."""
     cuts = found.release.cut.cuts[int(splits.attribute[c])]
     own = splits.column == c
@@ -370,7 +370,7 @@ def is_as_seen(found: PlacedRows, splits: TreeSplits, c: int) -> bool:
     if isinstance(cuts.attribute, Continuous):
         numbers = np.array([float(edge[0]) for edge in cuts.edges])
         return bool((raw_ends(last, last)[1] == numbers[part]).all())
-    values = single_values(cuts)
+    values = _single_values(cuts)
     if values is None:
         return False
     edges = np.array(cuts.edges)[part]
@@ -379,7 +379,7 @@ def is_as_seen(found: PlacedRows, splits: TreeSplits, c: int) -> bool:
     return bool(((values[edges - 1] <= last) & (last < values[edges])).all())
 
 
-def single_values(cuts: AttributeCuts) -> Floats | None:
+def _single_values(cuts: AttributeCuts) -> Floats | None:
     """Return the values of an attribute of numbers in single precision, None for others and for too many."""
     attribute = cuts.attribute
     if attribute.known[1] > MAX_VALUES or attribute.missing:
@@ -390,7 +390,7 @@ def single_values(cuts: AttributeCuts) -> Floats | None:
     return None
 
 
-def ranges_of(found: PlacedRows, splits: TreeSplits, as_seen: list[bool]) -> Floats:
+def _ranges_of(found: PlacedRows, splits: TreeSplits, as_seen: list[bool]) -> Floats:
     """Return (columns, 2) the least and greatest values that are given, as the trees saw them; NaN where not known.
 
     Of columns that a pipeline transformed where they are the ends of the domain.
@@ -402,7 +402,7 @@ def ranges_of(found: PlacedRows, splits: TreeSplits, as_seen: list[bool]) -> Flo
     return out
 
 
-def by_parts(
+def _by_parts(
     cuts: AttributeCuts, column: PositionColumn, edges: tuple[Floats, Floats], ends: tuple[Floats, Floats]
 ) -> PositionColumn:
     """Return an attribute of any numbers narrowed to the parts whose values, as the trees saw them, are still left."""
@@ -414,10 +414,10 @@ def by_parts(
     numbers = np.array([float(min(edge, cuts.attribute.known[1])[0]) for edge in cuts.edges])
     low = np.maximum(column.low, numbers[np.minimum(first, len(most) - 1)])
     high = np.minimum(column.high, numbers[np.maximum(behind, 1)])
-    return narrower(column, low, high)
+    return _narrower(column, low, high)
 
 
-def narrower(column: PositionColumn, low: Floats, high: Floats) -> PositionColumn:
+def _narrower(column: PositionColumn, low: Floats, high: Floats) -> PositionColumn:
     """Return an attribute of any numbers with closer ends; its width shrinks with the interval, where both have one."""
     with np.errstate(invalid="ignore", divide="ignore"):
         shrunk = (high - low) / (column.high - column.low)
@@ -425,7 +425,7 @@ def narrower(column: PositionColumn, low: Floats, high: Floats) -> PositionColum
     return replace(column, low=low, high=high, width=width, middle=between(low, high))
 
 
-def by_values(found: PlacedRows, k: int, column: PositionColumn, ends: tuple[Floats, Floats]) -> PositionColumn:
+def _by_values(found: PlacedRows, k: int, column: PositionColumn, ends: tuple[Floats, Floats]) -> PositionColumn:
     """Return a column narrowed to the values that single precision rounds into the intervals.
 
     Of any numbers: `exact` where one number of single precision is left, which `values` has; low and high are the
@@ -433,9 +433,9 @@ def by_values(found: PlacedRows, k: int, column: PositionColumn, ends: tuple[Flo
     """
     cuts = found.release.cut.cuts[k]
     if not isinstance(cuts.attribute, Continuous):
-        return finite_values(cuts, column, ends)
+        return _finite_values(cuts, column, ends)
     least, most = raw_ends(*ends)
-    made = narrower(column, np.maximum(column.low, least), np.minimum(column.high, most))
+    made = _narrower(column, np.maximum(column.low, least), np.minimum(column.high, most))
     known = ends[0] == ends[1]
     values = np.unique(ends[0][known])
     place = np.where(known, np.searchsorted(values, ends[0]), len(values))
@@ -444,9 +444,9 @@ def by_values(found: PlacedRows, k: int, column: PositionColumn, ends: tuple[Flo
                    values_of=place, left=np.where(known, 1, 0))  # fmt: skip
 
 
-def finite_values(cuts: AttributeCuts, column: PositionColumn, ends: tuple[Floats, Floats]) -> PositionColumn:
+def _finite_values(cuts: AttributeCuts, column: PositionColumn, ends: tuple[Floats, Floats]) -> PositionColumn:
     """Return a column of single values without those outside of the intervals."""
-    single = single_values(cuts)
+    single = _single_values(cuts)
     if single is None:
         return column
     attribute = cuts.attribute
@@ -457,7 +457,7 @@ def finite_values(cuts: AttributeCuts, column: PositionColumn, ends: tuple[Float
     for (pattern, a, b), row in zip(different.tolist(), at.tolist(), strict=True):
         values = column.values[pattern]
         if values is None:  # a run of a grid
-            held = [(attribute.point(plain(column.low[row]))[0], attribute.point(plain(column.high[row]))[1])]
+            held = [(attribute.point(_plain(column.low[row]))[0], attribute.point(_plain(column.high[row]))[1])]
         else:
             held = [attribute.point(value) for value in values]
         kept = [(max(start, a), min(end, b)) for start, end in held]
@@ -465,7 +465,7 @@ def finite_values(cuts: AttributeCuts, column: PositionColumn, ends: tuple[Float
     return of_spans(cuts, spans, back.reshape(-1))
 
 
-def plain(x: float) -> int | float:
+def _plain(x: float) -> int | float:
     """Return a whole number as one."""
     return int(x) if x.is_integer() else float(x)
 
@@ -581,18 +581,18 @@ def placed(
             raise
         raise contradicting(release, limits) from None
     columns = tuple(columns_of(release, answer, known))
-    refuse_empty(release, columns)
+    _refuse_empty(release, columns)
     assumed = [f"the least and the greatest value of {name} are known" for name in list(known.given)[:1]]
     if len(known.given) > 1:
         assumed = [f"the least and the greatest value of {len(known.given)} attributes are known"]
     cut = () if answer.complete else limits.cut_short()
     found = PlacedRows(release, answer, columns, known, assumes=tuple(assumed), complete=answer.complete, notes=cut)
     if learner == "midpoints":
-        found = with_midpoints(found, limits)
+        found = _with_midpoints(found, limits)
     return found
 
 
-def refuse_empty(release: EncodedRelease, columns: tuple[PositionColumn, ...]) -> None:
+def _refuse_empty(release: EncodedRelease, columns: tuple[PositionColumn, ...]) -> None:
     """Refuse ranges that leave a position no value."""
     for attribute, column in zip(release.domain.all, columns, strict=True):
         empty = np.flatnonzero(column.low > column.high)

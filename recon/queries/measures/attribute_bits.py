@@ -174,24 +174,24 @@ def attribute_bits(release: EncodedRelease, measures: Measures, limits: Limits) 
     release = settled_release(release, limits)
     held = groups(release, measures, limits)
     before = values_before(release.statements, limits)
-    people, why = number_of_people(release, measures, held)
-    counted = countings(release, held, measures)
+    people, why = _number_of_people(release, measures, held)
+    counted = _countings(release, held, measures)
     forced = forced_rows(release, held, before, counted)
     out = []
     for k, attribute in enumerate(release.domain.all):
         limits.check("bits of attributes were added up")
         if attribute is release.domain.label:
-            found = label_bits(counted, before[k], measures.of_cells)
+            found = _label_bits(counted, before[k], measures.of_cells)
         elif isinstance(attribute, Continuous):
             found = None
         else:
-            found = mean_bits(release, k, held, before[k], measures.of_cells, people)
+            found = _mean_bits(release, k, held, before[k], measures.of_cells, people)
         reason = "" if found else NO_RESOLUTION if isinstance(attribute, Continuous) else NO_CLASSES
-        out.append(line(attribute.name, before[k].bits, found, forced[k], reason or why))
+        out.append(_line(attribute.name, before[k].bits, found, forced[k], reason or why))
     return sorted(out, key=lambda one: -(-1.0 if one["bits_revealed"] is None else one["bits_revealed"]))
 
 
-def line(name: str, before: float, found: tuple[float, bool] | None, forced: int, why: str) -> dict[str, Any]:
+def _line(name: str, before: float, found: tuple[float, bool] | None, forced: int, why: str) -> dict[str, Any]:
     """Return the line on one attribute; see `attribute_bits`."""
     if found is None:
         empty = dict.fromkeys(("bits_before", "bits_revealed", "share"))
@@ -208,7 +208,7 @@ def line(name: str, before: float, found: tuple[float, bool] | None, forced: int
     }
 
 
-def number_of_people(release: EncodedRelease, measures: Measures, held: Sequence[CertainGroup]) -> tuple[int, str]:
+def _number_of_people(release: EncodedRelease, measures: Measures, held: Sequence[CertainGroup]) -> tuple[int, str]:
     """Return over how many people cells are averaged, and a note where it is not known how many there are."""
     known = sum(group.rows for group in held)
     if not measures.of_cells or release.rows.high is not None:
@@ -216,7 +216,7 @@ def number_of_people(release: EncodedRelease, measures: Measures, held: Sequence
     return known, OPEN
 
 
-def mean_bits(
+def _mean_bits(
     release: EncodedRelease, k: int, held: Sequence[CertainGroup], before: RemainingValues, of_cells: bool, people: int
 ) -> tuple[float, bool]:
     """Return the bits revealed of attribute k per person, and whether they are exact; else at least so many.
@@ -229,7 +229,7 @@ def mean_bits(
     exact = all(one.exact for one in left)
     revealed = [before.bits - one.bits for one in left]
     if not of_cells:
-        ends = [mean_of(revealed, [count(group) for group in held]) for count in (least, most)]
+        ends = [_mean_of(revealed, [count(group) for group in held]) for count in (_least, _most)]
         found = [end for end in ends if end is not None] or [0.0]
         return min(found), exact and len(set(found)) == 1
     known = sum(group.rows for group in held)
@@ -241,45 +241,45 @@ def mean_bits(
     return (total / people if people else 0.0), exact and known == people
 
 
-def least(group: CertainGroup) -> int:
+def _least(group: CertainGroup) -> int:
     """Return the fewest rows of a group."""
     return group.rows
 
 
-def most(group: CertainGroup) -> int:
+def _most(group: CertainGroup) -> int:
     """Return the most rows of a group."""
     return group.most
 
 
-def mean_of(figures: Sequence[float], rows: Sequence[int]) -> float | None:
+def _mean_of(figures: Sequence[float], rows: Sequence[int]) -> float | None:
     """Return the mean of a figure over rows, None without rows."""
     total = sum(rows)
     return math.fsum(x * n for x, n in zip(figures, rows, strict=True)) / total if total else None
 
 
-def label_bits(counted: Sequence[Counted], before: RemainingValues, of_cells: bool) -> tuple[float, bool] | None:
+def _label_bits(counted: Sequence[Counted], before: RemainingValues, of_cells: bool) -> tuple[float, bool] | None:
     """Return the bits revealed of the label per person by counts of classes, and whether they are exact.
 
     Of several countings what the most telling one says by itself. None where no classes are counted exactly.
     """
-    found = [class_bits(groups, before.bits) for groups in counted]
+    found = [_class_bits(groups, before.bits) for groups in counted]
     return (max(found), not of_cells) if found else None
 
 
-def class_bits(counted: Counted, before: float) -> float:
+def _class_bits(counted: Counted, before: float) -> float:
     """Return the bits revealed of the label by one counting: those before, less its entropy within every group."""
     rows = [sum(classes.values()) for _, classes in counted]
-    left = mean_of([class_entropy(classes) for _, classes in counted], rows)
+    left = _mean_of([_class_entropy(classes) for _, classes in counted], rows)
     return 0.0 if left is None else before - left
 
 
-def class_entropy(classes: Mapping[int, int]) -> float:
+def _class_entropy(classes: Mapping[int, int]) -> float:
     """Return the bits of the class of somebody in a group with so many rows of each class."""
     rows = sum(classes.values())
     return -math.fsum(n / rows * math.log2(n / rows) for n in classes.values() if n)
 
 
-def countings(release: EncodedRelease, held: Sequence[CertainGroup], measures: Measures) -> list[Counted]:
+def _countings(release: EncodedRelease, held: Sequence[CertainGroup], measures: Measures) -> list[Counted]:
     """Return the countings of classes: every partition with exact counts, and the cells where these hold everybody.
 
     A counting is a list of groups, each with its name and the rows of every class; together they are all the people.
@@ -288,18 +288,18 @@ def countings(release: EncodedRelease, held: Sequence[CertainGroup], measures: M
     if release.noisy or label is None:
         return []
     blocks = release.statements.partitions.values()
-    found = [of_partition(block, len(release.statements.blocks) > 1) for block in blocks if tells_classes(block)]
+    found = [_of_partition(block, len(release.statements.blocks) > 1) for block in blocks if _tells_classes(block)]
     if measures.of_cells and sum(group.rows for group in held) == release.rows.high:
-        found += of_cells(held, len(release.domain.attributes))
+        found += _of_cells(held, len(release.domain.attributes))
     return found
 
 
-def tells_classes(block: Partition) -> bool:
+def _tells_classes(block: Partition) -> bool:
     """Return whether a partition counts the training rows themselves exactly, class by class."""
     return bool((block.label != ANY_LABEL).all()) and not block.open_counts and block.draws is None
 
 
-def of_partition(block: Partition, several: bool) -> Counted:
+def _of_partition(block: Partition, several: bool) -> Counted:
     """Return the regions of a partition and the rows of every class in them."""
     out = []
     for region, statements in block.by_region.items():
@@ -308,7 +308,7 @@ def of_partition(block: Partition, several: bool) -> Counted:
     return out
 
 
-def of_cells(held: Sequence[CertainGroup], label: int) -> list[Counted]:
+def _of_cells(held: Sequence[CertainGroup], label: int) -> list[Counted]:
     """Return cells that hold everybody as groups that differ in more than the class; none where a class is open."""
     found: dict[tuple[tuple[int, int], ...], tuple[str, dict[int, int]]] = {}
     for group in held:
@@ -328,15 +328,15 @@ def forced_rows(
     """Return, per attribute, how many people's value is certain now and was not before, in every world."""
     label = len(before) - 1 if release.domain.label is not None else -1
     found = [
-        0 if k == label else sum(g.rows for g in held if k in g.values and certain(release, k, g.values[k], left))
+        0 if k == label else sum(g.rows for g in held if k in g.values and _certain(release, k, g.values[k], left))
         for k, left in enumerate(before)
     ]
-    if label >= 0 and value_of(release, label, before[label].mask) is None:
-        found[label] = max((sum(rows for _, _, rows in pure(groups)) for groups in counted), default=0)
+    if label >= 0 and _value_of(release, label, before[label].mask) is None:
+        found[label] = max((sum(rows for _, _, rows in _pure(groups)) for groups in counted), default=0)
     return found
 
 
-def pure(counted: Counted) -> list[tuple[str, int, int]]:
+def _pure(counted: Counted) -> list[tuple[str, int, int]]:
     """Return the groups of a counting all of whose rows are of one class: (name, class, rows)."""
     out = []
     for name, classes in counted:
@@ -346,12 +346,12 @@ def pure(counted: Counted) -> list[tuple[str, int, int]]:
     return out
 
 
-def certain(release: EncodedRelease, k: int, left: RemainingValues, before: RemainingValues) -> bool:
+def _certain(release: EncodedRelease, k: int, left: RemainingValues, before: RemainingValues) -> bool:
     """Return whether one value of attribute k is left, of several before."""
-    return value_of(release, k, left.mask) is not None and value_of(release, k, before.mask) is None
+    return _value_of(release, k, left.mask) is not None and _value_of(release, k, before.mask) is None
 
 
-def value_of(release: EncodedRelease, k: int, mask: int) -> str | None:
+def _value_of(release: EncodedRelease, k: int, mask: int) -> str | None:
     """Return the one value that some parts of attribute k have, in words; None where they have several or none."""
     cuts = release.cut.cuts[k]
     if not mask or mask & (mask - 1):
@@ -382,7 +382,7 @@ def forced(release: EncodedRelease, measures: Measures, limits: Limits) -> dict[
     held = [group for group in groups(release, measures, limits) if group.rows]
     before = values_before(release.statements, limits)
     rows = sorted(known_rows(release, held).items(), key=lambda one: -one[1])
-    values = sorted(known_values(release, measures, held, before, limits), key=lambda one: -one[3])
+    values = sorted(_known_values(release, measures, held, before, limits), key=lambda one: -one[3])
     return {
         "rows": [{"where": where, "rows": n} for where, n in rows[:LISTED]],
         "rows_in_all": len(rows),
@@ -399,14 +399,14 @@ def known_rows(release: EncodedRelease, held: Sequence[CertainGroup]) -> Counter
     every = [attribute.full for attribute in release.statements.domain.attributes]
     for group in held:
         masks = [group.values[k].mask if k in group.values else full for k, full in enumerate(every)]
-        if all(value_of(release, k, mask) is not None for k, mask in enumerate(masks)):
+        if all(_value_of(release, k, mask) is not None for k, mask in enumerate(masks)):
             cuts = release.cut.cuts
             row = Box(tuple((k, mask) for k, mask in enumerate(masks) if len(cuts[k].sizes) > 1))
             found[condition_text(release.cut, row)] += group.rows
     return found
 
 
-def known_values(
+def _known_values(
     release: EncodedRelease,
     measures: Measures,
     held: Sequence[CertainGroup],
@@ -416,25 +416,25 @@ def known_values(
     """Yield what is certain of whole leaves, rules or cells, and of the classes in them where that is more."""
     label = len(before) - 1 if release.domain.label is not None else -1
     domain = release.domain
-    open_before = {k for k, left in enumerate(before) if value_of(release, k, left.mask) is None}
-    for region in by_region(held):
+    open_before = {k for k, left in enumerate(before) if _value_of(release, k, left.mask) is None}
+    for region in _by_region(held):
         limits.check("values that are certain were listed")
         rows = sum(group.rows for group in region)
         for k in sorted(open_before.intersection(*[group.values.keys() for group in region]) - {label}):
             union = 0
             for group in region:
                 union |= group.values[k].mask
-            if (value := value_of(release, k, union)) is not None:
+            if (value := _value_of(release, k, union)) is not None:
                 yield region[0].name, domain.all[k].name, value, rows
                 continue
             for group in region:  # a class of it where others differ: only beside impossible combinations
-                if (value := value_of(release, k, group.values[k].mask)) is not None:
-                    yield named_with_class(release, group), domain.all[k].name, value, group.rows
+                if (value := _value_of(release, k, group.values[k].mask)) is not None:
+                    yield _named_with_class(release, group), domain.all[k].name, value, group.rows
     if label in open_before:
-        yield from known_classes(release, countings(release, held, measures))
+        yield from _known_classes(release, _countings(release, held, measures))
 
 
-def by_region(held: Sequence[CertainGroup]) -> list[list[CertainGroup]]:
+def _by_region(held: Sequence[CertainGroup]) -> list[list[CertainGroup]]:
     """Return the groups of each leaf, rule or cell, in order."""
     found: dict[int, list[CertainGroup]] = {}
     for group in held:
@@ -442,17 +442,17 @@ def by_region(held: Sequence[CertainGroup]) -> list[list[CertainGroup]]:
     return list(found.values())
 
 
-def named_with_class(release: EncodedRelease, group: CertainGroup) -> str:
+def _named_with_class(release: EncodedRelease, group: CertainGroup) -> str:
     """Return what a group is called, its class included."""
     if group.label == ANY_LABEL or release.domain.label is None:
         return group.name
     return f"{group.name}, class {release.domain.label.value(group.label)}"
 
 
-def known_classes(release: EncodedRelease, counted: Sequence[Counted]) -> Iterator[Value]:
+def _known_classes(release: EncodedRelease, counted: Sequence[Counted]) -> Iterator[Value]:
     """Yield the groups all of whose rows are of one class; of several countings those that tell it of most."""
     label = release.domain.label
-    found = [pure(groups) for groups in counted]
+    found = [_pure(groups) for groups in counted]
     if label is None or not found:
         return
     for name, value, rows in max(found, key=lambda one: sum(n for _, _, n in one)):

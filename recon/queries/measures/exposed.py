@@ -28,7 +28,7 @@ def without_shares(found: Measures) -> Measures:
     """Return the measures without the figures that depend on the sizes of regions; those of whole worlds have none."""
 
     def lines() -> pd.DataFrame:
-        return unshared(found.exposure)
+        return _unshared(found.exposure)
 
     return replace(found, bits_removed_per_row=None, bits_due_to_order=None, exposures=lines)
 
@@ -37,12 +37,12 @@ def without_bits_left(found: Measures) -> Measures:
     """Return the measures without the bits left of single rows: in a continuous range there is no number of values."""
 
     def lines() -> pd.DataFrame:
-        return unshared(found.exposure, ("bits_left",))
+        return _unshared(found.exposure, ("bits_left",))
 
     return replace(found, exposures=lines)
 
 
-def unshared(lines: pd.DataFrame, names: Sequence[str] = PER_ROW) -> pd.DataFrame:
+def _unshared(lines: pd.DataFrame, names: Sequence[str] = PER_ROW) -> pd.DataFrame:
     """Return lines of exposure without the figures, by default all, that depend on sizes."""
     import pandas as pd
 
@@ -83,10 +83,10 @@ def exposed_groups(measures: Measures, most: int = 1000) -> list[dict[str, Any]]
             "class": line["class"],
             "rows": [int(line["rows"]), int(line["rows_most"])],
             "worlds_per_row": None if line["worlds_per_row"] is None else decimal(int(line["worlds_per_row"])),
-            "bits_left": figure(line["bits_left"]),
-            "bits_removed": figure(line["bits_removed"]),
-            "share_left": figure(line["entropy_reduction_ratio"]),
-            "share_of_rows_at_most": figure(line["share_of_rows_at_most"]),
+            "bits_left": _figure(line["bits_left"]),
+            "bits_removed": _figure(line["bits_removed"]),
+            "share_left": _figure(line["entropy_reduction_ratio"]),
+            "share_of_rows_at_most": _figure(line["share_of_rows_at_most"]),
         }
         for line in worst_first(measures.exposure).head(most).to_dict("records")
     ]
@@ -98,7 +98,7 @@ def exposed_in_all(measures: Measures) -> int:
     return int((lines["rows"] > 0).sum()) if len(lines) else 0
 
 
-def figure(value: Any) -> float | None:
+def _figure(value: Any) -> float | None:
     """Return a finite number, None for none."""
     return None if value is None or not math.isfinite(value) else float(value)
 

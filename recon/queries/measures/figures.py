@@ -82,10 +82,10 @@ def dist_g(m: Measures) -> Ends | None:
 def removed_per_row(m: Measures) -> Ends | None:
     """Return the bits removed per row without the order of rows, least and most; None where that is not defined."""
     left, before = bits_left(m), m.unordered_before
-    return None if left is None or before is None or not m.rows else tuple_of(before, left, m.rows)
+    return None if left is None or before is None or not m.rows else _tuple_of(before, left, m.rows)
 
 
-def tuple_of(before: float, left: Ends, rows: int) -> Ends:
+def _tuple_of(before: float, left: Ends, rows: int) -> Ends:
     """Return what bits left leave of the bits before, per row."""
     return (before - left[1]) / rows, (before - left[0]) / rows
 
@@ -250,10 +250,10 @@ def empty(release: EncodedRelease, convention: Convention, answer: CountAnswer) 
     """Return the measures of a release without a world: none."""
     rows = release.rows.low if release.rows.exact else None
     nothing = (None,) * 10
-    return Measures(convention, answer.status, rows, *nothing, nowhere, answer, release.assumptions)
+    return Measures(convention, answer.status, rows, *nothing, _nowhere, answer, release.assumptions)
 
 
-def nowhere() -> pd.DataFrame:
+def _nowhere() -> pd.DataFrame:
     """Return no lines at all, of a release without a world."""
     import pandas as pd
 

@@ -51,17 +51,17 @@ def measure(
     release = settled_release(release_of(release, limits), limits)
     chosen = convention_of(release, convention)
     limits = limits or Limits()
-    answer = capped(release, counted or count(release, chosen, limits), limits)
+    answer = _capped(release, counted or count(release, chosen, limits), limits)
     if answer.status == "unsat":
         return empty(release, chosen, answer)
-    found = measured(release, chosen, answer, limits)
+    found = _measured(release, chosen, answer, limits)
     if release.domain.continuous:
         found = without_shares(found) if release.cut.unsized else without_bits_left(found)
     if found.datasets is not None:  # datasets are no more than their orders
-        datasets = capped(release, found.datasets, limits, answer.bounds[1])
+        datasets = _capped(release, found.datasets, limits, answer.bounds[1])
         if datasets.status == "unsat":
             return empty(release, chosen, replace(datasets, convention=chosen))
-        answer, datasets = tied(answer, datasets, release.rows.high)
+        answer, datasets = _tied(answer, datasets, release.rows.high)
         found = replace(found, counted=answer, datasets=datasets)
     if not release.noisy:
         return found
@@ -70,7 +70,7 @@ def measure(
     return replace(found, posterior=known_posterior(release, limits))
 
 
-def capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: float = math.inf) -> CountAnswer:
+def _capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: float = math.inf) -> CountAnswer:
     """Return a count whose upper bound exceeds neither `above` (log2), one tree alone, nor what there was before.
 
     Fewer worlds than one, proved, are none: the answer then is "unsat", with the statements that clash; at a confidence
@@ -91,7 +91,7 @@ def capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: 
     return replace(answer, bounds=(lower, max(lower, upper)))
 
 
-def tied(ordered: CountAnswer, datasets: CountAnswer, rows: int | None) -> tuple[CountAnswer, CountAnswer]:
+def _tied(ordered: CountAnswer, datasets: CountAnswer, rows: int | None) -> tuple[CountAnswer, CountAnswer]:
     """Return bounds on the worlds with an order of at most `rows` rows, and on those without one, each by the other.
 
     A dataset has at least one order and at most n!; where either is known to exist, neither is fewer than one.
@@ -110,7 +110,7 @@ def tied(ordered: CountAnswer, datasets: CountAnswer, rows: int | None) -> tuple
     return ordered, datasets
 
 
-def measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, limits: Limits) -> Measures:
+def _measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, limits: Limits) -> Measures:
     """Return the measures from the count; see `measure`."""
     if PartitionFigures.refusal(release.statements) is not None or release.statements.unstated:
         from recon.queries.measures.system import measure_coupled

@@ -75,7 +75,7 @@ def sweep(
     sensitivity = Fraction(2 if neighbours == "replace" else 1)
     if wrong := [e for e in epsilons if not (math.isfinite(e) and e > 0)]:
         raise ReleaseError(f"epsilon must be above 0 and finite, not {wrong[0]}")
-    exact_line = {"epsilon": math.inf, "draws": 1} | quantiles([without_noise(release, block, truth, limits)])
+    exact_line = {"epsilon": math.inf, "draws": 1} | _quantiles([without_noise(release, block, truth, limits)])
     random, lines, stopped = Randomness(seed), [], ""
     for epsilon in sorted(epsilons):
         exact = Fraction(repr(float(epsilon)))
@@ -87,11 +87,11 @@ def sweep(
                 if limits.expired():
                     raise Inconclusive("the time was up")
                 noisy = [int(c) + random.discrete_laplace(noise.law.scale) for c in truth]
-                found.append(one_draw(with_noise(release, noisy, noise), block, truth, prior, limits))
+                found.append(_one_draw(with_noise(release, noisy, noise), block, truth, prior, limits))
         except Inconclusive as error:
             stopped = f"stopped at epsilon {epsilon:g} after {len(found)} of {draws} draws: {error}"
         if found:
-            lines.append({"epsilon": float(epsilon), "draws": len(found)} | quantiles(found))
+            lines.append({"epsilon": float(epsilon), "draws": len(found)} | _quantiles(found))
         if stopped:
             break
     if not lines:
@@ -141,20 +141,20 @@ def with_noise(release: EncodedRelease, noisy: list[int], noise: Noise) -> Encod
     return encode(release.domain, [published], release.rows)
 
 
-def one_draw(
+def _one_draw(
     noisy: EncodedRelease, block: Partition, truth: NDArray[np.int64], prior: Prior, limits: Limits
 ) -> dict[str, float]:
     """Return the figures of one draw."""
     found = posterior(noisy, prior, limits)
     intervals = noisy.statements.partitions[0]
     published = found.counts["published"].to_numpy()
-    settled, right = likely_cells(found, truth)
+    settled, right = _likely_cells(found, truth)
     return {
         "accuracy": accuracy(block, truth, published),
         "bits_removed_per_row": removed_per_row(noisy, found.entropy_bits, limits),
         "said": float(settled),
         "said_right": right / settled if settled else math.nan,
-        "nearest": nearest(truth, intervals.low, intervals.high),
+        "nearest": _nearest(truth, intervals.low, intervals.high),
         "typical": found.distance(truth),
     }
 
@@ -184,7 +184,7 @@ def accuracy(block: Partition, truth: NDArray[np.int64], published: NDArray[np.f
     return right / int(truth.sum())
 
 
-def likely_cells(found: Posterior, truth: NDArray[np.int64]) -> tuple[int, int]:
+def _likely_cells(found: Posterior, truth: NDArray[np.int64]) -> tuple[int, int]:
     """Return how many cells are held occupied or empty with probability 0.95, and for how many of them that is so."""
     empty = found.empty()
     settled = (empty <= 1 - LIKELY) | (empty >= LIKELY)
@@ -192,7 +192,7 @@ def likely_cells(found: Posterior, truth: NDArray[np.int64]) -> tuple[int, int]:
     return int(settled.sum()), int(right.sum())
 
 
-def nearest(truth: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> float:
+def _nearest(truth: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> float:
     """Return how many rows change cells at least from the truth to counts in the intervals; NaN if there are none."""
     n = int(truth.sum())
     if bool((low > high).any()) or int(low.sum()) > n or int(np.minimum(high, n).sum()) < n:
@@ -200,7 +200,7 @@ def nearest(truth: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.i
     return float(max(int(np.maximum(low - truth, 0).sum()), int(np.maximum(truth - high, 0).sum())))
 
 
-def quantiles(found: Sequence[dict[str, float]]) -> dict[str, Any]:
+def _quantiles(found: Sequence[dict[str, float]]) -> dict[str, Any]:
     """Return the 10 %, 50 % and 90 % quantiles of every figure, without the undefined ones, and how often undefined."""
     out: dict[str, Any] = {}
     for name in FIGURES:

@@ -64,15 +64,15 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         uninformed_bits=prior,
         bits_removed_per_row=removed,
         dist_g=None if entropy is None or prior is None else ratio(entropy, prior),
-        dist_g_mentioned=None if entropy is None else mentioned(statements, convention, entropy, numbers, limits),
+        dist_g_mentioned=None if entropy is None else _mentioned(statements, convention, entropy, numbers, limits),
         dist=None if system is None or not exact or convention != "ordered" else system.dist(minimum, maximum),
         bits_due_to_order=None,
         determined_rows=None if unsized else sum(n for (_, n, _), z in zip(held, sizes, strict=True) if z == 1),
         smallest_region=None if unsized else min(sizes, default=None),
-        smallest_group=smallest_count(statements),
+        smallest_group=_smallest_count(statements),
         exposures=partial(exposure_frame, [])
         if system is None
-        else partial(cell_exposure, release, system, held, limits),
+        else partial(_cell_exposure, release, system, held, limits),
         counted=answer,
         assumptions=release.assumptions,
         of_cells=True,
@@ -82,7 +82,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
     )
 
 
-def mentioned(
+def _mentioned(
     release: Release, convention: Convention, entropy: float, numbers: list[int], limits: Limits
 ) -> float | None:
     """Return Dist_G over the attributes that the release names, the others shrunk to one value.
@@ -105,7 +105,7 @@ def mentioned(
     return ratio(spread + mean(list(found.log2_per_rows.values())), before)
 
 
-def smallest_count(release: Release) -> int | None:
+def _smallest_count(release: Release) -> int | None:
     """Return the smallest positive count that was published; the ends of intervals (noise, suppression) are none."""
     found: list[int] = []
     for partition in release.partitions.values():
@@ -139,7 +139,7 @@ def groups_left_out(release: EncodedRelease) -> tuple[bool, str]:
     return any(notes), f"{why} ({len(parts) - sum(notes)} of {len(parts)} partitions)" if any(notes) else why
 
 
-def cell_exposure(
+def _cell_exposure(
     release: EncodedRelease, system: SystemFigures, held: list[tuple[int, int, int]], limits: Limits
 ) -> pd.DataFrame:
     """Return one line per cell that surely holds rows, in the columns of `recon.queries.measures.measures.exposure`.

@@ -99,33 +99,33 @@ def filled(model: AnyModel, left: Iterator[list[int]]) -> AnyModel:
     """Return a model with the given counts, block by block in the order in which they are encoded, without noise."""
     if isinstance(model, (Forest, Boosting)):
         leaves = [iter(next(left)) for _ in model.trees]
-        trees = tuple(filled_tree(t, one, left) for t, one in zip(model.trees, leaves, strict=True))
+        trees = tuple(_filled_tree(t, one, left) for t, one in zip(model.trees, leaves, strict=True))
         return replace(model, trees=trees, noise=None)
     if isinstance(model, Tree):
-        return filled_tree(model, iter(next(left)), left)
+        return _filled_tree(model, iter(next(left)), left)
     counts = iter(next(left, []))
     if isinstance(model, Table):
-        return replace(model, statements=tuple(filled_figure(f, counts) for f in model.statements), noise=None)
-    rules = tuple(Rule(r.condition, filled_support(r.support, counts), r.name) for r in model.rules)
+        return replace(model, statements=tuple(_filled_figure(f, counts) for f in model.statements), noise=None)
+    rules = tuple(Rule(r.condition, _filled_support(r.support, counts), r.name) for r in model.rules)
     return replace(model, rules=rules, noise=None)
 
 
-def filled_tree(tree: Tree, leaves: Iterator[int], left: Iterator[list[int]]) -> Tree:
+def _filled_tree(tree: Tree, leaves: Iterator[int], left: Iterator[list[int]]) -> Tree:
     """Return a tree with the counts of its leaves; inner nodes keep none: they are sums of leaves now."""
     nodes = tree.nodes
-    filled = nodes.counting_leaves(filled_support(one, leaves) for one in nodes.leaf_counts)
+    filled = nodes.counting_leaves(_filled_support(one, leaves) for one in nodes.leaf_counts)
     if (nodes.inner & (nodes.counts.published | (nodes.counts.different != UNPUBLISHED))).any():
         next(left)
     return replace(tree, nodes=filled, noise=None)
 
 
-def filled_support(support: Support, counts: Iterator[int]) -> Support:
+def _filled_support(support: Support, counts: Iterator[int]) -> Support:
     """Return a support with the next counts."""
     if support.counts is not None:
         return Support(counts=tuple(next(counts) for _ in support.counts))
     return Support(count=None if support.count is None else next(counts))
 
 
-def filled_figure(figure: PublishedFigure, counts: Iterator[int]) -> PublishedFigure:
+def _filled_figure(figure: PublishedFigure, counts: Iterator[int]) -> PublishedFigure:
     """Return a figure with the next count."""
     return figure if figure.count is None else replace(figure, count=next(counts))

@@ -44,17 +44,17 @@ def certify_noisy(
     if release.certain:
         out = certify_exact(release, frame, convention, limits, certificates)
     else:
-        out = at_confidence(release, frame, convention, limits)
-        excluded = outside_domain(release, select_frame(release, frame), limits)
+        out = _at_confidence(release, frame, convention, limits)
+        excluded = _outside_domain(release, select_frame(release, frame), limits)
         for name, value in (("verdict", "impossible"), ("min_count", 0), ("max_count", 0), ("confidence", 1.0)):
             out.loc[excluded, name] = value
-        sure = certain_verdicts(release, frame, convention, limits)
+        sure = _certain_verdicts(release, frame, convention, limits)
         if sure is not None:
             settled = sure["verdict"].isin(["certain", "impossible"]).to_numpy()
             columns = ["verdict", "min_count", "max_count", "confidence"]
             out.loc[settled, columns] = sure.loc[settled, columns]
         if certificates or (certificates is None and len(frame) <= MAX_CERTIFIED):
-            out["certificate"] = pd.Series(proofs(release, frame, out, limits), dtype=object)
+            out["certificate"] = pd.Series(_proofs(release, frame, out, limits), dtype=object)
     found = known_posterior(release, limits)
     names = ["probability", "probability_before", "expected_count"]
     if found is None:
@@ -66,11 +66,11 @@ def certify_noisy(
             out[name] = np.where(settled & (name == "probability"), out["verdict"] == "certain", membership[name])
     out["prior"] = None if found is None else f"{found.prior}: {found.prior_text}"
     out.attrs.update(assumptions=list(release.assumptions), convention=convention, confidence=release.confidence)
-    out.attrs["notes"] = [*out.attrs.get("notes", ()), *notes(release, found)]
+    out.attrs["notes"] = [*out.attrs.get("notes", ()), *_notes(release, found)]
     return out
 
 
-def proofs(
+def _proofs(
     release: EncodedRelease, frame: pd.DataFrame, out: pd.DataFrame, limits: Limits | None
 ) -> list[dict[str, Any] | None]:
     """Return the certificates of verdicts, each at its own confidence: 1, or that of the release."""
@@ -86,7 +86,7 @@ def proofs(
     return found
 
 
-def notes(release: EncodedRelease, found: Posterior | None) -> list[str]:
+def _notes(release: EncodedRelease, found: Posterior | None) -> list[str]:
     """Return what has to be known to read verdicts and probabilities from noisy counts."""
     out, level = [], level_text(release.confidence)
     if not release.certain:
@@ -109,11 +109,11 @@ def known_posterior(release: EncodedRelease, limits: Limits | None) -> Posterior
         return None
 
 
-def at_confidence(
+def _at_confidence(
     release: EncodedRelease, frame: pd.DataFrame, convention: Convention, limits: Limits | None
 ) -> pd.DataFrame:
     """Return what the joint intervals say about every profile."""
-    found = decided(release, select_frame(release, frame), convention, limits)
+    found = _decided(release, select_frame(release, frame), convention, limits)
     verdict = np.where(found.high > 0, "possible", "impossible").astype(object)
     verdict[found.open] = "unknown"
     out = pd.DataFrame(
@@ -133,7 +133,9 @@ def at_confidence(
     return out
 
 
-def decided(release: EncodedRelease, chosen: Selections, convention: Convention, limits: Limits | None) -> DecideAnswer:
+def _decided(
+    release: EncodedRelease, chosen: Selections, convention: Convention, limits: Limits | None
+) -> DecideAnswer:
     """Return bounds on the rows of every selection inside the joint intervals.
 
     Of one tree or rule list they are exact sums over its intervals; other releases are asked of the engines.
@@ -145,7 +147,7 @@ def decided(release: EncodedRelease, chosen: Selections, convention: Convention,
     return decide(release, chosen, convention, limits) if found is None else found
 
 
-def outside_domain(release: EncodedRelease, chosen: Selections, limits: Limits | None) -> NDArray[np.bool_]:
+def _outside_domain(release: EncodedRelease, chosen: Selections, limits: Limits | None) -> NDArray[np.bool_]:
     """Return which selections hold no row of the domain, whatever was released; none where the time is up before."""
     limits = limits or Limits()
     try:
@@ -156,7 +158,7 @@ def outside_domain(release: EncodedRelease, chosen: Selections, limits: Limits |
         return np.zeros(len(chosen), dtype=bool)
 
 
-def certain_verdicts(
+def _certain_verdicts(
     release: EncodedRelease, frame: pd.DataFrame, convention: Convention, limits: Limits | None
 ) -> pd.DataFrame | None:
     """Return what follows without the unbounded noise; None where nothing else was released or no engine says."""
@@ -192,9 +194,9 @@ def attribute_noisy(
     for i, value in enumerate(values):
         inner = select_with(release, frame, sensitive, [value])
         other = select_with(release, frame, sensitive, [v for j, v in enumerate(values) if j != i])
-        counted, without = (decided(release, one, convention, limits) for one in (inner, other))
+        counted, without = (_decided(release, one, convention, limits) for one in (inner, other))
         between = share(release, ShareQuery(inner, other, outer), limits)
-        probability, before = shares(found, inner, outer)
+        probability, before = _shares(found, inner, outer)
         if counted.open.any() or without.open.any() or between.status != "exact":
             status = "bounds"
         alone = (counted.high > 0) & (without.high == 0) & ~counted.open
@@ -217,11 +219,11 @@ def attribute_noisy(
     out = out.reset_index(drop=True)
     out["prior"] = None if found is None else f"{found.prior}: {found.prior_text}"
     out.attrs.update(assumptions=list(release.assumptions), convention=convention, status=status)
-    out.attrs.update(confidence=release.confidence, notes=notes(release, found))
+    out.attrs.update(confidence=release.confidence, notes=_notes(release, found))
     return out
 
 
-def shares(
+def _shares(
     found: Posterior | None, inner: Selections, outer: Selections
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return E[#inner] / E[#outer] after and before the release, NaN without a posterior."""

@@ -96,7 +96,7 @@ def labels(release: Released, limits: Limits | None = None) -> pd.DataFrame:
         message = f"every row's '{label.name}' is given: leave the column out, or empty where it is not known"
         raise ReleaseError(message, file=known.file)
     regions = KnownRegions.of(known, release.cut)
-    found = label_counts(release, known, regions, given, limits)
+    found = _label_counts(release, known, regions, given, limits)
     names = [label.value_at(i) for i in range(label.span[1])]
     sure, some = found.certain[regions.of_row], found.high[regions.of_row] > 0
     lines = []
@@ -113,7 +113,7 @@ def labels(release: Released, limits: Limits | None = None) -> pd.DataFrame:
     return out
 
 
-def label_counts(
+def _label_counts(
     release: EncodedRelease, known: KnownRows, regions: KnownRegions, given: Ints, limits: Limits | None
 ) -> LabelCounts:
     """Return the bounds on rows per region and label, those of rows whose label is given taken off."""
@@ -121,11 +121,11 @@ def label_counts(
     assert label is not None
     have = np.zeros((len(regions.boxes), label.span[1]), dtype=np.int64)
     np.add.at(have, (regions.of_row[given >= 0], given[given >= 0]), 1)
-    low, high = proved_counts(release, regions, have)
+    low, high = _proved_counts(release, regions, have)
     rest, exact, lines = regions.times - have.sum(axis=1), True, list[str]()
     left = np.flatnonzero((low < high).any(axis=1))
     if len(left):
-        frame = people(release, known, regions).iloc[left]
+        frame = _people(release, known, regions).iloc[left]
         for i in range(label.span[1]):
             selected = select_with(release, frame, label.name, [label.value_at(i)])
             found = decide(release, selected, "ordered", limits)
@@ -133,12 +133,12 @@ def label_counts(
             high[left, i] = np.minimum(high[left, i], found.high - have[left, i])
             exact = exact and (found.status == "exact" or not found.open.any())
             lines += why_open(found)
-        low, high = closed(low, high, rest)
+        low, high = _closed(low, high, rest)
     exact = exact or bool((low == high).all())
     return LabelCounts(low, high, rest, exact, () if exact else tuple(dict.fromkeys(lines)))
 
 
-def proved_counts(release: EncodedRelease, regions: KnownRegions, have: Ints) -> tuple[Ints, Ints]:
+def _proved_counts(release: EncodedRelease, regions: KnownRegions, have: Ints) -> tuple[Ints, Ints]:
     """Return bounds on rows per region and label, given ones taken off, as far as leaf values say them outright."""
     rest = regions.times - have.sum(axis=1)
     low, high = np.zeros_like(have), np.repeat(rest[:, None], have.shape[1], axis=1)
@@ -149,17 +149,17 @@ def proved_counts(release: EncodedRelease, regions: KnownRegions, have: Ints) ->
         cell = at[known], block.label[known]
         low[cell] = np.maximum(low[cell], block.low[known] - have[cell])
         high[cell] = np.minimum(high[cell], block.high[known] - have[cell])
-    return closed(low, high, rest)
+    return _closed(low, high, rest)
 
 
-def closed(low: Ints, high: Ints, rest: Ints) -> tuple[Ints, Ints]:
+def _closed(low: Ints, high: Ints, rest: Ints) -> tuple[Ints, Ints]:
     """Return bounds that add up to the rows of their region, each as near as the others allow."""
     low, high = np.maximum(low, 0), np.clip(high, 0, rest[:, None])
     low = np.maximum(low, rest[:, None] - (high.sum(axis=1)[:, None] - high))
     return low, np.minimum(high, rest[:, None] - (low.sum(axis=1)[:, None] - low))
 
 
-def people(release: EncodedRelease, known: KnownRows, regions: KnownRegions) -> pd.DataFrame:
+def _people(release: EncodedRelease, known: KnownRows, regions: KnownRegions) -> pd.DataFrame:
     """Return one row of every region as a profile without the label."""
     label = release.domain.label
     columns: dict[str, Any] = {}

@@ -54,7 +54,7 @@ def line_proofs(
         return proofs
     kept = np.flatnonzero((found["verdict"] != "outside").to_numpy())
     if len(kept) < len(found):  # profiles that no row can be have no answer to prove, and no selection
-        for i, made in zip(kept.tolist(), of_inside(release, frame, found, kept, limits, wanted), strict=True):
+        for i, made in zip(kept.tolist(), _of_inside(release, frame, found, kept, limits, wanted), strict=True):
             proofs[i] = made
         return proofs
     columns = ["verdict", "min_count", "max_count", "certificate"]
@@ -73,7 +73,7 @@ def line_proofs(
     return proofs
 
 
-def of_inside(
+def _of_inside(
     release: EncodedRelease, frame: pd.DataFrame, found: pd.DataFrame, kept: NDArray[Any], limits: Limits, wanted: bool
 ) -> list[list[Json]]:
     """Return the certificates of the kept lines alone."""
@@ -242,12 +242,12 @@ class Worlds:
             return None
         pieces = live.pieces_meeting(box)
         for p in pieces[np.isin(live.cell[pieces], list(held.row_of))][:1].tolist():
-            row = row_within(live, live.words[p : p + 1], box)
+            row = _row_within(live, live.words[p : p + 1], box)
             return Witness(held.parts, held.times, (held.row_of[int(live.cell[p])], row))
         return None
 
 
-def row_within(live: Live, piece: NDArray[Any], box: Box) -> tuple[int, ...]:
+def _row_within(live: Live, piece: NDArray[Any], box: Box) -> tuple[int, ...]:
     """Return the parts of the first row of a piece that lies in a box."""
     masks, out = dict(box.literals), []
     for k in range(len(live.layout.domain.attributes)):

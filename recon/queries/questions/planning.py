@@ -179,12 +179,12 @@ class Plan(Displayed):
         """Yield the plan for people, line by line."""
         yield f"Plan for {self.release.file or 'a release in memory'}"
         yield ""
-        yield from left_lines(self.left)
-        yield from interaction_lines(self.interaction)
+        yield from _left_lines(self.left)
+        yield from _interaction_lines(self.interaction)
         yield from (f"{name}: {SOLVED_FIRST}" for name in self.boosted)
         yield ""
         asked = [(name, " > ".join(self.asked(name)) or "none: every engine refuses") for name in self.steps]
-        yield from table_lines(("question", f"engines in this order (convention: {self.convention})"), asked)
+        yield from _table_lines(("question", f"engines in this order (convention: {self.convention})"), asked)
         refused: dict[tuple[str, str], list[str]] = {}
         for name, steps in self.steps.items():
             for step in steps:
@@ -193,23 +193,23 @@ class Plan(Displayed):
         if refused:
             yield ""
             every = [(e, ", ".join(q) if len(q) < len(self.steps) else "all", why) for (e, why), q in refused.items()]
-            yield from table_lines(("engine", "refuses", "because"), every)
+            yield from _table_lines(("engine", "refuses", "because"), every)
         yield ""
         yield "the first is asked; those behind it where the ones before give up or leave something open"
         yield ""
-        yield from table_lines(("stage", "share", "at least", "at most", "of what is left"), stage_lines())
+        yield from _table_lines(("stage", "share", "at least", "at most", "of what is left"), _stage_lines())
         yield ""
         yield from STAGED
 
 
-def stage_lines() -> Iterator[tuple[str, ...]]:
+def _stage_lines() -> Iterator[tuple[str, ...]]:
     """Yield the stages with what each may take: share, floor and cap, in seconds."""
     for name, stage in STAGES.items():
         floor, cap = f"{stage.floor:g} s" if stage.floor else "", f"{stage.cap:g} s" if stage.capped else ""
         yield name, f"{stage.share:.3g}", floor, cap, stage.about
 
 
-def left_lines(left: Presolved) -> Iterator[str]:
+def _left_lines(left: Presolved) -> Iterator[str]:
     """Yield what the presolve leaves."""
     if left.system is None:
         yield f"cells: {left.reason}"
@@ -231,7 +231,7 @@ def left_lines(left: Presolved) -> Iterator[str]:
     yield f"components: {left.joined:,}{joined}, {widest}"
 
 
-def interaction_lines(found: Interaction) -> Iterator[str]:
+def _interaction_lines(found: Interaction) -> Iterator[str]:
     """Yield the components of the attributes."""
     if found.reason:
         yield f"attributes: {found.reason}"
@@ -244,12 +244,12 @@ def interaction_lines(found: Interaction) -> Iterator[str]:
         yield f"  {', '.join(part[:NAMED])}{more}"
 
 
-def table_lines(head: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> list[str]:
+def _table_lines(head: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> list[str]:
     """Return a table as lines of text."""
     from rich.console import Console
     from rich.text import Text
 
-    table = empty_table(head)
+    table = _empty_table(head)
     for line in lines:
         table.add_row(*(Text(shown(cell)) for cell in line))
     out = io.StringIO()
@@ -258,7 +258,7 @@ def table_lines(head: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> list
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
-def empty_table(head: tuple[str, ...]) -> Table:
+def _empty_table(head: tuple[str, ...]) -> Table:
     """Return a table without lines, its last column as wide as there is room."""
     from rich.table import Table
 
@@ -293,12 +293,12 @@ def plan(
         raise ReleaseError(f"there is no question '{question}': choose {', '.join(QUESTIONS)}")
     chosen = convention_of(release, convention)
     left = presolved(release.statements, limits)
-    asked = {name: query for name, query in queries(chosen).items() if question in {None, name}}
+    asked = {name: query for name, query in _queries(chosen).items() if question in {None, name}}
     steps = {name: forecast(release.statements, query, left) for name, query in asked.items()}
-    return Plan(release, chosen, left, interaction(release, limits), steps)
+    return Plan(release, chosen, left, _interaction(release, limits), steps)
 
 
-def interaction(release: EncodedRelease, limits: Limits) -> Interaction:
+def _interaction(release: EncodedRelease, limits: Limits) -> Interaction:
     """Return the components of the attributes, or why they are not known."""
     try:
         graph = attribute_graph(release.statements, limits)
@@ -308,7 +308,7 @@ def interaction(release: EncodedRelease, limits: Limits) -> Interaction:
     return Interaction(parts, graph.number_of_edges())
 
 
-def queries(convention: Convention) -> dict[str, Query]:
+def _queries(convention: Convention) -> dict[str, Query]:
     """Return a question of every kind, about nothing in particular: engines refuse kinds and conventions."""
     among = "ordered" if convention == "assigned" else convention  # `assigned` counts worlds, it does not spread sums
     none = Selections(np.zeros((0, 0), dtype=np.int32), ())

@@ -59,39 +59,39 @@ def table(release: Released, limits: Limits | None = None) -> pd.DataFrame:
     """
     release = settled_release(release_of(release, limits), limits)
     if release.statements.bags and (located := places(release, limits)) is not None:
-        return placed_table(release, located, limits or Limits())
+        return _placed_table(release, located, limits or Limits())
     if PartitionFigures.refusal(release.statements) is not None:
-        return coupled_table(release, limits or Limits())
+        return _coupled_table(release, limits or Limits())
     counted = ask(release.statements, Count(convention_of(release, None)), CountAnswer, limits)
     if counted.status == "unsat":
         raise ContradictionError("there is no possible world", counted.conflict)
     cells = PartitionFigures.of(release.statements, limits or Limits())
     minimum = cells.minimum
     heard = (limits or Limits()).paced(np.flatnonzero(minimum).tolist(), PHASE, 16)
-    lines = [line(release.cut, cells, s) for s in heard]
-    frame = line_per_row(lines, minimum[minimum > 0].tolist(), limits or Limits())
+    lines = [_line(release.cut, cells, s) for s in heard]
+    frame = _line_per_row(lines, minimum[minimum > 0].tolist(), limits or Limits())
     frame.attrs.update(assumptions=list(release.assumptions), status=counted.status)
     return frame
 
 
-def coupled_table(release: EncodedRelease, limits: Limits) -> pd.DataFrame:
+def _coupled_table(release: EncodedRelease, limits: Limits) -> pd.DataFrame:
     """Return the probabilistic dataset of a coupled release; see `table`."""
     statements = release.statements
     found = ask(statements, PerCell(), PerCellAnswer, limits)
     minimum, system = found.minimum, SystemFigures.of(statements, limits)
     loose = np.flatnonzero(found.maximum > minimum).tolist()
     heard = enumerate(limits.paced(np.flatnonzero(minimum).tolist(), PHASE, 16))
-    lines = [cell_line(release.cut, system, [c], f"cell {i}") for i, c in heard]
+    lines = [_cell_line(release.cut, system, [c], f"cell {i}") for i, c in heard]
     times = minimum[minimum > 0].tolist()
     if rest := max(0, release.rows.low - sum(times)):
-        lines.append(cell_line(release.cut, system, loose, "not settled"))
+        lines.append(_cell_line(release.cut, system, loose, "not settled"))
         times.append(rest)
-    frame = line_per_row(lines, times, limits)
+    frame = _line_per_row(lines, times, limits)
     frame.attrs.update(assumptions=list(release.assumptions), status=found.status)
     return frame
 
 
-def line_per_row(lines: list[dict[str, object]], times: list[int], limits: Limits) -> pd.DataFrame:
+def _line_per_row(lines: list[dict[str, object]], times: list[int], limits: Limits) -> pd.DataFrame:
     """Return every line as often as there are rows of it, numbered; `Inconclusive` where memory does not hold them."""
     rows, width = sum(times), len(lines[0]) + 1 if lines else 0
     if rows * width * CELL_BYTES > limits.memory:
@@ -104,7 +104,7 @@ def line_per_row(lines: list[dict[str, object]], times: list[int], limits: Limit
     return frame
 
 
-def placed_table(release: EncodedRelease, located: LocatedAnswer, limits: Limits) -> pd.DataFrame:
+def _placed_table(release: EncodedRelease, located: LocatedAnswer, limits: Limits) -> pd.DataFrame:
     """Return what is proved about the row at every position; see `table`."""
     cut, lines, texts = release.cut, [], dict[tuple[int, bytes], str]()
     taken = [c.attribute.name for c in cut.cuts]
@@ -129,7 +129,7 @@ def placed_table(release: EncodedRelease, located: LocatedAnswer, limits: Limits
     return frame
 
 
-def cell_line(cut: CutDomain, system: SystemFigures, cells: list[int], name: str) -> dict[str, object]:
+def _cell_line(cut: CutDomain, system: SystemFigures, cells: list[int], name: str) -> dict[str, object]:
     """Return the line of a row in one of some cells."""
     hull = system.hull(cells, SHOWN_BOXES)
     taken = [c.attribute.name for c in cut.cuts]
@@ -148,8 +148,7 @@ def cell_line(cut: CutDomain, system: SystemFigures, cells: list[int], name: str
     return out
 
 
-def line(cut: CutDomain, cells: PartitionFigures, s: int) -> dict[str, object]:
-    """Return the line of one cell."""
+def _line(cut: CutDomain, cells: PartitionFigures, s: int) -> dict[str, object]:
     cell, named = cells.cell(s), dict(cells.tight(s).literals)
     taken = [c.attribute.name for c in cut.cuts]
     out: dict[str, object] = {free_name("region", taken): cell.name}
@@ -157,20 +156,20 @@ def line(cut: CutDomain, cells: PartitionFigures, s: int) -> dict[str, object]:
         out[cuts.attribute.name] = values_text(cut, k, named[k]) if k in named else "any"
     sized = not cut.domain.continuous
     out[free_name("worlds_per_row", taken)] = cell.size if sized else None
-    out[free_name("joint", taken)] = "" if cells.product(s) else joint_text(cut, cells, s)
+    out[free_name("joint", taken)] = "" if cells.product(s) else _joint_text(cut, cells, s)
     return out
 
 
-def joint_text(cut: CutDomain, cells: PartitionFigures, s: int) -> str:
+def _joint_text(cut: CutDomain, cells: PartitionFigures, s: int) -> str:
     """Return what ties the attributes of a cell that is no product."""
     size = cells.cell(s).size
     if size is not None and size <= LISTED_ROWS and not cut.domain.continuous:
         rows, skip = cells.rows(s), None if cells.cell(s).label == ANY_LABEL else len(cut.cuts) - 1
-        return "one of " + ", ".join(tuple_text(cut, rows[i], skip) for i in range(size))
+        return "one of " + ", ".join(_tuple_text(cut, rows[i], skip) for i in range(size))
     return " and ".join(f"not ({condition_text(cut, b)})" for b in cells.excluded(s))
 
 
-def tuple_text(cut: CutDomain, row: tuple[int, ...], skip: int | None) -> str:
+def _tuple_text(cut: CutDomain, row: tuple[int, ...], skip: int | None) -> str:
     """Return one raw row as a tuple, without attribute `skip` (the label, where it is published)."""
     shown = [cell_text(c.attribute.value(row[k])) for k, c in enumerate(cut.cuts) if k != skip]
     return "(" + ", ".join(shown) + ")"

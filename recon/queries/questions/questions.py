@@ -69,11 +69,11 @@ def worlds(
     one_fits(release, limits)
     found = ask(release.statements, Enumerate(), WorldsAnswer, limits).worlds
     weigh = weight_in(release.statements, chosen)
-    for world in heard(release, found, limit, limits):
+    for world in _heard(release, found, limit, limits):
         yield replace(world, convention=chosen, weigh=weigh)
 
 
-def heard(
+def _heard(
     release: EncodedRelease, found: Iterator[SolverWorld], maximum: int | None, limits: Limits | None
 ) -> Iterator[World]:
     """Yield worlds (at most so many) while there is time; raises `Inconclusive` between two of them when it is up."""
@@ -134,7 +134,7 @@ def drawn(
         level = level_text(release.confidence)
         level = f"from the worlds inside the joint intervals at confidence {level}, not weighted by the noise"
         found = (replace(w, note="; ".join(filter(None, (w.note, level)))) for w in found)
-    yield from heard(release, found, k, limits)
+    yield from _heard(release, found, k, limits)
 
 
 def refuse_continuous(release: EncodedRelease, why: str = "") -> None:
@@ -176,9 +176,9 @@ def reconstruct(release: Released, seed: int = 0, limits: Limits | None = None) 
     """
     release = settled_release(release_of(release, limits), limits)
     if not unlocated(release):
-        return reconstruct_in_order(release, seed, limits)
+        return _reconstruct_in_order(release, seed, limits)
     if release.domain.continuous:
-        return reconstruct_continuous(release, seed, limits)
+        return _reconstruct_continuous(release, seed, limits)
     one_fits(release, limits)
     statements = release.statements
     if release.noisy:
@@ -188,7 +188,7 @@ def reconstruct(release: Released, seed: int = 0, limits: Limits | None = None) 
     return wrap(release, next(ask(statements, MostLikely(seed), WorldsAnswer, limits).worlds))
 
 
-def reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | None) -> World:
+def _reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | None) -> World:
     """Return one world whose rows stand as in the training file, where trees on known bags tell them apart.
 
     Raises `Unsupported` where no engine finds one, `Inconclusive` where limits end the search: what is proved of every
@@ -196,7 +196,7 @@ def reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | No
     """
     try:
         if release.domain.continuous:
-            world = reconstruct_continuous(release, seed, limits)
+            world = _reconstruct_continuous(release, seed, limits)
         else:
             one_fits(release, limits)
             world = wrap(release, next(ask(release.statements, MostLikely(seed), WorldsAnswer, limits).worlds))
@@ -213,7 +213,7 @@ def reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | No
     return replace(world, inner=replace(world.inner, note=note))
 
 
-def reconstruct_continuous(release: EncodedRelease, seed: int, limits: Limits | None) -> World:
+def _reconstruct_continuous(release: EncodedRelease, seed: int, limits: Limits | None) -> World:
     """Return one world of a release with continuous attributes: rows in gaps between thresholds, numbers inside these.
 
     Gaps too narrow for a number of single precision stay empty. Raises `Unsupported` where no engine searches for rows
@@ -332,19 +332,19 @@ def attribute(
     chosen = convention_of(release, convention)
 
     def answer(inside: pd.DataFrame) -> pd.DataFrame:
-        refuse_known(release, inside, sensitive)
+        _refuse_known(release, inside, sensitive)
         if release.noisy:
             from recon.queries.noisy.verdicts import attribute_noisy
 
             return attribute_noisy(release, inside, (sensitive, values), chosen, limits)
-        return attribute_exact(release, inside, (sensitive, values), chosen, limits)
+        return _attribute_exact(release, inside, (sensitive, values), chosen, limits)
 
     out = answered(release, frame, answer)
     out.attrs["notes"] = [*notes, *out.attrs.get("notes", ())]
     return out
 
 
-def attribute_exact(
+def _attribute_exact(
     release: EncodedRelease,
     frame: pd.DataFrame,
     target: tuple[str, tuple[Value, ...]],
@@ -355,7 +355,7 @@ def attribute_exact(
     sensitive, values = target
     known = decide(release, select_frame(release, frame), chosen, limits)
     lines = [
-        attribute_value(release, frame, (sensitive, values, i), known, (chosen, limits)) for i in range(len(values))
+        _attribute_value(release, frame, (sensitive, values, i), known, (chosen, limits)) for i in range(len(values))
     ]
     out = pd.concat(lines).sort_values(["profile", "order"], kind="stable").drop(columns="order")
     status = "bounds" if any(line.attrs["status"] != "exact" for line in lines) else known.status
@@ -365,7 +365,7 @@ def attribute_exact(
     return out
 
 
-def refuse_known(release: EncodedRelease, frame: pd.DataFrame, sensitive: str) -> None:
+def _refuse_known(release: EncodedRelease, frame: pd.DataFrame, sensitive: str) -> None:
     """Refuse profiles that say the sensitive column: by its name, or by other columns that leave one value of it.
 
     Columns that only narrow it down stay: they are part of what is known of a person.
@@ -389,7 +389,7 @@ def refuse_known(release: EncodedRelease, frame: pd.DataFrame, sensitive: str) -
             raise ReleaseError(message, place=place, file=frame.attrs.get("file", ""))
 
 
-def attribute_value(
+def _attribute_value(
     release: EncodedRelease,
     frame: pd.DataFrame,
     target: tuple[str, tuple[Value, ...], int],

@@ -57,12 +57,12 @@ def which_columns(release: EncodedRelease, rows: pd.DataFrame, limits: Limits | 
     limits = limits or Limits(seconds=120.0)
     frame = rows.reset_index(drop=True).assign(**{POSITION: np.arange(len(rows))})
     frame.attrs.update(rows.attrs)
-    best = opened(release, frame, (), limits)
+    best = _opened(release, frame, (), limits)
     out = [] if best is None else [best]
-    candidates = most_tested(release, frame)
+    candidates = _most_tested(release, frame)
     while out and out[-1].labels < out[-1].rows and len(out) <= MOST and not limits.expired():
         tried = [
-            opened(release, frame, (*out[-1].names, name), limits) for name in candidates if name not in out[-1].names
+            _opened(release, frame, (*out[-1].names, name), limits) for name in candidates if name not in out[-1].names
         ]
         found = [one for one in tried if one is not None]
         if not found:
@@ -71,7 +71,7 @@ def which_columns(release: EncodedRelease, rows: pd.DataFrame, limits: Limits | 
     return out
 
 
-def opened(release: EncodedRelease, frame: pd.DataFrame, names: Sequence[str], limits: Limits) -> Opened | None:
+def _opened(release: EncodedRelease, frame: pd.DataFrame, names: Sequence[str], limits: Limits) -> Opened | None:
     """Return what follows where some columns are known; None where nothing was found in a part of the time."""
     if limits.expired():
         return None
@@ -87,7 +87,7 @@ def opened(release: EncodedRelease, frame: pd.DataFrame, names: Sequence[str], l
     return Opened(tuple(names), found.labels_known or 0, found.rows, leaves, found.complete)
 
 
-def most_tested(release: EncodedRelease, frame: pd.DataFrame) -> list[str]:
+def _most_tested(release: EncodedRelease, frame: pd.DataFrame) -> list[str]:
     """Return the attributes that are columns of a table, those with most thresholds first, at most `TRIED`."""
     cuts = zip(release.domain.attributes, release.cut.cuts, strict=False)
     found = [(len(each.inner), a.name) for a, each in cuts if a.name in frame.columns and len(each.inner)]

@@ -110,12 +110,12 @@ def _product(numbers: list[int]) -> int:
     return int(tree_product(numbers)) if numbers else 1
 
 
-def log2(n: int) -> float | None:
+def _log2(n: int) -> float | None:
     """Return log2 of a whole number, None of 0."""
     return math.log2(n) if n > 0 else None
 
 
-def solutions(tables: Tables, limits: Limits) -> Iterator[Solved]:
+def _solutions(tables: Tables, limits: Limits) -> Iterator[Solved]:
     """Yield every top area solved; `Inconclusive` where the time is up."""
     designs = Designs(tables.system)
     for k, name in enumerate(tables.top_names):
@@ -125,7 +125,7 @@ def solutions(tables: Tables, limits: Limits) -> Iterator[Solved]:
         yield solved(designs, tables.top(k))
 
 
-def figures(one: Solved) -> AreaFigures:
+def _figures(one: Solved) -> AreaFigures:
     """Return the figures of a solved top area."""
     names, leaves = one.live.top.names, one.live.top.leaves
     alone, all_tables = (set(x.tolist()) for x in one.settled_leaves)
@@ -145,8 +145,8 @@ def counted(
     limits = limits or Limits()
     found, left = list[AreaFigures](), tuple[str, ...]()
     try:
-        for one in solutions(tables, limits):
-            found.append(figures(one))
+        for one in _solutions(tables, limits):
+            found.append(_figures(one))
             each(one)
     except Inconclusive:
         if not limits.expired():
@@ -163,7 +163,7 @@ class Asked:
     tuples: tuple[NDArray[np.bool_], ...]
 
 
-def asked(tables: Tables, profiles: pd.DataFrame) -> Asked:
+def _asked(tables: Tables, profiles: pd.DataFrame) -> Asked:
     """Return the profiles of a frame; the area may be left open, as any attribute.
 
     Raises `ReleaseError` for names and values that the domain does not have, an area that is none, and a value that
@@ -193,7 +193,7 @@ def asked(tables: Tables, profiles: pd.DataFrame) -> Asked:
     return Asked(tuple(areas), tuple(allowed))
 
 
-def narrower(tables: Tables, profiles: pd.DataFrame) -> list[bool]:
+def _narrower(tables: Tables, profiles: pd.DataFrame) -> list[bool]:
     """Return for every profile whether it names values inside of a part that no cell tells apart."""
     from recon.readers.frames.selections import frame_ranges
 
@@ -209,7 +209,7 @@ def narrower(tables: Tables, profiles: pd.DataFrame) -> list[bool]:
     return out
 
 
-def bounds(one: Solved, area: str | None, tuples: NDArray[np.bool_]) -> tuple[int, int, bool]:
+def _bounds(one: Solved, area: str | None, tuples: NDArray[np.bool_]) -> tuple[int, int, bool]:
     """Return the least and greatest number of people in an area (None: the whole) with one of the tuples.
 
     And whether both are attained: the counts are the only ones, and of every two-way table a rectangle is asked about.
@@ -262,14 +262,14 @@ def certified(tables: Tables, profiles: pd.DataFrame, limits: Limits | None = No
     import pandas as pd
 
     limits = limits or Limits()
-    wanted, narrow = asked(tables, profiles), narrower(tables, profiles)
+    wanted, narrow = _asked(tables, profiles), _narrower(tables, profiles)
     low, high = np.zeros(len(profiles), np.int64), np.zeros(len(profiles), np.int64)
     exact = np.ones(len(profiles), bool)
-    for one in solutions(tables, limits):
+    for one in _solutions(tables, limits):
         inside = set(one.live.top.names)
         for i, (area, tuples) in enumerate(zip(wanted.area, wanted.tuples, strict=True)):
             if area is None or area in inside:
-                least, most, attained = bounds(one, area, tuples)
+                least, most, attained = _bounds(one, area, tuples)
                 low[i], high[i] = low[i] + least, high[i] + most
                 exact[i] &= attained
     verdicts = []
@@ -288,17 +288,17 @@ DIGITS = 30
 NAMED = 20
 
 
-def number_text(n: Range, digits: int = DIGITS) -> str:
+def _number_text(n: Range, digits: int = DIGITS) -> str:
     """Return a number of data sets: exact with commas, about 10^x, or the two numbers that it lies between."""
     if n[0] != n[1]:
-        return f"between {number_text((n[0], n[0]), digits)} and {number_text((n[1], n[1]), digits)}"
-    bits = log2(n[0])
+        return f"between {_number_text((n[0], n[0]), digits)} and {_number_text((n[1], n[1]), digits)}"
+    bits = _log2(n[0])
     return f"{n[0]:,}" if bits is None or bits < 3.3 * digits else f"about 10^{bits * 0.30102999566398120:,.2f}"
 
 
-def number_json(n: Range, digits: int) -> dict[str, Any]:
+def _number_json(n: Range, digits: int) -> dict[str, Any]:
     """Return a number of data sets for JSON: its value where exact and short, and log2 of both bounds."""
-    ends = [log2(n[0]), log2(n[1])]
+    ends = [_log2(n[0]), _log2(n[1])]
     exact = n[0] == n[1]
     short = exact and (ends[0] is None or ends[0] < 3.3 * digits)
     return {"value": decimal(n[0]) if short else None, "exact": exact, "log2": ends}
@@ -322,10 +322,10 @@ def count_lines(answer: TablesAnswer) -> list[str]:
     people, exact = answer.people, all(a.multiset[0] == a.multiset[1] for a in answer.areas)
     unique = sum(a.unique is True for a in answer.areas)
     lines = [
-        f"data sets that agree with the tables: {number_text(answer.multiset)}"
+        f"data sets that agree with the tables: {_number_text(answer.multiset)}"
         f"   [convention: multiset; {'exact' if exact else 'bounds'}]",
-        f"with the order of rows: {number_text(answer.ordered)}   [ordered]",
-        f"people: {number_text(people)}, of them the same in every data set: {_at_least(answer)}",
+        f"with the order of rows: {_number_text(answer.ordered)}   [ordered]",
+        f"people: {_number_text(people)}, of them the same in every data set: {_at_least(answer)}",
         f"areas that lie in no other: {len(answer.areas):,}; one data set only over the cells that their smallest areas"
         f" tell apart, in {unique:,}",
     ]
@@ -342,7 +342,7 @@ def _at_least(answer: TablesAnswer) -> str:
 def audit_lines(answer: TablesAnswer) -> list[str]:
     """Return what `audit` prints of tables: who is given back, where, by size of area, and what follows."""
     hit = sum(a.certain > 0 for a in answer.areas)
-    people = number_text(answer.people)
+    people = _number_text(answer.people)
     lines = [
         "Audit of published tables",
         f"  {_at_least(answer)} of {people} people are given back for certain, in {hit:,} of {len(answer.areas):,}"
@@ -362,8 +362,8 @@ def audit_lines(answer: TablesAnswer) -> list[str]:
         below = f"{line['people_least']:,}-{line['people_below'] - 1:,}" if line["people_below"] else "1,000+"
         lines.append(f"    {below:>18} {line['areas']:>12,} {line['settled_alone']:>15,} {line['settled']:>9,}")
     for a in sorted(answer.areas, key=lambda a: -a.certain)[:NAMED]:
-        lines.append(f"  {a.name}: {a.certain:,} of {number_text(a.people)} people certain;"
-                     f" data sets: {number_text(a.multiset)}")  # fmt: skip
+        lines.append(f"  {a.name}: {a.certain:,} of {_number_text(a.people)} people certain;"
+                     f" data sets: {_number_text(a.multiset)}")  # fmt: skip
     if len(answer.areas) > NAMED:
         lines.append(f"  ... and {len(answer.areas) - NAMED:,} more areas (--json has all)")
     lines.append("  a policy was not applied: the rules of a policy file are not read for tables of areas")
@@ -379,7 +379,7 @@ def answer_json(answer: TablesAnswer, digits: int, certificates: dict[str, Any] 
     return {
         "kind": "tables", "status": answer.status, "people": list(answer.people), "people_certain": answer.certain,
         "people_certain_exact": all(a.unique is True for a in answer.areas) and not answer.not_solved,
-        "multiset": number_json(answer.multiset, digits), "ordered": number_json(answer.ordered, digits),
+        "multiset": _number_json(answer.multiset, digits), "ordered": _number_json(answer.ordered, digits),
         "by_size": by_size(answer), "areas": [_area_json(a, digits, certificates or {}) for a in answer.areas],
         "not_solved": list(answer.not_solved), "assumptions": list(answer.assumptions),
     }  # fmt: skip
@@ -388,8 +388,8 @@ def answer_json(answer: TablesAnswer, digits: int, certificates: dict[str, Any] 
 def _area_json(a: AreaFigures, digits: int, certificates: dict[str, Any]) -> dict[str, Any]:
     return {
         "area": a.name, "people": list(a.people), "unique": a.unique, "people_certain": a.certain,
-        "over_lower_cells": number_json(a.solutions, digits), "multiset": number_json(a.multiset, digits),
-        "ordered": number_json(a.ordered, digits), "certificate": certificates.get(a.name),
+        "over_lower_cells": _number_json(a.solutions, digits), "multiset": _number_json(a.multiset, digits),
+        "ordered": _number_json(a.ordered, digits), "certificate": certificates.get(a.name),
         "smallest_areas": [
             {"area": n, "people": p, "settled_alone": s, "settled": t} for n, p, s, t in a.leaves
         ],
@@ -402,7 +402,7 @@ CLAIM = "one data set only over the cells that the tables of its smallest areas 
 MOST_STEPS = 50_000_000
 
 
-def certificate(tables: Tables, one: Solved) -> dict[str, Any] | None:
+def _certificate(tables: Tables, one: Solved) -> dict[str, Any] | None:
     """Return the certificate that a top area has one data set; None where propagation leaves a count open."""
     steps = steps_for(one.live)
     if steps is None:
@@ -421,7 +421,7 @@ def counted_with_proofs(tables: Tables, limits: Limits) -> tuple[TablesAnswer, d
 
     def proved(one: Solved) -> None:
         if not len(one.open):
-            proofs[one.live.top.names[0]] = certificate(tables, one)
+            proofs[one.live.top.names[0]] = _certificate(tables, one)
 
     return counted(tables, limits, proved), proofs
 
@@ -470,24 +470,24 @@ class Checked:
     error: str
 
 
-def certificates_in(data: Any) -> Iterator[Mapping[str, Any]]:
+def _certificates_in(data: Any) -> Iterator[Mapping[str, Any]]:
     """Yield every certificate about tables in a result."""
     if isinstance(data, dict):
         if KEY in data:
             yield data
             return
         for value in data.values():
-            yield from certificates_in(value)
+            yield from _certificates_in(value)
     elif isinstance(data, list):
         for value in data:
-            yield from certificates_in(value)
+            yield from _certificates_in(value)
 
 
 def verified(data: Any, tables: Tables, limits: Limits) -> list[Checked]:
     """Return what the check of every certificate in a result found; those that time left out say so."""
     designs, out = Designs(tables.system), []
     place = {name: k for k, name in enumerate(tables.top_names)}
-    for found in certificates_in(data):
+    for found in _certificates_in(data):
         error = "not verified: the time was up" if limits.expired() else _error(found, tables, designs, place)
         said = f"{found.get('area')!s:.200}: {found.get('claim')!s:.80} ({found.get('people')!s:.20} people)"
         out.append(Checked(f"{found.get('area')!s:.200}", said, error))

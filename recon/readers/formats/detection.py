@@ -115,7 +115,7 @@ FOREIGN = (
 )  # fmt: skip
 
 
-def foreign(data: bytes) -> Foreign | None:
+def _foreign(data: bytes) -> Foreign | None:
     """Return the format of a file that no reader reads, None for all others. Looks at its head, or a zip's names."""
     head = data[:FOREIGN_HEAD] + (data[-TAIL:] if data.startswith(b"PAR1") else b"")
     if head[:2] == b"\x1f\x8b":
@@ -141,9 +141,9 @@ def foreign(data: bytes) -> Foreign | None:
     return None
 
 
-def refuse_foreign(data: bytes) -> None:
+def _refuse_foreign(data: bytes) -> None:
     """Raise `Unsupported` for a format that is known and not read: what it is, what it holds, what to do."""
-    found = foreign(data)
+    found = _foreign(data)
     if found is not None:
         raise Unsupported(f"is {found.name}, which is not read (it holds {found.holds}): {found.instead}")
 
@@ -188,7 +188,7 @@ def read_draft(data: bytes, memory: int) -> Draft | None:
     """
     try:
         with within(memory):
-            return draft_of_bytes(data, memory)
+            return _draft_of_bytes(data, memory)
     except ReconError:
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
@@ -196,26 +196,26 @@ def read_draft(data: bytes, memory: int) -> Draft | None:
         raise ReleaseError(f"holds values that no such file has ({type(error).__name__}: {error})") from error
 
 
-def draft_of_bytes(data: bytes, memory: int) -> Draft | None:
+def _draft_of_bytes(data: bytes, memory: int) -> Draft | None:
     """Return what a file publishes; see `read_draft`."""
-    refuse_foreign(data)
+    _refuse_foreign(data)
     stored = open_stored(data, memory)
     if stored is not None:
         return draft_of_object(stored.root, stored.format)
     if is_rds(data):
         return read_rpart_rds(data, memory)
     data = unpacked(data, memory)
-    refuse_foreign(data)
+    _refuse_foreign(data)
     if looks_like_xgboost_ubj(data[:HEAD]):
         return read_xgboost_ubj(data, memory)
     if looks_like_cbm(data[:HEAD]):
         from recon.readers.formats.boosters.catboost_model import read_cbm
 
         return read_cbm(data, None, memory)
-    text = uncommented(as_text(data))
+    text = uncommented(_as_text(data))
     head = text[:HEAD].lstrip("\ufeff \t\r\n")
     if head.startswith(("{", "[")) and not head.startswith("[Text("):
-        return draft_of_json(text)
+        return _draft_of_json(text)
     if head.startswith("booster[0]"):
         advice = "save_model('model.json'), or dump_model(..., with_stats=True, dump_format='json')"
         raise Unsupported(f"XGBoost's text dump is not read: use {advice}")
@@ -240,7 +240,7 @@ def uncommented(text: str) -> str:
     return "\n".join(COMMENT.sub("", line) for line in lines) + "\n"
 
 
-def as_text(data: bytes) -> str:
+def _as_text(data: bytes) -> str:
     """Return a file's text: UTF-8, or UTF-16 with its mark (what R and spreadsheets on Windows write)."""
     encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     if not data.strip(b"\xef\xbb\xbf \t\r\n"):
@@ -254,7 +254,7 @@ def as_text(data: bytes) -> str:
         ) from None
 
 
-def draft_of_json(text: str) -> Draft | None:
+def _draft_of_json(text: str) -> Draft | None:
     """Return what a JSON file publishes, None for a release file (told by its keys)."""
     from recon.readers.formats.boosters.lightgbm.model import read_lightgbm
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_dump, read_xgboost, read_xgboost_dump
@@ -281,7 +281,7 @@ def draft_of_json(text: str) -> Draft | None:
     )
 
 
-def readers() -> Iterator[tuple[str, Callable[[Thing, str], Draft]]]:
+def _readers() -> Iterator[tuple[str, Callable[[Thing, str], Draft]]]:
     """Yield the class names that can be read, each with its reader."""
     for name in OBJECTS:
         module = importlib.import_module(f"recon.readers.formats.{name}")
@@ -303,7 +303,7 @@ def draft_of_object(root: Any, form: str) -> Draft:
         raise Unsupported(f"holds a {shown}, not a model ({form}): store the model itself")
     if root.class_name in PIPELINES:
         return read_pipeline(root, form, draft_of_object)
-    for kind, read in readers():
+    for kind, read in _readers():
         if root.class_name == kind:
             return read(root, form)
     raise Unsupported(

@@ -61,7 +61,7 @@ FAR = 10**300  # beyond all 32-bit numbers, and still a 64-bit one
 DIGITS = 9  # decimal digits that tell every 32-bit number from the next
 
 
-def edge_text(cuts: AttributeCuts, edge: int, single: bool) -> Shown:
+def _edge_text(cuts: AttributeCuts, edge: int, single: bool) -> Shown:
     """Return the number to show for an edge between the parts of a continuous attribute, and its side.
 
     `single`: every threshold is one of 32-bit numbers. The texts of one attribute's edges are different and in order,
@@ -72,17 +72,17 @@ def edge_text(cuts: AttributeCuts, edge: int, single: bool) -> Shown:
         return "", side
     side = min(int(side), 1)
     if not 0 < edge < len(cuts.edges) - 1 or abs(x) > WHOLE:
-        return in_full(x), side
+        return _in_full(x), side
     if not single:
-        alone = all(rounded(cuts.edges[e]) != rounded((x, side)) for e in (edge - 1, edge + 1))
-        return without_noise(x, side) if alone else (in_full(x), side)
-    found = shortest(float(x), side, position(cuts.edges[edge - 1]), position(cuts.edges[edge + 1]))
-    return (in_full(x), side) if found is None else (written(found[0]), found[1])
+        alone = all(_rounded(cuts.edges[e]) != _rounded((x, side)) for e in (edge - 1, edge + 1))
+        return without_noise(x, side) if alone else (_in_full(x), side)
+    found = _shortest(float(x), side, _position(cuts.edges[edge - 1]), _position(cuts.edges[edge + 1]))
+    return (_in_full(x), side) if found is None else (_written(found[0]), found[1])
 
 
-def rounded(edge: Position) -> float:
+def _rounded(edge: Position) -> float:
     """Return the number of an edge to 15 digits."""
-    return float(f"{position(edge)[0]:.{LONGER}g}")
+    return float(f"{_position(edge)[0]:.{LONGER}g}")
 
 
 def without_noise(x: Fraction, side: int) -> Shown:
@@ -90,14 +90,14 @@ def without_noise(x: Fraction, side: int) -> Shown:
 
     The decimal of 15 digits nearest to x is the last one below x, or the first above.
     """
-    full, near = in_full(x), rounded((x, side))
-    short = written(near)
+    full, near = _in_full(x), _rounded((x, side))
+    short = _written(near)
     if len(short) > len(full) - NOISE:
         return full, side
     return short, int(Fraction(repr(near)) < x)
 
 
-def in_full(x: Fraction) -> str:
+def _in_full(x: Fraction) -> str:
     """Return a number as it was written: whole ones in digits, or with a power of ten where they are longer."""
     number = plain(x)
     if LONG <= abs(number) < FAR and Fraction(repr(float(number))) == x:
@@ -105,33 +105,33 @@ def in_full(x: Fraction) -> str:
     return str(number)
 
 
-def position(edge: Position) -> tuple[float, int]:
+def _position(edge: Position) -> tuple[float, int]:
     """Return an edge with its number as the 64-bit number that it was read from; far beyond 32 bits, any such."""
     return float(max(-FAR, min(FAR, edge[0]))), int(edge[1])
 
 
-def written(number: float) -> str:
+def _written(number: float) -> str:
     """Return a number in digits, whole ones without a point."""
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def shortest(x: float, side: int, before: tuple[float, int], after: tuple[float, int]) -> tuple[float, int] | None:
+def _shortest(x: float, side: int, before: tuple[float, int], after: tuple[float, int]) -> tuple[float, int] | None:
     """Return number and side (1: at most it, 0: below it) of the shortest test that passes the same 32-bit numbers.
 
     `x` and `side`: the test; `before` and `after`: the neighbouring edges. None where another edge lies in the same
     gap, or where the gap has an end at infinity.
     """
-    low, high = gap(x, side)
+    low, high = _gap(x, side)
     if not (math.isfinite(low) and math.isfinite(high)) or before >= (low, 1) or after <= (high, 0):
         return None
     last, first = (x, math.nextafter(x, math.inf)) if side else (math.nextafter(x, -math.inf), x)
-    most, below = decimal_in(low, last), decimal_in(first, high)
+    most, below = _decimal_in(low, last), _decimal_in(first, high)
     options = [(*found, at) for found, at in ((most, 1), (below, 0)) if found is not None]
-    if all(digits > SURVIVE for digits, _, _ in options) and single(last) == low and single(first) == high:
+    if all(digits > SURVIVE for digits, _, _ in options) and _single(last) == low and _single(first) == high:
         # The test is float32(value) <= low for every value: low, or high, may have a name just outside of the gap.
-        for named, at, alone in ((low, 1, before <= (step(low, -1), 0)), (high, 0, after >= (step(high, 1), 1))):
+        for named, at, alone in ((low, 1, before <= (_step(low, -1), 0)), (high, 0, after >= (_step(high, 1), 1))):
             name = named if not alone else float(f"{named:.{SURVIVE}g}")
-            if alone and single(name) == named:
+            if alone and _single(name) == named:
                 options.append((SURVIVE, name, at))
     if not options:
         return None
@@ -139,26 +139,26 @@ def shortest(x: float, side: int, before: tuple[float, int], after: tuple[float,
     return number, at
 
 
-def gap(x: float, side: int) -> tuple[float, float]:
+def _gap(x: float, side: int) -> tuple[float, float]:
     """Return the neighbouring 32-bit numbers of which one passes the test (at most x; side 0: below x), one not."""
-    near = single(x)
+    near = _single(x)
     passes = near <= x if side else near < x
-    return (near, step(near, 1)) if passes else (step(near, -1), near)
+    return (near, _step(near, 1)) if passes else (_step(near, -1), near)
 
 
-def single(x: float) -> float:
+def _single(x: float) -> float:
     """Return the nearest 32-bit number."""
     with np.errstate(over="ignore"):  # beyond the greatest lies infinity
         return float(np.float32(x))
 
 
-def step(x: float, way: int) -> float:
+def _step(x: float, way: int) -> float:
     """Return the 32-bit number above (way 1) or below (-1) a 32-bit number."""
     with np.errstate(over="ignore", under="ignore"):
         return float(np.nextafter(np.float32(x), np.float32(way * math.inf)))
 
 
-def decimal_in(low: float, high: float) -> tuple[int, float] | None:
+def _decimal_in(low: float, high: float) -> tuple[int, float] | None:
     """Return the decimal of fewest digits in [low, high] and its digits; None where it has more than 9 digits.
 
     A decimal of so many digits lies in the interval only if the one nearest to its middle does.
@@ -188,7 +188,7 @@ class OneHot:
     value: str
 
 
-def one_hot_groups(attributes: Sequence[AnyAttribute]) -> dict[int, OneHot]:
+def _one_hot_groups(attributes: Sequence[AnyAttribute]) -> dict[int, OneHot]:
     """Return index -> group of the attributes that are 0 or 1 and share a prefix with another; the largest groups.
 
     Names alone say so: it is good for words, not for figures. Cost: linear in the names, sorting apart.
@@ -196,7 +196,7 @@ def one_hot_groups(attributes: Sequence[AnyAttribute]) -> dict[int, OneHot]:
     members: dict[str, dict[int, str]] = {}
     for k, attribute in enumerate(attributes):
         if isinstance(attribute, Listed) and not attribute.missing and attribute.values == (0, 1):
-            for base, value in readings(attribute.name):
+            for base, value in _readings(attribute.name):
                 members.setdefault(base, {})[k] = value
     out: dict[int, OneHot] = {}
     for base, values in sorted(members.items(), key=lambda one: (-len(one[1]), -len(one[0]), one[0])):
@@ -206,7 +206,7 @@ def one_hot_groups(attributes: Sequence[AnyAttribute]) -> dict[int, OneHot]:
     return out
 
 
-def readings(name: str) -> Iterator[tuple[str, str]]:
+def _readings(name: str) -> Iterator[tuple[str, str]]:
     """Yield the ways to read a name as an attribute and a value, the shortest attribute first."""
     for found in islice(SEPARATOR.finditer(name), PREFIXES):
         base, value = name[: found.start()], name[found.end() :]
@@ -214,7 +214,9 @@ def readings(name: str) -> Iterator[tuple[str, str]]:
             yield base, value
 
 
-def folded(groups: Mapping[int, OneHot], attributes: Sequence[AnyAttribute], bits: Mapping[int, int]) -> dict[int, str]:
+def _folded(
+    groups: Mapping[int, OneHot], attributes: Sequence[AnyAttribute], bits: Mapping[int, int]
+) -> dict[int, str]:
     """Return the words for columns of groups, at the first column of each; "" for those that are said there.
 
     `bits`: attribute -> 0 or 1, as the condition wants it. Columns that are said by themselves are left out.
@@ -253,14 +255,14 @@ class Words:
     def groups(self) -> dict[int, OneHot]:
         """Return which binary columns are said together; the label is none."""
         label = self.cut.domain.label is not None
-        return one_hot_groups(self.attributes[:-1] if label else self.attributes)
+        return _one_hot_groups(self.attributes[:-1] if label else self.attributes)
 
     def condition(self, box: Box) -> str:
         """Return a box in words; "everybody" for the whole row space. Cost: linear in its literals."""
         if not box.literals:
             return "everybody"
         bits = {k: m - 1 for k, m in box.literals if m in {1, 2} and self.binary(k)}
-        said = folded(self.groups, self.attributes, bits) if len(bits) > 1 else {}
+        said = _folded(self.groups, self.attributes, bits) if len(bits) > 1 else {}
         texts = []
         for k, mask in box.literals:
             if k not in said:
@@ -340,7 +342,7 @@ class Words:
         last, out = attribute.known[1], list[str]()
         for a, b in spans(mask & ((1 << len(cuts.sizes)) - 1)):
             if cuts.bounds(a)[0] < last:
-                out.append(ranged(name, self.edge(k, a), self.edge(k, b)))
+                out.append(_ranged(name, self.edge(k, a), self.edge(k, b)))
             if attribute.missing and cuts.bounds(b - 1)[1] > last:
                 out.append(f"{name} is {MISSING}" if name else MISSING)
         return out
@@ -348,11 +350,11 @@ class Words:
     def edge(self, k: int, edge: int) -> Shown:
         """Return the number to show for an edge of a continuous attribute, and its side."""
         if (found := self.known.get((k, edge))) is None:
-            found = self.known[k, edge] = edge_text(self.cut.cuts[k], edge, self.cut.single)
+            found = self.known[k, edge] = _edge_text(self.cut.cuts[k], edge, self.cut.single)
         return found
 
 
-def ranged(name: str, start: Shown, end: Shown) -> str:
+def _ranged(name: str, start: Shown, end: Shown) -> str:
     """Return a range of real numbers; side 1 stands just above a number, side 0 just below."""
     (low, above), (high, to) = start, end
     if not name:  # cells of tables, which programs read
@@ -370,7 +372,7 @@ class ConditionText:
     words: Words | None = None
 
 
-def words_of(cut: CutDomain) -> Words:
+def _words_of(cut: CutDomain) -> Words:
     """Return the words for a cut domain, made once."""
     said = cut.derived.part(ConditionText)
     if said.words is None:
@@ -380,17 +382,17 @@ def words_of(cut: CutDomain) -> Words:
 
 def values_text(cut: CutDomain, k: int, mask: int) -> str:
     """Return the values of some parts of an attribute, without its name: a set, or ranges."""
-    return words_of(cut).values(k, mask)
+    return _words_of(cut).values(k, mask)
 
 
 def condition_text(cut: CutDomain, box: Box) -> str:
     """Return a box in words; "everybody" for the whole row space. Cost: linear in its literals."""
-    return words_of(cut).condition(box)
+    return _words_of(cut).condition(box)
 
 
 def condition_json(cut: CutDomain, box: Box) -> dict[str, Any] | None:
     """Return a box as a condition of the release file (`recon bound --where`), None where it takes several of them."""
-    words, out = words_of(cut), dict[str, Any]()
+    words, out = _words_of(cut), dict[str, Any]()
     for k, mask in box.literals:
         attribute, runs = words.attributes[k], spans(mask & ((1 << len(cut.cuts[k].sizes)) - 1))
         first, last = cut.cuts[k].bounds(runs[0][0])[0], cut.cuts[k].bounds(runs[-1][1] - 1)[1]
@@ -401,7 +403,7 @@ def condition_json(cut: CutDomain, box: Box) -> dict[str, Any] | None:
             return None
         elif isinstance(attribute, Grid):
             ends = attribute.value(first), attribute.value(last - 1)
-            out[attribute.name] = {"at_least": number(ends[0]), "at_most": number(ends[1])}
+            out[attribute.name] = {"at_least": _number(ends[0]), "at_most": _number(ends[1])}
         else:
             (low, above), (high, to) = words.edge(k, runs[0][0]), words.edge(k, runs[-1][1])
             test = {"above" if above else "at_least": float(low)} if low else {}
@@ -409,6 +411,6 @@ def condition_json(cut: CutDomain, box: Box) -> dict[str, Any] | None:
     return out
 
 
-def number(value: Any) -> int | float:
+def _number(value: Any) -> int | float:
     """Return a number of a grid as JSON has it."""
     return int(value) if int(value) == value else float(value)

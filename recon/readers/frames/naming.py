@@ -26,12 +26,12 @@ def named_like(frame: pd.DataFrame, domain: Domain, label: str | None = None) ->
     Unknown names stay, to be refused. Raises `ReleaseError` for a label that is said twice, or is an attribute.
     """
     names, file = [str(c) for c in frame.columns], frame.attrs.get("file", "")
-    own = label_name(domain)
-    renamed = {} if label is None else label_column(names, domain, label, file)
+    own = _label_name(domain)
+    renamed = {} if label is None else _label_column(names, domain, label, file)
     rest = [name for name in names if name not in renamed]
     known = [name for name in (*domain.place, *domain.columns) if name != own or label is None]
     notes: list[str] = []
-    if numbered := in_order([name for name in rest if name != own], domain):
+    if numbered := _in_order([name for name in rest if name != own], domain):
         renamed |= numbered
         notes = [f"the model only numbers its features: the {len(numbered)} columns were taken in order"]
     else:
@@ -46,14 +46,14 @@ def named_like(frame: pd.DataFrame, domain: Domain, label: str | None = None) ->
     return out, notes
 
 
-def label_name(domain: Domain) -> str | None:
+def _label_name(domain: Domain) -> str | None:
     """Return the name of the domain's label, None without one."""
     return None if domain.label is None else domain.label.name
 
 
 def column_like(name: str, domain: Domain, label: str | None) -> str:
     """Return the domain's name for one column of a table; see `named_like`."""
-    own = label_name(domain)
+    own = _label_name(domain)
     if own is not None and name == label and name not in domain.place:
         return own
     return alike([name], [*domain.place, *domain.columns]).get(name, name)
@@ -72,7 +72,7 @@ def table_like(release: EncodedRelease, path: str | None, label: str | None) -> 
     return frame
 
 
-def label_column(names: list[str], domain: Domain, label: str, file: str) -> dict[str, str]:
+def _label_column(names: list[str], domain: Domain, label: str, file: str) -> dict[str, str]:
     """Return the label's column with the domain's name for it, {} where it has that name or is not in the table."""
     if domain.label is None:
         raise ReleaseError(f"the domain has no label that '{label}' could be (--label)", file=file)
@@ -86,7 +86,7 @@ def label_column(names: list[str], domain: Domain, label: str, file: str) -> dic
     return {label: own}
 
 
-def in_order(names: list[str], domain: Domain) -> dict[str, str]:
+def _in_order(names: list[str], domain: Domain) -> dict[str, str]:
     """Return table column -> attribute in order, of a model file that only numbers its features; {} otherwise."""
     attributes = [a.name for a in domain.attributes]
     if domain.source != GUESSED or len(names) != len(attributes) or set(names) & set(attributes):

@@ -36,7 +36,7 @@ def answered(
         return found
     place = dict(enumerate(kept.tolist()))
     found["profile"] = [place[i] for i in found["profile"].tolist()]
-    out = joined(found, blank(found, rows, odd, doubt(release.domain)))
+    out = _joined(found, _blank(found, rows, odd, doubt(release.domain)))
     out.attrs.update(found.attrs)
     file = frame.attrs.get("file", "") or "the profiles"
     head = f"{len(rows):,} of {len(frame):,} profiles lie outside the domain ({file}):"
@@ -45,7 +45,7 @@ def answered(
     return out
 
 
-def blank(found: pd.DataFrame, rows: Sequence[int], odd: Sequence[Odd], doubtful: str) -> pd.DataFrame:
+def _blank(found: pd.DataFrame, rows: Sequence[int], odd: Sequence[Odd], doubtful: str) -> pd.DataFrame:
     """Return the lines of profiles outside the domain, in the columns of the answers."""
     why: dict[int, list[str]] = {}
     for one in odd:
@@ -57,7 +57,7 @@ def blank(found: pd.DataFrame, rows: Sequence[int], odd: Sequence[Odd], doubtful
     return out
 
 
-def joined(found: pd.DataFrame, outside: pd.DataFrame) -> pd.DataFrame:
+def _joined(found: pd.DataFrame, outside: pd.DataFrame) -> pd.DataFrame:
     """Return both in the order of the profiles; empty figures are missing ones, whole numbers stay whole."""
     columns, both = list(found.columns), [*found.to_dict("records"), *outside.to_dict("records")]
     both.sort(key=lambda line: line["profile"])

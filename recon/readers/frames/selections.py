@@ -32,7 +32,7 @@ from solvers.foundation.limits import Limits
 from solvers.questions.query import Selections
 
 
-def part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
+def _part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
     """Return how many values of each part of attribute k the ranges hold.
 
     A single number of a continuous attribute has no length; it counts as one unit of its part, so that "in
@@ -40,7 +40,7 @@ def part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
     """
     cuts = cut.cuts[k]
     if isinstance(cuts.attribute, Continuous):
-        return continuous_sizes(cut, k, ranges)
+        return _continuous_sizes(cut, k, ranges)
     sizes = [0] * len(cuts.sizes)
     for start, end in ranges:
         for part in range(cuts.part(start), cuts.part(end - 1) + 1):
@@ -49,7 +49,7 @@ def part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def continuous_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
+def _continuous_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
     """Return the scaled lengths of the ranges inside each part: 1 or more where touched, all only where whole."""
     cuts = cut.cuts[k]
     (first, _), (last, side) = cuts.attribute.span
@@ -82,7 +82,7 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
     """
     try:
         with within(limits=limits):
-            frame = read_parquet(path) if path.lower().endswith(".parquet") else read_back(read_csv(path))
+            frame = read_parquet(path) if path.lower().endswith(".parquet") else read_back(_read_csv(path))
     except Inconclusive as error:
         raise Inconclusive(f"{path}: {error}") from None
     except ImportError:
@@ -97,7 +97,7 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
     return without_row_numbers(frame)
 
 
-def read_csv(path: str) -> pd.DataFrame:
+def _read_csv(path: str) -> pd.DataFrame:
     """Return a CSV file as a frame of text, strictly: every line has one field per column.
 
     Empty fields beyond the columns are dropped, blank lines at the end too; a blank line of a table with one
@@ -205,13 +205,13 @@ def columns_by_attribute(frame: pd.DataFrame, domain: Domain) -> dict[int, list[
         elif name in domain.columns:
             found.setdefault(domain.view_ranges(name)[0], []).append(i)
         else:
-            hint = label_hint(frame, domain, name)
-            message = f"'{name}' is neither an attribute nor a column of the domain ({names_of(domain)}){hint}"
+            hint = _label_hint(frame, domain, name)
+            message = f"'{name}' is neither an attribute nor a column of the domain ({_names_of(domain)}){hint}"
             raise ReleaseError(message)
     return found
 
 
-def label_hint(frame: pd.DataFrame, domain: Domain, name: str) -> str:
+def _label_hint(frame: pd.DataFrame, domain: Domain, name: str) -> str:
     """Return what to say of an unknown column of a frame without the label: that it, or another, may be the label."""
     names = [str(raw) for raw in frame.columns]
     if domain.label is None or domain.label.name in names:
@@ -221,7 +221,7 @@ def label_hint(frame: pd.DataFrame, domain: Domain, name: str) -> str:
     return f"; if it is the label, say so (--label '{name}')"
 
 
-def names_of(domain: Domain) -> str:
+def _names_of(domain: Domain) -> str:
     """Return which label and columns a domain has, for the refusal of another name."""
     label = "" if domain.label is None else f"its label is '{domain.label.name}'; "
     others = [f"'{n}'" for n in (*(a.name for a in domain.attributes), *domain.columns)]
@@ -253,7 +253,7 @@ def frame_ranges(
     found, file = list[Odd](), frame.attrs.get("file", "")
     try:
         for k, columns in columns_by_attribute(frame, domain).items():
-            out[k] = attribute_ranges(frame, domain, k, columns, k in untested, found)
+            out[k] = _attribute_ranges(frame, domain, k, columns, k in untested, found)
     except ReleaseError as error:
         raise ReleaseError(error.message + doubt(domain), place=error.place, file=file) from None
     found.sort(key=lambda one: one.row)
@@ -264,7 +264,7 @@ def frame_ranges(
     return out
 
 
-def attribute_ranges(
+def _attribute_ranges(
     frame: pd.DataFrame, domain: Domain, k: int, columns: list[int], untested: bool, odd: list[Odd]
 ) -> tuple[NDArray[np.int64], list[Ranges]]:
     """Return a code per row and the positions of each code, for one attribute; see `frame_ranges`. `odd` grows."""
@@ -272,7 +272,7 @@ def attribute_ranges(
     names = [str(frame.columns[i]) for i in columns]
     current().check()
     if len(columns) == 1 and names[0] in domain.place:
-        indices = whole_numbers(frame.iloc[:, columns[0]], domain.all[k], text)
+        indices = _whole_numbers(frame.iloc[:, columns[0]], domain.all[k], text)
         if indices is not None:
             values, back = np.unique(indices, return_inverse=True)
             return back.reshape(-1), [((i, i + 1),) for i in values.tolist()]
@@ -283,7 +283,7 @@ def attribute_ranges(
     wrong: dict[int, list[tuple[str, Any, str]]] = {}
     for code, combination in enumerate(distinct.tolist()):
         cells = [None if c < 0 else values[c] for c, (_, values) in zip(combination, coded, strict=True)]
-        found = combined(domain, k, names, cells, text)
+        found = _combined(domain, k, names, cells, text)
         if isinstance(found, list) and not untested:
             wrong[code] = found
             every.append((domain.all[k].span,))
@@ -296,7 +296,7 @@ def attribute_ranges(
     return back, every
 
 
-def whole_numbers(column: pd.Series[Any], attribute: AnyAttribute, text: bool) -> NDArray[np.int64] | None:
+def _whole_numbers(column: pd.Series[Any], attribute: AnyAttribute, text: bool) -> NDArray[np.int64] | None:
     """Return the indices of an integer column on an integer attribute, all inside its range, else None.
 
     The quick path for columns with very many distinct values; whatever is unusual takes the careful one.
@@ -341,7 +341,7 @@ def untested(release: EncodedRelease) -> frozenset[int]:
     return frozenset(k for k in binary if len(release.cut.cuts[k].sizes) == 1)
 
 
-def combined(
+def _combined(
     domain: Domain, k: int, names: list[str], cells: list[Any], text: bool
 ) -> Ranges | list[tuple[str, Any, str]]:
     """Return the positions of attribute k that all given cells of a row allow.
@@ -373,12 +373,12 @@ def selections_of(
         known: dict[tuple[int, ...], int] = {cuts.sizes: 0}
         if k in found:
             back, every = found[k]
-            codes[:, k] = np.array(codes_of(release.cut, k, every, known), dtype=np.int32)[back]
+            codes[:, k] = np.array(_codes_of(release.cut, k, every, known), dtype=np.int32)[back]
         tables.append(tuple(known))
     return Selections(codes, tuple(tables))
 
 
-def codes_of(cut: CutDomain, k: int, every: list[Ranges], known: dict[tuple[int, ...], int]) -> list[int]:
+def _codes_of(cut: CutDomain, k: int, every: list[Ranges], known: dict[tuple[int, ...], int]) -> list[int]:
     """Return the code of each set of positions; `known` (part sizes -> code) grows.
 
     Single values of one part are alike, so a column with many distinct values costs one look-up each.
@@ -389,10 +389,10 @@ def codes_of(cut: CutDomain, k: int, every: list[Ranges], known: dict[tuple[int,
         if single and len(ranges) == 1 and ranges[0][1] - ranges[0][0] == 1:
             part = cuts.part(ranges[0][0])
             if part not in by_part:
-                by_part[part] = known.setdefault(part_sizes(cut, k, ranges), len(known))
+                by_part[part] = known.setdefault(_part_sizes(cut, k, ranges), len(known))
             codes.append(by_part[part])
         else:
-            codes.append(known.setdefault(part_sizes(cut, k, ranges), len(known)))
+            codes.append(known.setdefault(_part_sizes(cut, k, ranges), len(known)))
     return codes
 
 

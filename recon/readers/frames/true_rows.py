@@ -58,9 +58,9 @@ def violations(release: EncodedRelease, truth: pd.DataFrame, seen: TrueRows | No
             if not any(all(rows.holds(s) for s in alternative) for alternative in block.alternatives):
                 broken.append(f"{block.name}: none of its {len(block.alternatives)} readings holds in the truth")
         elif isinstance(block, Loose):
-            broken += [violation_text(rows, s) for s in block if not s.coarse and not rows.holds(s)]
-    broken += [line for model in release.statements.boosted for line in leaf_values_broken(release, model, rows)]
-    broken += coarse_figures(release, truth, rows)
+            broken += [_violation_text(rows, s) for s in block if not s.coarse and not rows.holds(s)]
+    broken += [line for model in release.statements.boosted for line in _leaf_values_broken(release, model, rows)]
+    broken += _coarse_figures(release, truth, rows)
     for i, box in enumerate(release.statements.impossible):
         hit = rows.inside(box)
         if hit.any():
@@ -69,7 +69,7 @@ def violations(release: EncodedRelease, truth: pd.DataFrame, seen: TrueRows | No
     return broken
 
 
-def leaf_values_broken(release: EncodedRelease, model: Boosted, rows: TrueRows) -> Iterator[str]:
+def _leaf_values_broken(release: EncodedRelease, model: Boosted, rows: TrueRows) -> Iterator[str]:
     """Yield the leaf values of a boosted model that the true rows break; none where a row leaves its leaf open.
 
     Of a real target nothing is said: the rows do not have it.
@@ -93,7 +93,7 @@ def leaf_values_broken(release: EncodedRelease, model: Boosted, rows: TrueRows) 
         yield f"{model.name}, {name}: the truth is {far:.3g} times as far from it as what is published allows"
 
 
-def violation_text(rows: TrueRows, statement: Statement) -> str:
+def _violation_text(rows: TrueRows, statement: Statement) -> str:
     """Format which statement the true rows break, and by how much."""
     found, stated = rows.total(statement), between(statement.low, statement.high)
     if statement.of is None:
@@ -110,7 +110,7 @@ def between(low: int, high: int) -> str:
     return f"at most {high}" if low == -UNBOUNDED else f"{low} to {high}"
 
 
-def coarse_figures(release: EncodedRelease, truth: pd.DataFrame, rows: TrueRows) -> list[str]:
+def _coarse_figures(release: EncodedRelease, truth: pd.DataFrame, rows: TrueRows) -> list[str]:
     """Return the means and totals that the true rows break, of attributes too large to be cut at every value.
 
     Their statements say less than was published, so the figures themselves are checked, on the raw values.
@@ -127,7 +127,7 @@ def coarse_figures(release: EncodedRelease, truth: pd.DataFrame, rows: TrueRows)
             k = release.domain.place[statistic.of]
             codes, ranges = frame_ranges(truth, release.domain)[k]
             times = np.bincount(codes[rows.inside(box)[rows.back]], minlength=len(ranges)).tolist()
-            values = [raw_number(release, k, r) if n else Fraction(0) for n, r in zip(times, ranges, strict=True)]
+            values = [_raw_number(release, k, r) if n else Fraction(0) for n, r in zip(times, ranges, strict=True)]
             found, n = sum((n * v for n, v in zip(times, values, strict=True)), Fraction(0)), sum(times)
             if statistic.kind == "mean":
                 found /= max(n, 1)
@@ -138,7 +138,7 @@ def coarse_figures(release: EncodedRelease, truth: pd.DataFrame, rows: TrueRows)
     return broken
 
 
-def raw_number(release: EncodedRelease, k: int, ranges: Ranges) -> Fraction:
+def _raw_number(release: EncodedRelease, k: int, ranges: Ranges) -> Fraction:
     """Return the number that a cell of the truth gives attribute k; `ReleaseError` where it leaves it open."""
     attribute = release.domain.all[k]
     if isinstance(attribute, Continuous) or len(ranges) != 1 or ranges[0][1] - ranges[0][0] != 1:

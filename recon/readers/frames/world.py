@@ -28,7 +28,7 @@ ALONE = {True: "the only possible world", False: "one of several possible worlds
 PICTURED = 500  # rows of a plot
 
 
-def values_of(attribute: AnyAttribute, indices: NDArray[Any]) -> NDArray[Any]:
+def _values_of(attribute: AnyAttribute, indices: NDArray[Any]) -> NDArray[Any]:
     """Return the values at raw indices, decoded once per distinct index; NaN where one is missing.
 
     Numbers with a missing one are floats, as pandas reads such columns, unless floats cannot tell them apart.
@@ -55,13 +55,13 @@ def parts_of(cut: CutDomain, k: int, indices: NDArray[Any]) -> list[int]:
     return [bisect_right(ends, int(i)) - 1 for i in indices]
 
 
-def numbers_of(cut: CutDomain, k: int, indices: NDArray[Any]) -> NDArray[np.float64]:
+def _numbers_of(cut: CutDomain, k: int, indices: NDArray[Any]) -> NDArray[np.float64]:
     """Return the number that stands for the part of each raw index of a continuous attribute; NaN: missing."""
     found = [np.nan if x is None else x for x in middles(cut.cuts[k])]
     return np.array([found[part] for part in parts_of(cut, k, indices)], dtype=np.float64)
 
 
-def within(numbers: NDArray[np.float64], attribute: Continuous, ranges: Ranges) -> NDArray[np.bool_]:
+def _within(numbers: NDArray[np.float64], attribute: Continuous, ranges: Ranges) -> NDArray[np.bool_]:
     """Return which numbers (NaN: missing) lie in ranges of a continuous attribute's positions."""
     last = attribute.gap
     spans = [last if np.isnan(x) else ((exact(float(x)), 0), (exact(float(x)), 1)) for x in numbers]
@@ -145,8 +145,8 @@ class World(Displayed):
         """Return the values of attribute k at raw indices, of a continuous one the middle of its gap."""
         attribute = self.domain.all[k]
         if self.cut and isinstance(attribute, Continuous):
-            return numbers_of(self.cut, k, indices)
-        return values_of(attribute, indices)
+            return _numbers_of(self.cut, k, indices)
+        return _values_of(attribute, indices)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Return axes with the rows as a picture: from dark (the first of an attribute's values) to bright (the last).
@@ -185,18 +185,18 @@ class World(Displayed):
         for name in self.domain.columns if views else ():
             viewed.setdefault(self.domain.view_ranges(name)[0], []).append(name)
         for k, attribute in enumerate(self.domain.all):
-            numbers = numbers_of(self.cut, k, values[:, k]) if self.cut and isinstance(attribute, Continuous) else None
+            numbers = _numbers_of(self.cut, k, values[:, k]) if self.cut and isinstance(attribute, Continuous) else None
             for name in viewed.get(k, ()):
                 _, ranges = self.domain.view_ranges(name)
                 if numbers is not None and isinstance(attribute, Continuous):
-                    columns[name] = within(numbers, attribute, ranges).astype(np.int64)
+                    columns[name] = _within(numbers, attribute, ranges).astype(np.int64)
                     continue
                 inside = np.zeros(len(values), dtype=bool)
                 for start, end in ranges:
                     inside |= ((values[:, k] >= start) & (values[:, k] < end)).astype(bool)
                 columns[name] = inside.astype(np.int64)
             if k not in viewed:
-                columns[attribute.name] = values_of(attribute, values[:, k]) if numbers is None else numbers
+                columns[attribute.name] = _values_of(attribute, values[:, k]) if numbers is None else numbers
         return pd.DataFrame(columns)
 
 

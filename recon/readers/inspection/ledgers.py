@@ -44,7 +44,7 @@ _SCORES = frozenset(["cptable", "err.rate", "confusion", "mse", "rsq", "predicti
                      "deviance", "aic", "loglik", "null.deviance", "bestTune"])  # fmt: skip
 
 
-def r_ledger(data: bytes, memory: int) -> FileLedger:
+def _r_ledger(data: bytes, memory: int) -> FileLedger:
     """Return the ledger of an .rds or .RData file: one entry for what stands right in the model."""
     root = read_rds(data, memory)
     known = next((PARTS[c] for c in root.classes if c in PARTS), {})
@@ -126,7 +126,7 @@ def _entries(data: bytes, memory: int, depth: int) -> Iterator[LedgerEntry]:
     content = unpacked(data, memory)
     yield from _of_findings(odd_findings(header_bytes(data), "gzip"))
     if is_r_file(content):
-        yield from r_ledger(content, memory).entries
+        yield from _r_ledger(content, memory).entries
         return
     if looks_like_cbm(content[:64]):
         yield from (one for one in cbm_entries(cbm_booster(content, memory)) if one.bytes)
@@ -170,7 +170,7 @@ def _of_text(content: bytes, memory: int) -> Iterator[LedgerEntry]:
         return
     known = document_findings(content, memory)
     text = text_of(content)
-    kind = known[0] if known is not None else kind_as_read(content, memory)
+    kind = known[0] if known is not None else _kind_as_read(content, memory)
     if kind.startswith("table of counts"):
         yield from _of_table(text)
         return
@@ -181,7 +181,7 @@ def _of_text(content: bytes, memory: int) -> Iterator[LedgerEntry]:
     yield from text_ledger(kind, text, odd).entries
 
 
-def kind_as_read(content: bytes, memory: int) -> str:
+def _kind_as_read(content: bytes, memory: int) -> str:
     """Return the format that the reader of a file gives, "" where there is none."""
     from recon.readers.formats.detection import read_draft
 

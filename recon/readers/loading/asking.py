@@ -46,19 +46,19 @@ def release_of(thing: Released, limits: Limits | None = None) -> EncodedRelease:
         return thing
     if isinstance(thing, (str, os.PathLike)):
         return load(thing, limits=limits)
-    if why := no_model(thing):
+    if why := _no_model(thing):
         raise Unsupported(f"{why}: {NEEDED}")
     with within(limits=limits):
-        return model_release(thing)
+        return _model_release(thing)
 
 
-def no_model(thing: object) -> str:
+def _no_model(thing: object) -> str:
     """Return why something cannot be a fitted model, in words; "" where it may be one."""
     if isinstance(thing, type):
         return f"{named(thing.__name__, NAME)} is a class, not a fitted model"
     if isinstance(thing, Draft) or hasattr(thing, "predict") or hasattr(thing, "to_model") or streed.is_streed(thing):
         return ""
-    name, package = kind_of(thing), type(thing).__module__.partition(".")[0]
+    name, package = _kind_of(thing), type(thing).__module__.partition(".")[0]
     if isinstance(thing, (list, tuple, set)) and thing and all(isinstance(x, (str, os.PathLike)) for x in thing):
         return f"{name} of paths is no release (recon.load(*paths) makes one of several files)"
     if package in DATA:
@@ -66,16 +66,16 @@ def no_model(thing: object) -> str:
     return f"{name} is no release" if package in {*OURS, "builtins"} else ""
 
 
-def kind_of(thing: object) -> str:
+def _kind_of(thing: object) -> str:
     """Return the name of a value's type, with its article."""
     name = named(type(thing).__name__, NAME)
     return f"{'an' if name[:1] in 'AEIOUaeio' else 'a'} {name}"
 
 
-def model_release(model: Any) -> EncodedRelease:
+def _model_release(model: Any) -> EncodedRelease:
     """Return the release of a fitted model, read as its file would be, over the domain that it says or lets guess."""
     if hasattr(model, "to_model"):
-        raise ReleaseError(f"{kind_of(model)} does not say which values its columns have: ask about {WITH_DOMAIN}")
+        raise ReleaseError(f"{_kind_of(model)} does not say which values its columns have: ask about {WITH_DOMAIN}")
     try:
         draft = draft_of(model)
         domain, models = settle(draft, None)
@@ -83,5 +83,5 @@ def model_release(model: Any) -> EncodedRelease:
     except ReleaseError as error:
         if "--domain" in str(error):
             raise ReleaseError(f"{error}; of a model in memory ask about {WITH_DOMAIN}") from None
-        raise error.at(file=kind_of(model)) from None
+        raise error.at(file=_kind_of(model)) from None
     return replace(found, reader_notes=draft.reader_notes)

@@ -66,25 +66,25 @@ def attach_counts(model: Any, X: Any, y: Any, domain: Domain | None = None) -> E
     >>> recon.attach_counts(model, rows[["smoker", "old"]], rows["ill"])
     <EncodedRelease: tree of 3 nodes, 4 rows, 2 attributes, label 'ill'>
     """
-    draft = source_of(model)
-    frame, label = table_of(X, y, draft, domain)
-    draft = named_by(draft, [c for c in frame.columns if c != label])
+    draft = _source_of(model)
+    frame, label = _table_of(X, y, draft, domain)
+    draft = _named_by(draft, [c for c in frame.columns if c != label])
     found = Domain.from_frame(frame, label=label) if domain is None else domain
     if found.label is None:
         raise ReleaseError("the domain has no label: counts per class need one")
-    shape = structure(draft, Binder(draft, found))
+    shape = _structure(draft, Binder(draft, found))
     empty = encode_models(found, [emptied(shape)], RowCount(0))
     rows = TrueRows.of(empty, frame)
-    located = locate(shape, empty, rows)
-    counted = filled(shape, [per_class(rows, r, found) for r in located])
-    unused = unused_of(draft, shape)
+    located = _locate(shape, empty, rows)
+    counted = _filled(shape, [_per_class(rows, r, found) for r in located])
+    unused = _unused_of(draft, shape)
     origin = Provenance(f"{draft.origin.format}, counts attached", ("exact",), (COUNTED,), unused=unused)
     release = encode_models(found, [replace(counted, origin=origin)], RowCount(len(frame), len(frame)))
-    notes = [] if keeps_figures(draft, found, frame) else [OTHER_ROWS]
-    return replace(release, reader_notes=(*notes, *compared(model, X, draft, located, rows)))
+    notes = [] if _keeps_figures(draft, found, frame) else [OTHER_ROWS]
+    return replace(release, reader_notes=(*notes, *_compared(model, X, draft, located, rows)))
 
 
-def unused_of(draft: Draft, shape: AnyModel) -> tuple[UnusedPublication, ...]:
+def _unused_of(draft: Draft, shape: AnyModel) -> tuple[UnusedPublication, ...]:
     """Return the figures of the model itself that attached counts leave out: its reader's, and sums of gradients.
 
     Those that are about the labels of one group's rows alone are told by its counts.
@@ -94,7 +94,7 @@ def unused_of(draft: Draft, shape: AnyModel) -> tuple[UnusedPublication, ...]:
     return tuple(dict.fromkeys(one for one in every if not one.labels))
 
 
-def source_of(model: Any) -> Draft:
+def _source_of(model: Any) -> Draft:
     """Return the draft of a fitted object, a file, or the draft itself."""
     from recon.readers.formats.rules.streed import is_streed, of_model
     from recon.readers.loading.loading import draft_of, read_file
@@ -109,7 +109,7 @@ def source_of(model: Any) -> Draft:
     return of_model(model) if is_streed(model) else draft_of(model)
 
 
-def table_of(X: Any, y: Any, draft: Draft, domain: Domain | None) -> tuple[pd.DataFrame, str]:  # noqa: N803
+def _table_of(X: Any, y: Any, draft: Draft, domain: Domain | None) -> tuple[pd.DataFrame, str]:  # noqa: N803
     """Return features and label as one table, and the label's name: the domain's, y's own, or the draft's."""
     if isinstance(X, pd.DataFrame):
         frame = X.reset_index(drop=True)
@@ -136,7 +136,7 @@ def table_of(X: Any, y: Any, draft: Draft, domain: Domain | None) -> tuple[pd.Da
     return frame.assign(**{label: labels}), label
 
 
-def named_by(draft: Draft, columns: Sequence[str]) -> Draft:
+def _named_by(draft: Draft, columns: Sequence[str]) -> Draft:
     """Return the draft with its unnamed features called like the columns in order."""
     if draft.named:
         return draft
@@ -149,7 +149,7 @@ def named_by(draft: Draft, columns: Sequence[str]) -> Draft:
     return replace(draft, features=(*own, *more), named=True)
 
 
-def structure(draft: Draft, binder: Binder) -> AnyModel:
+def _structure(draft: Draft, binder: Binder) -> AnyModel:
     """Return the model behind a draft over the binder's domain, whatever it counts."""
     found = draft.structure(binder) if isinstance(draft, SkeletonDraft) else None
     if found is not None:
@@ -173,9 +173,9 @@ def structure(draft: Draft, binder: Binder) -> AnyModel:
 def emptied(model: AnyModel) -> AnyModel:
     """Return a model that counts no rows, to be cut and encoded."""
     if isinstance(model, Tree):
-        return replace(model, nodes=bare(model.nodes), noise=None, origin=None)
+        return replace(model, nodes=_bare(model.nodes), noise=None, origin=None)
     if isinstance(model, (Forest, Boosting)):
-        return Forest(tuple(replace(t, nodes=bare(t.nodes)) for t in model.trees), model.name)
+        return Forest(tuple(replace(t, nodes=_bare(t.nodes)) for t in model.trees), model.name)
     if isinstance(model, (RuleList, RuleSet)):
         rules = tuple(replace(rule, support=EMPTY) for rule in model.rules)
         if isinstance(model, RuleList) and (not rules or rules[-1].condition):
@@ -184,12 +184,12 @@ def emptied(model: AnyModel) -> AnyModel:
     raise Unsupported("a table has no rows of its own to count")
 
 
-def bare(nodes: Nodes) -> Nodes:
+def _bare(nodes: Nodes) -> Nodes:
     """Return nodes whose leaves count no rows."""
     return nodes.counting_leaves(repeat(EMPTY))
 
 
-def locate(model: AnyModel, empty: EncodedRelease, rows: TrueRows) -> list[NDArray[np.int64]]:
+def _locate(model: AnyModel, empty: EncodedRelease, rows: TrueRows) -> list[NDArray[np.int64]]:
     """Return per partition the region of each distinct row; of rules that overlap one partition each (0: inside)."""
     if isinstance(model, RuleSet):
         boxes = (empty.cut.box(empty.domain.resolve(rule.condition)) for rule in model.rules)
@@ -216,7 +216,7 @@ class RegionCounts:
         return Support(tuple(int(n) for n in self.table[region]))
 
 
-def per_class(rows: TrueRows, regions: NDArray[np.int64], domain: Domain) -> RegionCounts:
+def _per_class(rows: TrueRows, regions: NDArray[np.int64], domain: Domain) -> RegionCounts:
     """Return the rows per region and value of the label."""
     last = len(domain.all) - 1
     value = rows.parts[last].argmax(axis=1)[rows.codes[:, last]]
@@ -225,12 +225,11 @@ def per_class(rows: TrueRows, regions: NDArray[np.int64], domain: Domain) -> Reg
     return RegionCounts(table)
 
 
-def filled(model: AnyModel, counted: Sequence[RegionCounts]) -> AnyModel:
-    """Return the model with the counts of its regions."""
+def _filled(model: AnyModel, counted: Sequence[RegionCounts]) -> AnyModel:
     if isinstance(model, Tree):
-        return filled_tree(model, counted[0])
+        return _filled_tree(model, counted[0])
     if isinstance(model, (Forest, Boosting)):
-        return Forest(tuple(filled_tree(t, c) for t, c in zip(model.trees, counted, strict=True)), model.name)
+        return Forest(tuple(_filled_tree(t, c) for t, c in zip(model.trees, counted, strict=True)), model.name)
     if isinstance(model, RuleSet):
         rules = (replace(r, support=c.of(0)) for r, c in zip(model.rules, counted, strict=True))
         return replace(model, rules=tuple(rules), noise=None)
@@ -241,12 +240,12 @@ def filled(model: AnyModel, counted: Sequence[RegionCounts]) -> AnyModel:
     return replace(model, rules=listed, noise=None)
 
 
-def filled_tree(model: Tree, counted: RegionCounts) -> Tree:
+def _filled_tree(model: Tree, counted: RegionCounts) -> Tree:
     """Return a tree with the counts of its leaves, in file order."""
     return replace(model, nodes=model.nodes.counting_leaves(map(counted.of, count())), noise=None)
 
 
-def keeps_figures(draft: Draft, domain: Domain, frame: pd.DataFrame) -> bool:
+def _keeps_figures(draft: Draft, domain: Domain, frame: pd.DataFrame) -> bool:
     """Return whether the rows keep whatever the model itself says about its training rows."""
     from recon.readers.loading.loading import settle
 
@@ -258,7 +257,7 @@ def keeps_figures(draft: Draft, domain: Domain, frame: pd.DataFrame) -> bool:
     return not violations(encode_models(wide, models, draft.rows), frame)
 
 
-def compared(
+def _compared(
     model: Any,
     X: Any,  # noqa: N803
     draft: Draft,
@@ -284,13 +283,13 @@ def compared(
     expected = draft.predicted if isinstance(draft, SkeletonDraft) else ()
     for row, (g, value) in enumerate(zip(group.reshape(-1).tolist(), predicted.tolist(), strict=True)):
         wanted = expected[places[row, 0]] if expected and places[row, 0] < len(expected) else value
-        if first.setdefault(g, value) != value or not same(value, wanted):
+        if first.setdefault(g, value) != value or not _same(value, wanted):
             message = f"row {row + 1} of X is predicted {value!r}, others of its leaf or rule"
             other = first[g] if first[g] != value else wanted
             raise ReleaseError(f"{message} {other!r}: X is not encoded as the model was fitted")
     return ()
 
 
-def same(value: Any, wanted: Any) -> bool:
+def _same(value: Any, wanted: Any) -> bool:
     """Return whether a prediction is a class, whatever type it has (True, 1, "1")."""
     return bool(value == wanted) or str(value) == str(wanted)

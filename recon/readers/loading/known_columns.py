@@ -61,11 +61,11 @@ def known_rows(domain: Domain, frame: pd.DataFrame) -> KnownRows:
         attribute = domain.all[domain.place[name]] if name in domain.place else Listed(name, (0, 1))
         code, distinct = pd.factorize(frame.iloc[:, j].to_numpy(dtype=object), use_na_sentinel=False)
         codes[:, j] = code
-        values.append(tuple(value_of(cell, attribute, text) for cell in distinct))
+        values.append(tuple(_value_of(cell, attribute, text) for cell in distinct))
     return KnownRows(columns, tuple(values), codes, file)
 
 
-def value_of(cell: Any, attribute: AnyAttribute, text: bool) -> Cell:
+def _value_of(cell: Any, attribute: AnyAttribute, text: bool) -> Cell:
     """Return a cell of a table as a value of an attribute; None for an empty one."""
     found = cell.item() if isinstance(cell, np.generic) else cell
     if missing(found):
@@ -86,7 +86,7 @@ def widened(release: EncodedRelease, table: Table, label: str | None = None) -> 
     tested = {a.name: a for a, cuts in zip(domain.all, release.cut.cuts, strict=True) if len(cuts.sizes) > 1}
     found, wider = {a.name: a for a in domain.attributes}, []
     for name, cells in zip(rows.columns, rows.values, strict=True):
-        if name in found and name in tested and (better := holding(tested[name], cells)) is not None:
+        if name in found and name in tested and (better := _holding(tested[name], cells)) is not None:
             found[name] = better
             wider.append(f"'{name}'")
     if not wider:
@@ -95,7 +95,7 @@ def widened(release: EncodedRelease, table: Table, label: str | None = None) -> 
     return replace(domain, attributes=tuple(found.values()), notes=(*domain.notes, note))
 
 
-def holding(attribute: AnyAttribute, cells: Sequence[Cell]) -> AnyAttribute | None:
+def _holding(attribute: AnyAttribute, cells: Sequence[Cell]) -> AnyAttribute | None:
     """Return an attribute with further numbers in it; None where it has them, or they are none."""
     given = [c for c in cells if c is not None]
     numbers = [exact(c) for c in given if is_number(c)]

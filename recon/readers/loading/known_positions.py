@@ -51,7 +51,7 @@ def with_known_positions(release: EncodedRelease, table: Table, label: str | Non
         message = f"has no column '{POSITION}': what is known is a table of {POSITION} (from 0) and attributes"
         raise ReleaseError(message, file=file)
     bags = bags_with_most(release.statements.bags)
-    rows = positions_in(frame, bags.rows, file)
+    rows = _positions_in(frame, bags.rows, file)
     rest = frame.drop(columns=POSITION)
     rest.attrs.update(text)
     rest, notes = named_like(rest, release.domain, own_label(release.domain, label))
@@ -71,7 +71,7 @@ def with_known_positions(release: EncodedRelease, table: Table, label: str | Non
     codes[:, rows] = chosen.codes[:, attributes].T
     known = KnownValues(tuple(attributes), codes, tuple(np.array(chosen.sizes[k]) > 0 for k in attributes))
     names = tuple(release.domain.all[k].name for k in attributes)
-    about = KnownPositions(file, sha256_of(table, frame), names, given, cells_of(rest, rows))
+    about = KnownPositions(file, _sha256_of(table, frame), names, given, _cells_of(rest, rows))
     line = LINE.format(values=about.values, positions=about.positions, names=", ".join(names[:SHOWN]) + (
         f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""), sha256=about.sha256)  # fmt: skip
     beside = replace(
@@ -82,7 +82,7 @@ def with_known_positions(release: EncodedRelease, table: Table, label: str | Non
     return replace(release, statements=beside, beside=about, reader_notes=(*release.reader_notes, *notes))
 
 
-def positions_in(frame: pd.DataFrame, rows: int, file: str) -> Ints:
+def _positions_in(frame: pd.DataFrame, rows: int, file: str) -> Ints:
     """Return the positions of a table's lines; `ReleaseError` naming the first that cannot be, or stands twice."""
     out = np.zeros(len(frame), dtype=np.int64)
     for i, cell in enumerate(frame[POSITION].tolist()):
@@ -98,14 +98,14 @@ def positions_in(frame: pd.DataFrame, rows: int, file: str) -> Ints:
     return out
 
 
-def sha256_of(table: Table, frame: pd.DataFrame) -> str:
+def _sha256_of(table: Table, frame: pd.DataFrame) -> str:
     """Return the SHA-256 of a table's file, of one in memory that of the file that `to_csv(index=False)` writes."""
     if isinstance(table, str | os.PathLike):
         return hashlib.sha256(read_whole(os.fspath(table))).hexdigest()
     return hashlib.sha256(frame.to_csv(index=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def cells_of(frame: pd.DataFrame, rows: Ints) -> dict[int, str]:
+def _cells_of(frame: pd.DataFrame, rows: Ints) -> dict[int, str]:
     """Return the known cells of every position in words, some of many."""
     names, out = [str(name) for name in frame.columns], {}
     for i, line in zip(rows.tolist(), frame.itertuples(index=False, name=None), strict=True):
@@ -126,12 +126,12 @@ def contradicting(release: EncodedRelease, limits: Limits) -> ContradictionError
 
     def fits(positions: Ints) -> bool:
         try:
-            ask(only(statements, positions), Locate(), LocatedAnswer, limits)
+            ask(_only(statements, positions), Locate(), LocatedAnswer, limits)
         except ContradictionError:
             return False
         return True
 
-    if nowhere := without_leaf(statements):
+    if nowhere := _without_leaf(statements):
         i, t = nowhere
         message = f"{table} contradicts the release: no leaf of tree {t} can hold position {i} ({about.cells.get(i)})"
         return ContradictionError(message, (f"position {i}: {about.cells.get(i)}",))
@@ -156,7 +156,7 @@ def contradicting(release: EncodedRelease, limits: Limits) -> ContradictionError
     return ContradictionError(message, (f"position {i}: {about.cells.get(i)}",))
 
 
-def only(statements: Release, positions: Ints) -> Release:
+def _only(statements: Release, positions: Ints) -> Release:
     """Return the statements with what is known of some positions alone."""
     out = []
     for bags in statements.bags:
@@ -171,7 +171,7 @@ def only(statements: Release, positions: Ints) -> Release:
     return replace(statements, bags=tuple(out))
 
 
-def without_leaf(statements: Release) -> tuple[int, int] | None:
+def _without_leaf(statements: Release) -> tuple[int, int] | None:
     """Return a known position and a tree that drew it without a leaf for it, None where every tree has some."""
     problem = problem_of(statements)
     if problem is None:

@@ -145,7 +145,7 @@ def _loaded(
     if len(files) > 1:
         if from_forest:
             raise Unsupported("--from-forest is for one text of one tree: convert each to a release file first")
-        return load_several(files, declared, confidence)
+        return _load_several(files, declared, confidence)
     found = read_file(files[0]).of_forest() if from_forest else read_file(files[0])
     part, notes = found.published(declared), found.reader_notes
     del found  # what was parsed of a large file is larger than its models
@@ -156,19 +156,19 @@ def _loaded(
     return replace(release, sha256=part.sha256, files=(part.file,), hashes=(part.sha256,), reader_notes=notes)
 
 
-def load_several(files: Sequence[str], declared: Domain | None, confidence: float | Fraction) -> EncodedRelease:
+def _load_several(files: Sequence[str], declared: Domain | None, confidence: float | Fraction) -> EncodedRelease:
     """Return the release that several files make together, all of the same rows; see `encoders.encode.joining.join`.
 
     Models without a name are numbered over all files.
     """
     if files.count("-") > 1:
         raise ReleaseError("standard input (-) can be read once, not twice")
-    read = read_files(files)
+    read = _read_files(files)
     several, first, parts = sum(one.models for one in read) > 1, 0, []
     for one in read:
         parts.append(one.published(declared, first, several))
         first += one.models
-    refuse_subsets(parts)
+    _refuse_subsets(parts)
     if declared is None and any(isinstance(one.content, Draft) for one in read):
         parts[0] = replace(parts[0], domain=replace(parts[0].domain, notes=(*parts[0].domain.notes, BY_NAME)))
     if declared is not None:  # what was matched by names stands in the parts' notes
@@ -177,7 +177,7 @@ def load_several(files: Sequence[str], declared: Domain | None, confidence: floa
     return replace(release, reader_notes=tuple(dict.fromkeys(s for one in read for s in one.reader_notes)))
 
 
-def read_files(files: Sequence[str]) -> list[ReadFile]:
+def _read_files(files: Sequence[str]) -> list[ReadFile]:
     """Return what files publish, read on several processes where there are some: those of the budget's limits.
 
     Each then takes its part of the budget's memory; what it took is taken from the budget too.
@@ -199,7 +199,7 @@ def read_apart(path: str, limits: Limits) -> tuple[ReadFile, int]:
         return read_file(path), budget.limit - budget.own if budget.above is None else 0
 
 
-def refuse_subsets(parts: Sequence[PublishedFile]) -> None:
+def _refuse_subsets(parts: Sequence[PublishedFile]) -> None:
     """Refuse to join what is about a part of the rows (folds): others are not about the same rows."""
     for part in parts:
         notes = (note for m in part.models if m.origin is not None for note in m.origin.notes)
@@ -257,7 +257,7 @@ def read_file(path: str, memory: int | None = None, limits: Limits | None = None
         with within(memory, limits) as budget:
             file, number = located(path)
             data, sha256 = reading.read_bytes(file, once=True)
-            draft = one_of(read_draft(data, budget.left), number)
+            draft = _one_of(read_draft(data, budget.left), number)
             if draft is not None:
                 return ReadFile(path, sha256, draft)
             data = unpacked(data, budget.left)
@@ -272,7 +272,7 @@ def read_file(path: str, memory: int | None = None, limits: Limits | None = None
         raise Inconclusive(f"{path}: {error}") from None
 
 
-def one_of(draft: Draft | None, number: int | None) -> Draft | None:
+def _one_of(draft: Draft | None, number: int | None) -> Draft | None:
     """Return the only model of a file; `Unsupported` where its path asks for one of several by number."""
     if number is not None:
         raise Unsupported(f"holds one release: give it without #{number}")

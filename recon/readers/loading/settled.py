@@ -41,7 +41,7 @@ def settled_release(
         return release
     known = release.derived.part(StrengthenedReleases)
     if known.statements is not found or known.release is None:
-        known.statements, lines = found, tuple(leaf_value_lines(release.statements, found))
+        known.statements, lines = found, tuple(_leaf_value_lines(release.statements, found))
         noted = replace(found, assumptions=(*found.assumptions, *lines))
         known.release = replace(release, statements=noted)
         known.release.derived.part(Unsettled).release = release
@@ -76,7 +76,7 @@ def held(surplus: int) -> str:
     return f"{surplus:,} surplus figures hold" if surplus else "no figure is left over to check that"
 
 
-def leaf_value_lines(before: Release, found: Release) -> Iterator[str]:
+def _leaf_value_lines(before: Release, found: Release) -> Iterator[str]:
     """Yield what leaf values say, model by model: how many rows, or why they are not used."""
     yield from found.loosened[len(before.loosened) :]
     for proved, block in proofs(found):

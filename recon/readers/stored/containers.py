@@ -38,7 +38,7 @@ class StoredFile:
     odd: int = 0
 
 
-def is_pickle(data: bytes) -> bool:
+def _is_pickle(data: bytes) -> bool:
     """Return whether the first bytes are those of a pickle."""
     if data[:1] == b"\x80":
         return len(data) > 1 and data[1] <= _LATEST
@@ -71,11 +71,11 @@ def _opened(data: bytes, memory: int) -> StoredFile | None:
         root = skops_files.read_skops(data, memory)
         return None if root is None else StoredFile("skops", root[0], digest, 5, skops_files.odd_bytes(data))
     if packed is None:
-        if not is_pickle(data):
+        if not _is_pickle(data):
             return None
         content = data
     else:
-        if not is_pickle(joblib_files.beginning(data, packed)):
+        if not _is_pickle(joblib_files.beginning(data, packed)):
             return None
         content = joblib_files.decompress(data, packed, memory)
     if len(content) > memory:

@@ -321,7 +321,7 @@ def _leave_out(schema: Any, path: Path) -> None:
     holder[key] = dict(_LEFT_OUT)
 
 
-def same(a: Any, b: Any) -> bool:
+def _same(a: Any, b: Any) -> bool:
     """Return whether two graphs are equal in structure, arrays and numbers bit for bit, and share the same objects.
 
     Numbers and texts are compared by value; lists, dicts, sets and objects must be shared alike. Iterative.
@@ -356,7 +356,6 @@ def same(a: Any, b: Any) -> bool:
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return the parts of a value that has some."""
     if isinstance(value, (list, tuple)):
         return list(value)
     if isinstance(value, dict):

@@ -66,14 +66,14 @@ def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection
         odd = [replace(one, findings=tuple(f for f in one.findings if f.level == "unknown")) for one in found]
         return tuple(one for one in odd if one.findings)
     hashes = [one.sha256 for one in found]
-    if release.sha256 and all(hashes) and release.sha256 != sha256_of(hashes):
+    if release.sha256 and all(hashes) and release.sha256 != _sha256_of(hashes):
         files = "the file has" if len(found) == 1 else "some of the files have"
         changed = f"not inspected: {files} changed since the release was read; run the audit again"
         return tuple(Inspection(one.file, changed, "", None, ()) for one in found)
     return tuple(found)
 
 
-def sha256_of(hashes: Sequence[str]) -> str:
+def _sha256_of(hashes: Sequence[str]) -> str:
     """Return the hash by which a release names its files: that of its one file, else the hash of their hashes."""
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
@@ -100,7 +100,7 @@ def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limi
     if not noisy.noisy or exact.noisy:
         raise Unsupported("what noise bought needs a noisy release, and the same one without noise")
     if not single(noisy):
-        if noisy.domain.all != exact.domain.all or shapes(noisy) != shapes(exact):
+        if noisy.domain.all != exact.domain.all or _shapes(noisy) != _shapes(exact):
             raise Unsupported("the release without noise has other regions or classes than the noisy one")
         left = [count(one, "ordered", limits).bounds for one in (noisy, exact)]
         return BoughtWorlds(noisy.confidence, *left)
@@ -116,7 +116,7 @@ def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limi
     return Bought(found.prior, with_it, without, alone, found.distance(truth), likely)
 
 
-def shapes(release: EncodedRelease) -> list[Any]:
+def _shapes(release: EncodedRelease) -> list[Any]:
     """Return what the models test and where, whatever they count."""
     return [
         [f.condition for f in m.statements] if isinstance(m, Table) else replace(emptied(m), name="")
@@ -204,16 +204,16 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
         max(rows_in_pure, default=0),
         sum(rows_in_pure),
         len(counted),
-        no_classes(release, counted),
+        _no_classes(release, counted),
         disclosed_values(release),
         tuple(sorted(open_ones, key=lambda one: one[1:])),
-        small_cells(counted, several),
+        _small_cells(counted, several),
         tuple(sorted((one for one in sizes if one[1]), key=lambda one: one[:2])),
-        filled_cells(counted, several),
+        _filled_cells(counted, several),
     )
 
 
-def small_cells(counted: list[Partition], several: bool) -> tuple[tuple[str, str, int], ...]:
+def _small_cells(counted: list[Partition], several: bool) -> tuple[tuple[str, str, int], ...]:
     """Return the exact counts of one class below SMALL_GROUP rows in groups that have more, the fewest rows first."""
     out = []
     for block in counted:
@@ -227,7 +227,7 @@ def small_cells(counted: list[Partition], several: bool) -> tuple[tuple[str, str
     return tuple(sorted(out, key=lambda one: one[2]))
 
 
-def filled_cells(counted: list[Partition], several: bool) -> tuple[tuple[int, int, str, str], ...]:
+def _filled_cells(counted: list[Partition], several: bool) -> tuple[tuple[int, int, str, str], ...]:
     """Return the least and most rows of every class in a group, its name and the class; those surely empty not."""
     out = []
     for block in counted:
@@ -239,7 +239,7 @@ def filled_cells(counted: list[Partition], several: bool) -> tuple[tuple[int, in
     return tuple(sorted(out, key=lambda one: one[:2]))
 
 
-def no_classes(release: EncodedRelease, counted: list[Partition]) -> str:
+def _no_classes(release: EncodedRelease, counted: list[Partition]) -> str:
     """Return why partitions say nothing of classes; "" where some counts rows per class."""
     if not counted:
         return groups_left_out(release)[1]

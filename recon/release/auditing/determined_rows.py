@@ -32,26 +32,26 @@ def beside_truth(
     truth = whole_rows(named_like(truth, release.domain)[0], release.domain)
     real = raw_indices(release.domain, truth)
     rng, n = np.random.default_rng(seed), len(real)
-    by_chance = [share_equal(real, marginals(real, n, rng)) for _ in range(REPEATS if n else 0)]
+    by_chance = [_share_equal(real, marginals(real, n, rng)) for _ in range(REPEATS if n else 0)]
     if population is not None:
         people = raw_indices(release.domain, named_like(population, release.domain)[0])
         size, source = min(n, len(people)), "a fresh sample of the population"
-        other = [share_equal(fresh(real, size, rng), fresh(people, size, rng)) for _ in range(REPEATS)]
+        other = [_share_equal(fresh(real, size, rng), fresh(people, size, rng)) for _ in range(REPEATS)]
     else:
         source = "one half of the true rows beside the other"
-        other = [share_equal(*halves(real, rng)) for _ in range(REPEATS if n > 1 else 0)]
+        other = [_share_equal(*halves(real, rng)) for _ in range(REPEATS if n > 1 else 0)]
     means = (float(np.mean(shares)) if shares else None for shares in (by_chance, other))
-    right = true_rows(release, found, truth)
+    right = _true_rows(release, found, truth)
     return dict(zip(("right", "marginals", "other", "other_is"), (right, *means, source), strict=True))
 
 
-def share_equal(real: NDArray[Any], guess: NDArray[Any]) -> float:
+def _share_equal(real: NDArray[Any], guess: NDArray[Any]) -> float:
     """Return the share of true rows that equal rows of a guess, each counted once."""
     _, times, guessed = grouped(real, guess)
     return float(np.minimum(times, guessed).sum() / max(1, len(real)))
 
 
-def true_rows(release: EncodedRelease, found: Determined, truth: pd.DataFrame) -> int | None:
+def _true_rows(release: EncodedRelease, found: Determined, truth: pd.DataFrame) -> int | None:
     """Return how many rows proved with their label are true rows of that cell and label; None where none is proved."""
     for settled, block in proofs(settled_release(release).statements):
         if settled.model == found.number:

@@ -65,16 +65,16 @@ class ValueGroups:
     least: tuple[int, int] | None = None
 
 
-def groups_by_leaf_values(release: EncodedRelease) -> tuple[ValueGroups, ...]:
+def _groups_by_leaf_values(release: EncodedRelease) -> tuple[ValueGroups, ...]:
     """Return what the leaf values of each model prove, in a release that has it. Linear in cells times labels."""
-    return tuple(of_block(release, one, block) for one, block in proofs(release.statements))
+    return tuple(_of_block(release, one, block) for one, block in proofs(release.statements))
 
 
-def of_block(release: EncodedRelease, settled: AddedBlocks, block: Partition) -> ValueGroups:
+def _of_block(release: EncodedRelease, settled: AddedBlocks, block: Partition) -> ValueGroups:
     """Return the cells of one model; the last box of a block is everything else, where nobody is."""
     k, labels = len(block.boxes) - 1, max(1, len(block.labels))
     low, high = (ends[: k * labels].reshape(k, labels) for ends in (block.low, block.high))
-    least, most = totals(release.statements, settled, block, low, high)
+    least, most = _totals(release.statements, settled, block, low, high)
     name = settled.before.boosted[settled.model].name
     value = None if release.domain.label is None else release.domain.label.value
 
@@ -98,7 +98,7 @@ def of_block(release: EncodedRelease, settled: AddedBlocks, block: Partition) ->
     )
 
 
-def totals(release: Release, settled: AddedBlocks, block: Partition, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+def _totals(release: Release, settled: AddedBlocks, block: Partition, low: Ints, high: Ints) -> tuple[Ints, Ints]:
     """Return bounds on the rows of every cell: sums by label, what all others leave, and the block of totals."""
     everybody = settled.before.rows
     least, most = low.sum(axis=1), high.sum(axis=1)
@@ -122,18 +122,18 @@ WORDS = 50  # characters of a path
 COARSE = "some statements say less than was published"
 
 
-def unused_of(
+def _unused_of(
     release: EncodedRelease, stored: Sequence[Inspection], always: frozenset[str] = frozenset()
 ) -> tuple[UnusedFigure, ...]:
     """Return what the models of a release publish and no statement carries, and models beside them in its files.
 
     `always`: figures that leaf values cannot change, whatever they say (`Together.always`).
     """
-    every = (*of_readers(release), *of_statements(release, always), *of_bags(release, stored), *of_files(stored))
+    every = (*_of_readers(release), *_of_statements(release, always), *_of_bags(release, stored), *_of_files(stored))
     return tuple({one.why: one for one in every}.values())
 
 
-def of_readers(release: EncodedRelease) -> Iterator[UnusedFigure]:
+def _of_readers(release: EncodedRelease) -> Iterator[UnusedFigure]:
     """Yield what readers found and left."""
     for model in release.models:
         for one in () if model.origin is None else model.origin.unused:
@@ -141,7 +141,7 @@ def of_readers(release: EncodedRelease) -> Iterator[UnusedFigure]:
             yield UnusedFigure(why, OPENS[one.about] if one.about else OF_LABELS if one.labels else EVERY_FIGURE)
 
 
-def of_statements(release: EncodedRelease, always: frozenset[str] = frozenset()) -> Iterator[UnusedFigure]:
+def _of_statements(release: EncodedRelease, always: frozenset[str] = frozenset()) -> Iterator[UnusedFigure]:
     """Yield what statements leave out: leaf values not evaluated to the end, sums that were loosened."""
     statements = release.statements
     for line in statements.loosened:
@@ -153,7 +153,7 @@ def of_statements(release: EncodedRelease, always: frozenset[str] = frozenset())
         yield UnusedFigure(COARSE, EVERY_FIGURE)
 
 
-def of_bags(release: EncodedRelease, stored: Sequence[Inspection]) -> Iterator[UnusedFigure]:
+def _of_bags(release: EncodedRelease, stored: Sequence[Inspection]) -> Iterator[UnusedFigure]:
     """Yield the known bags; without the seeds that give them away, which the file can do without, there are none."""
     seeds = [one for file in stored for one in file.findings if one.rule == BAG_SEEDS]
     for bags in release.statements.bags:
@@ -162,7 +162,7 @@ def of_bags(release: EncodedRelease, stored: Sequence[Inspection]) -> Iterator[U
         )
 
 
-def of_files(stored: Sequence[Inspection]) -> Iterator[UnusedFigure]:
+def _of_files(stored: Sequence[Inspection]) -> Iterator[UnusedFigure]:
     """Yield the counts of models that stand in the files beside the ones that were audited."""
     for file in stored:
         for one in file.findings:
@@ -219,7 +219,7 @@ LISTED = 1_000  # of each kind, the smallest first
 DRAWN = "drawn rows"
 
 
-def published_groups(release: EncodedRelease) -> tuple[list[Place], list[Place]]:
+def _published_groups(release: EncodedRelease) -> tuple[list[Place], list[Place]]:
     """Return groups and cells (of one class, with `class`) that were counted and that no statement carries as such.
 
     Leaves of trees on resamples, drawn rows that boosted models count, and all counts of tables where the number of
@@ -229,16 +229,16 @@ def published_groups(release: EncodedRelease) -> tuple[list[Place], list[Place]]
     cells: list[Place] = []
     for model in release.models:
         if isinstance(model, Forest) and model.resampled and model.noise is None:
-            groups += of_leaves(release, model, drawn_rows)
-            cells += of_leaves(release, model, drawn_of_classes)
+            groups += _of_leaves(release, model, _drawn_rows)
+            cells += _of_leaves(release, model, _drawn_of_classes)
         if isinstance(model, Table) and model.noise is None:
-            for by_class, place in of_table(release, model):
+            for by_class, place in _of_table(release, model):
                 (cells if by_class else groups).append(place)
-    columns = list(of_columns(release))
-    return smallest([*groups, *columns]), smallest([*cells, *columns])
+    columns = list(_of_columns(release))
+    return _smallest([*groups, *columns]), _smallest([*cells, *columns])
 
 
-def of_columns(release: EncodedRelease) -> Iterator[Place]:
+def _of_columns(release: EncodedRelease) -> Iterator[Place]:
     """Yield the groups that figures of single columns count: the sum of a column of 0 and 1 is a count."""
     for figures in figures_of(release):
         with contextlib.suppress(Unsupported, ReleaseError):
@@ -250,7 +250,7 @@ def of_columns(release: EncodedRelease) -> Iterator[Place]:
                             yield {"name": one.source, "where": where, "rows": [rows, rows]}
 
 
-def smallest(places: list[Place]) -> list[Place]:
+def _smallest(places: list[Place]) -> list[Place]:
     """Return the places with the fewest rows."""
     return sorted(places, key=lambda one: (one["rows"][1], one["rows"][0]))[:LISTED]
 
@@ -267,7 +267,7 @@ class DrawnGroup(NamedTuple):
     high: Ints
 
 
-def drawn_rows(model: Forest, table: CountTable) -> DrawnGroup:
+def _drawn_rows(model: Forest, table: CountTable) -> DrawnGroup:
     """Return how many different people were drawn into every leaf: between the ends, both 0 where nobody was."""
     total = np.zeros(len(table), dtype=np.int64)
     np.add.at(total, np.repeat(np.arange(len(table)), np.diff(table.start)), table.values.astype(np.int64))
@@ -279,9 +279,9 @@ def drawn_rows(model: Forest, table: CountTable) -> DrawnGroup:
     return DrawnGroup(at, np.full(len(at), -1), low, high)
 
 
-def drawn_of_classes(model: Forest, table: CountTable) -> DrawnGroup:
+def _drawn_of_classes(model: Forest, table: CountTable) -> DrawnGroup:
     """Return the same of every class that was counted in a leaf."""
-    rows = drawn_rows(model, table)
+    rows = _drawn_rows(model, table)
     leaf, counts = np.repeat(np.arange(len(table)), np.diff(table.start)), table.values.astype(np.int64)
     total = np.zeros(len(table), dtype=np.int64)
     np.add.at(total, leaf, counts)
@@ -295,7 +295,9 @@ def drawn_of_classes(model: Forest, table: CountTable) -> DrawnGroup:
     return DrawnGroup(held, at - table.start[held], low, high)
 
 
-def of_leaves(release: EncodedRelease, model: Forest, drawn: Callable[[Forest, CountTable], DrawnGroup]) -> list[Place]:
+def _of_leaves(
+    release: EncodedRelease, model: Forest, drawn: Callable[[Forest, CountTable], DrawnGroup]
+) -> list[Place]:
     """Return the smallest groups of drawn rows in the leaves of a forest, with their conditions."""
     found = [drawn(model, tree.nodes.leaf_counts) for tree in model.trees if tree.noise is None]
     if not found:
@@ -322,7 +324,7 @@ def of_leaves(release: EncodedRelease, model: Forest, drawn: Callable[[Forest, C
     return out
 
 
-def of_table(release: EncodedRelease, model: Table) -> Iterator[tuple[bool, Place]]:
+def _of_table(release: EncodedRelease, model: Table) -> Iterator[tuple[bool, Place]]:
     """Yield the counts of a table, and whether each is of one class, but for those that statements carry."""
     label = None if release.domain.label is None else release.domain.label.name
     for i, figure in enumerate(model.statements):
@@ -346,18 +348,18 @@ def with_evidence(
     A group with 1 to k - 1 rows violates a smallest group of k whatever else is open. `located`: groups by position.
     `always`: see `Together.always`.
     """
-    groups, cells = published_groups(release)
+    groups, cells = _published_groups(release)
     disclosed = 0
-    by_values = groups_by_leaf_values(release)
+    by_values = _groups_by_leaf_values(release)
     everything: list[ValueGroups | PositionGroups] = [*by_values, *(() if located is None else (located,))]
     for one in everything:
         groups, cells = [*groups, *one.groups], [*cells, *one.cells]
         disclosed = max(disclosed, one.disclosed)
-    for key, proved in (("smallest_group", [*groups, *other_models(stored)]), ("smallest_cell", cells)):
+    for key, proved in (("smallest_group", [*groups, *_other_models(stored)]), ("smallest_cell", cells)):
         before = facts[key]
         open_why = (before.why, before.help) if isinstance(before, UnknownFigure) and proved else ("", "")
         facts = facts.with_groups(key, proved, further=open_why[0], help=open_why[1])
-    facts, unused = with_classes(facts, disclosed), unused_of(release, stored, always)
+    facts, unused = _with_classes(facts, disclosed), _unused_of(release, stored, always)
     if len(release.models) == 1 and len(by_values) == 1 and by_values[0].least is not None and not unused:
         # every world has the same rows of every class in every cell, and rows anywhere in their cell
         group, cell = by_values[0].least
@@ -366,13 +368,13 @@ def with_evidence(
     return facts.opened(unused)
 
 
-def other_models(stored: Sequence[Inspection]) -> list[Place]:
+def _other_models(stored: Sequence[Inspection]) -> list[Place]:
     """Return the smallest groups of models that stand in the files beside the ones that were audited."""
     every = (one for file in stored for one in file.findings if one.beside and one.fewest)
     return [{"name": one.path, "where": "a leaf of another model", "rows": [one.fewest, one.fewest]} for one in every]
 
 
-def with_classes(facts: FactTable, rows: int) -> FactTable:
+def _with_classes(facts: FactTable, rows: int) -> FactTable:
     """Return the facts with at least so many people whose class follows."""
     found = facts["class_disclosure"]
     if not rows or not isinstance(found, KnownFigure | UnknownFigure):

@@ -66,42 +66,42 @@ def facts_of(found: AuditFindings) -> FactTable:
     if found.empty is not None or m.status == "unsat":
         none = nothing_known(found.stored, CONTRADICTION)
         status = "unsat" if found.empty is None else "empty"
-        others = {**none.others, "kinds_of_counts": counted_kinds(release)}
+        others = {**none.others, "kinds_of_counts": _counted_kinds(release)}
         return replace(none, status=status, confidence=noisy, others=others)
     group, groups = sizes(release, found.groups, found.intervals)
-    cell, cells = cells_of(release, found.groups)
-    rows, pure = classes(found)
+    cell, cells = _cells_of(release, found.groups)
+    rows, pure = _classes(found)
     facts = FactTable(
         m.status,
         1.0 if release.certain else noisy,
         {
             "rows": KnownFigure(release.rows.low, release.rows.high),
-            "pinned": known_wholly(found),
-            **bits(m),
+            "pinned": _known_wholly(found),
+            **_bits(m),
             "least_bits_left": most_exposed(found),
             "smallest_group": group,
             "smallest_cell": cell,
             "class_disclosure": rows,
-            "target_disclosure": targets(release, found.groups),
+            "target_disclosure": _targets(release, found.groups),
             **by_position(found),
         },
         {"groups": groups, "cells": cells, "pure": pure},
         {
-            "classes_by_position": classes_at_positions(found),
-            "kinds_of_counts": counted_kinds(release),
+            "classes_by_position": _classes_at_positions(found),
+            "kinds_of_counts": _counted_kinds(release),
             "no_merging": no_merging(release),
             "profiles": None if found.profiles is None else asked(found.profiles),
             "profiles_in_all": None if found.profiles is None else dict(found.profiles["verdicts"]),
             **stored_facts(found.stored, worked_out(found)),
         },
     )
-    facts = with_together(release, of_resamples(release, facts), found.together)
+    facts = with_together(release, _of_resamples(release, facts), found.together)
     always = frozenset[str]() if found.together is None else found.together.always
     facts = with_evidence(facts, release, found.stored, found.position_groups, always)
-    return beside_rows(facts, found.stored, release, found.together)
+    return _beside_rows(facts, found.stored, release, found.together)
 
 
-def beside_rows(
+def _beside_rows(
     facts: FactTable,
     stored: Sequence[Inspection],
     release: EncodedRelease | None = None,
@@ -130,18 +130,18 @@ def beside_rows(
     found = []
     for (said, stated), some in unused.items():
         opens = {key: end for key, end in OPENS[said].items() if not (stated and key == "pinned")}
-        found.append(UnusedFigure(not_carried(some[0]), opens, "strip" if all(one.removable for one in some) else ""))
+        found.append(UnusedFigure(_not_carried(some[0]), opens, "strip" if all(one.removable for one in some) else ""))
     return facts.opened(found)
 
 
-def not_carried(one: Finding) -> str:
+def _not_carried(one: Finding) -> str:
     """Return that a finding's values are in no statement, in a sentence."""
     if one.level == "unknown":
         return f"nobody knows what {one.path} is ({one.what}): training rows may be in it"
     return f"no statement carries what {one.path} says ({one.what})"
 
 
-def of_resamples(release: EncodedRelease, facts: FactTable) -> FactTable:
+def _of_resamples(release: EncodedRelease, facts: FactTable) -> FactTable:
     """Return figures in which groups of trees on resamples hold at least the different rows that each drew of them.
 
     Beside trees whose counts tell their groups' sizes, those that do not must not be passed over. Figures of classes
@@ -168,10 +168,10 @@ def of_resamples(release: EncodedRelease, facts: FactTable) -> FactTable:
 
 def nothing_known(stored: Sequence[Inspection], reason: str, help: Help = "") -> FactTable:
     """Return the figures where nothing could be counted: what the files store, and for the rest the reason."""
-    return beside_rows(unknown_figures(stored, reason, help), stored)
+    return _beside_rows(_unknown_figures(stored, reason, help), stored)
 
 
-def unknown_figures(stored: Sequence[Inspection], reason: str, help: Help = "") -> FactTable:
+def _unknown_figures(stored: Sequence[Inspection], reason: str, help: Help = "") -> FactTable:
     """Return figures of which nothing is known, and what the files store."""
     others = {"kinds_of_counts": [], "profiles": None, **stored_facts(stored)}
     return FactTable(figures=dict.fromkeys(FIGURES, UnknownFigure(reason, help)), others=others)
@@ -185,22 +185,22 @@ def open_facts(
 
     `unknown`: why nothing more was worked out, the number of rows being open if not said. Linear in the counts.
     """
-    facts = unknown_figures(stored, unknown.why, unknown.help)
-    facts = replace(facts, others={**facts.others, "kinds_of_counts": counted_kinds(release)})
+    facts = _unknown_figures(stored, unknown.why, unknown.help)
+    facts = replace(facts, others={**facts.others, "kinds_of_counts": _counted_kinds(release)})
     if release.rows.high is not None:
-        facts = with_counts(
+        facts = _with_counts(
             facts.with_figure("rows", KnownFigure(release.rows.low, release.rows.high)), release, unknown
         )
     if together is not None:
         facts = with_together(release, facts, together)
     always = frozenset[str]() if together is None else together.always
-    return beside_rows(with_evidence(facts, release, stored, None, always), stored, release, together)
+    return _beside_rows(with_evidence(facts, release, stored, None, always), stored, release, together)
 
 
-def with_counts(facts: FactTable, release: EncodedRelease, unknown: UnknownFigure) -> FactTable:
+def _with_counts(facts: FactTable, release: EncodedRelease, unknown: UnknownFigure) -> FactTable:
     """Return the facts with the groups, cells and classes that single counts prove; there may be more of each."""
     counts = group_disclosure(as_released(release))
-    each = {"smallest_group": sizes(release, counts, IntervalCells()), "smallest_cell": cells_of(release, counts)}
+    each = {"smallest_group": sizes(release, counts, IntervalCells()), "smallest_cell": _cells_of(release, counts)}
     for key, (figure, listed) in each.items():
         if isinstance(figure, KnownFigure):
             facts = facts.with_groups(key, listed.each, further=unknown.why, help=unknown.help)
@@ -210,7 +210,7 @@ def with_counts(facts: FactTable, release: EncodedRelease, unknown: UnknownFigur
     return facts
 
 
-def known_wholly(found: AuditFindings) -> Figure:
+def _known_wholly(found: AuditFindings) -> Figure:
     """Return how many people are known wholly: by counts, by position, or by leaf values, whichever proves most."""
     m, elsewhere = found.measures, [0, *(one.whole for one in found.determined)]
     if found.positions is not None:
@@ -218,7 +218,7 @@ def known_wholly(found: AuditFindings) -> Figure:
     system = system_of(found.release, m, Limits())  # it is remembered: the measures are taken from it
     ends, least = pinned(found.release, m, system), max(elsewhere)
     if ends is not None:
-        return between(m, max(least, ends[0]), None if ends[1] is None else max(least, ends[1]))
+        return _between(m, max(least, ends[0]), None if ends[1] is None else max(least, ends[1]))
     unknown = not_counted(m)
     if least:
         return KnownFigure(least, found.release.rows.high, unknown.why, unknown.help)
@@ -235,20 +235,20 @@ def not_counted(m: Measures) -> UnknownFigure:
     return UNSIZED if m.counted.relative else BOUNDED
 
 
-def between(m: Measures, low: float, high: float | None) -> KnownFigure:
+def _between(m: Measures, low: float, high: float | None) -> KnownFigure:
     """Return a figure over the worlds between two ends; where limits kept them apart, that they did."""
     if low == high or m.status == "exact":
         return KnownFigure(low, high)
     return KnownFigure(low, high, BOUNDED.why, BOUNDED.help)
 
 
-def bits(m: Measures) -> dict[str, Figure]:
+def _bits(m: Measures) -> dict[str, Figure]:
     """Return the bits before the release and left by it, per person, the order of rows not counted."""
     ends, before = bits_left(m), m.unordered_before
     if not m.rows or before is None:
         unknown = UNSIZED if m.counted.relative else ROWS_OPEN if m.rows is None else UnknownFigure("there are none")
         return {"bits_before_per_person": unknown, "bits_left_per_person": unknown}
-    left = BOUNDED if ends is None else between(m, ends[0] / m.rows, ends[1] / m.rows)
+    left = BOUNDED if ends is None else _between(m, ends[0] / m.rows, ends[1] / m.rows)
     return {"bits_before_per_person": KnownFigure(before / m.rows, before / m.rows), "bits_left_per_person": left}
 
 
@@ -258,7 +258,7 @@ def most_exposed(found: AuditFindings) -> Figure:
     if any(one.whole for one in found.determined) or (found.positions is not None and found.positions.rows_known):
         return KnownFigure(0.0, 0.0)
     ends = least_bits(found.release, m, system_of(found.release, m, Limits()))
-    return not_counted(m) if ends is None else between(m, *ends)
+    return not_counted(m) if ends is None else _between(m, *ends)
 
 
 def sizes(release: EncodedRelease, disclosure: GroupDisclosure, intervals: IntervalCells) -> tuple[Figure, SmallGroups]:
@@ -269,7 +269,7 @@ def sizes(release: EncodedRelease, disclosure: GroupDisclosure, intervals: Inter
         held = partitions.get(block)
         worded = held is not None and j < len(held.boxes) and len(groups) < WORDED
         where = condition_text(cut, held.boxes[j]) if worded and held is not None else ""
-        groups.append((low, bounded(high), name, where))
+        groups.append((low, _bounded(high), name, where))
     groups += [(rows, rows, name, "") for name, rows in published_cells(release)]
     groups += [(one.feasible[0], one.feasible[1], one.name, "") for one in intervals.cells if one.feasible[1]]
     groups.sort(key=lambda one: (one[0], UNBOUNDED if one[1] is None else one[1]))
@@ -282,22 +282,22 @@ def sizes(release: EncodedRelease, disclosure: GroupDisclosure, intervals: Inter
     return ends, listed
 
 
-def bounded(rows: int) -> int | None:
+def _bounded(rows: int) -> int | None:
     """Return an upper bound on rows, None where there is none."""
     return None if rows >= UNBOUNDED else rows
 
 
-def cells_of(release: EncodedRelease, groups: GroupDisclosure) -> tuple[Figure, SmallGroups]:
+def _cells_of(release: EncodedRelease, groups: GroupDisclosure) -> tuple[Figure, SmallGroups]:
     """Return the smallest number of rows of one class in a group that is not empty, and the cells, smallest first."""
-    each = [{"name": n, "class": c, "rows": [low, bounded(high)]} for low, high, n, c in groups.cells[:LISTED]]
+    each = [{"name": n, "class": c, "rows": [low, _bounded(high)]} for low, high, n, c in groups.cells[:LISTED]]
     listed = SmallGroups(each, len(groups.cells))
-    ends = smallest_of((low, bounded(high)) for low, high, *_ in groups.cells)
+    ends = smallest_of((low, _bounded(high)) for low, high, *_ in groups.cells)
     if ends is None:
-        return no_classes(release, groups, "no counts per class"), listed
+        return _no_classes(release, groups, "no counts per class"), listed
     return ends, listed
 
 
-def no_classes(release: EncodedRelease, groups: GroupDisclosure, otherwise: str = "") -> UnknownFigure | AbsentFigure:
+def _no_classes(release: EncodedRelease, groups: GroupDisclosure, otherwise: str = "") -> UnknownFigure | AbsentFigure:
     """Return why nothing is said of classes: there are none at all, or none whose counts could be evaluated."""
     boosted = any(isinstance(model, Boosting) and model.labels for model in release.models)
     classifying = any("lassifier" in m.origin.format for m in release.models if m.origin is not None)
@@ -309,7 +309,7 @@ def no_classes(release: EncodedRelease, groups: GroupDisclosure, otherwise: str 
     return AbsentFigure(why) if label is None or (numeric_target(release) and not summed) else UnknownFigure(why)
 
 
-def classes(found: AuditFindings) -> tuple[Figure, SmallGroups]:
+def _classes(found: AuditFindings) -> tuple[Figure, SmallGroups]:
     """Return how many people's class follows (groups of one class only, leaf values), and these groups.
 
     Exact of one tree or list; of several the class may follow where their groups cut each other.
@@ -317,17 +317,17 @@ def classes(found: AuditFindings) -> tuple[Figure, SmallGroups]:
     release, groups = found.release, found.groups
     least = groups.rows_in_pure
     if groups.undefined and not least:
-        return no_classes(release, groups), SmallGroups()
+        return _no_classes(release, groups), SmallGroups()
     settled = all(low == high for low, high, *_ in (*groups.sizes, *groups.cells))
     alone = len(release.models) == 1 and not release.statements.loose and not found.determined
     evaluated = settled and alone and not groups.undefined and groups.models == 1
     pure = sorted(groups.pure, key=lambda one: one[2:])[:LISTED]
-    each = [{"name": n, "class": c, "rows": [low, bounded(high)]} for n, c, low, high in pure]
+    each = [{"name": n, "class": c, "rows": [low, _bounded(high)]} for n, c, low, high in pure]
     rows = KnownFigure(least, least) if evaluated else KnownFigure(least, release.rows.high, TOGETHER)
     return rows, SmallGroups(each, len(groups.pure))
 
 
-def targets(release: EncodedRelease, groups: GroupDisclosure) -> Figure:
+def _targets(release: EncodedRelease, groups: GroupDisclosure) -> Figure:
     """Return how many people's numeric target is published exactly; nothing where nothing is about numbers.
 
     Several figures together may give away more than was found, so that there is no upper bound but everybody.
@@ -368,7 +368,7 @@ def by_position(found: AuditFindings) -> dict[str, Figure]:
     }
 
 
-def classes_at_positions(found: AuditFindings) -> list[dict[str, Any]] | None:
+def _classes_at_positions(found: AuditFindings) -> list[dict[str, Any]] | None:
     """Return what is proved by position of the rows of every class, the worst-off class first; None without positions.
 
     A threshold on all rows says nothing of a class with few: these stand beside it.
@@ -398,7 +398,7 @@ def no_merging(release: EncodedRelease) -> str:
     return "" if isinstance(release.models[0], Tree | RuleList | Forest) else "it has no leaves with parents"
 
 
-def counted_kinds(release: EncodedRelease) -> list[str]:
+def _counted_kinds(release: EncodedRelease) -> list[str]:
     """Return the kinds of counts that a release holds, in their order of appearance."""
     return list(dict.fromkeys(kind for model in release.models for kind in kinds_of(model)))
 

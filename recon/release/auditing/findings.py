@@ -192,32 +192,32 @@ def check_truth(
 
 def first_asked(release: EncodedRelease, measures: Measures) -> dict[str, Question]:
     """Return what is asked of the true rows before anything else, the reconstruction first where there can be one."""
-    found: dict[str, Question] = {} if no_guess(release, measures) else {"guess": (guessed, None)}
-    return found | {"broken": (broken, None)}
+    found: dict[str, Question] = {} if _no_guess(release, measures) else {"guess": (_guessed, None)}
+    return found | {"broken": (_broken, None)}
 
 
 def checked(turn: Turn, measures: Measures, answers: Mapping[str, Any]) -> TruthCheck:
     """Return what the true rows say from the answers to `first_asked`, asking what is right by chance, and proved."""
     violated, found = answers["broken"], answers.get("guess")
     if found is None:
-        why = no_guess(turn.asked.release, measures)
+        why = _no_guess(turn.asked.release, measures)
         return TruthCheck(not violated, violated, None, why, trail=measures.counted.trail)
     if found.match is None:
         return TruthCheck(not violated, violated, None, found.note, trail=found.trail)
     chance, limits = turn.asked.chance, turn.limits
-    draws: dict[int, Question] = {k: (right_by_chance, k) for k in range(len(chance.names) * chance.repeats)}
+    draws: dict[int, Question] = {k: (_right_by_chance, k) for k in range(len(chance.names) * chance.repeats)}
     found_by = turn.answers(draws, "draws without the release", needed=not limits.stop.is_set())
     matches = [found_by.get(k) for k in draws]
-    proved = proved_rows(turn.asked, limits)
+    proved = _proved_rows(turn.asked, limits)
     return TruthCheck(not violated, violated, Comparison(found.match, chance.baselines(matches)), proved=proved)
 
 
-def broken(asked: AuditContext, _: None, limits: Limits) -> tuple[str, ...]:
+def _broken(asked: AuditContext, _: None, limits: Limits) -> tuple[str, ...]:
     """Return what the true rows contradict."""
     return tuple(violations(as_released(asked.release), asked.rows))
 
 
-def guessed(asked: AuditContext, _: None, limits: Limits) -> ReconstructionGuess:
+def _guessed(asked: AuditContext, _: None, limits: Limits) -> ReconstructionGuess:
     """Return how much of the true rows a reconstruction has right."""
     real = asked.real
     try:
@@ -230,7 +230,7 @@ def guessed(asked: AuditContext, _: None, limits: Limits) -> ReconstructionGuess
         return ReconstructionGuess(None, no_reconstruction(trail), trail)
 
 
-def right_by_chance(asked: AuditContext, draw: int, limits: Limits) -> Match | None:
+def _right_by_chance(asked: AuditContext, draw: int, limits: Limits) -> Match | None:
     """Return one draw that needs no release beside the true rows, None where the time was up."""
     try:
         return asked.chance.match(draw)
@@ -238,7 +238,7 @@ def right_by_chance(asked: AuditContext, draw: int, limits: Limits) -> Match | N
         return None
 
 
-def no_guess(release: EncodedRelease, measures: Measures) -> str:
+def _no_guess(release: EncodedRelease, measures: Measures) -> str:
     """Return why no training set can be given back before one is looked for; "" where one can."""
     if names := release.domain.continuous:
         named = ", ".join(f"'{name}'" for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
@@ -250,7 +250,7 @@ def no_guess(release: EncodedRelease, measures: Measures) -> str:
     return ""
 
 
-def proved_rows(asked: AuditContext, limits: Limits) -> int | None:
+def _proved_rows(asked: AuditContext, limits: Limits) -> int | None:
     """Return how many of the rows that occur once in the truth are in every possible world, None if not decided."""
     _, first, times = np.unique(asked.real, axis=0, return_index=True, return_counts=True)
     once = asked.rows.iloc[np.sort(first[times == 1])]

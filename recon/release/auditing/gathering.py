@@ -52,7 +52,7 @@ from solvers.questions.answers import CountAnswer
 LIKELIER = 2.0  # times: from where on a person counts as much likelier to be in the data, or much less
 
 
-def under_rule(
+def _under_rule(
     release: EncodedRelease, learner: str, profiles: pd.DataFrame | None, limits: Limits, label: str | None = None
 ) -> dict[str, Any]:
     """Return the `learner_rule` object of an audit: figures, `people` where some were asked about, `lines` in words.
@@ -72,15 +72,15 @@ def under_rule(
     if profiles is None:
         return out
     try:
-        people = about(certify(release, without_names(profiles, release)[0], learner, limits, label))
+        people = _about(certify(release, without_names(profiles, release)[0], learner, limits, label))
     except (Unsupported, Inconclusive) as error:
         return out | {"lines": [*out["lines"], f"  of the people asked about nothing is said under the rule: {error}"]}
     lines = out["lines"]
     at = next((i for i, line in enumerate(lines) if line.startswith("  assuming:")), len(lines))
-    return out | {"people": people, "lines": [*lines[:at], people_line(people), *lines[at:]]}
+    return out | {"people": people, "lines": [*lines[:at], _people_line(people), *lines[at:]]}
 
 
-def about(found: pd.DataFrame) -> dict[str, int]:
+def _about(found: pd.DataFrame) -> dict[str, int]:
     """Return how many people the rule decides, and whom it makes likelier, out of verdicts beside those without it."""
     decided, inside = found["by_rule"].fillna(value=False).astype(bool), found["verdict"] != "outside"
     now, before = (found[name].astype(float) for name in ("probability", "probability_without"))
@@ -94,7 +94,7 @@ def about(found: pd.DataFrame) -> dict[str, int]:
     }
 
 
-def people_line(people: dict[str, int]) -> str:
+def _people_line(people: dict[str, int]) -> str:
     """Return that in words."""
     certain, impossible = people["certain_by_rule"], people["impossible_by_rule"]
     line = f"  of {many(people['asked'], 'profile')} asked about, {certain:,} become certain and "
@@ -152,7 +152,7 @@ def gathered(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> Au
     known = () if first.status == "unsat" else determined(release)  # settled before
     large = time.monotonic() - begun > LARGE or (remedies and bool(known))
     turn = Turn(AuditContext(Travelling.of(release), truth, beside.population, beside.seed), limits, large)
-    answers: dict[Any, Any] = turn.answers(dict(asked(turn.asked, first, known, remedies)), "questions of the audit")
+    answers: dict[Any, Any] = turn.answers(dict(_asked(turn.asked, first, known, remedies)), "questions of the audit")
     checks = None if truth is None else checked(turn, first, answers)
     exact = beside.without_noise
     bought = None if exact is None else what_noise_bought(release, exact, limits)
@@ -167,10 +167,10 @@ def gathered(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> Au
     )  # fmt: skip
     if first.status == "unsat":
         return found
-    return with_persons(replace(found, together=judged_together(release, beside.thresholds, limits)), beside, limits)
+    return _with_persons(replace(found, together=judged_together(release, beside.thresholds, limits)), beside, limits)
 
 
-def with_persons(found: AuditFindings, beside: AuditInputs, limits: Limits) -> AuditFindings:
+def _with_persons(found: AuditFindings, beside: AuditInputs, limits: Limits) -> AuditFindings:
     """Return the findings with what is revealed by attribute, and of the people who were given."""
     release, m = found.release, found.measures
     asked, rows = None, None
@@ -181,7 +181,7 @@ def with_persons(found: AuditFindings, beside: AuditInputs, limits: Limits) -> A
                             positions=found.positions)  # fmt: skip
     found = replace(found, profiles=asked, persons=rows)
     if beside.learner != "none":
-        found = replace(found, learner_rule=under_rule(release, beside.learner, beside.profiles, limits, beside.label))
+        found = replace(found, learner_rule=_under_rule(release, beside.learner, beside.profiles, limits, beside.label))
     try:
         bits = attribute_bits(release, m, limits)
         return replace(found, attribute_bits=tuple(bits), forced=forced(release, m, limits))
@@ -189,7 +189,7 @@ def with_persons(found: AuditFindings, beside: AuditInputs, limits: Limits) -> A
         return found
 
 
-def asked(
+def _asked(
     about: AuditContext, first: Measures, known: Sequence[Determined], remedies: bool
 ) -> Iterator[tuple[Hashable, Question]]:
     """Yield the questions that need nothing but the release and its measures by their names.

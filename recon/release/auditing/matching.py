@@ -88,7 +88,7 @@ def compare(truth: Rows, guess: Rows) -> Match:
     distinct, in_truth, in_guess = grouped(truth, guess)
     common = np.minimum(in_truth, in_guess)
     right = int(common.sum())
-    distance, note = matching_cost(distinct, in_truth - common, in_guess - common)
+    distance, note = _matching_cost(distinct, in_truth - common, in_guess - common)
     width = truth.shape[1]
     unpartnered = max(0, len(truth) - len(guess))
     cells = None if distance is None else 1 - (distance + unpartnered * width) / (len(truth) * width)
@@ -98,19 +98,19 @@ def compare(truth: Rows, guess: Rows) -> Match:
     )
 
 
-def matching_cost(distinct: Rows, left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[int | None, str]:
+def _matching_cost(distinct: Rows, left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[int | None, str]:
     """Return the least total Hamming distance of matching as many rows as possible, or None and why not."""
     rows, columns = np.flatnonzero(left), np.flatnonzero(right)
     if not len(rows) or not len(columns):
         return 0, ""
     if max(left.sum(), right.sum()) <= MAX_ASSIGNED:
-        return assignment(distinct, np.repeat(rows, left[rows]), np.repeat(columns, right[columns])), ""
+        return _assignment(distinct, np.repeat(rows, left[rows]), np.repeat(columns, right[columns])), ""
     if len(rows) * len(columns) <= MAX_ARCS:
-        return flow(distinct, rows, columns, left[rows], right[columns]), ""
+        return _flow(distinct, rows, columns, left[rows], right[columns]), ""
     return None, f"{len(rows):,} x {len(columns):,} distinct rows are too many for a minimum-cost matching"
 
 
-def hamming(a: Rows, b: Rows) -> NDArray[np.int64]:
+def _hamming(a: Rows, b: Rows) -> NDArray[np.int64]:
     """Return (len(a), len(b)) numbers of attributes that differ."""
     out = np.zeros((len(a), len(b)), dtype=np.int64)
     for k in range(a.shape[1]):
@@ -118,15 +118,15 @@ def hamming(a: Rows, b: Rows) -> NDArray[np.int64]:
     return out
 
 
-def assignment(distinct: Rows, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> int:
+def _assignment(distinct: Rows, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> int:
     """Return the least cost of the dense assignment problem."""
     from scipy.optimize import linear_sum_assignment
 
-    cost = hamming(distinct[rows], distinct[columns])
+    cost = _hamming(distinct[rows], distinct[columns])
     return int(cost[linear_sum_assignment(cost)].sum())
 
 
-def flow(
+def _flow(
     distinct: Rows,
     rows: NDArray[np.int64],
     columns: NDArray[np.int64],
@@ -137,7 +137,7 @@ def flow(
     from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
     network = SimpleMinCostFlow()
-    cost = hamming(distinct[rows], distinct[columns])
+    cost = _hamming(distinct[rows], distinct[columns])
     tail = np.repeat(np.arange(len(rows)), len(columns))
     head = np.tile(np.arange(len(columns)), len(rows)) + len(rows)
     capacity = np.minimum(supply[tail], demand[head - len(rows)])
@@ -148,7 +148,7 @@ def flow(
     return int(network.optimal_cost())
 
 
-def uniform(totals: Sequence[int], n: int, rng: np.random.Generator) -> Rows:
+def _uniform(totals: Sequence[int], n: int, rng: np.random.Generator) -> Rows:
     """Return n rows uniform over the product of the attributes (n, attributes)."""
     small = all(total <= 1 << 62 for total in totals)
     if small:
@@ -210,7 +210,7 @@ class Chance:
         for k in range(len(self.names)):
             for _ in range(self.repeats):
                 if k == 0:
-                    yield lambda: (self.truth, uniform(self.totals, n, rng))
+                    yield lambda: (self.truth, _uniform(self.totals, n, rng))
                 elif k == 1:
                     yield lambda: (self.truth, marginals(self.truth, n, rng))
                 elif people is None:
@@ -239,7 +239,7 @@ class Chance:
         return tuple(out)
 
 
-def against_baselines(
+def _against_baselines(
     truth: Rows,
     guess: Rows,
     totals: Sequence[int],

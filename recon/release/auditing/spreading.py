@@ -64,7 +64,7 @@ K = TypeVar("K", bound=Hashable)
 Question = tuple[Callable[[AuditContext, Any, Limits], Any], Any]  # a function of a module, and what it is given
 
 
-def one(asked: AuditContext, question: Question, limits: Limits) -> Any:
+def _one(asked: AuditContext, question: Question, limits: Limits) -> Any:
     """Return the answer to one question."""
     function, given = question
     return function(asked, given, limits)
@@ -87,7 +87,7 @@ class Turn:
         """
         names, pieces = list(questions), list(questions.values())
         alone = 0.0 if running(self.limits) else self.alone
-        found = {names[k]: x for k, x in completed_with(self.asked, one, pieces, self.limits, what=what, alone=alone)}
+        found = {names[k]: x for k, x in completed_with(self.asked, _one, pieces, self.limits, what=what, alone=alone)}
         if needed:
-            found.update((name, one(self.asked, questions[name], self.limits)) for name in names if name not in found)
+            found.update((name, _one(self.asked, questions[name], self.limits)) for name in names if name not in found)
         return found

@@ -103,24 +103,24 @@ def judged_together(
         groups,
         cells,
         classes,
-        pinned_together(release, asked("most_pinned", 0), some("pinned together"), mixed if met else None),
+        _pinned_together(release, asked("most_pinned", 0), some("pinned together"), mixed if met else None),
     )
 
 
-def pinned_together(
+def _pinned_together(
     release: EncodedRelease, most: int, limits: Limits, mixed: Callable[[], Ints | None] | None
 ) -> PinnedPeople | None:
     """Return how many people all counts together pin down; None where rows have no number of possible values."""
     figures, label = figures_of(release), release.domain.label
     open_values = bool(release.domain.continuous) or release.statements.single is not None
     if any(label is None or not open_values or one.column != label.name for one in figures):
-        return pinned_by_columns(release, most, limits)
+        return _pinned_by_columns(release, most, limits)
     if open_values:
         return None
     return pinned_people(release.statements, most, limits, None if mixed is None else mixed())
 
 
-def pinned_by_columns(release: EncodedRelease, most: int, limits: Limits) -> PinnedPeople:
+def _pinned_by_columns(release: EncodedRelease, most: int, limits: Limits) -> PinnedPeople:
     """Return how many people all counts and all figures of single columns pin down.
 
     Of these it is proved what worlds prove: nobody is shown to be pinned down.
@@ -135,45 +135,44 @@ def with_together(release: EncodedRelease, facts: FactTable, found: Together | N
     """Return the facts with what the counts say together; where that was not asked, nothing is proved not to exist."""
     found = found or Together()
     for key, one in (("smallest_group", found.group), ("smallest_cell", found.cell)):
-        facts = with_smallest(release, facts, key, one)
-    facts = facts if found.classes is None else with_classes(release, facts, found.classes)
-    return facts if found.pinned is None else with_pinned(release, facts, found.pinned)
+        facts = _with_smallest(release, facts, key, one)
+    facts = facts if found.classes is None else _with_classes(release, facts, found.classes)
+    return facts if found.pinned is None else _with_pinned(release, facts, found.pinned)
 
 
-def with_smallest(release: EncodedRelease, facts: FactTable, key: str, found: SmallestGroup | None) -> FactTable:
+def _with_smallest(release: EncodedRelease, facts: FactTable, key: str, found: SmallestGroup | None) -> FactTable:
     """Return the facts with the smallest group as it is proved."""
     figure, listed = facts[key], facts.listed(key)
     if isinstance(figure, AbsentFigure) or (found is None and not isinstance(figure, KnownFigure)):
         return facts
     high = figure.high if isinstance(figure, KnownFigure) else None
     if found is None:
-        return with_listed(facts, key, KnownFigure(1, high, NOT_ASKED), replace(listed, further=NOT_ASKED))
+        return _with_listed(facts, key, KnownFigure(1, high, NOT_ASKED), replace(listed, further=NOT_ASKED))
     if found.high < UNBOUNDED:
         high = found.high if high is None else min(high, found.high)
     low = found.low if found.low < UNBOUNDED else facts.everybody or 0
     low = low if high is None else min(low, high)
     proved = found.group
     if proved is not None and not proved.published and proved.high == high:
-        listed = replace(listed, each=[place(release, proved), *listed.each][:LISTED], in_all=(listed.in_all or 0) + 1)
+        listed = replace(listed, each=[_place(release, proved), *listed.each][:LISTED], in_all=(listed.in_all or 0) + 1)
     if low == high or (low > 1 and not found.why):
-        return with_listed(facts, key, KnownFigure(low, high, found.why and "", ""), replace(listed, further=""))
+        return _with_listed(facts, key, KnownFigure(low, high, found.why and "", ""), replace(listed, further=""))
     why = found.why or SMALLER
     if not isinstance(figure, KnownFigure) and high is None:
         return facts
-    return with_listed(facts, key, KnownFigure(low, high, why, help_of(found.why)), replace(listed, further=why))
+    return _with_listed(facts, key, KnownFigure(low, high, why, _help_of(found.why)), replace(listed, further=why))
 
 
-def help_of(why: str) -> Help:
+def _help_of(why: str) -> Help:
     """Return what would settle a search that ended early: more time or cells; nothing where figures are not used."""
     return "" if why in {"", UNUSED} else "limits"
 
 
-def with_listed(facts: FactTable, key: str, figure: KnownFigure, listed: SmallGroups) -> FactTable:
-    """Return the facts with a figure and its groups."""
+def _with_listed(facts: FactTable, key: str, figure: KnownFigure, listed: SmallGroups) -> FactTable:
     return replace(facts.with_figure(key, figure), groups={**facts.groups, FIGURES[key].groups: listed})
 
 
-def with_classes(release: EncodedRelease, facts: FactTable, found: KnownClasses) -> FactTable:
+def _with_classes(release: EncodedRelease, facts: FactTable, found: KnownClasses) -> FactTable:
     """Return the facts with the people whose class follows from all counts together."""
     key = "class_disclosure"
     figure, listed = facts[key], facts.listed(key)
@@ -188,25 +187,25 @@ def with_classes(release: EncodedRelease, facts: FactTable, found: KnownClasses)
     if found.low > known.low:
         label = release.domain.label
         more = [
-            place(release, group) | {"class": str(label.value(number)) if label is not None else None}
+            _place(release, group) | {"class": str(label.value(number)) if label is not None else None}
             for number, group in found.groups
         ]
         listed = replace(listed, each=[*more, *listed.each][:LISTED], in_all=(listed.in_all or 0) + len(more))
     settled = low == high or not found.why
-    why, help = ("", "") if settled else (found.why or known.why, help_of(found.why))
-    return with_listed(facts, key, KnownFigure(low, high, why, help), listed)  # type: ignore[arg-type]
+    why, help = ("", "") if settled else (found.why or known.why, _help_of(found.why))
+    return _with_listed(facts, key, KnownFigure(low, high, why, help), listed)  # type: ignore[arg-type]
 
 
-def with_pinned(release: EncodedRelease, facts: FactTable, found: PinnedPeople) -> FactTable:
+def _with_pinned(release: EncodedRelease, facts: FactTable, found: PinnedPeople) -> FactTable:
     """Return the facts with the people whom all counts together pin down, where that says more than is known."""
     figure, everybody = facts["pinned"], release.rows.high
     if not isinstance(figure, KnownFigure | UnknownFigure):
         return facts
-    why, help = (figure.why, figure.help) if figure.why else (found.why, help_of(found.why))
+    why, help = (figure.why, figure.help) if figure.why else (found.why, _help_of(found.why))
     known = figure if isinstance(figure, KnownFigure) else KnownFigure(0, everybody)
     if isinstance(figure, KnownFigure) and figures_of(release):  # who is not pinned down by counts may be with these
         known, why = replace(known, high=everybody), found.why
-        help = "domain" if release.domain.continuous else help_of(why)
+        help = "domain" if release.domain.continuous else _help_of(why)
     low = max(known.low, found.low)
     highs = [high for high in (known.high, found.high) if high is not None and high < UNBOUNDED]
     high = max(low, min(highs)) if highs else None
@@ -215,16 +214,16 @@ def with_pinned(release: EncodedRelease, facts: FactTable, found: PinnedPeople) 
     return facts.with_figure("pinned", KnownFigure(low, high) if low == high else KnownFigure(low, high, why, help))
 
 
-def place(release: EncodedRelease, group: ProvedGroup) -> dict[str, Any]:
+def _place(release: EncodedRelease, group: ProvedGroup) -> dict[str, Any]:
     """Return a proved group as facts list it: `where` in words, `how` with the condition that `recon bound` takes."""
-    shown = [region_text(release, one) for one in group.regions[:REGIONS]]
+    shown = [_region_text(release, one) for one in group.regions[:REGIONS]]
     more = f" or {len(group.regions) - REGIONS:,} more" if len(group.regions) > REGIONS else ""
     where = (shown[0] if len(shown) == 1 else " or ".join(f"({text})" for text in shown)) + more
     high = None if group.high >= UNBOUNDED else group.high
-    return {"name": group.source, "where": where, "rows": [group.low, high], "how": proof(release, group)}
+    return {"name": group.source, "where": where, "rows": [group.low, high], "how": _proof(release, group)}
 
 
-def proof(release: EncodedRelease, group: ProvedGroup) -> str:
+def _proof(release: EncodedRelease, group: ProvedGroup) -> str:
     """Return how a group is proved, with the condition on which `recon bound` agrees where one condition says it."""
     alone = group.regions[0] if len(group.regions) == 1 and not group.regions[0].minus else None
     condition = None if alone is None else condition_json(release.cut, alone.box)
@@ -235,7 +234,7 @@ def proof(release: EncodedRelease, group: ProvedGroup) -> str:
     return f"{text}: {suggestion('bound', files, {'--where': json.dumps(condition)})}"
 
 
-def region_text(release: EncodedRelease, region: Region) -> str:
+def _region_text(release: EncodedRelease, region: Region) -> str:
     """Return a region in words."""
     text = condition_text(release.cut, region.box)
     return " and ".join([text, *(f"not ({condition_text(release.cut, box)})" for box in region.minus)])
@@ -250,9 +249,9 @@ def proofs(release: EncodedRelease, found: Together) -> list[tuple[str, str]]:
         if one.always:
             out.append((f"{name}: in every possible world each cell has no row or at least {one.low:,}", "proved"))
         if one.world is not None and one.low > 1:
-            out.append((f"{name}: {world_text(one)}", "proved"))
+            out.append((f"{name}: {_world_text(one)}", "proved"))
         if one.group is not None and not one.group.published:
-            told = place(release, one.group)
+            told = _place(release, one.group)
             out.append((f"{name}: {told['where']}: {told['how']}", "proved"))
         if one.why:
             out.append((f"{name}: {one.why}", "open"))
@@ -270,7 +269,7 @@ def proofs(release: EncodedRelease, found: Together) -> list[tuple[str, str]]:
     return out
 
 
-def world_text(found: SmallestGroup) -> str:
+def _world_text(found: SmallestGroup) -> str:
     """Return what worlds say that leave no smaller group."""
     assert found.world is not None
     if found.world.worlds == 1:

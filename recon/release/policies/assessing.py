@@ -115,17 +115,17 @@ def assess(
     figures = facts if isinstance(facts, FactTable) else FactTable.of_json(facts)
     checks = tuple(checked(figures, one, policy) for one in policy.thresholds)
     outcome: Any = all_of(one.outcome for one in checks)
-    changes = "" if outcome != "violated" else changed(checks, remedies or ())
+    changes = "" if outcome != "violated" else _changed(checks, remedies or ())
     verdict: Verdict = "release"
     if outcome == "violated":
         verdict = "release with changes" if changes else "do not release"
     elif outcome == "inconclusive":
         verdict = "not assessed"
-    away = tuple(given_away(figures))
-    return PolicyAssessment(policy, outcome, verdict, because(policy, verdict, checks, changes, away), checks, away)
+    away = tuple(_given_away(figures))
+    return PolicyAssessment(policy, outcome, verdict, _because(policy, verdict, checks, changes, away), checks, away)
 
 
-def given_away(facts: FactTable) -> Iterator[Mapping[str, Any]]:
+def _given_away(facts: FactTable) -> Iterator[Mapping[str, Any]]:
     """Yield what is proved to be given away of single people: rows or labels in the file, people pinned, positions."""
     for one in [each for each in facts.others.get("stored") or () if each["level"] == "critical"][:PLACES]:
         where = f" at {named(one['path'])}" if one.get("path") else ""
@@ -135,7 +135,7 @@ def given_away(facts: FactTable) -> Iterator[Mapping[str, Any]]:
         rule, figure = RULES[key], facts[RULES[key].fact]
         if facts.status not in NO_WORLD and isinstance(figure, KnownFigure) and figure.low > 0:
             ends = [figure.low, figure.high]
-            text = worded(rule, interval_text(ends, rule.unit))
+            text = _worded(rule, interval_text(ends, rule.unit))
             yield {"fact": rule.fact, "place": "", "rows": ends, "sentence": f"{text[:1].upper()}{text[1:]}."}
 
 
@@ -150,11 +150,11 @@ def checked(facts: FactTable, threshold: Threshold, policy: Policy) -> PolicyChe
     outcome: Outcome = "violated" if counted else said.outcome
     level = facts.confidence
     at = f"confidence {level_text(level)}" if level is not None and level < 1 and rule.of_worlds else ""
-    sentence = check_sentence(rule.key, said, threshold, at, counted)
-    return PolicyCheck(rule.key, threshold, said, outcome, sentence, remedy_sentence(rule, outcome, said, facts))
+    sentence = _check_sentence(rule.key, said, threshold, at, counted)
+    return PolicyCheck(rule.key, threshold, said, outcome, sentence, _remedy_sentence(rule, outcome, said, facts))
 
 
-def changed(checks: Iterable[PolicyCheck], remedies: Sequence[Mapping[str, Any]]) -> str:
+def _changed(checks: Iterable[PolicyCheck], remedies: Sequence[Mapping[str, Any]]) -> str:
     """Return what would make a release meet the policy, in words; "" where nothing is known to."""
     if (best := least_loss(remedies)) is not None:
         command = f" ({named(best['command'])})" if best.get("command") else ""
@@ -165,7 +165,7 @@ def changed(checks: Iterable[PolicyCheck], remedies: Sequence[Mapping[str, Any]]
     return ""
 
 
-def because(
+def _because(
     policy: Policy,
     verdict: Verdict,
     checks: Sequence[PolicyCheck],
@@ -182,18 +182,18 @@ def because(
     bad = [one for one in checks if one.outcome == kind]
     listed = ", ".join(RULES[one.rule].title.lower() for one in bad)
     if verdict == "not assessed":
-        which = of_all(len(bad), many)
+        which = _of_all(len(bad), many)
         which = f"{which[:1].upper()}{which[1:]}"
         reason = next((f": {one.said.why}" for one in bad if one.said.why), "")
         return f"{which} of the policy {name} {'is' if len(bad) == 1 else 'are'} open ({listed}){reason}."
-    text = f"The release violates {of_all(len(bad), many)} of the policy {name} ({listed})"
+    text = f"The release violates {_of_all(len(bad), many)} of the policy {name} ({listed})"
     if changes:
         return f"{text}; this change meets the policy: {changes}."
-    first = asked_text(bad[0].rule, bad[0].said)
+    first = _asked_text(bad[0].rule, bad[0].said)
     return f"{text}: {first[:1].lower()}{first[1:]}."
 
 
-def of_all(some: int, many: int) -> str:
+def _of_all(some: int, many: int) -> str:
     """Return how many thresholds of all in words."""
     if many == 1:
         return "the one threshold"
@@ -208,10 +208,10 @@ def least_loss(remedies: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | Non
     that leaves the fewest bits per person, which keeps most of the model; then the first.
     """
     met = [one for one in remedies if one.get("outcome") == "met" and one.get("kind") != AS_PUBLISHED]
-    return min(met, key=loss, default=None)
+    return min(met, key=_loss, default=None)
 
 
-def loss(remedy: Mapping[str, Any]) -> tuple[int, float, float]:
+def _loss(remedy: Mapping[str, Any]) -> tuple[int, float, float]:
     """Return what a remedy costs, to compare: how much of the model changes, accuracy lost, how little is left."""
     accuracy = remedy.get("accuracy")
     bits = remedy.get("bits_left_per_person")
@@ -220,12 +220,12 @@ def loss(remedy: Mapping[str, Any]) -> tuple[int, float, float]:
     return rank, 1.0 if accuracy is None else -float(accuracy), least
 
 
-def check_sentence(rule: str, said: RuleResult, threshold: Threshold, at: str, counted: bool) -> str:
+def _check_sentence(rule: str, said: RuleResult, threshold: Threshold, at: str, counted: bool) -> str:
     """Return one sentence: what was found where, what the policy asks for, by which source.
 
     `at`: the confidence in words, "" where the figures are certain. `counted`: it is open, which counts as violated.
     """
-    text = asked_text(rule, said)
+    text = _asked_text(rule, said)
     if at and said.found not in NOT_FOUND and said.outcome != "not applicable":
         text = f"At {at}: {text[:1].lower()}{text[1:]}"
     source = named(threshold.source, 1000)
@@ -237,17 +237,17 @@ def check_sentence(rule: str, said: RuleResult, threshold: Threshold, at: str, c
     return text + "."
 
 
-def asked_text(rule: str, said: RuleResult) -> str:
+def _asked_text(rule: str, said: RuleResult) -> str:
     """Return what was found, with the worst place, beside what the policy asks for."""
     if said.outcome == "not applicable" or said.found in NOT_FOUND:
         return f"{RULES[rule].title}: {said.found}, the policy asks for {said.asked}"
-    text = worded(RULES[rule], said.found)
+    text = _worded(RULES[rule], said.found)
     if said.places and said.outcome != "met":
-        text += f" ({worst_place(said)})"
+        text += f" ({_worst_place(said)})"
     return f"{text[:1].upper()}{text[1:]}, the policy asks for {said.asked}"
 
 
-def worded(rule: PolicyRule, found: str) -> str:
+def _worded(rule: PolicyRule, found: str) -> str:
     """Return what was found as the beginning of a sentence, in the singular where it is one."""
     text = rule.subject.format(found=found)
     if found.split()[-2:-1] == ["1"]:
@@ -256,7 +256,7 @@ def worded(rule: PolicyRule, found: str) -> str:
     return text
 
 
-def worst_place(said: RuleResult) -> str:
+def _worst_place(said: RuleResult) -> str:
     """Return the worst place in words, and how many more there are."""
     first = said.places[0]
     where = f": {named(first['where'])}" if first["where"] else ""
@@ -265,7 +265,7 @@ def worst_place(said: RuleResult) -> str:
     return f"{named(first['name'])}{where}{rows}{more}"
 
 
-def remedy_sentence(rule: PolicyRule, outcome: Outcome, said: RuleResult, facts: FactTable) -> str:
+def _remedy_sentence(rule: PolicyRule, outcome: Outcome, said: RuleResult, facts: FactTable) -> str:
     """Return what to do about a check in one sentence, "" where nothing is to be done."""
     if outcome in {"met", "not applicable"}:
         return ""

@@ -21,7 +21,7 @@ Direction = Literal["at least", "at most"]
 Interval = Sequence[float | None]
 
 
-def compared(interval: Interval, direction: Direction, threshold: float) -> Outcome:
+def _compared(interval: Interval, direction: Direction, threshold: float) -> Outcome:
     """Return whether all numbers of an interval are on the right side of a threshold ("met"), none is, or only some."""
     return at_least(interval, threshold) if direction == "at least" else at_most(interval, threshold)
 
@@ -42,7 +42,7 @@ def at_most(interval: Interval, threshold: float) -> Outcome:
     return "met" if most is not None and most <= threshold else "inconclusive"
 
 
-def none_small(interval: Interval, threshold: float) -> Outcome:
+def _none_small(interval: Interval, threshold: float) -> Outcome:
     """Return whether a group of so many rows is large enough or empty: 0 rows are no group and violate nothing.
 
     Rows are whole, so that a threshold of 1 asks for nothing. "violated" where it surely has a row and surely fewer
@@ -80,25 +80,25 @@ def interval_text(interval: Interval, unit: str, digits: int = 4) -> str:
     """
     least, most = ends(interval)
     if most is None:
-        return f"at least {counted(least, unit, digits)}" if least > 0 else f"an unknown number of {plural(unit)}"
-    if figure(least, digits) == figure(most, digits):
+        return f"at least {counted(least, unit, digits)}" if least > 0 else f"an unknown number of {_plural(unit)}"
+    if _figure(least, digits) == _figure(most, digits):
         return counted(least, unit, digits)
     if least <= 0:
         return f"at most {counted(most, unit, digits)}"
-    return f"between {figure(least, digits)} and {counted(most, unit, digits)}"
+    return f"between {_figure(least, digits)} and {counted(most, unit, digits)}"
 
 
 def counted(number: float, unit: str, digits: int = 4) -> str:
     """Return a number with its unit: "1 row", "1,234 people", "2.5 bits"."""
-    return f"{figure(number, digits)} {unit if number == 1 else plural(unit)}"
+    return f"{_figure(number, digits)} {unit if number == 1 else _plural(unit)}"
 
 
-def plural(unit: str) -> str:
+def _plural(unit: str) -> str:
     """Return several of a unit."""
     return {"person": "people"}.get(unit, f"{unit}s")
 
 
-def figure(number: float, digits: int = 4) -> str:
+def _figure(number: float, digits: int = 4) -> str:
     """Return a number for people: thousands with commas, fractions with so many significant digits."""
     if number == int(number):
         return f"{int(number):,}"
@@ -179,8 +179,8 @@ def of_groups(facts: FactTable, rule: PolicyRule, threshold: int) -> RuleResult:
     smallest, listed = facts[rule.fact], facts.listed(rule.fact)
     asked = f"at least {counted(threshold, rule.unit)}"
     if not isinstance(smallest, KnownFigure) and not listed.each:
-        return absent(facts, smallest, asked)
-    each = [(none_small(one["rows"], threshold), one) for one in listed.each]
+        return _absent(facts, smallest, asked)
+    each = [(_none_small(one["rows"], threshold), one) for one in listed.each]
     ends_known: Interval | None = [smallest.low, smallest.high] if isinstance(smallest, KnownFigure) else None
     outcome: Outcome = "inconclusive" if ends_known is None else at_least(ends_known, threshold)
     complete = bool(each) and listed.in_all is not None and len(each) >= listed.in_all and not listed.further
@@ -191,15 +191,15 @@ def of_groups(facts: FactTable, rule: PolicyRule, threshold: int) -> RuleResult:
     bad = [one for said, one in each if said == "violated"] or [one for said, one in each if said == "inconclusive"]
     found = ends_known
     if found is None and bad:
-        found = least_of([one["rows"] for one in bad])
+        found = _least_of([one["rows"] for one in bad])
     if found is None and outcome == "met":
-        found = least_of([one["rows"] for _, one in each if ends(one["rows"])[1] != 0])
-    why, help = reason(smallest, listed.further) if outcome == "inconclusive" else NOTHING
+        found = _least_of([one["rows"] for _, one in each if ends(one["rows"])[1] != 0])
+    why, help = _reason(smallest, listed.further) if outcome == "inconclusive" else NOTHING
     text = "not known" if found is None else interval_text(found, rule.unit)
-    return RuleResult(outcome, text, asked, worst(bad), len(bad), why, help=help)
+    return RuleResult(outcome, text, asked, _worst(bad), len(bad), why, help=help)
 
 
-def least_of(intervals: Sequence[Interval]) -> Interval | None:
+def _least_of(intervals: Sequence[Interval]) -> Interval | None:
     """Return the interval of the least of several numbers, None of none."""
     if not intervals:
         return None
@@ -212,14 +212,14 @@ def of_interval(facts: FactTable, rule: PolicyRule, threshold: float) -> RuleRes
     asked = f"{rule.direction} {counted(threshold, rule.unit)}"
     found = facts[rule.fact]
     if not isinstance(found, KnownFigure):
-        return absent(facts, found, asked)
+        return _absent(facts, found, asked)
     interval = [found.low, found.high]
-    outcome = compared(interval, rule.direction, threshold)
+    outcome = _compared(interval, rule.direction, threshold)
     digits = 4
     if outcome == "violated":  # rounded to as few digits, it might look as if it were met
         bound = found.high if rule.direction == "at least" and found.high is not None else found.low
-        digits = next((d for d in range(4, 17) if figure(bound, d) != figure(threshold, d)), 17)
-    why, help = reason(found) if outcome == "inconclusive" else NOTHING
+        digits = next((d for d in range(4, 17) if _figure(bound, d) != _figure(threshold, d)), 17)
+    why, help = _reason(found) if outcome == "inconclusive" else NOTHING
     text = interval_text(interval, rule.unit, digits)
     classes = [] if outcome == "met" or rule.fact not in BY_CLASS else facts.others.get("classes_by_position") or []
     shown = tuple({"name": one["name"], "where": one["where"], "rows": one["rows"]} for one in classes[:PLACES])
@@ -234,29 +234,29 @@ def disclosed(facts: FactTable, rule: PolicyRule, threshold: str | int) -> RuleR
     )
     known = facts[rule.fact]
     if not isinstance(known, KnownFigure):
-        return RuleResult("met", "not known", asked) if limit is None else absent(facts, known, asked)
+        return RuleResult("met", "not known", asked) if limit is None else _absent(facts, known, asked)
     rows = [known.low, known.high]
     found = interval_text(rows, rule.unit)
     if limit is None:
         return RuleResult("met", found, asked)
     outcome, listed = at_most(rows, limit), facts.listed(rule.fact)
     groups = [] if outcome == "met" else [g for g in listed.each if ends(g["rows"])[1] != 0]
-    why, help = reason(known) if outcome == "inconclusive" else NOTHING
+    why, help = _reason(known) if outcome == "inconclusive" else NOTHING
     in_all = max(len(groups), listed.in_all or 0) if groups else 0
-    return RuleResult(outcome, found, asked, worst(groups), in_all, why, help=help)
+    return RuleResult(outcome, found, asked, _worst(groups), in_all, why, help=help)
 
 
 def kinds_of_counts(facts: FactTable, rule: PolicyRule, allowed: Sequence[str]) -> RuleResult:
     """Return whether only allowed kinds of counts are published."""
-    asked = f"nothing but {in_words(allowed)}" if allowed else "no counts at all"
+    asked = f"nothing but {_in_words(allowed)}" if allowed else "no counts at all"
     kinds = facts.others.get(rule.fact)
     if kinds is None:
-        return absent(facts, facts[rule.fact], asked)
+        return _absent(facts, facts[rule.fact], asked)
     strange = [kind for kind in kinds if kind not in allowed]
-    return RuleResult("violated" if strange else "met", in_words(strange or kinds) or "no counts", asked)
+    return RuleResult("violated" if strange else "met", _in_words(strange or kinds) or "no counts", asked)
 
 
-def in_words(kinds: Sequence[str]) -> str:
+def _in_words(kinds: Sequence[str]) -> str:
     """Return what kinds of counts are, in quotes because commas stand in some."""
     return ", ".join(f'"{KINDS.get(kind, named(kind))}"' for kind in kinds)
 
@@ -277,24 +277,24 @@ def stored(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
         bad = grave + (open_ones if allowed == "none" else [])
         found = f"{counted(len(bad), 'finding')}, the gravest {bad[0]['level']}: {named(bad[0]['what'])}"
         removable = all(one.get("removable") for one in [*bad, *open_ones])
-        return RuleResult("violated", found, asked, worst(list(map(place_of, bad))), len(bad), removable=removable)
+        return RuleResult("violated", found, asked, _worst(list(map(_place_of, bad))), len(bad), removable=removable)
     if allowed == "critical":
         return RuleResult("met", counted(len(findings), "finding"), asked)
     if open_ones:
         why = f"nobody knows what {named(open_ones[0]['what'])} holds, training rows may be in it"
-        places = worst(list(map(place_of, open_ones)))
+        places = _worst(list(map(_place_of, open_ones)))
         return RuleResult(
             "inconclusive", f"{counted(len(open_ones), 'finding')} not understood", asked, places, len(open_ones), why
         )
     if not facts.others.get("stored_inspected"):
-        why, help = reason(facts[rule.fact])
+        why, help = _reason(facts[rule.fact])
         return RuleResult("inconclusive", "not inspected", asked, why=why, help=help)
     if not findings:
         return RuleResult("met", "nothing", asked)
     return RuleResult("met", f"{counted(len(findings), 'finding')}, none graver", asked)
 
 
-def place_of(finding: Mapping[str, Any]) -> Place:
+def _place_of(finding: Mapping[str, Any]) -> Place:
     """Return where a finding of an inspection is."""
     return {"name": finding.get("path") or finding.get("rule", ""), "where": finding.get("what", ""), "rows": None}
 
@@ -307,12 +307,12 @@ def profiles(facts: FactTable, rule: PolicyRule, forbidden: Sequence[str]) -> Ru
         if not forbidden:
             return RuleResult("met", "none given", asked)
         none = UnknownFigure("no profiles were given (recon audit --profiles people.csv)", "profiles")
-        why, help = reason(facts.figures.get(rule.fact, none))
+        why, help = _reason(facts.figures.get(rule.fact, none))
         return RuleResult("inconclusive", "none given", asked, why=why, help=help)
     held = facts.others.get("profiles_in_all") or dict(Counter(one["verdict"] for one in given))
     if not held and forbidden:
         return RuleResult("inconclusive", "none given", asked, why="the table of profiles has no rows", help="profiles")
-    said = {verdict: verdict_outcome(verdict, forbidden) for verdict in held}
+    said = {verdict: _verdict_outcome(verdict, forbidden) for verdict in held}
     outcome = all_of(said.values())
     bad = [verdict for verdict in held if said[verdict] == outcome and outcome != "met"]
     many = sum(held[verdict] for verdict in bad)
@@ -324,13 +324,13 @@ def profiles(facts: FactTable, rule: PolicyRule, forbidden: Sequence[str]) -> Ru
     if outcome == "inconclusive":
         why = "limits left the verdict on some profiles open"
         found = f"{counted(many, 'profile')} without a verdict"
-        return RuleResult(outcome, found, asked, worst(places), many, why, help="limits")
+        return RuleResult(outcome, found, asked, _worst(places), many, why, help="limits")
     met = f"{counted(sum(held.values()), 'profile')}, none of them so"
     found = met if outcome == "met" else f"{counted(many, 'profile')} {' or '.join(bad)}"
-    return RuleResult(outcome, found, asked, worst(places), many)
+    return RuleResult(outcome, found, asked, _worst(places), many)
 
 
-def verdict_outcome(verdict: str, forbidden: Sequence[str]) -> Outcome:
+def _verdict_outcome(verdict: str, forbidden: Sequence[str]) -> Outcome:
     """Return whether a verdict is forbidden; of one that is unknown, whether all or none of what it may be are."""
     if verdict in forbidden:
         return "violated"
@@ -340,20 +340,20 @@ def verdict_outcome(verdict: str, forbidden: Sequence[str]) -> Outcome:
     return "violated" if all(hit) else "inconclusive" if any(hit) else "met"
 
 
-def worst(places: Sequence[Place]) -> tuple[Place, ...]:
+def _worst(places: Sequence[Place]) -> tuple[Place, ...]:
     """Return the first places, the fewest rows first, as name, where and rows."""
-    return tuple(ranked(places))
+    return tuple(_ranked(places))
 
 
-def ranked(places: Sequence[Place]) -> Iterator[Place]:
+def _ranked(places: Sequence[Place]) -> Iterator[Place]:
     """Yield the places that are shown."""
-    for one in sorted(places, key=lambda one: rank(one.get("rows")))[:PLACES]:
+    for one in sorted(places, key=lambda one: _rank(one.get("rows")))[:PLACES]:
         label = one.get("class")
         where = one.get("where") or ("" if label is None else f"class {label}")
         yield {"name": one["name"], "where": str(where), "rows": one.get("rows")}
 
 
-def rank(rows: Interval | None) -> tuple[float, float]:
+def _rank(rows: Interval | None) -> tuple[float, float]:
     """Return the order of a group: the one that surely has the fewest rows first."""
     if rows is None:
         return 0, 0
@@ -361,17 +361,17 @@ def rank(rows: Interval | None) -> tuple[float, float]:
     return (float("inf") if most is None else most), least
 
 
-def absent(facts: FactTable, figure: Figure, asked: str) -> RuleResult:
+def _absent(facts: FactTable, figure: Figure, asked: str) -> RuleResult:
     """Return what a figure that is not there says: it does not apply, is met by nobody, or is open."""
     if isinstance(figure, AbsentFigure):
         return RuleResult("not applicable", f"does not apply ({named(figure.why, 400).rstrip('.')})", asked)
     if facts.everybody == 0:
         return RuleResult("met", "nobody", asked)
-    why, help = reason(figure)
+    why, help = _reason(figure)
     return RuleResult("inconclusive", "not known", asked, why=why, help=help)
 
 
-def reason(figure: Figure, further: str = "") -> tuple[str, Help]:
+def _reason(figure: Figure, further: str = "") -> tuple[str, Help]:
     """Return why a figure is open, and what would help; `further`: why there may be smaller groups than those known."""
     why = further or figure.why
     return named(why, 400).rstrip("."), "" if isinstance(figure, AbsentFigure) else figure.help

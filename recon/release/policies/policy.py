@@ -50,7 +50,7 @@ class Policy:
     def __post_init__(self) -> None:
         """Work out the hash where it was not given."""
         if not self.sha256:
-            object.__setattr__(self, "sha256", hashlib.sha256(canonical(self)).hexdigest())
+            object.__setattr__(self, "sha256", hashlib.sha256(_canonical(self)).hexdigest())
 
     def threshold(self, key: str) -> Threshold | None:
         """Return the threshold of a key, None where it is not set."""
@@ -77,7 +77,7 @@ class Policy:
         return {"name": self.name, "file": self.file, "sha256": self.sha256, "extends": list(self.extends)}
 
 
-def canonical(policy: Policy) -> bytes:
+def _canonical(policy: Policy) -> bytes:
     """Return what a policy says as JSON with sorted keys: the text that is hashed."""
     said = {
         "name": policy.name,
@@ -95,17 +95,17 @@ def read_policy(path: str) -> Policy:
     with its source. Raises `PolicyError` in one sentence: the file is missing or malformed, has an unknown key or a
     wrong value, extends itself, or sets no threshold.
     """
-    return resolved(path, PolicyReading({}, []))
+    return _resolved(path, PolicyReading({}, []))
 
 
-def preset(name: str) -> Policy:
+def _preset(name: str) -> Policy:
     """Return a preset by its name; `PolicyError` where there is none of this name."""
     return read_policy(PREFIX + name)
 
 
 def presets() -> tuple[Policy, ...]:
     """Return all presets, in alphabetical order."""
-    return tuple(preset(name) for name in preset_names())
+    return tuple(_preset(name) for name in preset_names())
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,9 @@ class PolicyReading:
     way: list[str]
 
 
-def resolved(path: str, reading: PolicyReading) -> Policy:
+def _resolved(path: str, reading: PolicyReading) -> Policy:
     """Return the policy in a file or preset."""
-    layer = layer_of(path, reading)
+    layer = _layer_of(path, reading)
     if not layer.thresholds:
         raise PolicyError(
             f"{named(path)}: sets no threshold, so every release would pass: set one of {', '.join(RULES)}"
@@ -144,7 +144,7 @@ def resolved(path: str, reading: PolicyReading) -> Policy:
     )
 
 
-def layer_of(path: str, reading: PolicyReading) -> PolicyLayer:
+def _layer_of(path: str, reading: PolicyReading) -> PolicyLayer:
     """Return what a file or preset says with all that it extends."""
     place = path if path.startswith(PREFIX) else os.path.realpath(path)
     if place in reading.done:
@@ -154,24 +154,24 @@ def layer_of(path: str, reading: PolicyReading) -> PolicyLayer:
         raise PolicyError(f"{named(path)}: extends itself: {circle}")
     if len(reading.done) + len(reading.way) >= MOST_FILES:
         raise PolicyError(f"{named(reading.way[0])}: extends more than {MOST_FILES} files")
-    part = parsed(text_of(path), path)
+    part = parsed(_text_of(path), path)
     thresholds: dict[str, Threshold] = {}
     inconclusive, behind = None, list[str]()
     reading.way.append(path)
     for one in [part.extends] if isinstance(part.extends, str) else part.extends or []:
-        layer = layer_of(beside(path, one), reading)
+        layer = _layer_of(_beside(path, one), reading)
         thresholds |= layer.thresholds
         inconclusive = layer.inconclusive or inconclusive
-        behind += [*layer.behind, beside(path, one)]
+        behind += [*layer.behind, _beside(path, one)]
     reading.way.pop()
-    thresholds |= {key: own for key in RULES if (own := threshold_of(part, key, path)) is not None}
-    inconclusive = threshold_of(part, "inconclusive", path) or inconclusive
+    thresholds |= {key: own for key in RULES if (own := _threshold_of(part, key, path)) is not None}
+    inconclusive = _threshold_of(part, "inconclusive", path) or inconclusive
     found = PolicyLayer(part, thresholds, inconclusive, tuple(dict.fromkeys(behind)))
     reading.done[place] = found
     return found
 
 
-def threshold_of(part: Any, key: str, path: str) -> Threshold | None:
+def _threshold_of(part: Any, key: str, path: str) -> Threshold | None:
     """Return the threshold that a file itself sets for a key."""
     found = getattr(part, key)
     if found is None:
@@ -180,14 +180,14 @@ def threshold_of(part: Any, key: str, path: str) -> Threshold | None:
     return Threshold(key, tuple(value) if isinstance(value, list) else value, source, path)
 
 
-def beside(path: str, other: str) -> str:
+def _beside(path: str, other: str) -> str:
     """Return the place of what a file extends: a preset, or a path relative to the file."""
     if other.startswith(PREFIX) or path.startswith(PREFIX):
         return other
     return os.path.normpath(os.path.join(os.path.dirname(path), other))
 
 
-def text_of(path: str) -> bytes:
+def _text_of(path: str) -> bytes:
     """Return the bytes of a policy file or preset; `PolicyError` where it cannot be read."""
     if path.startswith(PREFIX):
         return preset_bytes(path.removeprefix(PREFIX))
@@ -204,7 +204,7 @@ DEFAULT = "minimum-cell-10"  # the most usual rule, by statistics offices and tr
 
 def init_text(name: str | None = None) -> str:
     """Return a new policy file that extends a preset (None: minimum-cell-10), every other key explained."""
-    chosen = preset(name or DEFAULT)
+    chosen = _preset(name or DEFAULT)
     lines = [
         "# What a released model has to meet. Check this file: recon policy FILE",
         "# Audit a model against it: recon audit MODEL --policy FILE",
@@ -212,13 +212,13 @@ def init_text(name: str | None = None) -> str:
         f"extends = {json.dumps(PREFIX + chosen.name)}  # or a path, or a list; what stands below overrides it",
         "",
         f"# From {PREFIX}{chosen.name}:",
-        *(f"#   {one.key} = {toml(one.value)}  ({named(one.source, 1000)})" for one in chosen.thresholds),
+        *(f"#   {one.key} = {_toml(one.value)}  ({named(one.source, 1000)})" for one in chosen.thresholds),
         "",
         '# Every threshold may say where it comes from: key = {value = 10, source = "document, section, page"}',
         "# Take the # away from what shall hold.",
     ]
     for key, one in RULES.items():
-        lines += ["", f"# {one.help}: {one.values.words}", f"# {key} = {toml(one.example)}"]
+        lines += ["", f"# {one.help}: {one.values.words}", f"# {key} = {_toml(one.example)}"]
     lines += [
         "",
         f"# what an open answer means: {WORDS['inconclusive']}",
@@ -236,7 +236,7 @@ def policy_lines(policy: Policy) -> Iterator[str]:
     if policy.note:
         yield f"  {named(' '.join(policy.note.split()), 1000)}"
     for one in policy.thresholds:
-        yield f"{RULES[one.key].title}: {one.key} = {named(toml(one.value))}"
+        yield f"{RULES[one.key].title}: {one.key} = {named(_toml(one.value))}"
         yield f"  source: {named(one.source, 1000) if one.source else 'none given'}"
         yield f"  set in {named(one.set_in)}"
     if policy.inconclusive == "violation":
@@ -253,10 +253,10 @@ def preset_lines() -> Iterator[str]:
     for one in presets():
         yield f"{PREFIX}{one.name}"
         for threshold in one.thresholds:
-            yield f"  {threshold.key} = {toml(threshold.value)}: {named(threshold.source, 1000)}"
+            yield f"  {threshold.key} = {_toml(threshold.value)}: {named(threshold.source, 1000)}"
         yield f"  {named(' '.join(one.note.split()), 1000)}"
 
 
-def toml(value: Any) -> str:
+def _toml(value: Any) -> str:
     """Return a threshold's value as TOML writes it."""
     return json.dumps(list(value) if isinstance(value, tuple) else value)

@@ -222,48 +222,48 @@ def parsed(data: bytes, file: str) -> Any:
         raise PolicyError(f"{where}: is nested too deeply to be a policy") from None
     except ValueError as error:  # a whole number of more than 4,300 digits
         raise PolicyError(f"{where}: holds a number that cannot be read ({named(error)})") from None
-    return checked(found, where)
+    return _checked(found, where)
 
 
-def checked(found: dict[str, Any], where: str) -> Any:
+def _checked(found: dict[str, Any], where: str) -> Any:
     """Return parsed TOML as the parts of a policy; `PolicyError` in one sentence where it is none."""
     for key, value in found.items():
         if key not in WORDS:
-            raise PolicyError(unknown(key, where))
+            raise PolicyError(_unknown(key, where))
         inner = value.get("value") if isinstance(value, dict) else value
         if isinstance(inner, float) and not math.isfinite(inner):
-            raise PolicyError(wrong(key, value, where))
+            raise PolicyError(_wrong(key, value, where))
         try:
             msgspec.convert({key: value}, PolicyPart)
         except msgspec.ValidationError:
-            raise PolicyError(wrong(key, value, where)) from None
+            raise PolicyError(_wrong(key, value, where)) from None
     return msgspec.convert(found, PolicyPart)
 
 
-def unknown(key: str, where: str) -> str:
+def _unknown(key: str, where: str) -> str:
     """Return the sentence on a key that no policy has."""
     near = difflib.get_close_matches(key, WORDS, 1)
     hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(WORDS)}"
     return f"{where}: there is no key {named(key)}: {hint}"
 
 
-def wrong(key: str, value: Any, where: str) -> str:
+def _wrong(key: str, value: Any, where: str) -> str:
     """Return the sentence on a value that its key does not take."""
     allowed = WORDS[key]
     if not isinstance(value, dict) or key in ABOUT:
-        return f"{where}: {key} is {as_written(value)}; allowed is {allowed}"
+        return f"{where}: {key} is {_as_written(value)}; allowed is {allowed}"
     if strangers := [one for one in value if one not in {"value", "source"}]:
         return f"{where}: {key} has the key {named(strangers[0])}; a threshold has value and source, nothing else"
     if "value" not in value:
         return f'{where}: {key} has no value; write {key} = {{value = ..., source = "..."}}, the value {allowed}'
     source = value.get("source")
     if source is None:
-        return f"{where}: {key} has no source; write {key} = {as_written(value['value'])} where there is none"
+        return f"{where}: {key} has no source; write {key} = {_as_written(value['value'])} where there is none"
     if not isinstance(source, str) or not source:
-        return f"{where}: {key}.source is {as_written(source)}; allowed is a text that is not empty"
-    return f"{where}: {key}.value is {as_written(value['value'])}; allowed is {allowed}"
+        return f"{where}: {key}.source is {_as_written(source)}; allowed is a text that is not empty"
+    return f"{where}: {key}.value is {_as_written(value['value'])}; allowed is {allowed}"
 
 
-def as_written(value: Any) -> str:
+def _as_written(value: Any) -> str:
     """Return a value about as TOML writes it, at most 60 characters of it."""
     return named(str(value).lower() if isinstance(value, bool) else repr(value), 60)

@@ -39,7 +39,7 @@ OTHER_ROWS = (
 )
 
 
-def sentences(
+def _sentences(
     known: Sequence[RegisterEntry], left_out: Sequence[RegisterEntry], alone: RemainingUncertainty,
     before: RemainingUncertainty, after: RemainingUncertainty, found: Differences,
     conflict: Sequence[str], joined: EncodedRelease | None,
@@ -49,14 +49,14 @@ def sentences(
     if not known:
         said.append("Nothing else was released about these rows, as far as the register says.")
     elif after.status == "unsat":
-        said += contradiction(known, before, alone, conflict)
+        said += _contradiction(known, before, alone, conflict)
     else:
         said += [
-            *pinned(known, alone, before, after),
-            *bits(alone, before, after),
-            *gained(before, after, joined is not None and joined.noisy),
+            *_pinned(known, alone, before, after),
+            *_bits(alone, before, after),
+            *_gained(before, after, joined is not None and joined.noisy),
         ]
-        said += [*differing(found)]
+        said += [*_differing(found)]
     said += [
         f"{what} could not be worked out: {one.note}."
         for what, one in (("What the new release leaves alone", alone), ("What the earlier releases leave", before),
@@ -73,7 +73,7 @@ def sentences(
     return tuple(said)
 
 
-def contradiction(
+def _contradiction(
     known: Sequence[RegisterEntry], before: RemainingUncertainty, alone: RemainingUncertainty, conflict: Sequence[str]
 ) -> list[str]:
     """Return that no dataset fits, which releases clash where that is known, which statements, and why."""
@@ -82,29 +82,29 @@ def contradiction(
         return [f"The new release contradicts itself: no data set fits it.{clash}"]
     if before.status == "unsat":
         return [f"The earlier releases contradict each other already, without the new one.{clash}", OTHER_ROWS]
-    who = f"The new release and {earlier(known)} contradict each other: no data set fits all of them."
+    who = f"The new release and {_earlier(known)} contradict each other: no data set fits all of them."
     return [f"{who}{clash}", OTHER_ROWS]
 
 
-def earlier(known: Sequence[RegisterEntry]) -> str:
+def _earlier(known: Sequence[RegisterEntry]) -> str:
     """Return the earlier releases by name and day; many by their number, the first and the last."""
     if len(known) <= LISTED:
-        return joined_words([dated(one) for one in known])
-    return f"the {len(known)} earlier releases ({dated(known[0])} to {dated(known[-1])})"
+        return _joined_words([_dated(one) for one in known])
+    return f"the {len(known)} earlier releases ({_dated(known[0])} to {_dated(known[-1])})"
 
 
-def dated(one: RegisterEntry) -> str:
+def _dated(one: RegisterEntry) -> str:
     """Return an earlier release by its file, and what was decided when."""
     done = {"release": "released", "release with changes": "released with changes"}.get(one.decision, one.decision)
     return f"{named(one.file)} ({done} {one.date})"
 
 
-def joined_words(words: Sequence[str]) -> str:
+def _joined_words(words: Sequence[str]) -> str:
     """Return words as a list in a sentence."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def pinned(
+def _pinned(
     known: Sequence[RegisterEntry],
     alone: RemainingUncertainty,
     before: RemainingUncertainty,
@@ -113,52 +113,52 @@ def pinned(
     """Return how many people are pinned down together, alone and before."""
     if after.pinned is None:
         return []
-    text = f"Together with {earlier(known)} the new release pins down {people(after.pinned)}"
+    text = f"Together with {_earlier(known)} the new release pins down {_people(after.pinned)}"
     if alone.pinned is not None:
-        text += f"; alone it pins down {people(alone.pinned)}"
+        text += f"; alone it pins down {_people(alone.pinned)}"
     if before.pinned is not None:
-        text += f", and the earlier {release_word(known)} without it {people(before.pinned)}"
+        text += f", and the earlier {_release_word(known)} without it {_people(before.pinned)}"
     return [f"{text}."]
 
 
-def release_word(known: Sequence[RegisterEntry]) -> str:
+def _release_word(known: Sequence[RegisterEntry]) -> str:
     """Return the word for one or several releases."""
     return "release" if len(known) == 1 else "releases"
 
 
-def people(count: Counts) -> str:
+def _people(count: Counts) -> str:
     """Return a number of people in words: exact, at least, at most, or between."""
     low, high = count
     if high == low:
-        return "nobody" if low == 0 else persons(low)
+        return "nobody" if low == 0 else _persons(low)
     if high is None:
-        return f"at least {persons(low)}"
-    return f"at most {persons(high)}" if low == 0 else f"at least {low:,} and at most {persons(high)}"
+        return f"at least {_persons(low)}"
+    return f"at most {_persons(high)}" if low == 0 else f"at least {low:,} and at most {_persons(high)}"
 
 
-def persons(n: int) -> str:
+def _persons(n: int) -> str:
     """Return a number of persons."""
     return "1 person" if n == 1 else f"{n:,} people"
 
 
-def bits(alone: RemainingUncertainty, before: RemainingUncertainty, after: RemainingUncertainty) -> list[str]:
+def _bits(alone: RemainingUncertainty, before: RemainingUncertainty, after: RemainingUncertainty) -> list[str]:
     """Return the bits left per person on average and about the most exposed, together, alone and before."""
     out = []
     each = after.bits_left_per_person
     if each is not None:
-        text = f"Together they leave {amount(each)} per person on average"
+        text = f"Together they leave {_amount(each)} per person on average"
         text += "".join(
-            f"{start} {amount(one.bits_left_per_person)}"
+            f"{start} {_amount(one.bits_left_per_person)}"
             for start, one in (("; the new release alone leaves", alone), (", the earlier ones left", before))
             if one.bits_left_per_person is not None
         )
         out.append(f"{text}.")
     least = after.least_bits_left
     if least is not None and least[1] is not None:
-        text = f"About the most exposed person they leave {amount(least)} together"
+        text = f"About the most exposed person they leave {_amount(least)} together"
         given = (("; the new release alone leaves", alone), (", the earlier ones left", before))
         text += "".join(
-            f"{start} {amount(one.least_bits_left)}"
+            f"{start} {_amount(one.least_bits_left)}"
             for start, one in given
             if one.least_bits_left is not None and one.least_bits_left[1] is not None
         )
@@ -166,24 +166,24 @@ def bits(alone: RemainingUncertainty, before: RemainingUncertainty, after: Remai
     return out
 
 
-def amount(ends: Interval) -> str:
+def _amount(ends: Interval) -> str:
     """Return a number of bits in words, rounded to two digits behind the point: what is not 0 is never shown as 0."""
     low, high = ends
     if high is None:
-        return f"at least {number(low)} bits"
+        return f"at least {_number(low)} bits"
     if abs(high - low) <= SAME * max(1.0, abs(high)):
-        return f"{number(low)} bits"
-    if number(low) == number(high):
-        return f"about {number(low)} bits"
-    return f"between {number(low)} and {number(high)} bits"
+        return f"{_number(low)} bits"
+    if _number(low) == _number(high):
+        return f"about {_number(low)} bits"
+    return f"between {_number(low)} and {_number(high)} bits"
 
 
-def number(value: float) -> str:
+def _number(value: float) -> str:
     """Return a number with two digits behind the point."""
     return "less than 0.01" if 0 < value < 0.005 else f"{value:,.2f}"
 
 
-def gained(before: RemainingUncertainty, after: RemainingUncertainty, noisy: bool) -> list[str]:
+def _gained(before: RemainingUncertainty, after: RemainingUncertainty, noisy: bool) -> list[str]:
     """Return what the new release takes away from what the earlier ones left."""
     if before.log2_datasets is None or after.log2_datasets is None:
         return []
@@ -192,14 +192,14 @@ def gained(before: RemainingUncertainty, after: RemainingUncertainty, noisy: boo
     low, maximum = before.log2_datasets[0], after.log2_datasets[1]
     least = None if maximum is None else max(0.0, low - maximum)
     if before.status == after.status == "exact" and least is not None:
-        gain = number(least) if least else "less than 0.01"
-        return [f"The new release takes away {gain} of the {number(low)} bits that the earlier ones left in all."]
+        gain = _number(least) if least else "less than 0.01"
+        return [f"The new release takes away {gain} of the {_number(low)} bits that the earlier ones left in all."]
     if least:
-        return [f"The new release takes away at least {number(least)} bits of what the earlier ones left in all."]
+        return [f"The new release takes away at least {_number(least)} bits of what the earlier ones left in all."]
     return ["Whether, and how much, the new release adds to the earlier ones is not decided: these are bounds."]
 
 
-def differing(found: Differences) -> list[str]:
+def _differing(found: Differences) -> list[str]:
     """Return the small groups that only the releases together single out."""
     if found.in_all is None:
         return [f"{found.note[:1].upper()}{found.note[1:]}."] if found.note else []
@@ -208,14 +208,14 @@ def differing(found: Differences) -> list[str]:
     first = found.groups[0]
     groups = "1 group" if found.in_all == 1 else f"{found.in_all:,} groups"
     verb = "is" if found.in_all == 1 else "are"
-    size = people(first.rows)
+    size = _people(first.rows)
     return [
         f"{groups} of fewer than {SMALL} people {verb} singled out only by the releases together; "
         f"the smallest has {size}: {named(first.where, 400)}."
     ]
 
 
-def labels_of(register: Register, known: Sequence[RegisterEntry], new: EncodedRelease, models: int) -> list[str]:
+def _labels_of(register: Register, known: Sequence[RegisterEntry], new: EncodedRelease, models: int) -> list[str]:
     """Return, for each model of the joined release in its order, what its file is called in sentences.
 
     Nothing ([]) where it cannot be said which models a file has. `models`: how many there are in all.
@@ -231,7 +231,7 @@ def labels_of(register: Register, known: Sequence[RegisterEntry], new: EncodedRe
     return [file for file, count in files for _ in range(count)]
 
 
-def named_by_file(whole: EncodedRelease, labels: Sequence[str]) -> EncodedRelease:
+def _named_by_file(whole: EncodedRelease, labels: Sequence[str]) -> EncodedRelease:
     """Return the same statements under names that begin with the file; the release itself without labels.
 
     Certificates name statements as they were published: they belong to the release that is given, not to this one.
@@ -303,17 +303,17 @@ def adds(
     Raises `ReleaseError` where a released file is missing or is not the registered one, and where domains disagree.
     That releases contradict each other is an answer (`contradicts`), no error. Cost: three times that of `measure`.
     """
-    known, left_out = besides(register, new), left_out_of(register, new)
+    known, left_out = _besides(register, new), _left_out_of(register, new)
     if not known:
-        return alone_in_it(new, register, left_out, limits, after)
+        return _alone_in_it(new, register, left_out, limits, after)
     try:
         whole = together or joined(new, register, limits, domain=domain, independent=independent)
     except ContradictionError as error:
-        return of_other_rows(new, register, left_out, error, limits, domain)
+        return _of_other_rows(new, register, left_out, error, limits, domain)
     plain = settled_release(whole, limits)
-    released = named_by_file(whole, labels_of(register, known, new, len(whole.models)))
+    released = _named_by_file(whole, _labels_of(register, known, new, len(whole.models)))
     earlier = len(whole.models) - len(new.models)
-    parts = part_of(released, slice(None, earlier)), part_of(released, slice(earlier, None))
+    parts = _part_of(released, slice(None, earlier)), _part_of(released, slice(earlier, None))
     limits.report("the new release is measured alone")
     alone = left_by(parts[1], limits.stage("released alone"))
     limits.report("the earlier releases are measured together")
@@ -331,7 +331,7 @@ def adds(
         apart = [one.measures for one in (alone, before) if one.measures is not None]
         blocks = len(released.statements.blocks) - len(parts[1].statements.blocks)  # what is known stands in both
         single = differences(measured, found.measures, apart, released.statements, blocks, limits)
-    said = (*itself(register, new), *sentences(known, left_out, alone, before, found, single, found.conflict, whole))
+    said = (*_itself(register, new), *_sentences(known, left_out, alone, before, found, single, found.conflict, whole))
     return Added(register.folder, known, left_out, alone, before, found, single, said, found.conflict, plain)
 
 
@@ -345,7 +345,7 @@ def joined(
     them. What is known of everybody's rows, and their number, are the new one's. Raises as `adds` does, and
     `ContradictionError` where no number of rows fits all files.
     """
-    known = besides(register, new)
+    known = _besides(register, new)
     if not known:
         return new
     if not new.files or "-" in new.files:
@@ -357,36 +357,35 @@ def joined(
     try:
         found = load(*files, domain=given, confidence=confidence, memory=limits.memory, limits=limits)
     except ReleaseError as error:
-        raise with_advice(error, given is None) from None
+        raise _with_advice(error, given is None) from None
     if new.hashes and found.hashes != (*(one.sha256 for one in known), *new.hashes):
         raise ReleaseError("files changed while they were read: run it again", file=register.folder)
-    rows = joint_rows(found, new, register.index.rows)
+    rows = _joint_rows(found, new, register.index.rows)
     if independent or rows != found.declared:
         over = found.domain.as_columns() if independent else found.domain
         found = encode(over, found.models, rows, found.file, confidence).read_as(found)
     return found if new.known is None else with_known_rows(found, new.known)
 
 
-def besides(register: Register, new: EncodedRelease) -> tuple[RegisterEntry, ...]:
+def _besides(register: Register, new: EncodedRelease) -> tuple[RegisterEntry, ...]:
     """Return the entries that an adversary knows besides the new release, which may be registered already."""
     return tuple(one for one in register.released if one.sha256 not in new.hashes)
 
 
-def left_out_of(register: Register, new: EncodedRelease) -> tuple[RegisterEntry, ...]:
+def _left_out_of(register: Register, new: EncodedRelease) -> tuple[RegisterEntry, ...]:
     """Return the entries that were not released, the new one left out."""
     return tuple(one for one in register.entries if not one.known and one.sha256 not in new.hashes)
 
 
-def itself(register: Register, new: EncodedRelease) -> list[str]:
-    """Return that the new release is in the register itself, if it is."""
+def _itself(register: Register, new: EncodedRelease) -> list[str]:
     return [
-        f"The release stands in the register itself, as {dated(one)}: it is compared with the others."
+        f"The release stands in the register itself, as {_dated(one)}: it is compared with the others."
         for one in register.entries
         if one.sha256 in new.hashes
     ]
 
 
-def with_advice(error: ReleaseError, without: bool) -> ReleaseError:
+def _with_advice(error: ReleaseError, without: bool) -> ReleaseError:
     """Return a refusal of files whose domains disagree, with what to do about it; any other as it is."""
     if not without or not error.place.startswith("domain"):
         return error
@@ -396,7 +395,7 @@ def with_advice(error: ReleaseError, without: bool) -> ReleaseError:
     return ReleaseError(f"{error.message}; {advice}", place=error.place, file=error.file)
 
 
-def joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> RowCount:
+def _joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> RowCount:
     """Return the number of rows that the files, the new release as it was opened, and the register allow."""
     given = {
         "all files": found.declared or RowCount(),
@@ -406,40 +405,40 @@ def joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> 
     low = max(one.low for one in given.values())
     high = min((one.high for one in given.values() if one.high is not None), default=None)
     if high is not None and low > high:
-        said = [f"{name}: {rows_text(one)} rows" for name, one in given.items() if one != RowCount()]
+        said = [f"{name}: {_rows_text(one)} rows" for name, one in given.items() if one != RowCount()]
         raise ContradictionError("the releases are of different numbers of rows", tuple(said))
     return RowCount(low, high)
 
 
-def rows_text(rows: RowCount) -> str:
+def _rows_text(rows: RowCount) -> str:
     """Return a number of rows in words."""
     if rows.exact:
         return f"{rows.low:,}"
     return f"at least {rows.low:,}" if rows.high is None else f"{rows.low:,} to {rows.high:,}"
 
 
-def part_of(whole: EncodedRelease, part: slice) -> EncodedRelease:
+def _part_of(whole: EncodedRelease, part: slice) -> EncodedRelease:
     """Return some models of the joined release by themselves, over the same domain and number of rows."""
     level = whole.statements.confidence or CONFIDENCE
     found = encode(whole.domain, whole.models[part], whole.declared, whole.file, level)
     return found if whole.known is None else with_known_rows(found, whole.known)
 
 
-def alone_in_it(
+def _alone_in_it(
     new: EncodedRelease, register: Register, left_out: tuple[RegisterEntry, ...], limits: Limits, after: Measures | None
 ) -> Added:
     """Return that nothing was released before: the new release alone is all there is."""
     release = settled_release(new, limits)
     found = left_by(release, limits, after)
-    before = nothing_before(found)
+    before = _nothing_before(found)
     said = (
-        *itself(register, new),
-        *sentences((), left_out, found, before, found, Differences(), found.conflict, release),
+        *_itself(register, new),
+        *_sentences((), left_out, found, before, found, Differences(), found.conflict, release),
     )
     return Added(register.folder, (), left_out, found, before, found, Differences(), said, found.conflict, release)
 
 
-def nothing_before(found: RemainingUncertainty) -> RemainingUncertainty:
+def _nothing_before(found: RemainingUncertainty) -> RemainingUncertainty:
     """Return what is left before any release: everything."""
     bits = None if found.measures is None else found.measures.unordered_before
     rows = None if found.measures is None else found.measures.rows
@@ -450,13 +449,13 @@ def nothing_before(found: RemainingUncertainty) -> RemainingUncertainty:
     )
 
 
-def of_other_rows(
+def _of_other_rows(
     new: EncodedRelease, register: Register, left_out: tuple[RegisterEntry, ...], error: ContradictionError,
     limits: Limits,
     domain: Domain | str | None,
 ) -> Added:  # fmt: skip
     """Return that the files are not about the same rows: no number of rows fits all of them."""
-    known, level = besides(register, new), new.statements.confidence or CONFIDENCE
+    known, level = _besides(register, new), new.statements.confidence or CONFIDENCE
     alone = left_by(settled_release(new, limits), limits.stage("released alone"))
     try:
         paths = [register.path(one) for one in known]
@@ -468,13 +467,13 @@ def of_other_rows(
             "unsat", note="the earlier releases are of different numbers of rows", conflict=other.conflict
         )
     names = {register.path(one): one.file for one in known} | {file: os.path.basename(file) for file in new.files}
-    conflict = tuple(in_short(line, names) for line in error.conflict)
+    conflict = tuple(_in_short(line, names) for line in error.conflict)
     after, found = RemainingUncertainty("unsat", note=str(error), conflict=conflict), Differences(in_all=None)
-    said = sentences(known, left_out, alone, before, after, found, conflict, None)
+    said = _sentences(known, left_out, alone, before, after, found, conflict, None)
     return Added(register.folder, known, left_out, alone, before, after, found, said, conflict)
 
 
-def in_short(line: str, names: Mapping[str, str]) -> str:
+def _in_short(line: str, names: Mapping[str, str]) -> str:
     """Return a line that begins with the path of a file, with the file's name in place of it."""
     path = next((path for path in names if line.startswith(f"{path}:")), "")
     return f"{names[path]}{line[len(path) :]}" if path else line

@@ -252,14 +252,14 @@ def differences(
         if sum(len(b) for b in joined.statements.blocks) * len(system.sizes) > WORK:
             return Differences(in_all=None, note="differences were not looked for: too many statements and cells")
         groups = RegisteredGroups.of(joined, names, system, earlier, limits)
-        known = {(one.where, one.size): one for part in apart if part.of_cells for one in lines_of(part)}
+        known = {(one.where, one.size): one for part in apart if part.of_cells for one in _lines_of(part)}
         single = {
-            frozenset((one.cell,)): Difference(named_by(groups.around(one.cell)), one.where, (one.rows, one.most))
-            for one in lines_of(found)
+            frozenset((one.cell,)): Difference(_named_by(groups.around(one.cell)), one.where, (one.rows, one.most))
+            for one in _lines_of(found)
             if one.rows > 0 and one.most < SMALL and not one.told_by(known.get(one.key))
             and not groups.told(frozenset((one.cell,)), one.rows, one.most)
         }  # fmt: skip
-        held = {frozenset((one.cell,)) for one in lines_of(found)}
+        held = {frozenset((one.cell,)) for one in _lines_of(found)}
         for rest in groups.rests(SMALL, limits):
             if rest.cells not in held and rest.cells not in single:  # of single cells more is known
                 single[rest.cells] = Difference(rest.name, rest.where, (rest.low, rest.high))
@@ -269,14 +269,14 @@ def differences(
     return Differences(tuple(new[:MOST]), len(new))
 
 
-def lines_of(found: Measures) -> list[CellLine]:
+def _lines_of(found: Measures) -> list[CellLine]:
     """Return the cells that surely hold rows, as the exposure has them."""
     names = ("region", "where", "worlds_per_row", "rows", "rows_most")
     columns = [found.exposure[name].tolist() for name in names]
     return [CellLine(*values) for values in zip(*columns, strict=True)]
 
 
-def named_by(sources: Sequence[str]) -> str:
+def _named_by(sources: Sequence[str]) -> str:
     """Return a group's name: the published groups that it lies in."""
     shown = sources[:NAMES]
     more = f" and {len(sources) - NAMES} more groups" if len(sources) > NAMES else ""

@@ -72,18 +72,18 @@ def left_by(release: EncodedRelease, limits: Limits, measures: Measures | None =
         if found.status == "unsat":
             note = "no dataset fits: the statements contradict each other"
             return RemainingUncertainty("unsat", note=note, conflict=found.counted.conflict, measures=found)
-        return figures_of(release, found, limits)
+        return _figures_of(release, found, limits)
     except EmptyConfidenceSet as error:
         return RemainingUncertainty("empty", note=str(error), conflict=error.clashing)
     except (Inconclusive, Unsupported) as error:
         return RemainingUncertainty("unknown", smallest_group=smallest_group(release), note=str(error))
 
 
-def figures_of(release: EncodedRelease, found: Measures, limits: Limits) -> RemainingUncertainty:
+def _figures_of(release: EncodedRelease, found: Measures, limits: Limits) -> RemainingUncertainty:
     """Return the figures that measures give, whatever their convention."""
     people, bits = found.rows, bits_left(found)
     system = system_of(release, found, limits)
-    logs = None if found.datasets is None or found.datasets.relative else log_ends(found, bits)
+    logs = None if found.datasets is None or found.datasets.relative else _log_ends(found, bits)
     each = (bits[0] / people, bits[1] / people) if bits is not None and people and math.isfinite(bits[1]) else None
     return RemainingUncertainty(
         found.status if found.datasets is None else found.datasets.status,
@@ -118,10 +118,10 @@ def tied(
         low, high = max(pins), after.pinned[1]
         found["pinned"] = low, high if high is None else max(low, high)
     after = replace(after, **found)
-    return raised(alone, after), raised(before, after), after
+    return _raised(alone, after), _raised(before, after), after
 
 
-def raised(part: RemainingUncertainty, whole: RemainingUncertainty) -> RemainingUncertainty:
+def _raised(part: RemainingUncertainty, whole: RemainingUncertainty) -> RemainingUncertainty:
     """Return the figures of a part, whose data sets are at least those that fit all."""
     found: dict[str, Any] = {}
     for name in ("log2_datasets", "bits_left_per_person"):
@@ -131,7 +131,7 @@ def raised(part: RemainingUncertainty, whole: RemainingUncertainty) -> Remaining
     return replace(part, **found)
 
 
-def log_ends(found: Measures, bits: tuple[float, float] | None) -> Interval | None:
+def _log_ends(found: Measures, bits: tuple[float, float] | None) -> Interval | None:
     """Return log2 of the number of datasets, least and most; a dataset exists, so that the least is 0."""
     assert found.datasets is not None
     low, high = found.datasets.bounds

@@ -71,7 +71,7 @@ def parsed(text: str, path: str) -> Index:
     except tomllib.TOMLDecodeError as error:
         raise ReleaseError(f"is no TOML: {error}", file=path) from None
     try:
-        only(found, ("register", "name", "domain", "rows", "release"), "")
+        _only(found, ("register", "name", "domain", "rows", "release"), "")
         version = found.get("register")
         if version != FORMAT or isinstance(version, bool):
             raise ReleaseError(f"must be {FORMAT}, the format that this version reads", place="register")
@@ -80,61 +80,61 @@ def parsed(text: str, path: str) -> Index:
             raise ReleaseError("must be a list of [[release]] blocks", place="release")
         rows = found.get("rows")
         if rows is not None and (not isinstance(rows, int) or isinstance(rows, bool) or rows < 0):
-            raise ReleaseError(f"must be a whole number of rows, not {shown_value(rows)}", place="rows")
-        entries = tuple(entry_of(one, f"release {i + 1}") for i, one in enumerate(listed))
-        refuse_twins(entries)
-        domain = text_of(found, "domain", "")
-        return Index(entries, text_of(found, "name", ""), domain and inner_path(domain, "domain"), rows)
+            raise ReleaseError(f"must be a whole number of rows, not {_shown_value(rows)}", place="rows")
+        entries = tuple(_entry_of(one, f"release {i + 1}") for i, one in enumerate(listed))
+        _refuse_twins(entries)
+        domain = _text_of(found, "domain", "")
+        return Index(entries, _text_of(found, "name", ""), domain and _inner_path(domain, "domain"), rows)
     except ReleaseError as error:
         raise error.at(file=path) from None
 
 
-def entry_of(found: Mapping[str, Any], place: str) -> RegisterEntry:
+def _entry_of(found: Mapping[str, Any], place: str) -> RegisterEntry:
     """Return one [[release]] block; `ReleaseError` with its place for what is wrong."""
-    only(found, ("file", "sha256", "date", "decision", "policy", "policy_sha256", "note"), place)
+    _only(found, ("file", "sha256", "date", "decision", "policy", "policy_sha256", "note"), place)
     for key in ("file", "sha256", "date", "decision"):
         if key not in found:
             raise ReleaseError(f"'{key}' is missing", place=place)
-    hashes = {key: text_of(found, key, place) for key in ("sha256", "policy_sha256")}
+    hashes = {key: _text_of(found, key, place) for key in ("sha256", "policy_sha256")}
     for key, digest in hashes.items():
         if (digest or key == "sha256") and not SHA256.fullmatch(digest):
             raise ReleaseError(
                 f"must be 64 digits of hexadecimal in lower case, not {named(digest)}", place=f"{place}, {key}"
             )
     return RegisterEntry(
-        inner_path(text_of(found, "file", place), f"{place}, file"),
+        _inner_path(_text_of(found, "file", place), f"{place}, file"),
         hashes["sha256"],
         date_of(found["date"], f"{place}, date"),
-        decision_of(text_of(found, "decision", place), f"{place}, decision"),
-        text_of(found, "policy", place),
+        decision_of(_text_of(found, "decision", place), f"{place}, decision"),
+        _text_of(found, "policy", place),
         hashes["policy_sha256"],
-        text_of(found, "note", place),
+        _text_of(found, "note", place),
     )
 
 
-def only(found: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
+def _only(found: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
     """Refuse keys that mean nothing."""
     for key in found:
         if key not in known:
             raise ReleaseError(f"'{named(key)}' is not understood; there are {', '.join(known)}", place=place)
 
 
-def text_of(found: Mapping[str, Any], key: str, place: str) -> str:
+def _text_of(found: Mapping[str, Any], key: str, place: str) -> str:
     """Return the text of a key, "" where it is left out."""
     value = found.get(key, "")
     if not isinstance(value, str):
         raise ReleaseError(
-            f"must be a text in quotes, not {shown_value(value)}", place=", ".join(filter(None, (place, key)))
+            f"must be a text in quotes, not {_shown_value(value)}", place=", ".join(filter(None, (place, key)))
         )
     return value
 
 
-def shown_value(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     """Return a value as a sentence can hold it."""
     return named(repr(value), 60)
 
 
-def inner_path(path: str, place: str) -> str:
+def _inner_path(path: str, place: str) -> str:
     """Return a path that stays inside the folder; `ReleaseError` for any other."""
     parts = path.split("/")
     if not path or "\\" in path or "\0" in path or ":" in parts[0] or any(p in ("", ".", "..") for p in parts):
@@ -153,7 +153,7 @@ def date_of(value: Any, place: str = "") -> str:
             return datetime.date.fromisoformat(value).isoformat()
         except ValueError:
             pass
-    raise ReleaseError(f"must be a date such as 2026-03-02, not {shown_value(value)}", place=place)
+    raise ReleaseError(f"must be a date such as 2026-03-02, not {_shown_value(value)}", place=place)
 
 
 def decision_of(text: str, place: str = "") -> str:
@@ -163,7 +163,7 @@ def decision_of(text: str, place: str = "") -> str:
     return text
 
 
-def refuse_twins(entries: tuple[RegisterEntry, ...]) -> None:
+def _refuse_twins(entries: tuple[RegisterEntry, ...]) -> None:
     """Refuse one file or one content that is listed twice."""
     files, hashes = dict[str, int](), dict[str, int]()
     for i, one in enumerate(entries, 1):
@@ -177,12 +177,12 @@ def appended(text: str, entry: RegisterEntry) -> str:
     """Return the text of an index with one more release at its end."""
     lines = [
         "[[release]]",
-        f"file = {quoted(entry.file)}",
-        f"sha256 = {quoted(entry.sha256)}",
+        f"file = {_quoted(entry.file)}",
+        f"sha256 = {_quoted(entry.sha256)}",
         f"date = {entry.date}",
-        f"decision = {quoted(entry.decision)}",
+        f"decision = {_quoted(entry.decision)}",
     ]
-    lines += [f"{k} = {quoted(v)}" for k in ("policy", "policy_sha256", "note") if (v := getattr(entry, k))]
+    lines += [f"{k} = {_quoted(v)}" for k in ("policy", "policy_sha256", "note") if (v := getattr(entry, k))]
     return "\n".join((text.rstrip("\n"), "", *lines, ""))
 
 
@@ -191,15 +191,15 @@ def with_domain(text: str, domain: str) -> str:
     at = re.search(r"^[ \t]*\[", text, re.MULTILINE)
     head, rest = (text, "") if at is None else (text[: at.start()], text[at.start() :])
     blank = "\n" if rest else ""
-    return f"{head.rstrip(chr(10))}\ndomain = {quoted(domain)}\n{blank}{rest}"
+    return f"{head.rstrip(chr(10))}\ndomain = {_quoted(domain)}\n{blank}{rest}"
 
 
-def quoted(text: str) -> str:
+def _quoted(text: str) -> str:
     """Return a text as a TOML string in which nothing hidden stands as it is; it reads back the same."""
     plain = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + HIDDEN.sub(lambda found: unicode_escape(ord(found[0])), plain) + '"'
+    return '"' + HIDDEN.sub(lambda found: _unicode_escape(ord(found[0])), plain) + '"'
 
 
-def unicode_escape(code: int) -> str:
+def _unicode_escape(code: int) -> str:
     """Return a character as TOML's escape of its code."""
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

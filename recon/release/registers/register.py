@@ -52,8 +52,8 @@ class Register:
         path = os.path.join(where, INDEX)
         if not os.path.lexists(path):
             start = f"{suggestion('register', [where])} --add FILE --decision release"
-            raise ReleaseError(f"{absence(where)}; start one: {start}", file=where)
-        text = decoded(read_bytes(path)[0], path)
+            raise ReleaseError(f"{_absence(where)}; start one: {start}", file=where)
+        text = _decoded(read_bytes(path)[0], path)
         return cls(where, parsed(text, path), text)
 
     @classmethod
@@ -111,7 +111,7 @@ class Register:
     def check(self, entries: tuple[RegisterEntry, ...] | None = None) -> None:
         """Refuse with `ReleaseError` where a file of the entries (None: of all) is missing or changed, naming each."""
         wrong = [(one, self.state(one)) for one in (self.entries if entries is None else entries)]
-        said = [f"{named(one.file)} is {told(one, state)}" for one, state in wrong if state != AS_REGISTERED]
+        said = [f"{named(one.file)} is {_told(one, state)}" for one, state in wrong if state != AS_REGISTERED]
         if said:
             advice = "put the file back as it was released, or register what was released under another name"
             raise ReleaseError(f"{'; '.join(said)}; {advice}", file=self.folder)
@@ -181,10 +181,10 @@ class Register:
         What was registered before is read with a domain that is added, too.
         """
         if entry.known:
-            readable(path, domain or self.domain)
+            _readable(path, domain or self.domain)
         if domain is not None:
             for one in self.released:
-                readable(self.path(one), domain)
+                _readable(self.path(one), domain)
 
     @contextlib.contextmanager
     def by_itself(self) -> Iterator[None]:
@@ -282,7 +282,7 @@ class Register:
                 "unregistered": self.unregistered()}  # fmt: skip
 
 
-def absence(folder: str) -> str:
+def _absence(folder: str) -> str:
     """Return in words that a folder has no index, and what is in it instead."""
     if not folder:
         return "an empty text was given as the name of a register: a register is a folder, give its name"
@@ -297,12 +297,12 @@ def absence(folder: str) -> str:
     return f"the folder has no {INDEX}: which of its files ({listed}) were released, and when, is not guessed"
 
 
-def told(entry: RegisterEntry, state: str) -> str:
+def _told(entry: RegisterEntry, state: str) -> str:
     """Return what is wrong with an entry's file."""
     return MISSING if state == MISSING else f"not the file that was registered on {entry.date} (its SHA-256 changed)"
 
 
-def decoded(data: bytes, path: str) -> str:
+def _decoded(data: bytes, path: str) -> str:
     """Return the text of an index; `ReleaseError` where it is not in UTF-8."""
     try:
         return data.decode("utf-8")
@@ -310,7 +310,7 @@ def decoded(data: bytes, path: str) -> str:
         raise ReleaseError("is not in UTF-8", file=path) from None
 
 
-def readable(path: str, domain: str | None) -> None:
+def _readable(path: str, domain: str | None) -> None:
     """Refuse a released file that recon does not read, with this domain if there is one: nothing could be joined."""
     try:
         load(path, domain=domain)

@@ -50,17 +50,17 @@ def merged_copy(
     it, or others beside them, `EngineError` where the copy is not proved; `ReleaseError` for broken files. Cost: linear
     in the file, and walking `POINTS` and three points per threshold.
     """
-    stored = opened(data, memory)
-    trees = matched(stored.root, trees_of(models))
+    stored = _opened(data, memory)
+    trees = _matched(stored.root, _trees_of(models))
     for thing, at in zip(trees, collapsed, strict=True):
-        replace_tables(thing, at)
+        _replace_tables(thing, at)
     content = write_pickle(stored.root, stored.protocol)
-    before, after = opened(data, memory), opened(content, memory)
-    pairs = list(zip(matched(before.root, trees_of(models)), tree_things(after.root), strict=True))
+    before, after = _opened(data, memory), _opened(content, memory)
+    pairs = list(zip(_matched(before.root, _trees_of(models)), _tree_things(after.root), strict=True))
     generator, walked = np.random.default_rng(seed), 0
     for (old, new), at in zip(pairs, collapsed, strict=True):
-        walked += proved(old, new, at, generator)
-    kept = compared(before.root, after.root)
+        walked += _proved(old, new, at, generator)
+    kept = _compared(before.root, after.root)
     return Copied(
         content,
         (
@@ -72,7 +72,7 @@ def merged_copy(
     )
 
 
-def opened(data: bytes, memory: int) -> StoredFile:
+def _opened(data: bytes, memory: int) -> StoredFile:
     """Return a stored file; `Unsupported` unless it is a pickle or joblib file."""
     stored = open_stored(data, memory)
     if stored is None or stored.format == "skops":
@@ -84,7 +84,7 @@ def opened(data: bytes, memory: int) -> StoredFile:
     return stored
 
 
-def trees_of(models: Sequence[AnyModel]) -> tuple[Tree, ...]:
+def _trees_of(models: Sequence[AnyModel]) -> tuple[Tree, ...]:
     """Return the trees that were read of a file."""
     model = models[0]
     if isinstance(model, Forest):
@@ -94,16 +94,16 @@ def trees_of(models: Sequence[AnyModel]) -> tuple[Tree, ...]:
     raise Unsupported(f"a {model.kind.replace('_', ' ')} has no stored trees: write a release file (--out NAME.json)")
 
 
-def tree_things(root: Any) -> list[Thing]:
+def _tree_things(root: Any) -> list[Thing]:
     """Return the node tables of scikit-learn in a graph, in the order of a walk."""
     values = (place.value for place in traverse(root))
     return [v for v in values if isinstance(v, Thing) and v.kind.startswith("sklearn.tree.") and v.has("nodes")]
 
 
-def matched(root: Any, trees: Sequence[Tree]) -> list[Thing]:
+def _matched(root: Any, trees: Sequence[Tree]) -> list[Thing]:
     """Return the stored tree of every tree that was read, in order; `Unsupported` where there are others or none."""
-    found = tree_things(root)
-    fits = len(found) == len(trees) and all(map(same_links, found, trees))
+    found = _tree_things(root)
+    fits = len(found) == len(trees) and all(map(_same_links, found, trees))
     if not fits:
         raise Unsupported(
             f"the file holds {len(found):,} scikit-learn trees, and not just the {len(trees):,} that were read: others "
@@ -112,7 +112,7 @@ def matched(root: Any, trees: Sequence[Tree]) -> list[Thing]:
     return found
 
 
-def same_links(thing: Thing, tree: Tree) -> bool:
+def _same_links(thing: Thing, tree: Tree) -> bool:
     """Return whether a stored tree has the links of one that was read (a test "is missing" is read the other way)."""
     nodes, values = thing.get("nodes"), thing.get("values")
     if not isinstance(nodes, np.ndarray) or not isinstance(values, np.ndarray) or len(values) != len(nodes):
@@ -124,7 +124,7 @@ def same_links(thing: Thing, tree: Tree) -> bool:
     return bool(np.array_equal(np.sort(stored, axis=1), np.sort(links_of(tree), axis=1)))
 
 
-def owners(children: Ints, collapsed: Sequence[int]) -> Ints:
+def _owners(children: Ints, collapsed: Sequence[int]) -> Ints:
     """Return per node itself where it is kept, else the merged leaf that it went into."""
     own = np.arange(len(children))
     chosen = set(collapsed)
@@ -134,18 +134,18 @@ def owners(children: Ints, collapsed: Sequence[int]) -> Ints:
     return own
 
 
-def stored_links(nodes: NDArray[Any]) -> Ints:
+def _stored_links(nodes: NDArray[Any]) -> Ints:
     """Return (nodes, 2) children of a node table, -1 for leaves."""
     found = np.stack([nodes[side] for side in CHILDREN], axis=1).astype(np.int64)
     found[found < 0] = LEAF
     return found
 
 
-def replace_tables(thing: Thing, collapsed: Sequence[int]) -> None:
+def _replace_tables(thing: Thing, collapsed: Sequence[int]) -> None:
     """Put shorter tables into a stored tree."""
     nodes, values = thing.get("nodes"), thing.get("values")
-    children = stored_links(nodes)
-    own = owners(children, collapsed)
+    children = _stored_links(nodes)
+    own = _owners(children, collapsed)
     kept = np.flatnonzero(own == np.arange(len(own)))
     number = np.full(len(own), LEAF, dtype=np.int64)
     number[kept] = np.arange(len(kept))
@@ -161,10 +161,10 @@ def replace_tables(thing: Thing, collapsed: Sequence[int]) -> None:
     if "missing_go_to_left" in nodes.dtype.names:
         new["missing_go_to_left"][merged] = 0
     tables = {"nodes": new, "values": np.ascontiguousarray(values[kept])}
-    set_state(thing, tables | {"node_count": len(kept), "max_depth": depth(stored_links(new))})
+    _set_state(thing, tables | {"node_count": len(kept), "max_depth": _depth(_stored_links(new))})
 
 
-def depth(children: Ints) -> int:
+def _depth(children: Ints) -> int:
     """Return the greatest depth of a tree, 0 for one leaf."""
     out = np.zeros(len(children), dtype=np.int64)
     for v in reversed(bottom_up(children)):
@@ -172,7 +172,7 @@ def depth(children: Ints) -> int:
     return int(out.max())
 
 
-def set_state(thing: Thing, values: dict[str, Any]) -> None:
+def _set_state(thing: Thing, values: dict[str, Any]) -> None:
     """Replace entries of an object's state."""
     for part in thing.state if isinstance(thing.state, tuple) else (thing.state,):
         if isinstance(part, dict) and "nodes" in part:
@@ -181,31 +181,31 @@ def set_state(thing: Thing, values: dict[str, Any]) -> None:
     raise EngineError("a tree keeps its nodes in a form that cannot be replaced: nothing was written")
 
 
-def proved(old: Thing, new: Thing, collapsed: Sequence[int], generator: np.random.Generator) -> int:
+def _proved(old: Thing, new: Thing, collapsed: Sequence[int], generator: np.random.Generator) -> int:
     """Return how many points were walked through both trees; `EngineError` where one predicts something else."""
     before, after = old.get("nodes"), new.get("nodes")
-    children = stored_links(before)
-    own = owners(children, collapsed)
+    children = _stored_links(before)
+    own = _owners(children, collapsed)
     kept = np.flatnonzero(own == np.arange(len(own)))
     number = np.full(len(own), LEAF, dtype=np.int64)
     number[kept] = np.arange(len(kept))
     same = len(after) == len(kept) == new.get("node_count") and after.dtype == before.dtype
     if not same or old.get("values")[kept].tobytes() != new.get("values").tobytes():
         raise EngineError("a tree of the copy has other values: nothing was written")
-    inner = stored_links(after)[:, 0] >= 0
+    inner = _stored_links(after)[:, 0] >= 0
     if set(kept[~inner].tolist()) != set(own[children[:, 0] < 0].tolist()):
         raise EngineError("a tree of the copy has other leaves: nothing was written")
     for name in before.dtype.names:
         at = inner if name in {"feature", "threshold", "missing_go_to_left"} else slice(None)
         if name not in CHILDREN and before[name][kept][at].tobytes() != after[name][at].tobytes():
             raise EngineError(f"a tree of the copy has another {name}: nothing was written")
-    points = points_for(before, generator)
-    if not np.array_equal(number[own[landed(before, points)]], landed(after, points)):
+    points = _points_for(before, generator)
+    if not np.array_equal(number[own[_landed(before, points)]], _landed(after, points)):
         raise EngineError("a tree of the copy sends a point elsewhere: nothing was written")
     return len(points)
 
 
-def points_for(nodes: NDArray[Any], generator: np.random.Generator) -> NDArray[np.float32]:
+def _points_for(nodes: NDArray[Any], generator: np.random.Generator) -> NDArray[np.float32]:
     """Return random points in the range of the thresholds, and points on, below and above each of them."""
     inner = np.flatnonzero(nodes["left_child"] >= 0)
     if not len(inner):
@@ -231,7 +231,7 @@ def points_for(nodes: NDArray[Any], generator: np.random.Generator) -> NDArray[n
     return found
 
 
-def landed(nodes: NDArray[Any], points: NDArray[np.float32]) -> Ints:
+def _landed(nodes: NDArray[Any], points: NDArray[np.float32]) -> Ints:
     """Return the leaf that each point reaches, as scikit-learn walks: x <= threshold goes left."""
     at = np.zeros(len(points), dtype=np.int64)
     missing = nodes["missing_go_to_left"] != 0 if "missing_go_to_left" in (nodes.dtype.names or ()) else None
@@ -247,10 +247,10 @@ def landed(nodes: NDArray[Any], points: NDArray[np.float32]) -> Ints:
     return at
 
 
-def compared(before: Any, after: Any) -> int:
+def _compared(before: Any, after: Any) -> int:
     """Return how many values both graphs share besides the tables of trees; `EngineError` where one differs."""
     kept = 0
-    for a, b in zip_longest(others(before), others(after)):
+    for a, b in zip_longest(_others(before), _others(after)):
         if a is None or b is None or (a.depth, a.step, a.nested) != (b.depth, b.step, b.nested):
             where = next(place.path for place in (a, b) if place is not None)
             raise EngineError(f"the copy differs from the file at {where}: nothing was written")
@@ -260,7 +260,7 @@ def compared(before: Any, after: Any) -> int:
     return kept
 
 
-def others(root: Any) -> Iterator[GraphPlace]:
+def _others(root: Any) -> Iterator[GraphPlace]:
     """Yield all values of a graph but the tables of trees."""
     for place in traverse(root):
         owner = place.owner

@@ -60,10 +60,10 @@ def demands_of(policy: Any) -> Demands:
     """
     if isinstance(policy, Demands):
         return policy
-    return Demands(**{key: limit(entry_of(policy, key)) for key in MERGED})
+    return Demands(**{key: _limit(_entry_of(policy, key)) for key in MERGED})
 
 
-def entry_of(policy: Any, name: str) -> Any:
+def _entry_of(policy: Any, name: str) -> Any:
     """Return the value of an entry, None where the policy has none."""
     found = policy.get(name) if isinstance(policy, Mapping) else getattr(policy, name, None)
     if isinstance(found, Mapping):
@@ -71,7 +71,7 @@ def entry_of(policy: Any, name: str) -> Any:
     return getattr(found, "value", found)
 
 
-def limit(value: Any) -> Any:
+def _limit(value: Any) -> Any:
     """Return a threshold as a number; None where there is none, or a word allows everything."""
     return {"allowed": None, "forbidden": 0}[value] if isinstance(value, str) else value
 

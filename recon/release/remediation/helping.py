@@ -44,7 +44,7 @@ Ints = NDArray[np.int64]
 SENSITIVITY = Fraction(1)  # of a count, where one row more or less is told apart
 
 
-def depths(children: Ints) -> Ints:
+def _depths(children: Ints) -> Ints:
     """Return the depth of every node, 0 for the root."""
     out = np.zeros(len(children), dtype=np.int64)
     for v in reversed(bottom_up(children)):
@@ -52,26 +52,26 @@ def depths(children: Ints) -> Ints:
     return out
 
 
-def depth_of(model: Tree | RuleList | Forest) -> int:
+def _depth_of(model: Tree | RuleList | Forest) -> int:
     """Return the greatest depth of a model's trees; of a rule list the rules before its default."""
     if isinstance(model, RuleList):
         return max(0, len(model.rules) - 1)
     trees = model.trees if isinstance(model, Forest) else (model,)
-    return max(int(depths(links_of(tree)).max()) for tree in trees)
+    return max(int(_depths(links_of(tree)).max()) for tree in trees)
 
 
-def at_depth(release: EncodedRelease, depth: int) -> EncodedRelease:
+def _at_depth(release: EncodedRelease, depth: int) -> EncodedRelease:
     """Return the release with every inner node at a depth (of a list: every later rule) merged into a leaf."""
 
     def cut(model: Tree) -> Tree:
         children = links_of(model)
-        at = np.flatnonzero((depths(children) == depth) & (children[:, 0] >= 0)).tolist()
+        at = np.flatnonzero((_depths(children) == depth) & (children[:, 0] >= 0)).tolist()
         return pruned(model, at)[0] if at else model
 
-    return changed(release, cut, lambda model: shortened(model, [depth] if depth < len(model.rules) - 1 else []))
+    return _changed(release, cut, lambda model: shortened(model, [depth] if depth < len(model.rules) - 1 else []))
 
 
-def only_sizes(release: EncodedRelease) -> EncodedRelease:
+def _only_sizes(release: EncodedRelease) -> EncodedRelease:
     """Return the release with the number of rows of every leaf or rule, and no classes.
 
     Raises `Unsupported` where no classes are counted, and for trees on resamples, whose classes follow from draws.
@@ -83,19 +83,19 @@ def only_sizes(release: EncodedRelease) -> EncodedRelease:
         raise Unsupported("the counts are not per class already")
 
     def plain(tree: Tree) -> Tree:
-        return replace(tree, nodes=tree.nodes.counting(CountTable.of([total(s) for s in tree.nodes.counts])))
+        return replace(tree, nodes=tree.nodes.counting(CountTable.of([_total(s) for s in tree.nodes.counts])))
 
-    return changed(
-        release, plain, lambda m: replace(m, rules=tuple(replace(r, support=total(r.support)) for r in m.rules))
+    return _changed(
+        release, plain, lambda m: replace(m, rules=tuple(replace(r, support=_total(r.support)) for r in m.rules))
     )
 
 
-def total(support: Support) -> Support:
+def _total(support: Support) -> Support:
     """Return the rows of all classes together."""
     return Support(None, support.total)
 
 
-def changed(
+def _changed(
     release: EncodedRelease, tree: Callable[[Tree], Tree], rules: Callable[[RuleList], RuleList]
 ) -> EncodedRelease:
     """Return the release with its one model changed, tree by tree."""
@@ -112,7 +112,7 @@ def changed(
     return with_models(release, [found])
 
 
-def structure_only(release: EncodedRelease) -> tuple[EncodedRelease, str]:
+def _structure_only(release: EncodedRelease) -> tuple[EncodedRelease, str]:
     """Return the release whose tests are published and no count but that of all rows; and what to note.
 
     Tests alone say nothing about rows: what is left is one group of everybody. Raises `Unsupported` with the number of
@@ -125,7 +125,7 @@ def structure_only(release: EncodedRelease) -> tuple[EncodedRelease, str]:
     return with_models(release, [Tree(Nodes.of([ModelNode(Support(None, n))]))]), note
 
 
-def rounded_counts(release: EncodedRelease, multiple: int) -> tuple[EncodedRelease, str]:
+def _rounded_counts(release: EncodedRelease, multiple: int) -> tuple[EncodedRelease, str]:
     """Return the release whose counts are multiples (halves up), as the intervals that they stand for; a note."""
 
     def ends(block: Partition, n: int) -> tuple[Ints, Ints]:
@@ -133,10 +133,10 @@ def rounded_counts(release: EncodedRelease, multiple: int) -> tuple[EncodedRelea
         low, high = np.maximum(shown - multiple // 2, 0), shown + (multiple - 1) // 2
         return low, np.minimum(high, n)
 
-    return bounded(release, ends), "the number of all rows is taken to be known exactly"
+    return _bounded(release, ends), "the number of all rows is taken to be known exactly"
 
 
-def bounded(release: EncodedRelease, ends: Callable[[Partition, int], tuple[Ints, Ints]]) -> EncodedRelease:
+def _bounded(release: EncodedRelease, ends: Callable[[Partition, int], tuple[Ints, Ints]]) -> EncodedRelease:
     """Return the release with intervals in place of exact counts.
 
     Raises `Unsupported` for trees on resamples and where counts are intervals already.
@@ -149,7 +149,7 @@ def bounded(release: EncodedRelease, ends: Callable[[Partition, int], tuple[Ints
     return replace(release, statements=replace(statements, blocks=blocks))
 
 
-def with_drawn_noise(
+def _with_drawn_noise(
     release: EncodedRelease, epsilon: float, seed: int, confidence: float
 ) -> tuple[EncodedRelease, str]:
     """Return one tree or rule list with discrete Laplace noise on its counts, drawn once, and what to note.
@@ -165,7 +165,7 @@ def with_drawn_noise(
     return found, f"one draw (seed {seed}); figures hold at confidence {confidence:g}; the tests are not private"
 
 
-def interval_facts(release: EncodedRelease, limits: Limits) -> dict[str, Any]:
+def _interval_facts(release: EncodedRelease, limits: Limits) -> dict[str, Any]:
     """Return figures of one partition with intervals that need no count: people, the most exposed, groups, classes.
 
     Nobody is pinned down in a group that several rows fit: another row can stand there. {} for other releases.
@@ -189,7 +189,7 @@ def interval_facts(release: EncodedRelease, limits: Limits) -> dict[str, Any]:
     each = [(block.names[j], [(int(block.low[s]), int(high[s])) for s in own]) for j, own in block.by_region.items()]
     sums = [(name, sum(a for a, _ in own), sum(b for _, b in own)) for name, own in each]
     groups = [{"name": name, "where": "", "rows": [a, b if n is None else min(b, n)]} for name, a, b in sums if b]
-    out |= {"smallest_group": ends_of(groups), "groups": groups, "groups_in_all": len(groups)}
+    out |= {"smallest_group": _ends_of(groups), "groups": groups, "groups_in_all": len(groups)}
     if bool((block.label == ANY_LABEL).any()):
         return out
     cells = [
@@ -204,11 +204,11 @@ def interval_facts(release: EncodedRelease, limits: Limits) -> dict[str, Any]:
     rows = [surely, maybe if n is None else min(n, maybe)]
     disclosed = {"rows": rows, "groups": [], "groups_in_all": 0}
     return out | {
-        "smallest_cell": ends_of(cells), "cells": cells, "cells_in_all": len(cells), "class_disclosure": disclosed
+        "smallest_cell": _ends_of(cells), "cells": cells, "cells_in_all": len(cells), "class_disclosure": disclosed
     }  # fmt: skip
 
 
-def ends_of(found: Sequence[Mapping[str, Any]]) -> list[int | None] | None:
+def _ends_of(found: Sequence[Mapping[str, Any]]) -> list[int | None] | None:
     """Return the least and the most rows that the smallest of several groups can have that is not empty."""
     if not found:
         return None
@@ -270,22 +270,22 @@ def remedies(
     release = as_released(release)
     here = TriedRemedy("as published", "as published", None, lambda _: (release, ""))
     begun = time.process_time()
-    published, facts = tried(here, asked, limits.stage("as published"))
+    published, facts = _tried(here, asked, limits.stage("as published"))
     lines, took = [published], time.process_time() - begun
-    every = list(possible(release, asked, seed))
+    every = list(_possible(release, asked, seed))
     slow = isinstance(release.models[0], Forest) and took > SLOW
     for i, one in enumerate(every):
         limits.report(f"remedy: {one.words}")
         if slow and one.kind in {"depth", "counts"}:
             why = f"not tried: to measure this forest once takes {took:.0f} s"
-            lines.append(blank(one) | {"status": "not tried", "note": why})
+            lines.append(_blank(one) | {"status": "not tried", "note": why})
             continue
-        lines.append(tried(one, asked, limits.stage("one remedy", parts=max(2.0, (len(every) - i + 1) / 2)), facts)[0])
-    lines += stripped(published, facts, asked)
-    return [*lines, *boosted(release, limits)]
+        lines.append(_tried(one, asked, limits.stage("one remedy", parts=max(2.0, (len(every) - i + 1) / 2)), facts)[0])
+    lines += _stripped(published, facts, asked)
+    return [*lines, *_boosted(release, limits)]
 
 
-def possible(release: EncodedRelease, asked: RemedyQuestion, seed: int) -> Iterator[TriedRemedy]:
+def _possible(release: EncodedRelease, asked: RemedyQuestion, seed: int) -> Iterator[TriedRemedy]:
     """Yield the remedies that are there for a release."""
     model = release.models[0]
     if len(release.models) != 1 or not isinstance(model, Tree | RuleList | Forest):
@@ -295,26 +295,26 @@ def possible(release: EncodedRelease, asked: RemedyQuestion, seed: int) -> Itera
     own = () if demands is None or demands.smallest_group is None else (demands.smallest_group,)
     for k in sorted({*SMALLEST, *own}):
         wanted = Demands(smallest_group=k)
-        yield TriedRemedy(f"{what} with fewer than {k} rows merged", "merge", k, merging(release, wanted))
+        yield TriedRemedy(f"{what} with fewer than {k} rows merged", "merge", k, _merging(release, wanted))
     if demands is not None and demands.named:
         words = f"the fewest merges of {what} that meet the policy"
-        yield TriedRemedy(words, "merge", "policy", merging(release, demands), merging_command(release, asked))
-    depth = depth_of(model)
+        yield TriedRemedy(words, "merge", "policy", _merging(release, demands), _merging_command(release, asked))
+    depth = _depth_of(model)
     for d in sorted({max(1, round(depth * part / (DEPTHS + 1))) for part in range(1, DEPTHS + 1)}, reverse=True):
         if d < depth:
             words = f"only the first {d} rules" if isinstance(model, RuleList) else f"depth cut to {d}"
-            yield TriedRemedy(words, "depth", d, lambda _, d=d: (at_depth(release, d), f"of depth {depth}"))  # type: ignore[misc]
-    yield TriedRemedy("rows per leaf only, no classes", "counts", "sizes", lambda _: (only_sizes(release), ""))
-    yield TriedRemedy("no counts at all, only the tests", "counts", "none", lambda _: structure_only(release))
+            yield TriedRemedy(words, "depth", d, lambda _, d=d: (_at_depth(release, d), f"of depth {depth}"))  # type: ignore[misc]
+    yield TriedRemedy("rows per leaf only, no classes", "counts", "sizes", lambda _: (_only_sizes(release), ""))
+    yield TriedRemedy("no counts at all, only the tests", "counts", "none", lambda _: _structure_only(release))
     for k in MULTIPLES:
         words = f"counts rounded to multiples of {k}"
-        yield TriedRemedy(words, "rounded counts", k, lambda _, k=k: rounded_counts(release, k))  # type: ignore[misc]
+        yield TriedRemedy(words, "rounded counts", k, lambda _, k=k: _rounded_counts(release, k))  # type: ignore[misc]
     for epsilon in BUDGETS:
         words = f"noise on counts, epsilon {epsilon:g}"
-        yield TriedRemedy(words, "noise", epsilon, noisy(release, epsilon, seed, asked.confidence))
+        yield TriedRemedy(words, "noise", epsilon, _noisy(release, epsilon, seed, asked.confidence))
 
 
-def merging_command(release: EncodedRelease, asked: RemedyQuestion) -> str | None:
+def _merging_command(release: EncodedRelease, asked: RemedyQuestion) -> str | None:
     """Return the command that merges leaves, DATA for what the domain is read off; None without a file."""
     if not release.file:
         return None
@@ -332,7 +332,7 @@ def merging_command(release: EncodedRelease, asked: RemedyQuestion) -> str | Non
     return suggestion("remedy", [release.file], out)
 
 
-def merging(release: EncodedRelease, demands: Demands) -> Callable[[Limits], Made]:
+def _merging(release: EncodedRelease, demands: Demands) -> Callable[[Limits], Made]:
     """Return what merges leaves until demands are met."""
 
     def make(limits: Limits) -> Made:
@@ -344,12 +344,12 @@ def merging(release: EncodedRelease, demands: Demands) -> Callable[[Limits], Mad
     return make
 
 
-def noisy(release: EncodedRelease, epsilon: float, seed: int, confidence: float) -> Callable[[Limits], Made]:
+def _noisy(release: EncodedRelease, epsilon: float, seed: int, confidence: float) -> Callable[[Limits], Made]:
     """Return what draws noise once."""
-    return lambda _: with_drawn_noise(release, epsilon, seed, confidence)
+    return lambda _: _with_drawn_noise(release, epsilon, seed, confidence)
 
 
-def blank(remedy: TriedRemedy) -> Line:
+def _blank(remedy: TriedRemedy) -> Line:
     """Return a line without figures."""
     return {
         "remedy": remedy.words, "kind": remedy.kind, "setting": remedy.setting,
@@ -359,27 +359,27 @@ def blank(remedy: TriedRemedy) -> Line:
     }  # fmt: skip
 
 
-def tried(
+def _tried(
     remedy: TriedRemedy, asked: RemedyQuestion, limits: Limits, before: Mapping[str, Any] | None = None
 ) -> tuple[Line, Mapping[str, Any] | None]:
     """Return the line of one remedy, and all the figures behind it (None: there are none); `before`: as published."""
-    begun, line, facts = time.monotonic(), blank(remedy), None
+    begun, line, facts = time.monotonic(), _blank(remedy), None
     try:
         found, note = remedy.make(limits)
         between = remedy.kind in {"rounded counts", "noise"}
         some = limits.stage("counts that are intervals") if between else limits
         demands = Demands() if asked.policy is None else demands_of(asked.policy)
         facts = figures_of(found, some, demands, placed=remedy.kind in {"as published", "merge", "depth"})
-        facts |= interval_facts(found, limits) if between else {}
+        facts |= _interval_facts(found, limits) if between else {}
         published = None if before is None else before.get("bits_left_per_person")
         if remedy.kind == "rounded counts" and published and facts["bits_left_per_person"]:
             low, high = facts["bits_left_per_person"]  # what was published exactly is one of the counts that fit
             facts["bits_left_per_person"] = [max(low, published[0]), high]
         facts["not_known"] = {k: why for k, why in (facts.get("not_known") or {}).items() if facts.get(k) is None}
         reasons = sorted({str(why) for why in (facts.get("not_known") or {}).values()})
-        line |= columns(facts) | {"outcome": outcome_of(facts, asked, asked.stored)}
+        line |= columns(facts) | {"outcome": _outcome_of(facts, asked, asked.stored)}
         line["note"] = "; ".join(filter(None, [note, *reasons]))
-        line |= accuracy_line(found, asked, line["note"])
+        line |= _accuracy_line(found, asked, line["note"])
     except ReconError as error:
         late = isinstance(error, Inconclusive)
         line |= {"status": "unknown" if late else "not tried", "note": str(error)}
@@ -394,12 +394,12 @@ def columns(facts: Mapping[str, Any]) -> Line:
     return {"status": shown["status"]} | {one.column: shown[one.fact] for one in RULES.values() if one.column}
 
 
-def outcome_of(facts: Mapping[str, Any], asked: RemedyQuestion, stored: Sequence[Inspection]) -> str | None:
+def _outcome_of(facts: Mapping[str, Any], asked: RemedyQuestion, stored: Sequence[Inspection]) -> str | None:
     """Return what the policy says of figures and of what files store; None without a policy."""
     return None if asked.policy is None else assess({**facts, **stored_facts(stored)}, asked.policy).outcome
 
 
-def accuracy_line(release: EncodedRelease, asked: RemedyQuestion, note: str) -> Line:
+def _accuracy_line(release: EncodedRelease, asked: RemedyQuestion, note: str) -> Line:
     """Return the accuracy on the data, if there are any, or why it is not known."""
     if asked.data is None:
         return {}
@@ -430,7 +430,7 @@ def accuracy(release: EncodedRelease, data: pd.DataFrame, label: str | None = No
     return float((guess == true).mean()), len(true)
 
 
-def stripped(published: Line, facts: Mapping[str, Any] | None, asked: RemedyQuestion) -> list[Line]:
+def _stripped(published: Line, facts: Mapping[str, Any] | None, asked: RemedyQuestion) -> list[Line]:
     """Return the line of files without what predictions do not need; counts stay, and all figures with them."""
     gone = [(one.file, f.path) for one in asked.stored for f in one.findings if f.removable]
     if not gone:
@@ -440,10 +440,10 @@ def stripped(published: Line, facts: Mapping[str, Any] | None, asked: RemedyQues
     words = "seeds and stored arrays taken out of the file"
     command = suggestion("inspect", [gone[0][0]], {"--strip": stripped_name(gone[0][0])})
     line = {**published, "remedy": words, "kind": "strip", "setting": len(gone), "seconds": 0.0, "note": note}
-    return [line | {"command": command, "outcome": None if facts is None else outcome_of(facts, asked, kept)}]
+    return [line | {"command": command, "outcome": None if facts is None else _outcome_of(facts, asked, kept)}]
 
 
-def boosted(release: EncodedRelease, limits: Limits) -> list[Line]:
+def _boosted(release: EncodedRelease, limits: Limits) -> list[Line]:
     """Return the lines of boosted models: leaf values rounded, fewer trees; rows given back are the people pinned."""
     model = next((m for m in release.models if isinstance(m, Boosting)), None)
     if model is None:
@@ -455,7 +455,7 @@ def boosted(release: EncodedRelease, limits: Limits) -> list[Line]:
     lines = []
     for i, one in enumerate(every):
         kind, setting = ("leaf values", one[1]) if one[1] is not None else ("fewer trees", one[2])
-        line = blank(TriedRemedy(one[0], kind, setting, lambda _: (release, "")))
+        line = _blank(TriedRemedy(one[0], kind, setting, lambda _: (release, "")))
         begun = time.monotonic()
         try:
             limits.check("boosted models were published otherwise")

@@ -96,12 +96,12 @@ class Front:
         return Front(*whole, self.bits[at], self.left[at], self.right[at])
 
 
-def pure(groups: GroupTree, v: int) -> bool:
+def _pure(groups: GroupTree, v: int) -> bool:
     """Return whether all rows of a group have one class, and other classes exist."""
     return groups.by_class[v] and len(groups.cells[v]) > 1 and sum(c > 0 for c, _ in groups.cells[v]) == 1
 
 
-def may_be_leaf(groups: GroupTree, v: int, demands: Demands) -> bool:
+def _may_be_leaf(groups: GroupTree, v: int, demands: Demands) -> bool:
     """Return whether a node, as a leaf, meets the rules about single groups; one without rows does."""
     if not groups.rows[v]:
         return True
@@ -110,18 +110,18 @@ def may_be_leaf(groups: GroupTree, v: int, demands: Demands) -> bool:
     filled = [(c, s) for c, s in groups.cells[v] if c]
     if demands.smallest_cell is not None and groups.by_class[v] and min(c for c, _ in filled) < demands.smallest_cell:
         return False
-    if demands.class_disclosure == 0 and pure(groups, v):
+    if demands.class_disclosure == 0 and _pure(groups, v):
         return False
     left = demands.least_bits_left
     return left is None or min(math.log2(s) if s else 0.0 for _, s in filled) >= left
 
 
-def sums_of(groups: GroupTree, v: int) -> LeafSums:
+def _sums_of(groups: GroupTree, v: int) -> LeafSums:
     """Return what a node adds to the sums if it is a leaf."""
     filled = [(c, s) for c, s in groups.cells[v] if c]
     return LeafSums(
         sum(c for c, s in filled if s == 1),
-        groups.rows[v] if pure(groups, v) else 0,
+        groups.rows[v] if _pure(groups, v) else 0,
         math.fsum(log2_multisets(s, c) for c, s in filled if s),
     )
 
@@ -134,7 +134,7 @@ def prunings(groups: GroupTree, demands: Demands, limits: Limits) -> Iterator[tu
     nodes without rules about all groups; with bits on average quadratic in leaves; with rules about people and rows
     times what they allow, squared. Raises `TooLarge` beyond `MAX_PAIRS`, `Inconclusive` out of time.
     """
-    fronts = fronts_of(groups, demands, limits)
+    fronts = _fronts_of(groups, demands, limits)
     root = fronts[0]
     good = np.arange(len(root))
     if demands.mean_bits_left is not None:
@@ -142,38 +142,38 @@ def prunings(groups: GroupTree, demands: Demands, limits: Limits) -> Iterator[tu
         good = good[root.bits >= wanted - NEAR * max(1.0, abs(wanted))]
     order = np.lexsort((-root.bits[good], root.merges[good]))
     for entry in good[order].tolist():
-        yield int(root.merges[entry]), sorted(chosen(groups, fronts, entry))
+        yield int(root.merges[entry]), sorted(_chosen(groups, fronts, entry))
 
 
-def fronts_of(groups: GroupTree, demands: Demands, limits: Limits) -> list[Front]:
+def _fronts_of(groups: GroupTree, demands: Demands, limits: Limits) -> list[Front]:
     """Return the front of every node; see `prunings`."""
     asked = (demands.most_pinned is not None, bool(demands.class_disclosure), demands.mean_bits_left is not None)
     fronts: list[Front] = [NOTHING] * len(groups)
     for v in np.flatnonzero(groups.children[:, 0] < 0).tolist():
-        fronts[v] = as_leaf(groups, v, demands, asked)
+        fronts[v] = _as_leaf(groups, v, demands, asked)
     for v in groups.order:
         limits.check("merges were searched")
         a, b = groups.children[v].tolist()
-        here = as_leaf(groups, v, demands, asked)
+        here = _as_leaf(groups, v, demands, asked)
         if not any(asked):  # without sums the fewest merges are kept splits wherever both sides can be met
-            fronts[v] = paired(fronts[a], fronts[b]) if len(fronts[a]) and len(fronts[b]) else here
+            fronts[v] = _paired(fronts[a], fronts[b]) if len(fronts[a]) and len(fronts[b]) else here
         else:
-            fronts[v] = undominated(joined(here, allowed(paired(fronts[a], fronts[b]), demands)))
+            fronts[v] = _undominated(_joined(here, allowed(_paired(fronts[a], fronts[b]), demands)))
     return fronts
 
 
-def as_leaf(groups: GroupTree, v: int, demands: Demands, asked: Key) -> Front:
+def _as_leaf(groups: GroupTree, v: int, demands: Demands, asked: Key) -> Front:
     """Return the front of a node that is a leaf: one entry, or none."""
-    if not may_be_leaf(groups, v, demands):
+    if not _may_be_leaf(groups, v, demands):
         return NOTHING
-    pinned, disclosed, bits = sums_of(groups, v) if any(asked) else LeafSums(0, 0, 0.0)
+    pinned, disclosed, bits = _sums_of(groups, v) if any(asked) else LeafSums(0, 0, 0.0)
     one = np.full(1, -1, dtype=np.int64)
     merges, people = np.array([groups.leaves[v] - 1]), np.array([pinned * asked[0]])
     rows = np.array([disclosed * asked[1]])
     return allowed(Front(merges, people, rows, np.array([bits * asked[2]]), one, one), demands)
 
 
-def paired(a: Front, b: Front) -> Front:
+def _paired(a: Front, b: Front) -> Front:
     """Return every entry of one front with every entry of the other."""
     if len(a) * len(b) > MAX_PAIRS:
         raise TooLarge(f"{len(a):,} x {len(b):,} prunings of two branches are too many to be put together")
@@ -183,7 +183,7 @@ def paired(a: Front, b: Front) -> Front:
     return Front(merges, pinned, disclosed, one.bits + two.bits, left.astype(np.int64), right.astype(np.int64))
 
 
-def joined(a: Front, b: Front) -> Front:
+def _joined(a: Front, b: Front) -> Front:
     """Return the entries of both fronts."""
     names = ("merges", "pinned", "disclosed", "bits", "left", "right")
     return Front(*(np.concatenate([getattr(a, name), getattr(b, name)]) for name in names))
@@ -199,7 +199,7 @@ def allowed(front: Front, demands: Demands) -> Front:
     return front if keep.all() else front.take(np.flatnonzero(keep))
 
 
-def undominated(front: Front) -> Front:
+def _undominated(front: Front) -> Front:
     """Return the entries than which no other is at least as good in merges, people, rows and bits."""
     if len(front) < 2:
         return front
@@ -226,7 +226,7 @@ def undominated(front: Front) -> Front:
     return front.take(np.sort(first[front.bits[first] > beside.ravel()[flat[first]]]))
 
 
-def chosen(groups: GroupTree, fronts: list[Front], entry: int) -> list[int]:
+def _chosen(groups: GroupTree, fronts: list[Front], entry: int) -> list[int]:
     """Return the inner nodes that an entry of the root's front makes leaves."""
     found, stack = [], [(0, entry)]
     while stack:
@@ -248,33 +248,35 @@ NOTHING = Front(_NONE, _NONE, _NONE, np.zeros(0), _NONE, _NONE)
 Places = tuple[tuple[int, ...], ...]  # per tree the nodes that are leaves
 
 
-def merged_forest(release: EncodedRelease, model: Forest, demands: Demands, before: Figures, limits: Limits) -> Merging:
+def _merged_forest(
+    release: EncodedRelease, model: Forest, demands: Demands, before: Figures, limits: Limits
+) -> Merging:
     """Return a forest that meets the demands; see `recon.release.remediation.merging.merged`."""
     single = replace(demands, most_pinned=None, mean_bits_left=None, class_disclosure=demands.class_disclosure or None)
     single = replace(single, class_disclosure=0 if demands.class_disclosure == 0 else None)
     sized = demands.sized and not release.statements.domain.relative
     groups = [groups_of(alone(model, t), release.domain, limits, sized) for t in range(len(model.trees))]
-    places = tuple(first(model.trees[t], one, single, limits) for t, one in enumerate(groups))
-    change = changer(release, model)
+    places = tuple(_first(model.trees[t], one, single, limits) for t, one in enumerate(groups))
+    change = _changer(release, model)
     how = (RESAMPLED if model.resampled else EACH_TREE, GREEDY)
-    return extended(release, groups, places, demands, before, change, limits, how)
+    return _extended(release, groups, places, demands, before, change, limits, how)
 
 
-def merged_greedily(
+def _merged_greedily(
     release: EncodedRelease, model: Tree, groups: GroupTree, demands: Demands, before: Figures, limits: Limits
 ) -> Merging:
     """Return one tree that meets the demands, where exact search is too large."""
     single = replace(demands, most_pinned=None, mean_bits_left=None)
     single = replace(single, class_disclosure=0 if demands.class_disclosure == 0 else None)
-    places = (first(model, groups, single, limits),)
+    places = (_first(model, groups, single, limits),)
 
     def change(at: Places) -> EncodedRelease:
         return with_models(release, [pruned(model, at[0])[0]])
 
-    return extended(release, [groups], places, demands, before, change, limits, (GREEDY_TREE, GREEDY_TREE))
+    return _extended(release, [groups], places, demands, before, change, limits, (GREEDY_TREE, GREEDY_TREE))
 
 
-def changer(release: EncodedRelease, model: Forest) -> Callable[[Places], EncodedRelease]:
+def _changer(release: EncodedRelease, model: Forest) -> Callable[[Places], EncodedRelease]:
     """Return what makes the release with merged trees."""
 
     def change(at: Places) -> EncodedRelease:
@@ -284,7 +286,7 @@ def changer(release: EncodedRelease, model: Forest) -> Callable[[Places], Encode
     return change
 
 
-def first(tree: Tree, groups: GroupTree, single: Demands, limits: Limits) -> tuple[int, ...]:
+def _first(tree: Tree, groups: GroupTree, single: Demands, limits: Limits) -> tuple[int, ...]:
     """Return the fewest merges of one tree for rules about single groups; `NoMerging` where one leaf violates them."""
     for _, at in prunings(groups, single, limits):
         return tuple(at)
@@ -294,7 +296,7 @@ def first(tree: Tree, groups: GroupTree, single: Demands, limits: Limits) -> tup
     )
 
 
-def extended(
+def _extended(
     release: EncodedRelease, groups: Sequence[GroupTree], places: Places, demands: Demands, before: Figures,
     change: Callable[[Places], EncodedRelease], limits: Limits, how: tuple[str, str],
 ) -> Merging:  # fmt: skip
@@ -303,13 +305,13 @@ def extended(
     Raises `NoMerging` where all merges together do not help, `Inconclusive` where that is open.
     """
     tried: dict[int, tuple[EncodedRelease, Figures, Meets]] = {}
-    order = list(further(groups, places, demands, limits))
+    order = list(_further(groups, places, demands, limits))
 
     def at(m: int) -> tuple[EncodedRelease, Figures, Meets]:
         if m not in tried:
             limits.report(f"{m:,} further merges are measured")
             limits.check("merges of all trees were measured together")
-            now = after_merges(groups, places, order[:m])
+            now = _after_merges(groups, places, order[:m])
             found = change(now) if any(now) else release
             facts = figures_of(found, limits.stage("figures of a merge"), demands)
             tried[m] = (found, facts, together(outcomes(facts, demands)))
@@ -318,19 +320,19 @@ def extended(
     low, high = -1, 0  # low: not met, high: met
     while at(high)[2] != "met":
         if high == len(order):
-            raise not_met(at(high)[1], demands)
+            raise _not_met(at(high)[1], demands)
         low, high = high, min(len(order), 2 * high or 1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if at(middle)[2] == "met" else (middle, high)
-    final = after_merges(groups, places, order[:high])
+    final = _after_merges(groups, places, order[:high])
     merges = sum(sum(g.leaves[v] - 1 for v in own) for g, own in zip(groups, final, strict=True))
     found, facts, _ = at(high)
     exact = not merges or (high == 0 and how[0] == EACH_TREE)
     return Merging(found, merges, exact, how[0 if high == 0 else 1], final, before, facts)
 
 
-def not_met(facts: Figures, demands: Demands) -> NoMerging | Inconclusive:
+def _not_met(facts: Figures, demands: Demands) -> NoMerging | Inconclusive:
     """Return the refusal where even one leaf per tree is not enough."""
     found = outcomes(facts, demands)
     rules = "; ".join(unmet(found, demands))
@@ -340,7 +342,9 @@ def not_met(facts: Figures, demands: Demands) -> NoMerging | Inconclusive:
     return Inconclusive(f"whether a merging meets the policy is open: {rules}" + (f" ({why})" if why else ""))
 
 
-def further(groups: Sequence[GroupTree], places: Places, demands: Demands, limits: Limits) -> Iterator[tuple[int, int]]:
+def _further(
+    groups: Sequence[GroupTree], places: Places, demands: Demands, limits: Limits
+) -> Iterator[tuple[int, int]]:
     """Yield tree and node of every further merge of two leaves, those that repair most first."""
     known: list[dict[int, Any]] = [{} for _ in groups]
     leaf = [set(own) for own in places]
@@ -349,7 +353,7 @@ def further(groups: Sequence[GroupTree], places: Places, demands: Demands, limit
 
     def sums(t: int, v: int) -> Any:
         if v not in known[t]:
-            known[t][v] = sums_of(groups[t], v)
+            known[t][v] = _sums_of(groups[t], v)
         return known[t][v]
 
     def is_leaf(t: int, v: int) -> bool:
@@ -379,7 +383,7 @@ def further(groups: Sequence[GroupTree], places: Places, demands: Demands, limit
             offer(t, parent[t][v])
 
 
-def after_merges(groups: Sequence[GroupTree], places: Places, order: Sequence[tuple[int, int]]) -> Places:
+def _after_merges(groups: Sequence[GroupTree], places: Places, order: Sequence[tuple[int, int]]) -> Places:
     """Return the nodes that are leaves after these further merges: of nested ones the highest."""
     chosen = [set(own) for own in places]
     for t, v in order:
@@ -405,10 +409,10 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     """
     limits = (limits or Limits()).limited()
     release, demands = as_released(release), demands_of(policy)
-    model = mergeable(release)
+    model = _mergeable(release)
     before = figures_of(release, limits.stage("figures of a merge"), demands)
     if isinstance(model, Forest):
-        return merged_forest(release, model, demands, before, limits)
+        return _merged_forest(release, model, demands, before, limits)
     groups = groups_of(model, release.domain, limits, demands.sized)
     change: Callable[[Sequence[int]], AnyModel] = (
         (lambda at: pruned(model, at)[0]) if isinstance(model, Tree) else (lambda at: shortened(model, at))
@@ -424,7 +428,7 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
         if not isinstance(model, Tree):
             raise
 
-        return merged_greedily(release, model, groups, demands, before, limits)
+        return _merged_greedily(release, model, groups, demands, before, limits)
     raise no_merging(release, model, demands, groups, limits)
 
 
@@ -445,7 +449,7 @@ def no_merging(
     )
 
 
-def mergeable(release: EncodedRelease) -> Tree | RuleList | Forest:
+def _mergeable(release: EncodedRelease) -> Tree | RuleList | Forest:
     """Return the one model of a release whose groups can be merged; `Unsupported` says by name why there is none."""
     if release.noisy or any(m.noise is not None for m in release.models):
         raise Unsupported(

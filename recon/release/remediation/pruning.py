@@ -124,11 +124,11 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
             "be counted; give a domain whose attributes have a smallest step (--domain)"
         )
     leaf = np.flatnonzero(children[:, 0] < 0)
-    place = leaf if isinstance(model, Tree) else rule_places(len(model.rules))
-    counts, sizes, vector = figure_columns(figures)
+    place = leaf if isinstance(model, Tree) else _rule_places(len(model.rules))
+    counts, sizes, vector = _figure_columns(figures)
     cells: list[Any] = [None] * len(children)
     by_class = [False] * len(children)
-    for region, (own, classes) in enumerate(joined_cells(counts, sizes, vector, len(place))):
+    for region, (own, classes) in enumerate(_joined_cells(counts, sizes, vector, len(place))):
         cells[int(place[region])], by_class[int(place[region])] = own, classes
     order = bottom_up(children)
     leaves = [1] * len(children)
@@ -138,24 +138,24 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
         a, b = children[v].tolist()
         leaves[v] = leaves[a] + leaves[b]
         by_class[v] = by_class[a] and by_class[b]
-        pairs: list[Any] = [cells[c] if by_class[v] else (whole(cells[c]),) for c in (a, b)]
+        pairs: list[Any] = [cells[c] if by_class[v] else (_whole(cells[c]),) for c in (a, b)]
         cells[v] = tuple((c + d, s + t) for (c, s), (d, t) in zip(*pairs, strict=True))
-    rows = tuple(whole(one)[0] for one in cells)
+    rows = tuple(_whole(one)[0] for one in cells)
     return GroupTree(children, order, tuple(leaves), rows, tuple(cells), tuple(by_class))
 
 
-def rule_places(rules: int) -> Ints:
+def _rule_places(rules: int) -> Ints:
     """Return the node of every rule of a list: the last is the end of the spine."""
     return np.array([*range(rules, 2 * rules - 1), rules - 1], dtype=np.int64)
 
 
-def figure_columns(figures: PartitionFigures) -> tuple[list[tuple[int, int]], Sequence[int], Ints]:
+def _figure_columns(figures: PartitionFigures) -> tuple[list[tuple[int, int]], Sequence[int], Ints]:
     """Return region and label of every cell, its size, and its rows."""
     found = [figures.cell(s) for s in range(len(figures.sizes))]
     return [(c.region, c.label) for c in found], figures.sizes, figures.minimum
 
 
-def joined_cells(
+def _joined_cells(
     places: Sequence[tuple[int, int]], sizes: Sequence[int], rows: Ints, regions: int
 ) -> list[tuple[tuple[tuple[int, int], ...], bool]]:
     """Return per region (rows, size) of its classes, and whether they are classes."""
@@ -165,7 +165,7 @@ def joined_cells(
     return [(tuple((c, s) for _, c, s in sorted(one)), one[0][0] != ANY_LABEL) for one in found]
 
 
-def whole(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def _whole(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return the rows and the size of all classes together."""
     return sum(c for c, _ in pairs), sum(s for _, s in pairs)
 
@@ -192,7 +192,7 @@ def pruned(model: Tree, collapsed: Sequence[int]) -> tuple[Tree, Ints]:
     links[now_leaf] = -1
     supports = list(nodes.counts.take(kept))
     for i in np.flatnonzero(now_leaf).tolist():
-        supports[i] = summed([nodes.counts[v] for v in leaves_below(children, int(kept[i]))])
+        supports[i] = _summed([nodes.counts[v] for v in _leaves_below(children, int(kept[i]))])
     names = tuple(nodes.names[i] for i in kept.tolist()) if nodes.names else ()
     learnt = nodes.learnt
     if learnt is not None:
@@ -202,7 +202,7 @@ def pruned(model: Tree, collapsed: Sequence[int]) -> tuple[Tree, Ints]:
     return replace(model, nodes=found.translated(lambda same: same)), kept
 
 
-def leaves_below(children: Ints, node: int) -> list[int]:
+def _leaves_below(children: Ints, node: int) -> list[int]:
     """Return the leaves below a node (itself, if it is one)."""
     found, stack = [], [node]
     while stack:
@@ -214,7 +214,7 @@ def leaves_below(children: Ints, node: int) -> list[int]:
     return found
 
 
-def summed(found: Sequence[Support]) -> Support:
+def _summed(found: Sequence[Support]) -> Support:
     """Return what groups count together: classes where all say them, else rows."""
     each = [s.distinct for s in found]
     distinct = None if any(d is None for d in each) else sum(d for d in each if d is not None)
@@ -229,7 +229,7 @@ def shortened(model: RuleList, collapsed: Sequence[int]) -> RuleList:
     if not collapsed:
         return model
     first = min(collapsed)
-    default = Rule((), summed([r.support for r in model.rules[first:]]), model.rules[-1].name)
+    default = Rule((), _summed([r.support for r in model.rules[first:]]), model.rules[-1].name)
     return replace(model, rules=(*model.rules[:first], default))
 
 

@@ -40,24 +40,24 @@ def attribute_bars(attribute_bits: Sequence[Mapping[str, Any]] | None) -> str:
     scale = max((float(one["bits_before"]) for one in known), default=0.0)
     parts, y = [], 4.0
     for one in known[:SHOWN]:
-        drawn, height = bar(one, y, scale)
+        drawn, height = _bar(one, y, scale)
         parts.append(drawn)
         y += height
-    for text in remarks(known[SHOWN:], unknown):
+    for text in _remarks(known[SHOWN:], unknown):
         for row in wrapped(text, WIDTH, 3, 12.5):
             parts.append(label(MARGIN, y + 14, row, fill="--muted", size=12.5))
             y += 18
         y += 4
     title = "Attributes by the bits that are revealed of them, per person on average"
-    return framed("chart-attributes", NARROW, y + 4, title, described(known, unknown), parts, 600)
+    return framed("chart-attributes", NARROW, y + 4, title, _described(known, unknown), parts, 600)
 
 
-def bar(one: Mapping[str, Any], y: float, scale: float) -> tuple[str, float]:
+def _bar(one: Mapping[str, Any], y: float, scale: float) -> tuple[str, float]:
     """Return the lines and the bar of one attribute, and their height."""
     before, revealed = float(one["bits_before"]), max(0.0, float(one["bits_revealed"]))
-    figure = f"{least(one)}{revealed:,.2f} of {bits(before)}"
+    figure = f"{_least(one)}{revealed:,.2f} of {bits(before)}"
     room = WIDTH - width_of(figure) - 14
-    tip = f"{clipped(one['name'], 300)}: {told(one)}"
+    tip = f"{clipped(one['name'], 300)}: {_told(one)}"
     unit = WIDTH / scale if scale else 0.0
     edge = f' stroke="{colour("--muted")}" stroke-width="0.8"'
     parts = [
@@ -75,19 +75,19 @@ def bar(one: Mapping[str, Any], y: float, scale: float) -> tuple[str, float]:
     return f"<g>{''.join(parts)}</g>", 60 if forced else 44
 
 
-def least(one: Mapping[str, Any]) -> str:
+def _least(one: Mapping[str, Any]) -> str:
     """Return "at least " before a lower bound."""
     return "at least " if one.get("is") == "at least" else ""
 
 
-def told(one: Mapping[str, Any]) -> str:
+def _told(one: Mapping[str, Any]) -> str:
     """Return in words what is revealed of an attribute."""
     before, revealed = float(one["bits_before"]), max(0.0, float(one["bits_revealed"]))
     share = f" ({percent(min(1.0, revealed / before))})" if before else ""
-    return f"{least(one)}{revealed:,.2f} of {bits(before)}{share}"
+    return f"{_least(one)}{revealed:,.2f} of {bits(before)}{share}"
 
 
-def remarks(further: Sequence[Mapping[str, Any]], unknown: Sequence[Mapping[str, Any]]) -> list[str]:
+def _remarks(further: Sequence[Mapping[str, Any]], unknown: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what is said below the bars: attributes that are not drawn, and those without a number of bits."""
     out = []
     if further:
@@ -102,9 +102,9 @@ def remarks(further: Sequence[Mapping[str, Any]], unknown: Sequence[Mapping[str,
     return out
 
 
-def described(known: Sequence[Mapping[str, Any]], unknown: Sequence[Mapping[str, Any]]) -> str:
+def _described(known: Sequence[Mapping[str, Any]], unknown: Sequence[Mapping[str, Any]]) -> str:
     """Return the chart in words."""
-    most = "; ".join(f"{clipped(one['name'], 60)}: {told(one)}" for one in known[:3])
+    most = "; ".join(f"{clipped(one['name'], 60)}: {_told(one)}" for one in known[:3])
     text = f"Bars of {count(len(known), 'attribute', 'attributes')}, the most revealed first. {most}." if known else ""
     left = f"{count(len(unknown), 'attribute has', 'attributes have')} no number of bits." if unknown else ""
     return f"{text} {left}".strip()

@@ -21,8 +21,8 @@ def exposure_curve(curve: Sequence[Sequence[float]] | None) -> str:
     points = sorted((min(1.0, max(0.0, x)), min(1.0, max(0.0, y))) for x, y in points)
     if not points:
         return ""
-    reading = read(points)
-    parts = [grid(), area(points), steps(points), half(points)]
+    reading = _read(points)
+    parts = [_grid(), _area(points), _steps(points), _half(points)]
     parts.append(label(LEFT - 34, 16, "Share of people ...", fill="--muted", size=12.5))
     across_label = "... with at most this share of their bits left"
     parts.append(label(NARROW - RIGHT, BOTTOM + 38, across_label, fill="--muted", size=12.5, anchor="end"))
@@ -32,78 +32,78 @@ def exposure_curve(curve: Sequence[Sequence[float]] | None) -> str:
     return framed("chart-curve", NARROW, BOTTOM + 60 + 19 * len(lines), title, reading, parts, 600)
 
 
-def across(x: float) -> float:
+def _across(x: float) -> float:
     """Return where a share of bits lies from left to right."""
     return LEFT + x * (NARROW - LEFT - RIGHT)
 
 
-def down(y: float) -> float:
+def _down(y: float) -> float:
     """Return where a share of people lies from top to bottom."""
     return BOTTOM - y * (BOTTOM - TOP)
 
 
-def grid() -> str:
+def _grid() -> str:
     """Return the axes with their ticks."""
     out = []
     for tick in TICKS:
-        out.append(line(LEFT, down(tick), NARROW - RIGHT, down(tick), stroke="--muted" if not tick else "--line"))
-        out.append(label(LEFT - 7, down(tick) + 4.5, percent(tick), size=12, fill="--muted", anchor="end"))
+        out.append(line(LEFT, _down(tick), NARROW - RIGHT, _down(tick), stroke="--muted" if not tick else "--line"))
+        out.append(label(LEFT - 7, _down(tick) + 4.5, percent(tick), size=12, fill="--muted", anchor="end"))
         anchor = "start" if not tick else "end" if tick == 1 else "middle"
-        out.append(label(across(tick), BOTTOM + 18, percent(tick), size=12, fill="--muted", anchor=anchor))
+        out.append(label(_across(tick), BOTTOM + 18, percent(tick), size=12, fill="--muted", anchor=anchor))
     return "".join(out)
 
 
-def path(points: Sequence[Point]) -> str:
+def _path(points: Sequence[Point]) -> str:
     """Return the steps as the data of a path: nobody has less than the first share, and from the last on it is flat."""
-    out, y = [f"M{number(across(0))} {number(down(0))}"], 0.0
+    out, y = [f"M{number(_across(0))} {number(_down(0))}"], 0.0
     for x, share in points:
-        out.append(f"H{number(across(x))}")
+        out.append(f"H{number(_across(x))}")
         if share != y:
-            out.append(f"V{number(down(share))}")
+            out.append(f"V{number(_down(share))}")
         y = share
-    out.append(f"H{number(across(1))}")
+    out.append(f"H{number(_across(1))}")
     return "".join(out)
 
 
-def steps(points: Sequence[Point]) -> str:
+def _steps(points: Sequence[Point]) -> str:
     """Return the line of the curve."""
     pen = f'stroke="{colour("--accent")}" stroke-width="2.4" stroke-linejoin="round"'
-    return f'<path d="{path(points)}" fill="none" {pen}/>'
+    return f'<path d="{_path(points)}" fill="none" {pen}/>'
 
 
-def area(points: Sequence[Point]) -> str:
+def _area(points: Sequence[Point]) -> str:
     """Return what lies below the curve, lightly filled."""
-    return f'<path d="{path(points)}V{number(down(0))}Z" fill="{colour("--accent")}" fill-opacity="0.12"/>'
+    return f'<path d="{_path(points)}V{number(_down(0))}Z" fill="{colour("--accent")}" fill-opacity="0.12"/>'
 
 
-def half(points: Sequence[Point]) -> str:
+def _half(points: Sequence[Point]) -> str:
     """Return the mark where half of the people are reached, "" where they are not."""
-    x = reached(points, 0.5)
+    x = _reached(points, 0.5)
     if x is None:
         return ""
     dashes = ' stroke-dasharray="4 4" stroke-width="1.3"'
     return (
-        line(LEFT, down(0.5), across(x), down(0.5), stroke="--accent", more=dashes)
-        + line(across(x), down(0.5), across(x), BOTTOM, stroke="--accent", more=dashes)
-        + f'<circle cx="{number(across(x))}" cy="{number(down(0.5))}" r="4.2" fill="{colour("--accent")}"'
+        line(LEFT, _down(0.5), _across(x), _down(0.5), stroke="--accent", more=dashes)
+        + line(_across(x), _down(0.5), _across(x), BOTTOM, stroke="--accent", more=dashes)
+        + f'<circle cx="{number(_across(x))}" cy="{number(_down(0.5))}" r="4.2" fill="{colour("--accent")}"'
         + f' stroke="{colour("--paper")}" stroke-width="1.5"/>'
     )
 
 
-def reached(points: Sequence[Point], share: float) -> float | None:
+def _reached(points: Sequence[Point], share: float) -> float | None:
     """Return the least share of bits that at least so many people have at most; None where so many are not known."""
     return next((x for x, y in points if y >= share - 1e-12), None)
 
 
-def read(points: Sequence[Point]) -> str:
+def _read(points: Sequence[Point]) -> str:
     """Return the reading of the curve in words."""
     found = []
     nothing = next((y for x, y in reversed(points) if x <= 0), 0.0)
     if nothing > 0:
         found.append(f"{percent(nothing)} of the people have no bit left: everything about them is known")
-    if (x := reached(points, 0.5)) is not None and x > 0:
+    if (x := _reached(points, 0.5)) is not None and x > 0:
         found.append(f"half of the people have at most {percent(x)} of their bits left")
-    if (x := reached(points, 1.0)) is not None:
+    if (x := _reached(points, 1.0)) is not None:
         found.append(f"all have at most {percent(x)} of their bits left")
     else:
         found.append(f"for {percent(points[-1][1])} of the people it is known how much is left")

@@ -37,26 +37,26 @@ def interval_bars(interval_cells: Sequence[Mapping[str, Any]] | None) -> str:
     shown = cells[:SHOWN]
     ends = [end for cell in shown for end in (*cell["published"], *cell["feasible"]) if end is not None]
     most = max(1, *ends)
-    key, y = legend_of()
+    key, y = _legend_of()
     parts = [key]
-    parts.append(axis(most, y))
+    parts.append(_axis(most, y))
     y += 26
     for cell in shown:
-        parts.append(bars(cell, y, most))
+        parts.append(_bars(cell, y, most))
         y += 46
     if len(cells) > len(shown):
         parts.append(label(MARGIN, y + 12, f"and {len(cells) - len(shown):,} more cells", fill="--muted", size=12.5))
         y += 20
     title = "Suppressed and interval cells: what was published, and what they can still be"
-    return framed("chart-intervals", NARROW, y + 4, title, described(cells), parts, 600)
+    return framed("chart-intervals", NARROW, y + 4, title, _described(cells), parts, 600)
 
 
-def place(x: float, most: float) -> float:
+def _place(x: float, most: float) -> float:
     """Return where a count lies from left to right."""
     return LEFT + (RIGHT - LEFT) * x / most
 
 
-def legend_of() -> tuple[str, float]:
+def _legend_of() -> tuple[str, float]:
     """Return the key, and its height."""
     edge = f' stroke="{colour("--muted")}" stroke-width="0.8"'
     parts = [
@@ -64,31 +64,31 @@ def legend_of() -> tuple[str, float]:
         label(MARGIN + 28, 16, "published", fill="--muted", size=12.5),
         rectangle(126, 9, 22, 6, "--accent", radius=2),
         label(154, 16, "still possible", fill="--muted", size=12.5),
-        diamond(270, 12),
+        _diamond(270, 12),
         label(282, 16, "recovered: one count is left", fill="--muted", size=12.5),
     ]
     return "".join(parts), 28
 
 
-def axis(most: float, y: float) -> str:
+def _axis(most: float, y: float) -> str:
     """Return the scale: no rows, and the most that is drawn."""
     ends = (0, LEFT, "start"), (most, RIGHT, "end")
     texts = [label(x, y + 12, count(n), fill="--muted", size=12, anchor=side) for n, x, side in ends]
     return "".join(texts) + line(LEFT, y + 18, RIGHT, y + 18)
 
 
-def bars(cell: Mapping[str, Any], y: float, most: float) -> str:
+def _bars(cell: Mapping[str, Any], y: float, most: float) -> str:
     """Return the lines and bars of one cell."""
     low, high = cell["feasible"]
     start, end = cell["published"]
-    figure = words(cell)
-    tip = f"{clipped(cell['name'], 300)}: published {published_words(cell)}; {figure}"
+    figure = _words(cell)
+    tip = f"{clipped(cell['name'], 300)}: published {_published_words(cell)}; {figure}"
     edge = f' stroke="{colour("--muted")}" stroke-width="0.8"' + (' stroke-dasharray="4 3"' if end is None else "")
-    left, right = place(start or 0, most), place(most if end is None else end, most)
-    a, b = place(low, most), place(high, most)
+    left, right = _place(start or 0, most), _place(most if end is None else end, most)
+    a, b = _place(low, most), _place(high, most)
     name = fitted(cell["name"], (NARROW - 2 * MARGIN - width_of(figure) - 14) / BOLD)
     strong = (
-        diamond((a + b) / 2, y + 26, tip)
+        _diamond((a + b) / 2, y + 26, tip)
         if cell["recovered"]
         else rectangle(a, y + 22.5, max(3.0, b - a), 7, "--accent", tip=tip, radius=2)
     )
@@ -102,13 +102,13 @@ def bars(cell: Mapping[str, Any], y: float, most: float) -> str:
     )
 
 
-def diamond(x: float, y: float, tip: str = "") -> str:
+def _diamond(x: float, y: float, tip: str = "") -> str:
     """Return the mark of a recovered cell."""
     head = f'<path d="M{number(x)} {number(y - 7)}l7 7-7 7-7-7z" fill="{colour("--exposure-4")}"'
     return f"{head}><title>{html(tip)}</title></path>" if tip else f"{head}/>"
 
 
-def words(cell: Mapping[str, Any]) -> str:
+def _words(cell: Mapping[str, Any]) -> str:
     """Return what a cell can still be, in words."""
     low, high = cell["feasible"]
     if cell["recovered"]:
@@ -116,8 +116,7 @@ def words(cell: Mapping[str, Any]) -> str:
     return f"{'' if cell.get('tight') else 'within '}{low:,} to {count(high)}"
 
 
-def published_words(cell: Mapping[str, Any]) -> str:
-    """Return what was published of a cell, in words."""
+def _published_words(cell: Mapping[str, Any]) -> str:
     start, end = cell["published"]
     if start is None and end is None:
         return "nothing"
@@ -126,10 +125,10 @@ def published_words(cell: Mapping[str, Any]) -> str:
     return f"at most {count(end)}" if start is None else f"{start:,} to {count(end)}"
 
 
-def described(cells: Sequence[Mapping[str, Any]]) -> str:
+def _described(cells: Sequence[Mapping[str, Any]]) -> str:
     """Return the chart in words."""
     recovered = sum(bool(cell["recovered"]) for cell in cells)
-    some = "; ".join(f"{clipped(cell['name'], 60)}: {words(cell)}" for cell in cells[:3])
+    some = "; ".join(f"{clipped(cell['name'], 60)}: {_words(cell)}" for cell in cells[:3])
     return (
         f"{count(len(cells), 'cell', 'cells')} whose count was not published, {recovered:,} of them recovered. {some}."
     )

@@ -257,26 +257,26 @@ def remedy_bars(remedies: Sequence[Mapping[str, Any]] | None) -> str:
     if not remedies or len(remedies) < 2 or not any(one.get(key) for one in remedies[1:] for _, key, _ in ROWS):
         return ""
     old, new = remedies[0], [one for one in remedies[1:] if any(one.get(key) for _, key, _ in ROWS)]
-    scales = {key: greatest([old, *new[:SHOWN]], key) for _, key, _ in ROWS}
-    key, y = legend_of()
+    scales = {key: _greatest([old, *new[:SHOWN]], key) for _, key, _ in ROWS}
+    key, y = _legend_of()
     parts = [key]
     for one in new[:SHOWN]:
-        parts.append(group(one, old, y, scales))
+        parts.append(_group(one, old, y, scales))
         y += 102
     if len(new) > SHOWN:
         parts.append(label(MARGIN, y + 12, f"and {len(new) - SHOWN:,} more remedies", fill="--muted", size=12.5))
         y += 20
     title = "What would help: bits left per person and people pinned down, after and before"
-    return framed("chart-remedies", NARROW, y + 2, title, described(old, new), parts, 600)
+    return framed("chart-remedies", NARROW, y + 2, title, _described(old, new), parts, 600)
 
 
-def greatest(remedies: Sequence[Mapping[str, Any]], key: str) -> float:
+def _greatest(remedies: Sequence[Mapping[str, Any]], key: str) -> float:
     """Return the greatest figure that is drawn."""
     ends = [float(end) for one in remedies for end in one.get(key) or () if end is not None]
     return max(ends, default=0.0) or 1.0
 
 
-def legend_of() -> tuple[str, float]:
+def _legend_of() -> tuple[str, float]:
     """Return the key, and its height."""
     edge = f' stroke="{colour("--muted")}" stroke-width="0.8"'
     return "".join(
@@ -290,7 +290,7 @@ def legend_of() -> tuple[str, float]:
     ), 30
 
 
-def group(one: Mapping[str, Any], old: Mapping[str, Any], y: float, scales: Mapping[str, float]) -> str:
+def _group(one: Mapping[str, Any], old: Mapping[str, Any], y: float, scales: Mapping[str, float]) -> str:
     """Return the bars of one remedy."""
     outcome = OUTCOMES.get(str(one.get("outcome")), "")
     room = NARROW - 2 * MARGIN - (width_of(outcome) + 16 if outcome else 0)
@@ -300,16 +300,16 @@ def group(one: Mapping[str, Any], old: Mapping[str, Any], y: float, scales: Mapp
     for i, (word, key, paint) in enumerate(ROWS):
         top = y + 22 + 36 * i
         parts.append(label(MARGIN, top + 15, word, size=12.5, fill="--muted"))
-        text, before = figure(one.get(key), key), figure(old.get(key), key)
+        text, before = _figure(one.get(key), key), _figure(old.get(key), key)
         tip = f"{clipped(one['remedy'], 200)}: {word} {text}, as published {before}"
-        parts.append(pair(one.get(key), old.get(key), top, scales[key], paint, tip))
+        parts.append(_pair(one.get(key), old.get(key), top, scales[key], paint, tip))
         room = NARROW - RIGHT - 12
         parts.append(label(RIGHT + 8, top + 10, fitted(text, room, 12.5), size=12.5))
         parts.append(label(RIGHT + 8, top + 24, fitted(f"was {before}", room, 12), size=12, fill="--muted"))
     return f"<g>{''.join(parts)}</g>"
 
 
-def pair(new: Ends | None, old: Ends | None, y: float, scale: float, paint: str, tip: str) -> str:
+def _pair(new: Ends | None, old: Ends | None, y: float, scale: float, paint: str, tip: str) -> str:
     """Return the new bar above the old one; between least and most a bar is lighter."""
     unit = (RIGHT - LEFT) / scale
     out = []
@@ -327,7 +327,7 @@ def pair(new: Ends | None, old: Ends | None, y: float, scale: float, paint: str,
     return "".join(out)
 
 
-def figure(ends: Ends | None, key: str) -> str:
+def _figure(ends: Ends | None, key: str) -> str:
     """Return [least, most] in words."""
     if ends is None:
         return "not known"
@@ -339,11 +339,11 @@ def figure(ends: Ends | None, key: str) -> str:
     return text[0] if text[0] == text[1] else f"{text[0]} to {text[1]}"
 
 
-def described(old: Mapping[str, Any], new: Sequence[Mapping[str, Any]]) -> str:
+def _described(old: Mapping[str, Any], new: Sequence[Mapping[str, Any]]) -> str:
     """Return the chart in words."""
 
     def both(one: Mapping[str, Any]) -> str:
-        left, pinned = (figure(one.get(key), key) for _, key, _ in ROWS)
+        left, pinned = (_figure(one.get(key), key) for _, key, _ in ROWS)
         return f"{left} bits left per person, {pinned} people pinned down"
 
     some = "; ".join(f"{clipped(one['remedy'], 60)}: {both(one)}" for one in new[:4])

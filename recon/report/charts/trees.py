@@ -68,7 +68,7 @@ class ChartTree:
         node = self.nodes[i]
         if not self.by_rows:
             return level(node.get("share_left"))
-        rows = weight(node)
+        rows = _weight(node)
         return row_level(rows) if rows else 0
 
     @property
@@ -84,7 +84,7 @@ class ChartTree:
         return "Colour: share of their bits that is left about its people"
 
 
-def drawn_of(drawing: Mapping[str, Any]) -> ChartTree:
+def _drawn_of(drawing: Mapping[str, Any]) -> ChartTree:
     """Return the nodes of a drawing; what no other node leads to is left out, and so is a link that closes a circle."""
     every: dict[int, Node] = {node["id"]: node for node in drawing["nodes"]}
     nodes: dict[int, Node] = {}
@@ -106,24 +106,23 @@ def drawn_of(drawing: Mapping[str, Any]) -> ChartTree:
     return ChartTree(nodes, children, depth, by_rows)
 
 
-def weight(node: Node) -> float:
+def _weight(node: Node) -> float:
     """Return the rows of a node as a number: the least, or the most where the least is none."""
     low, high = node["rows"]
     return float(low or high or 0)
 
 
-def rows_words(node: Node) -> str:
-    """Return the rows of a node in words."""
+def _rows_words(node: Node) -> str:
     return interval(node["rows"])
 
 
-def share_words(node: Node) -> str:
+def _share_words(node: Node) -> str:
     """Return the share of bits left in words, "" where it is not known."""
     share = node.get("share_left")
     return "" if share is None or not math.isfinite(share) else f"{percent(share)} of bits left"
 
 
-def class_words(node: Node, most: int = 3, characters: int = 24) -> str:
+def _class_words(node: Node, most: int = 3, characters: int = 24) -> str:
     """Return the classes of a node in words, the largest first; "" where they are not known."""
     classes = [(name, n) for name, n in node.get("classes") or () if n]
     classes.sort(key=lambda one: -one[1])
@@ -131,20 +130,20 @@ def class_words(node: Node, most: int = 3, characters: int = 24) -> str:
     return f"{shown} and {count(len(classes) - most, 'more class', 'more classes')}" if len(classes) > most else shown
 
 
-def tip(node: Node, characters: int = 200) -> str:
+def _tip(node: Node, characters: int = 200) -> str:
     """Return all that is known of a node in one line."""
-    parts = [rows_words(node), class_words(node), share_words(node)]
+    parts = [_rows_words(node), _class_words(node), _share_words(node)]
     text = clipped(node["text"], characters) if characters else f"node {node['id']}"
     return f"{text}: {'; '.join(part for part in parts if part)}"
 
 
-def described(drawn: ChartTree, kind: str) -> str:
+def _described(drawn: ChartTree, kind: str) -> str:
     """Return the drawing in words: how large it is, and its most exposed leaves or rules."""
     what = ("rule", "rules") if kind == "list" else ("leaf", "leaves")
     leaves = drawn.leaves
     of = {0: f"{count(len(leaves), *what)}."}
-    ranked = sorted(leaves, key=lambda i: (-drawn.level(i), weight(drawn.nodes[i]) or math.inf))
-    some = "; ".join(tip(drawn.nodes[i], 60) for i in ranked[:3])
+    ranked = sorted(leaves, key=lambda i: (-drawn.level(i), _weight(drawn.nodes[i]) or math.inf))
+    some = "; ".join(_tip(drawn.nodes[i], 60) for i in ranked[:3])
     return f"{of[0]} {drawn.key}. Most exposed: {some}."
 
 
@@ -157,17 +156,17 @@ BYTES = 380_000
 HALO = 3
 
 
-def linked(drawn: ChartTree) -> bool:
+def _linked(drawn: ChartTree) -> bool:
     """Return whether a tree is small enough to be drawn as nodes and links."""
     return len(drawn.nodes) <= LINKED and max(drawn.depth[i] for i in drawn.nodes) <= LINKED_DEPTH
 
 
-def node_link(drawn: ChartTree, note: str) -> str:
+def _node_link(drawn: ChartTree, note: str) -> str:
     """Return a small tree as inline SVG: tests lead from left to right, upwards where they are met."""
     columns = 1 + max(drawn.depth[i] for i in drawn.nodes)
     box = max(118.0, min(BOX, (WIDE + 40 - GAP * (columns - 1)) / columns))
     width = max(480.0, columns * box + (columns - 1) * GAP + 12)
-    key, top = head(drawn, width)
+    key, top = _head(drawn, width)
     down: dict[int, float] = {}
     for at, i in enumerate(drawn.leaves):
         down[i] = top + at * STEP + STEP / 2
@@ -176,20 +175,20 @@ def node_link(drawn: ChartTree, note: str) -> str:
             down[i] = sum(down[child] for child in drawn.children[i]) / len(drawn.children[i])
     across = {i: 6 + drawn.depth[i] * (box + GAP) for i in drawn.nodes}
     links = [
-        link(across[i] + box, down[i], across[child], down[child], "no" if k else "yes")
+        _link(across[i] + box, down[i], across[child], down[child], "no" if k else "yes")
         for i in drawn.nodes
         for k, child in enumerate(drawn.children[i])
     ]
-    boxes = [node_box(drawn, i, across[i], down[i] - TALL / 2, box) for i in drawn.nodes]
+    boxes = [_node_box(drawn, i, across[i], down[i] - TALL / 2, box) for i in drawn.nodes]
     height = top + len(drawn.leaves) * STEP
-    foot, more = foot_of([note], height + 4, width)
+    foot, more = _foot_of([note], height + 4, width)
     parts = [hatches(PREFIX), key, *links, *boxes, foot]
     title = "The tree, with exposure as colour"
-    svg = framed(PREFIX, width, height + more + 6, title, described(drawn, "tree"), parts, round(width))
+    svg = framed(PREFIX, width, height + more + 6, title, _described(drawn, "tree"), parts, round(width))
     return scrolled(svg, round(min(width, max(480.0, 0.8 * width))), title) if width > 480 else svg
 
 
-def head(drawn: ChartTree, width: float) -> tuple[str, float]:
+def _head(drawn: ChartTree, width: float) -> tuple[str, float]:
     """Return what colours mean, and where the drawing below begins."""
     text = wrapped(drawn.key, width - 12, 2, 12.5)
     lines = [label(6, 16 + 17 * i, row, size=12.5, fill="--muted") for i, row in enumerate(text)]
@@ -197,14 +196,14 @@ def head(drawn: ChartTree, width: float) -> tuple[str, float]:
     return "".join(lines) + key, 18 + 17 * len(text) + height
 
 
-def foot_of(notes: Sequence[str], y: float, width: float) -> tuple[str, float]:
+def _foot_of(notes: Sequence[str], y: float, width: float) -> tuple[str, float]:
     """Return notes below a drawing, and the height that they take."""
     lines = [row for note in notes if note for row in wrapped(f"{note[:1].upper()}{note[1:]}.", width - 12, 4, 12.5)]
     texts = [label(6, y + 14 + 17 * i, row, size=12.5, fill="--muted") for i, row in enumerate(lines)]
     return "".join(texts), 17 * len(lines) + (6 if lines else 0)
 
 
-def link(x1: float, y1: float, x2: float, y2: float, word: str) -> str:
+def _link(x1: float, y1: float, x2: float, y2: float, word: str) -> str:
     """Return the line from a test to what follows, with its answer."""
     middle = (x1 + x2) / 2
     start, end, bend = f"{number(x1)} {number(y1)}", f"{number(x2)} {number(y2)}", number(middle)
@@ -213,7 +212,7 @@ def link(x1: float, y1: float, x2: float, y2: float, word: str) -> str:
     return line + label(x2 - 5, y2 + (14 if y2 > y1 else -5), word, size=12, fill="--muted", anchor="end")
 
 
-def node_box(drawn: ChartTree, i: int, x: float, y: float, width: float) -> str:
+def _node_box(drawn: ChartTree, i: int, x: float, y: float, width: float) -> str:
     """Return a node: its test and rows, or a leaf's name, rows, classes and bits left."""
     node, own = drawn.nodes[i], drawn.level(i)
     inner = bool(drawn.children[i])
@@ -222,23 +221,27 @@ def node_box(drawn: ChartTree, i: int, x: float, y: float, width: float) -> str:
     paint = colour("--ink") if inner else on_level(own)
     room = width - 16
     if inner:
-        lines = [*wrapped(node["text"], room, 2, 12.5), rows_words(node)]
+        lines = [*wrapped(node["text"], room, 2, 12.5), _rows_words(node)]
     else:
-        rows = rows_words(node)
+        rows = _rows_words(node)
         name = fitted(node["text"], room / BOLD - width_of(rows, 12.5) - 10, 12.5) or "leaf"
-        lines = [f"{name}: {rows}", fitted(class_words(node, 3, 14), room, 12.5), fitted(share_words(node), room, 12.5)]
+        lines = [
+            f"{name}: {rows}",
+            fitted(_class_words(node, 3, 14), room, 12.5),
+            fitted(_share_words(node), room, 12.5),
+        ]
         lines = [text for text in lines if text]
     first = y + TALL / 2 - 8.5 * len(lines) + 12.5
     texts, beneath = [], "" if inner else f"--exposure-{own}"
     for k, text in enumerate(lines):
         bold = k == 0 and not inner
         shown = fitted(text, room / BOLD if bold else room, 12.5)
-        texts.append(over(x + 8, first + 17 * k, shown, paint, beneath, bold))
+        texts.append(_over(x + 8, first + 17 * k, shown, paint, beneath, bold))
     ground = rectangle(x, y, width, TALL, fill, more=edge, radius=5)
-    return f"<g><title>{html(tip(node, 600))}</title>{ground}{''.join(texts)}</g>"
+    return f"<g><title>{html(_tip(node, 600))}</title>{ground}{''.join(texts)}</g>"
 
 
-def over(x: float, y: float, text: str, paint: str, ground: str, bold: bool = False, size: float = 12.5) -> str:
+def _over(x: float, y: float, text: str, paint: str, ground: str, bold: bool = False, size: float = 12.5) -> str:
     """Return text over a pattern, with the pattern's colour around its letters."""
     halo = (
         f' stroke="{colour(ground)}" stroke-width="{HALO}" paint-order="stroke" stroke-linejoin="round"'
@@ -257,11 +260,11 @@ def icicle(drawn: ChartTree, note: str) -> str:
     rectangles and DEEPEST rows are drawn, the widest first; what is below is left to its parent.
     """
     root = next(iter(drawn.nodes))
-    share, even = widths(drawn)
-    shown = chosen(drawn, share, root)
+    share, even = _widths(drawn)
+    shown = _chosen(drawn, share, root)
     depths = 1 + max(drawn.depth[i] for i in shown)
     tall = max(9.0, min(30.0, 480.0 / depths))
-    key, top = head(drawn, WIDE)
+    key, top = _head(drawn, WIDE)
     place = {root: 6.0}
     for i in drawn.nodes:
         if i in shown and i in place:
@@ -282,24 +285,24 @@ def icicle(drawn: ChartTree, note: str) -> str:
         if missing
         else "",
     ]
-    if any(single(drawn, i) for i in shown):
+    if any(_single(drawn, i) for i in shown):
         notes.insert(1, "a foot in the strongest colour marks a leaf of one person")
     height = top + depths * tall + 4
-    foot, more = foot_of(notes, height + 4, WIDE)
+    foot, more = _foot_of(notes, height + 4, WIDE)
     title = "The tree, with exposure as colour"
     for characters in (48, 16, 0):  # names can be long in every node
-        body = rectangles(drawn, sorted(shown), place, share, top, tall, characters)
+        body = _rectangles(drawn, sorted(shown), place, share, top, tall, characters)
         if len(body) < BYTES:
             break
     parts = [hatches(PREFIX), key, body, foot]
-    svg = framed(PREFIX, WIDE, height + more + 6, title, described(drawn, "tree"), parts, 1100)
+    svg = framed(PREFIX, WIDE, height + more + 6, title, _described(drawn, "tree"), parts, 1100)
     return scrolled(svg, 680, title)
 
 
-def widths(drawn: ChartTree) -> tuple[dict[int, float], bool]:
+def _widths(drawn: ChartTree) -> tuple[dict[int, float], bool]:
     """Return the share of the width of every node, and whether narrow leaves were made wider."""
     leaves = drawn.leaves
-    rows = {i: weight(drawn.nodes[i]) for i in leaves}
+    rows = {i: _weight(drawn.nodes[i]) for i in leaves}
     total = sum(rows.values())
     filled = sum(n > 0 for n in rows.values())
     even = total > 0 and min((n for n in rows.values() if n), default=0) / total * WIDE < 3
@@ -316,7 +319,7 @@ def widths(drawn: ChartTree) -> tuple[dict[int, float], bool]:
     return share, even
 
 
-def chosen(drawn: ChartTree, share: dict[int, float], root: int) -> set[int]:
+def _chosen(drawn: ChartTree, share: dict[int, float], root: int) -> set[int]:
     """Return the nodes that are drawn: from the root on, the children of the widest node first."""
     out, heap = {root}, [(-share[root], root)]
     while heap and len(out) + 2 <= MOST:
@@ -329,7 +332,7 @@ def chosen(drawn: ChartTree, share: dict[int, float], root: int) -> set[int]:
     return out
 
 
-def rectangles(
+def _rectangles(
     drawn: ChartTree, shown: Sequence[int], place: dict[int, float], share: dict[int, float], top: float, tall: float,
     characters: int,
 ) -> str:  # fmt: skip
@@ -345,33 +348,33 @@ def rectangles(
             f'<rect x="{number(place[i])}" y="{number(y, 1)}" width="{number(max(0.25, width - (0.9 if wide else 0)))}"'
             f' height="{number(tall - 1, 1)}">'
         )
-        name = f"<title>{html(tip(drawn.nodes[i], characters))}</title></rect>"
+        name = f"<title>{html(_tip(drawn.nodes[i], characters))}</title></rect>"
         groups.setdefault((own, wide), []).append(box + name)
         if tall >= 16 and width > 44:
             node = drawn.nodes[i]
-            text = fitted(node["text"] if drawn.children[i] else rows_words(node), width - 10, 12)
+            text = fitted(node["text"] if drawn.children[i] else _rows_words(node), width - 10, 12)
             if len(text) > 2:
-                texts.append(over(place[i] + 5, y + tall / 2 + 3.6, text, on_level(own), f"--exposure-{own}", size=12))
+                texts.append(_over(place[i] + 5, y + tall / 2 + 3.6, text, on_level(own), f"--exposure-{own}", size=12))
     out = []
     for (own, wide), boxes in sorted(groups.items()):
         edge = f' stroke="{colour("--muted")}" stroke-width="0.5"' if wide else ""
         out.append(f'<g fill="url(#{PREFIX}-e{own})"{edge}>{"".join(boxes)}</g>')
-    out.append(single_rows(drawn, shown, place, share, top, tall))
+    out.append(_single_rows(drawn, shown, place, share, top, tall))
     return "".join(out) + f'<g style="pointer-events:none">{"".join(texts)}</g>'
 
 
-def single(drawn: ChartTree, i: int) -> bool:
+def _single(drawn: ChartTree, i: int) -> bool:
     """Return whether a node is a leaf that holds one row in every world."""
     return not drawn.children[i] and list(drawn.nodes[i]["rows"]) == [1, 1]
 
 
-def single_rows(
+def _single_rows(
     drawn: ChartTree, shown: Sequence[int], place: dict[int, float], share: dict[int, float], top: float, tall: float
 ) -> str:
     """Return the feet of leaves that hold one row, as one line of many pieces."""
     feet = []
     for i in shown:
-        if single(drawn, i):
+        if _single(drawn, i):
             width = max(1.4, share[i] * (WIDE - 12) - 1)
             feet.append(f"M{number(place[i])} {number(top + (drawn.depth[i] + 1) * tall + 1, 1)}h{number(width)}")
     pen = f'stroke="{colour("--exposure-4")}" stroke-width="4" fill="none"'
@@ -389,36 +392,36 @@ def model_drawing(drawing: Mapping[str, Any] | None) -> str:
     """
     if not drawing or not drawing.get("nodes"):
         return ""
-    drawn, note = drawn_of(drawing), str(drawing.get("note") or "")
+    drawn, note = _drawn_of(drawing), str(drawing.get("note") or "")
     if not drawn.nodes:
         return ""
     if drawing["kind"] == "list":
         return rule_list(drawn, note)
-    return node_link(drawn, note) if linked(drawn) else icicle(drawn, note)
+    return _node_link(drawn, note) if _linked(drawn) else icicle(drawn, note)
 
 
 def rule_list(drawn: ChartTree, note: str) -> str:
     """Return the rules in order: their tests, and what is known of the rows that they capture."""
-    key, y = head(drawn, NARROW)
+    key, y = _head(drawn, NARROW)
     rules = list(drawn.nodes)
     parts = [hatches(PREFIX), key]
     for at, i in enumerate(rules[:SHOWN]):
-        drawn_rule, height = rule(drawn, i, "if" if not at else "else if", y)
+        drawn_rule, height = _rule(drawn, i, "if" if not at else "else if", y)
         parts.append(drawn_rule)
         y += height
     more = f"{len(rules) - SHOWN:,} more rules are not drawn" if len(rules) > SHOWN else ""
-    foot, height = foot_of([more, note], y, NARROW)
+    foot, height = _foot_of([more, note], y, NARROW)
     title = "The rule list, with exposure as colour"
-    return framed(PREFIX, NARROW, y + height + 6, title, described(drawn, "list"), [*parts, foot], 640)
+    return framed(PREFIX, NARROW, y + height + 6, title, _described(drawn, "list"), [*parts, foot], 640)
 
 
-def rule(drawn: ChartTree, i: int, word: str, y: float) -> tuple[str, float]:
+def _rule(drawn: ChartTree, i: int, word: str, y: float) -> tuple[str, float]:
     """Return one rule and its height."""
     node = drawn.nodes[i]
     last = node["text"] == "everybody else"
     tests = wrapped("everybody else" if last else f"{word} {node['text']}", (NARROW - 44) / BOLD, 3)
-    known = [text for text in (rows_words(node), share_words(node)) if text]
-    classes = class_words(node, 4, 20)
+    known = [text for text in (_rows_words(node), _share_words(node)) if text]
+    classes = _class_words(node, 4, 20)
     then = fitted(f"then {classes}" if classes else "then", NARROW - 44)
     lines = [(text, True) for text in tests] + [(then, False)] * bool(classes) + [(", ".join(known), False)]
     height = 18.0 * len(lines) + 8
@@ -427,6 +430,6 @@ def rule(drawn: ChartTree, i: int, word: str, y: float) -> tuple[str, float]:
         label(34, y + 15 + 18 * k, text, bold=bold, fill="--ink" if bold or k < len(lines) - 1 else "--muted")
         for k, (text, bold) in enumerate(lines)
     ]
-    empty = "" if weight(node) else " (nobody)"
+    empty = "" if _weight(node) else " (nobody)"
     swatch = rectangle(6, y + 2, 18, height - 8, f"url(#{PREFIX}-e{drawn.level(i)})", more=edge, radius=2)
-    return f"<g><title>{html(tip(node, 600) + empty)}</title>{swatch}{''.join(texts)}</g>", height + 4
+    return f"<g><title>{html(_tip(node, 600) + empty)}</title>{swatch}{''.join(texts)}</g>", height + 4

@@ -141,12 +141,12 @@ def how(found: AuditFindings, context: Context) -> dict[str, Any]:
         "engines": engines,
         "limits": dict(context.limits),
         "seed": context.seed,
-        "certificates": certificates(found),
+        "certificates": _certificates(found),
         "seconds": context.made.get("seconds"),
     }
 
 
-def certificates(found: AuditFindings) -> list[dict[str, Any]]:
+def _certificates(found: AuditFindings) -> list[dict[str, Any]]:
     """Return the certificates in the document: what each is about, its seal, and the command that re-checks it."""
     files = [one for one in (found.release.files or (found.release.file,)) if one]
     command = suggestion("verify", ["RESULT.json", *files])
@@ -165,7 +165,7 @@ def certificates(found: AuditFindings) -> list[dict[str, Any]]:
 def confidential(facts: Mapping[str, Any], found: AuditFindings | None) -> str | None:
     """Return why the document describes single people, None where it does not."""
     reasons = []
-    if known(facts.get("pinned")):
+    if _known(facts.get("pinned")):
         reasons.append("it describes people whose every value is known")
     smallest = facts.get("smallest_group")
     if smallest is not None and smallest[0] == 1:
@@ -179,7 +179,7 @@ def confidential(facts: Mapping[str, Any], found: AuditFindings | None) -> str |
     return "; ".join(reasons) or None
 
 
-def known(ends: Sequence[Any] | None) -> bool:
+def _known(ends: Sequence[Any] | None) -> bool:
     """Return whether a figure is surely above 0."""
     return ends is not None and bool(ends[0])
 

@@ -40,64 +40,64 @@ class AdviceStep:
 
 def steps(document: Document) -> list[AdviceStep]:
     """Return what to do, the most pressing first, no command twice; at most `STEPS`."""
-    found = {step.command or step.text: step for step in reversed(list(every_step(document)))}
+    found = {step.command or step.text: step for step in reversed(list(_every_step(document)))}
     return list(found.values())[::-1][:STEPS]
 
 
-def every_step(document: Document) -> Iterator[AdviceStep]:
+def _every_step(document: Document) -> Iterator[AdviceStep]:
     """Yield what to do, the most pressing first."""
     status, assessment = document["facts"]["status"], document.get("assessment")
     if status == "unsat":
-        yield from contradiction(document)
+        yield from _contradiction(document)
         return
     if status == "empty":
         yield AdviceStep(
             "No training set fits at this confidence: ask at a higher one, or check the law of the noise.",
-            again(document, {"--confidence": "0.999"}),
+            _again(document, {"--confidence": "0.999"}),
         )
-    yield from strip(document)
+    yield from _strip(document)
     if assessment is None:
-        yield from unassessed(document)
+        yield from _unassessed(document)
     elif assessment["outcome"] == "violated":
-        yield from mend(document, assessment)
+        yield from _mend(document, assessment)
     elif assessment["outcome"] == "inconclusive":
-        yield from settle(document, assessment)
+        yield from _settle(document, assessment)
     else:
         worst = most_exposed(document)
         yield AdviceStep("Nothing has to be changed to meet the policy." + (f" {worst}" if worst else ""))
 
 
-def files(document: Document) -> list[str]:
+def _files(document: Document) -> list[str]:
     """Return the audited files."""
     return [str(one["file"]) for one in document["audited"]["files"]] or [str(document["file"])]
 
 
-def typed(document: Document, command: str, named: Sequence[str], options: Options | None = None) -> str:
+def _typed(document: Document, command: str, named: Sequence[str], options: Options | None = None) -> str:
     """Return a command on files, with the options of the audit that it takes too; "" where nobody would type it."""
     made = document.get("made") or {}
     return command_of(suggestion(command, named, options, asked=str(made.get("command") or "")))
 
 
-def again(document: Document, options: Options) -> str:
+def _again(document: Document, options: Options) -> str:
     """Return the command that audits the same again, with other options."""
-    return typed(document, "audit", files(document), options)
+    return _typed(document, "audit", _files(document), options)
 
 
-def by_policy(document: Document, assessment: Document) -> Options:
+def _by_policy(document: Document, assessment: Document) -> Options:
     """Return the policy as the audit was given it, where that is known: else its file, or its name."""
     given = options_of(str((document.get("made") or {}).get("command") or ""))
     named = assessment["policy"].get("file") or assessment["policy"]["name"]
     return {"--policy": given.get("--policy") or str(named)}
 
 
-def contradiction(document: Document) -> Iterator[AdviceStep]:
+def _contradiction(document: Document) -> Iterator[AdviceStep]:
     """Yield what to do where no training set fits."""
     first = [sentence_of(one, 160) for one in (document.get("conflict") or ())[:2]]
     which = f" These cannot all hold: {'; '.join(first)}." if first else ""
     yield AdviceStep(f"Find out which statement is wrong, correct it, and audit again.{which}")
 
 
-def strip(document: Document) -> Iterator[AdviceStep]:
+def _strip(document: Document) -> Iterator[AdviceStep]:
     """Yield what to do about what files store outright, beside their counts."""
     notes = document["facts"].get("stored") or ()
     grave = [one for level in GRAVE for one in notes if one["level"] == level]
@@ -109,19 +109,19 @@ def strip(document: Document) -> Iterator[AdviceStep]:
     paths = list(dict.fromkeys(name_of(one.get("path"), 60) for one in same))
     what = f"{', '.join(paths[:3])}{' and more' if len(paths) > 3 else ''}"
     if worst.get("removable"):
-        command = typed(document, "inspect", [file], stripped(file))
+        command = _typed(document, "inspect", [file], _stripped(file))
         yield AdviceStep(f"Take out what the file stores outright ({what}).", command)
         return
     remedy = sentence_of(worst.get("remedy") or "release a model that does not keep rows", 160)
-    yield AdviceStep(f"The file stores rows outright ({what}): {remedy}.", typed(document, "inspect", [file]))
+    yield AdviceStep(f"The file stores rows outright ({what}): {remedy}.", _typed(document, "inspect", [file]))
 
 
-def stripped(file: str) -> Options:
+def _stripped(file: str) -> Options:
     """Return the options that take out what predictions do not need."""
     return {"--strip": stripped_name(file)}
 
 
-def unassessed(document: Document) -> Iterator[AdviceStep]:
+def _unassessed(document: Document) -> Iterator[AdviceStep]:
     """Yield what to do without a policy: what was not assessed, the most exposed group, how to give a policy."""
     wanting = document.get("not_assessed")
     if isinstance(wanting, Mapping) and wanting:
@@ -134,7 +134,7 @@ def unassessed(document: Document) -> Iterator[AdviceStep]:
     if worst:
         yield AdviceStep(worst)
     yield AdviceStep("Write a policy that says what is too much.", "recon policy --init --out policy.toml")
-    yield AdviceStep("Then audit against it.", again(document, {"--policy": "policy.toml"}))
+    yield AdviceStep("Then audit against it.", _again(document, {"--policy": "policy.toml"}))
 
 
 def most_exposed(document: Document) -> str:
@@ -149,15 +149,15 @@ def most_exposed(document: Document) -> str:
     return ""
 
 
-def mend(document: Document, assessment: Document) -> Iterator[AdviceStep]:
+def _mend(document: Document, assessment: Document) -> Iterator[AdviceStep]:
     """Yield what to do about what a policy forbids: the worst check with its place, then what meets the policy."""
     failed = [one for one in assessment.get("checks", ()) if one["outcome"] == "violated"]
     if failed:
-        yield AdviceStep(worst_check(failed[0]))
-    yield from mended(document, assessment, any(one["rule"] in OF_GROUPS for one in failed))
+        yield AdviceStep(_worst_check(failed[0]))
+    yield from _mended(document, assessment, any(one["rule"] in OF_GROUPS for one in failed))
 
 
-def worst_check(check: Document) -> str:
+def _worst_check(check: Document) -> str:
     """Return the first place where a check fails, and its remedy."""
     text = f"“{sentence_of(check['title'], 90)}” is not met"
     for place in check.get("places", ())[:1]:
@@ -176,23 +176,23 @@ def remedy_of(check: Document) -> str:
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
-def mended(document: Document, assessment: Document, of_groups: bool) -> Iterator[AdviceStep]:
+def _mended(document: Document, assessment: Document, of_groups: bool) -> Iterator[AdviceStep]:
     """Yield the remedy that meets the policy, that none does, or how to find one."""
-    policy, tried = by_policy(document, assessment), (document.get("remedies") or [])[1:]
+    policy, tried = _by_policy(document, assessment), (document.get("remedies") or [])[1:]
     merging = ""
-    if of_groups and mergeable(document):
-        merging = typed(document, "remedy", files(document), {**policy, "--out": f"better{suffix(document)}"})
+    if of_groups and _mergeable(document):
+        merging = _typed(document, "remedy", _files(document), {**policy, "--out": f"better{_suffix(document)}"})
     best = least_loss(tried)
     if best is not None:
         merges = best.get("kind") == "merge"
         command = merging if merges and merging else command_of(best.get("command"))
         yield AdviceStep(
-            f"This meets the policy: {name_of(best['remedy'], 120)} ({', '.join(gains(document, best))}).", command
+            f"This meets the policy: {name_of(best['remedy'], 120)} ({', '.join(_gains(document, best))}).", command
         )
         other = least_loss([one for one in tried if one.get("kind") == "merge"])
         if merging and not merges and other is not None:
             yield AdviceStep(
-                f"So does: {name_of(other['remedy'], 120)} ({', '.join(gains(document, other))}).", merging
+                f"So does: {name_of(other['remedy'], 120)} ({', '.join(_gains(document, other))}).", merging
             )
         elif merging and not merges:
             yield AdviceStep("Or look for the fewest merges of groups that meet it.", merging)
@@ -205,10 +205,10 @@ def mended(document: Document, assessment: Document, of_groups: bool) -> Iterato
     if merging:
         yield AdviceStep("Look for the fewest merges of groups that meet the policy; the result is audited.", merging)
     if not tried:
-        yield AdviceStep("See what would help.", again(document, {**policy, "--remedies": None}))
+        yield AdviceStep("See what would help.", _again(document, {**policy, "--remedies": None}))
 
 
-def mergeable(document: Document) -> bool:
+def _mergeable(document: Document) -> bool:
     """Return whether `recon remedy` takes what was audited: one file, whose leaves or rules can be merged."""
     audited = document["audited"]["files"]
     kinds = {kind for one in audited for kind in str(one.get("kind")).split(", ")}
@@ -217,7 +217,7 @@ def mergeable(document: Document) -> bool:
     return len(audited) == 1 and may_be and not any(name in given for name in CHANGING)
 
 
-def more_limits(document: Document) -> Options:
+def _more_limits(document: Document) -> Options:
     """Return ten times the time of the audit, 10 minutes at least, and 8 GB of memory, or twice what it had."""
     limits = (document.get("how") or {}).get("limits") or {}
     seconds, memory = limits.get("seconds"), limits.get("memory")
@@ -226,13 +226,13 @@ def more_limits(document: Document) -> Options:
     return {"--time": f"{max(600, more):g}", "--memory": f"{max(8, held)}G"}
 
 
-def suffix(document: Document) -> str:
+def _suffix(document: Document) -> str:
     """Return the suffix that a remedied copy of the first file has."""
     end = document["file"].rpartition(".")[2].lower()
     return f".{end}" if end in {"json", "joblib", "pkl"} else ".json"
 
 
-def gains(document: Document, best: Document) -> list[str]:
+def _gains(document: Document, best: Document) -> list[str]:
     """Return the figures of a remedy in short."""
     out = []
     if best.get("smallest_group"):
@@ -248,28 +248,28 @@ def gains(document: Document, best: Document) -> list[str]:
     return out or ["figures below"]
 
 
-def settle(document: Document, assessment: Document) -> Iterator[AdviceStep]:
+def _settle(document: Document, assessment: Document) -> Iterator[AdviceStep]:
     """Yield what to do about what was not settled: what would settle it, and nothing where no option would."""
     open_ones = [one for one in assessment.get("checks", ()) if one["outcome"] == "inconclusive"]
     for one in open_ones[:1]:
         yield AdviceStep(f"Not settled: {check_sentence(one, 240)} {remedy_of(one)}".rstrip())
-    policy = by_policy(document, assessment)
-    domain = [one for one in unassessed(document) if one.text.startswith("Say what")]
+    policy = _by_policy(document, assessment)
+    domain = [one for one in _unassessed(document) if one.text.startswith("Say what")]
     yield from domain
     for needed in dict.fromkeys(str(one.get("would_help") or "") for one in open_ones):
         if needed == "domain" and not domain:
             yield AdviceStep(
-                "Say what rows can be, by rows of the same kind.", again(document, {"--domain": "DATA.csv"})
+                "Say what rows can be, by rows of the same kind.", _again(document, {"--domain": "DATA.csv"})
             )
         elif needed == "profiles":
-            yield AdviceStep("Say whom to ask about.", again(document, {**policy, "--profiles": "people.csv"}))
+            yield AdviceStep("Say whom to ask about.", _again(document, {**policy, "--profiles": "people.csv"}))
         elif needed == "inspection":
-            yield AdviceStep("Have the file inspected.", typed(document, "inspect", files(document)))
+            yield AdviceStep("Have the file inspected.", _typed(document, "inspect", _files(document)))
         elif needed == "strip":
             file = str(document["file"])
             yield AdviceStep(
-                "Take out what predictions do not need.", typed(document, "inspect", [file], stripped(file))
+                "Take out what predictions do not need.", _typed(document, "inspect", [file], _stripped(file))
             )
         elif needed == "limits":
-            more = again(document, {**policy, **more_limits(document)})
+            more = _again(document, {**policy, **_more_limits(document)})
             yield AdviceStep("Give the audit more time and memory.", more)

@@ -121,7 +121,7 @@ def amount(value: float, places: int = 0) -> str:
     return f"{value:,.{places}f}" if math.isfinite(value) else NOT_KNOWN
 
 
-def outwards(ends: Sequence[float | None], places: int) -> tuple[str, str | None]:
+def _outwards(ends: Sequence[float | None], places: int) -> tuple[str, str | None]:
     """Return both ends rounded outwards, so that what is said stays true."""
     least, most, scale = ends[0] or 0, ends[1], 10**places
     lower = amount(math.floor(least * scale + 1e-9) / scale, places)
@@ -138,7 +138,7 @@ def ends_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
     least, most = ends[0] or 0, ends[1]
     if most is not None and (least == most or most - least < 10**-9):
         return amount(least, places)
-    lower, upper = outwards((least, most), places)
+    lower, upper = _outwards((least, most), places)
     says_least = least > 0
     says_most = upper is not None and (ceiling is None or (most or 0) < ceiling)
     if says_least and says_most:
@@ -152,7 +152,7 @@ def span_of(ends: Ends, places: int = 0) -> str:
     """Return an interval as a table shows it: 7.90, 7.90 to 8.40, at least 8.30, at most 3."""
     if ends is None or ends[1] is None or not (ends[0] or 0) < ends[1] or not ends[0]:
         return ends_of(ends, places)
-    return " to ".join(map(str, outwards(ends, places)))
+    return " to ".join(map(str, _outwards(ends, places)))
 
 
 def rows_of(ends: Ends) -> str:
@@ -214,6 +214,6 @@ def more_of(shown: int, in_all: object) -> str:
     return f"{shown:,} of {in_all:,} are listed."
 
 
-def quoted(path: object) -> str:
+def _quoted(path: object) -> str:
     """Return a path as a command takes it; hidden characters in it are shown, such a command does not run."""
     return named(shlex.quote(str(path)), 240)

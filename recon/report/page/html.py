@@ -33,17 +33,17 @@ SIGN = ("☐ release  ☐ release with changes  ☐ do not release", "Name, role
 
 def markdown_page(document: Document) -> str:
     """Return the document as Markdown; no text in it can add markup, a link or HTML. Drawings are left out."""
-    pieces = [f"# {markdown(sentence_of(document['title'], 160))}", "", *first_lines(document)]
+    pieces = [f"# {markdown(sentence_of(document['title'], 160))}", "", *_first_lines(document)]
     for part in parts(document):
         pieces += [f"## {markdown(part.title)}", ""]
         if part.intro:
             pieces += [markdown(part.intro), ""]
         for block in part.blocks:
-            pieces += block_lines(block)
+            pieces += _block_lines(block)
     return "\n".join(pieces).rstrip("\n") + "\n"
 
 
-def first_lines(document: Document) -> Iterator[str]:
+def _first_lines(document: Document) -> Iterator[str]:
     """Yield the first page."""
     first = first_page(document)
     if first.confidential:
@@ -58,27 +58,27 @@ def first_lines(document: Document) -> Iterator[str]:
     if first.more_reasons:
         yield f"- {markdown(first.more_reasons)}"
     yield ""
-    yield from table(("Number", "Figure", "What it means"),
+    yield from _table(("Number", "Figure", "What it means"),
                      [(one.label, f"{one.value} {one.beside}".strip(), one.note) for one in first.numbers])  # fmt: skip
     yield from ("### What to do", "")
     for at, one in enumerate(first.steps, 1):
         yield f"{at}. {markdown(one.text)}"
         if one.command:
-            yield f"   {code(one.command)}"
+            yield f"   {_code(one.command)}"
     yield from ("", "### What was audited", "")
-    yield from table(("What", "Which"), first.audited)
+    yield from _table(("What", "Which"), first.audited)
     yield from ("### What the file stores outright", "", *(f"- {markdown(line)}" for line in first.stored), "")
     yield from ("### Decision", "", *(f"- {line}" for line in SIGN), "")
 
 
-def block_lines(block: Block) -> Iterator[str]:
+def _block_lines(block: Block) -> Iterator[str]:
     """Yield a block as lines with an empty one behind it; of a drawing only what no table says."""
     if isinstance(block, ChartBlock):
         yield from (f"### {markdown(block.title)}", "", markdown(block.caption), "") if block.told else ()
         return
     if isinstance(block, TableBlock):
         yield from (f"### {markdown(block.caption)}", "")
-        yield from table(block.head, block.rows)
+        yield from _table(block.head, block.rows)
         if block.more:
             yield from (markdown(block.more), "")
         return
@@ -91,11 +91,11 @@ def block_lines(block: Block) -> Iterator[str]:
         yield from (f"- **{markdown(term)}**: {markdown(text)}" for term, text in block.pairs)
         yield ""
     elif isinstance(block, CommandList):
-        yield from (f"- {markdown(what)}: {code(command)}" for what, command in block.commands)
+        yield from (f"- {markdown(what)}: {_code(command)}" for what, command in block.commands)
         yield ""
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     """Yield a table, and an empty line."""
     titles = [markdown(one) for one in head]
     yield f"| {' | '.join(titles)} |"
@@ -105,7 +105,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     yield ""
 
 
-def code(text: str) -> str:
+def _code(text: str) -> str:
     """Return a command between so many backticks that none in it ends it."""
     command = shown(text)
     fence = "`"
@@ -125,7 +125,7 @@ def page(document: Document) -> str:
     Every text of the document is escaped and shown without hidden characters. Cost: linear in the document; about 0.2 s
     for 1,000 groups.
     """
-    return template().render(
+    return _template().render(
         title=sentence_of(document["title"], 120),
         first=first_page(document),
         parts=parts(document),
@@ -139,43 +139,43 @@ def page(document: Document) -> str:
 
 
 @cache
-def template() -> Template:
+def _template() -> Template:
     """Return the template of the page, compiled once."""
-    return environment().get_template("page.html.j2")
+    return _environment().get_template("page.html.j2")
 
 
-def environment() -> Environment:
+def _environment() -> Environment:
     """Return the templates' environment: everything is escaped, and what is not defined is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     found = Environment(
         loader=PackageLoader("recon.report.page", "templates"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, finalize=visible, keep_trailing_newline=True,
+        trim_blocks=True, lstrip_blocks=True, finalize=_visible, keep_trailing_newline=True,
     )  # fmt: skip
-    found.filters["kind"] = kind_of
-    found.filters["drawing"] = drawing
-    found.filters["classes"] = classes
+    found.filters["kind"] = _kind_of
+    found.filters["drawing"] = _drawing
+    found.filters["classes"] = _classes
     return found
 
 
-def visible(value: Any) -> Any:
+def _visible(value: Any) -> Any:
     """Return what a template prints without hidden characters; markup that the templates made stays as it is."""
     return shown(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def kind_of(block: Any) -> str:
+def _kind_of(block: Any) -> str:
     """Return the name of a block's kind, by which the template shows it."""
     return KINDS[type(block)]
 
 
-def drawing(svg: str) -> Any:
+def _drawing(svg: str) -> Any:
     """Return a chart of `recon.report.charts`, which escaped all texts in it, as markup."""
     from markupsafe import Markup
 
     return Markup(svg)
 
 
-def classes(table: TableBlock, column: int, cell: str) -> str:
+def _classes(table: TableBlock, column: int, cell: str) -> str:
     """Return the attribute with the classes of a cell: n: figures, w: wide, b: words to be broken."""
     long = len(cell) > UNBROKEN and max(map(len, cell.split()), default=0) > UNBROKEN
     names = "n" if column in table.figures else "w" if column in table.wide else ""

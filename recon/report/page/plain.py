@@ -32,7 +32,7 @@ MARKS = {f"{sign} " for sign in SYMBOLS.values()}
 
 def text_page(document: Document) -> str:
     """Return the document as a terminal prints it: one line is one line, whatever names are in it."""
-    verdict = [f"  {line}" for line in verdict_lines(document)]
+    verdict = [f"  {line}" for line in _verdict_lines(document)]
     pieces = [sentence_of(document["title"]), "", "Verdict", *(line.translate(TYPED) for line in verdict)]
     for title, lines in document["sections"]:
         pieces += ["", title, *(f"  {line}" for line in lines)]
@@ -40,11 +40,11 @@ def text_page(document: Document) -> str:
     pieces += ["", "Who", *(f"  {line}" for line in people)] if people else []
     for part in (added(document), helping(document)):
         if part is not None:
-            pieces += [line.translate(TYPED) for line in part_lines(part)]
+            pieces += [line.translate(TYPED) for line in _part_lines(part)]
     return shown_lines(pieces) + "\n"
 
 
-def verdict_lines(document: Document) -> Iterator[str]:
+def _verdict_lines(document: Document) -> Iterator[str]:
     """Yield the first page in short: verdict, why, three numbers, what to do; without a policy what stands out."""
     first = first_page(document)
     if document.get("assessment") is None:
@@ -54,7 +54,7 @@ def verdict_lines(document: Document) -> Iterator[str]:
         yield from ["; ".join(known)] if known else []
         yield from [f"confidential: {first.confidential}"] if first.confidential else []
         # What a domain would settle, and who is most exposed, is said in sections of their own below.
-        yield from command_lines([one for one in first.steps if one.command.startswith("recon inspect")], "first: ")
+        yield from _command_lines([one for one in first.steps if one.command.startswith("recon inspect")], "first: ")
         return
     yield first.verdict.upper()
     yield first.against
@@ -68,29 +68,29 @@ def verdict_lines(document: Document) -> Iterator[str]:
     yield from [f"confidential: {first.confidential}"] if first.confidential else []
     yield "what to do:"
     for at, one in enumerate(first.steps, 1):
-        yield from (f"  {line}" for line in command_lines([one], f"{at}. "))
+        yield from (f"  {line}" for line in _command_lines([one], f"{at}. "))
 
 
-def command_lines(steps: Iterable[AdviceStep], before: str) -> Iterator[str]:
+def _command_lines(steps: Iterable[AdviceStep], before: str) -> Iterator[str]:
     """Yield steps as sentences, each with its command below."""
     for one in steps:
         yield f"{before}{one.text}"
         yield from [f"{' ' * len(before)}{one.command}"] if one.command else []
 
 
-def part_lines(part: PagePart) -> Iterator[str]:
+def _part_lines(part: PagePart) -> Iterator[str]:
     """Yield a part as a title with lines behind blanks."""
     yield from ("", part.title)
     for block in part.blocks:
-        yield from (f"  {line}" for line in block_lines(block))
+        yield from (f"  {line}" for line in _block_lines(block))
 
 
-def block_lines(block: Block) -> Iterator[str]:
+def _block_lines(block: Block) -> Iterator[str]:
     """Yield a block as lines; nothing of a drawing, whose figures stand in a table."""
     if isinstance(block, ChartBlock):
         return
     if isinstance(block, TableBlock):
-        yield from table_lines(block)
+        yield from _table_lines(block)
         return
     if block.title:
         yield block.title
@@ -103,13 +103,13 @@ def block_lines(block: Block) -> Iterator[str]:
             yield from (f"{what}:", f"  {command}")
 
 
-def table_lines(block: TableBlock) -> Iterator[str]:
+def _table_lines(block: TableBlock) -> Iterator[str]:
     """Yield each row as a line: its name, then every figure with its heading."""
     yield f"{block.caption}:"
     for row in block.rows[:SHOWN]:
         rest = [
             f"{title.lower()} {cell}"
-            for title, cell in zip(block.head[1:], map(unmarked, row[1:]), strict=True)
+            for title, cell in zip(block.head[1:], map(_unmarked, row[1:]), strict=True)
             if cell != "-"
         ]
         yield f"  {row[0]}: {'; '.join(rest)}" if rest else f"  {row[0]}"
@@ -117,6 +117,6 @@ def table_lines(block: TableBlock) -> Iterator[str]:
         yield f"  and {len(block.rows) - SHOWN:,} more in the .html, .md and .json reports"
 
 
-def unmarked(cell: str) -> str:
+def _unmarked(cell: str) -> str:
     """Return a cell without the sign before its words."""
     return cell[2:] if cell[:2] in MARKS else cell

@@ -82,43 +82,43 @@ def first_page(document: Document) -> FirstPage:
     assessment = document.get("assessment")
     verdict = "not assessed" if assessment is None else assessment["verdict"]
     away = verdict == "release" and bool((assessment or {}).get("gives_away"))
-    every = reasons(document)
+    every = _reasons(document)
     failed = [one for one in every if one[0] in {"violated", "inconclusive", "warning"}]
     shown = (failed or every)[:WHY]
     left = len(every) - len(shown)
     return FirstPage(
         "changes" if away else TONES.get(verdict, "open"),
         "not assessed against a policy" if assessment is None else AWAY if away else verdict,
-        against(document),
-        "" if assessment is None else policy_name(assessment),
+        _against(document),
+        "" if assessment is None else _policy_name(assessment),
         shown,
         f"and {left:,} more {'check' if left == 1 else 'checks'}, see Against the policy"
         if left and assessment
         else "",
-        [pinned(document["facts"]), bits_left(document["facts"]), smallest(document["facts"])],
+        [_pinned(document["facts"]), bits_left(document["facts"]), _smallest(document["facts"])],
         steps(document),
-        audited(document),
-        stored(document),
-        confidential(document),
+        _audited(document),
+        _stored(document),
+        _confidential(document),
     )
 
 
-def confidential(document: Document) -> str:
+def _confidential(document: Document) -> str:
     """Return why the report describes individuals, "" where it does not."""
     said = cut(document.get("confidential") or "", 200).rstrip(".")
-    return f"{sentence_case(said)}." if said else ""
+    return f"{_sentence_case(said)}." if said else ""
 
 
-def against(document: Document) -> str:
+def _against(document: Document) -> str:
     """Return what the policy says in one sentence; that there is none where there is none."""
     assessment = document.get("assessment")
     if assessment is None:
         text = "No policy was given, so nothing here says whether the file may be released"
-        return f"{text}. What stands out:" if standing_out(document) else f"{text}."
-    return sentence_case(cut(assessment["sentence"], 320))
+        return f"{text}. What stands out:" if _standing_out(document) else f"{text}."
+    return _sentence_case(cut(assessment["sentence"], 320))
 
 
-def policy_name(assessment: Document) -> str:
+def _policy_name(assessment: Document) -> str:
     """Return a policy by its name, file and the first digits of its SHA-256."""
     policy, where = assessment["policy"], list[str]()
     if policy.get("file"):
@@ -129,28 +129,28 @@ def policy_name(assessment: Document) -> str:
     return f"Policy “{name_of(policy['name'], 60)}”{which}"
 
 
-def reasons(document: Document) -> list[tuple[str, str]]:
+def _reasons(document: Document) -> list[tuple[str, str]]:
     """Return why, one sentence each with its outcome, failed checks first; without a policy what stands out."""
     assessment = document.get("assessment")
     if assessment is None:
-        return [("violated", cut(line, 240)) for line in standing_out(document)]
+        return [("violated", cut(line, 240)) for line in _standing_out(document)]
     checks = sorted(assessment.get("checks", ()), key=lambda one: ORDER.index(one["outcome"]))
     away = [("warning", cut(one["sentence"], 240)) for one in assessment.get("gives_away") or ()]
     found = [(one["outcome"], check_sentence(one, 260)) for one in checks if one["outcome"] != ORDER[-1]]
     return [*away, *found] if assessment["verdict"] == "release" else found
 
 
-def standing_out(document: Document) -> list[str]:
+def _standing_out(document: Document) -> list[str]:
     """Return what an officer has to know where no policy says what is too much."""
     facts, lines = document["facts"], []
     if facts["status"] == "unsat":
         lines.append("The statements in the file contradict each other: no training set fits all of them.")
     if facts["status"] == "empty":
         lines.append("No training set fits the noisy counts at the confidence asked for.")
-    lines += outright(document)
+    lines += _outright(document)
     pinned, group, disclosed = facts.get("pinned"), facts.get("smallest_group"), facts.get("class_disclosure")
     if pinned is not None and pinned[0] > 0:
-        lines.append(f"{sentence_case(ends_of(pinned))} of the people in the data can be pinned down exactly.")
+        lines.append(f"{_sentence_case(ends_of(pinned))} of the people in the data can be pinned down exactly.")
     if group is not None and group[1] is not None and 0 < group[1] < 10:
         lines.append(f"A group of {people(group)} was published.")
     if disclosed is not None and disclosed.get("rows") and disclosed["rows"][0] > 0:
@@ -158,7 +158,7 @@ def standing_out(document: Document) -> list[str]:
     return lines
 
 
-def outright(document: Document) -> list[str]:
+def _outright(document: Document) -> list[str]:
     """Return what files store or give back outright, in the words of the audit where it has some."""
     said = [cut(line, 200) for line in (document.get("verdict") or ())[:2]]
     stored_ = document["facts"].get("stored") or ()
@@ -172,35 +172,35 @@ def outright(document: Document) -> list[str]:
     for one in listed[:3]:
         summary = one.get("summary") if isinstance(one, Mapping) else None
         if isinstance(summary, str):
-            said.append(f"{sentence_case(cut(summary, 200)).rstrip('.')}.")
+            said.append(f"{_sentence_case(cut(summary, 200)).rstrip('.')}.")
     return said
 
 
-def sentence_case(text: str) -> str:
+def _sentence_case(text: str) -> str:
     """Return the text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
-def reason_of(facts: Document, key: str, otherwise: str) -> str:
+def _reason_of(facts: Document, key: str, otherwise: str) -> str:
     """Return why a figure is not known."""
     why = (facts.get("not_known") or {}).get(key) or (facts.get("not_applicable") or {}).get(key)
-    return sentence_case(cut(why or otherwise, 110))
+    return _sentence_case(cut(why or otherwise, 110))
 
 
-def figure_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
+def _figure_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
     """Return a figure as the first page shows it; with both ends proved, from one to the other."""
     text = ends_of(ends, places, ceiling)
     return span_of(ends, places) if ", at most" in text else text
 
 
-def pinned(facts: Document) -> Number:
+def _pinned(facts: Document) -> Number:
     """Return how many people are pinned down exactly."""
     label, found, rows = "People pinned down exactly", facts.get("pinned"), facts.get("rows")
     exact = None if rows is None or rows[1] is None or rows[0] != rows[1] else rows[1]
-    value = figure_of(found, 0, exact)
+    value = _figure_of(found, 0, exact)
     beside = f"of {rows_of(rows)}" if rows is not None and value != NOT_KNOWN else ""
     if found is None:
-        return Number(label, value, "", reason_of(facts, "pinned", "The audit did not work this out."))
+        return Number(label, value, "", _reason_of(facts, "pinned", "The audit did not work this out."))
     if value == NOT_KNOWN:
         return Number(label, value, "", "Nobody was proved to be; nothing was proved that rules it out.")
     if found[0] == found[1] == 0:
@@ -216,8 +216,10 @@ def bits_left(facts: Document) -> Number:
         facts.get("bits_before_per_person"),
     )
     if found is None:
-        return Number(label, NOT_KNOWN, "", reason_of(facts, "bits_left_per_person", "The audit did not count worlds."))
-    value = figure_of(found, 2, before)
+        return Number(
+            label, NOT_KNOWN, "", _reason_of(facts, "bits_left_per_person", "The audit did not count worlds.")
+        )
+    value = _figure_of(found, 2, before)
     beside = "" if before is None else f"of {amount(before, 2)} before"
     if value == NOT_KNOWN:
         return Number(label, value, beside, "No bound was proved that says more than the attributes themselves.")
@@ -236,12 +238,14 @@ def share_left(found: Ends, before: float | None) -> str:
     return f"At least {math.floor(100 * least / before + ROUNDING)} % {open_}."
 
 
-def smallest(facts: Document) -> Number:
+def _smallest(facts: Document) -> Number:
     """Return the rows of the smallest group, and which it is."""
     label, found = "Smallest group", facts.get("smallest_group")
     if found is None:
-        return Number(label, NOT_KNOWN, "", reason_of(facts, "smallest_group", "No groups with counts were published."))
-    value = figure_of(found)
+        return Number(
+            label, NOT_KNOWN, "", _reason_of(facts, "smallest_group", "No groups with counts were published.")
+        )
+    value = _figure_of(found)
     groups = facts.get("groups") or []
     where = ""
     if groups:
@@ -252,7 +256,7 @@ def smallest(facts: Document) -> Number:
     return Number(label, value, beside, where)
 
 
-def audited(document: Document) -> list[tuple[str, str]]:
+def _audited(document: Document) -> list[tuple[str, str]]:
     """Return what was audited, as pairs."""
     what, made = document["audited"], document["made"]
     out: list[tuple[str, str]] = []
@@ -265,7 +269,7 @@ def audited(document: Document) -> list[tuple[str, str]]:
             out.append(("Kind", kind))
     if len(what["files"]) > 2:
         out.append(("Other files", f"{len(what['files']) - 2:,}, see How it was computed"))
-    out.append(("Size", size_of(what)))
+    out.append(("Size", _size_of(what)))
     if what.get("kinds_of_counts"):
         out.append(("Counts", name_of(", ".join(map(str, what["kinds_of_counts"])), 80)))
     when = f"{name_of(made.get('date'), 25).replace('T', ' ').removesuffix('Z')} UTC, " if made.get("date") else ""
@@ -279,7 +283,7 @@ def audited(document: Document) -> list[tuple[str, str]]:
     return out
 
 
-def size_of(what: Document) -> str:
+def _size_of(what: Document) -> str:
     """Return how many rows and attributes were audited, and what the model predicts."""
     said = ["number of rows not known" if what.get("rows") is None else people(what["rows"])]
     if what.get("attributes") is not None:
@@ -289,17 +293,17 @@ def size_of(what: Document) -> str:
     return ", ".join(said)
 
 
-def stored(document: Document) -> list[str]:
+def _stored(document: Document) -> list[str]:
     """Return what the files store outright, the worst first; that nothing was looked for where it was not."""
     facts = document["facts"]
     found = facts.get("stored")
     if found is None or not (facts.get("stored_inspected") or found):
-        return [reason_of(facts, "stored", "The file was not inspected for stored training data.")]
+        return [_reason_of(facts, "stored", "The file was not inspected for stored training data.")]
     notes = sorted(found, key=lambda one: WORST_FIRST.index(one["level"]) if one["level"] in WORST_FIRST else 9)
     if not notes:
         return ["Nothing about training rows was found in the file besides what it publishes."]
     lines = [
-        f"{sentence_case(name_of(one['level'], 12))}: {name_of(one.get('path'), 50)}: {name_of(one['what'], 110)}"
+        f"{_sentence_case(name_of(one['level'], 12))}: {name_of(one.get('path'), 50)}: {name_of(one['what'], 110)}"
         + (f". Remedy: {cut(one['remedy'], 100)}" if one.get("remedy") else "")
         for one in notes[:STORED]
     ]

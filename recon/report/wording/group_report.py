@@ -45,12 +45,12 @@ def exposure_lines(m: Measures) -> list[str]:
     of_rows = f" (of {rows})" if m.counted.relative else f" of {rows}"
     lines = [
         f"rows determined completely: {determined}{of_rows}; fewest raw rows that fit a published row: "
-        f"{undefined if m.smallest_region is None else maximum + power_of(m.smallest_region)}"
+        f"{undefined if m.smallest_region is None else maximum + _power_of(m.smallest_region)}"
     ]
-    return [*lines, *group_table(m, held)]
+    return [*lines, *_group_table(m, held)]
 
 
-def group_table(m: Measures, held: pd.DataFrame) -> list[str]:
+def _group_table(m: Measures, held: pd.DataFrame) -> list[str]:
     """Return a table of the most exposed leaves, rules or cells, one line each, and below it their condition.
 
     Columns: name, rows, what a row of it is one of, bits left, share left, share of rows that have as little left; so
@@ -68,13 +68,16 @@ def group_table(m: Measures, held: pd.DataFrame) -> list[str]:
     cells, places = [], []
     for line in worst.to_dict("records"):
         of_region = held[held["region"] == line["region"]]
-        rows = rows_between(int(of_region["rows"].sum()), int(of_region["rows_most"].sum()))
-        cells.append([str(line["name"]), rows, *([] if unsized else what_is_left(m, line, of_region))])
+        rows = _rows_between(int(of_region["rows"].sum()), int(of_region["rows_most"].sum()))
+        cells.append([str(line["name"]), rows, *([] if unsized else _what_is_left(m, line, of_region))])
         places.append(str(line["where"]))
-    return [order, *(text for line, where in zip(aligned(cells), places, strict=True) for text in (line, f"  {where}"))]
+    return [
+        order,
+        *(text for line, where in zip(_aligned(cells), places, strict=True) for text in (line, f"  {where}")),
+    ]
 
 
-def what_is_left(m: Measures, line: dict[Hashable, Any], of_region: pd.DataFrame) -> list[str]:
+def _what_is_left(m: Measures, line: dict[Hashable, Any], of_region: pd.DataFrame) -> list[str]:
     """Return what is left of a row in a leaf, rule or cell, as columns of the table."""
     ratio, left, removed = line["entropy_reduction_ratio"], line["bits_left"], line["bits_removed"]
     if ratio is None or math.isnan(ratio):
@@ -82,23 +85,23 @@ def what_is_left(m: Measures, line: dict[Hashable, Any], of_region: pd.DataFrame
     if m.counted.relative:
         return [f"{number(removed, 2)} bits removed"]
     if line["worlds_per_row"] == 1:
-        return [known_row(line, of_region)]
+        return [_known_row(line, of_region)]
     return [
-        f"one of {power_of(line['worlds_per_row'])}",
+        f"one of {_power_of(line['worlds_per_row'])}",
         f"{number(left, 2)} of {number(left + removed, 2)} bits left",
         f"{100 * ratio:.0f} % left",
         f"{100 * line['share_of_rows_at_most']:.1f} % of rows so exposed",
     ]
 
 
-def aligned(table: list[list[str]]) -> list[str]:
+def _aligned(table: list[list[str]]) -> list[str]:
     """Return the lines of a table with columns below each other; long texts push theirs to the right."""
     width = [max(len(line[j]) for line in table if j < len(line)) for j in range(max(map(len, table)))]
     places = [min(one, WIDE) + 2 for one in width]
     return ["".join(f"{text + ',':<{places[j]}}" for j, text in enumerate(line[:-1])) + line[-1] for line in table]
 
 
-def known_row(line: dict[Hashable, Any], of_region: pd.DataFrame) -> str:
+def _known_row(line: dict[Hashable, Any], of_region: pd.DataFrame) -> str:
     """Return what is known of a cell with only one raw row: the row, and how many such rows unless that is open."""
     removed = f"{number(line['bits_removed'], 2)} bits removed"
     if (of_region["rows"] == of_region["rows_most"]).all():
@@ -112,7 +115,7 @@ def group_json(groups: GroupDisclosure) -> dict[str, Any]:
         "class_disclosure": f"not defined: {groups.undefined}" if groups.undefined else "evaluated",
         "pure_regions": [
             {"name": n, "class": c, "rows": minimum, "rows_most": maximum}
-            for n, c, minimum, maximum in sorted(groups.pure, key=by_rows)[:LISTED]
+            for n, c, minimum, maximum in sorted(groups.pure, key=_by_rows)[:LISTED]
         ],
         "pure_regions_in_all": len(groups.pure),
         "rows_in_pure_regions": None if groups.undefined else groups.rows_in_pure,
@@ -122,23 +125,23 @@ def group_json(groups: GroupDisclosure) -> dict[str, Any]:
     return out | {
         "zero_cells": [{"name": n, "class": c} for n, c in groups.zeros[:LISTED]],
         "zero_cells_in_all": len(groups.zeros),
-        "small_groups": small_json(groups.small),
+        "small_groups": _small_json(groups.small),
         "small_groups_in_all": len(groups.small),
-        "perhaps_small_groups": small_json(groups.perhaps_small),
+        "perhaps_small_groups": _small_json(groups.perhaps_small),
         "perhaps_small_groups_in_all": len(groups.perhaps_small),
         "smallest_group": groups.smallest,
         "small_class_counts": [{"name": n, "class": c, "rows": k} for n, c, k in groups.small_cells[:LISTED]],
         "small_class_counts_in_all": len(groups.small_cells),
-        "target_disclosed": values_json(groups.values),
+        "target_disclosed": _values_json(groups.values),
     }
 
 
-def small_json(groups: tuple[tuple[str, int, int], ...]) -> list[dict[str, Any]]:
+def _small_json(groups: tuple[tuple[str, int, int], ...]) -> list[dict[str, Any]]:
     """Return groups with the least and most rows that they can have: equal where the count was published."""
     return [{"name": n, "rows": minimum, "rows_most": maximum} for n, minimum, maximum in groups[:LISTED]]
 
 
-def values_json(values: ValueDisclosure) -> dict[str, Any]:
+def _values_json(values: ValueDisclosure) -> dict[str, Any]:
     """Return the values given away as an object; `rows` is null where the release has no figures of numbers."""
     listed = values.groups[:LISTED]
     return {
@@ -153,7 +156,7 @@ def group_lines(found: AuditFindings) -> list[str]:
     """Return the lines on group disclosure; what was not evaluated is said, with the reason."""
     groups, cells = found.groups, published_cells(found.release)
     evaluated, why = groups_left_out(found.release)
-    values = value_lines(groups.values, found.measures.rows)
+    values = _value_lines(groups.values, found.measures.rows)
     left_out = [f"not evaluated: {why}"] if why else []
     if not evaluated and not cells:
         return [*values, *left_out]
@@ -161,10 +164,10 @@ def group_lines(found: AuditFindings) -> list[str]:
     exact = "smallest published group"
     if smallest is None and (groups.small or groups.perhaps_small):
         exact = "smallest group with an exact count"
-    lines = [f"{exact}: {'none' if smallest is None else rows_text(smallest)}", *values]
+    lines = [f"{exact}: {'none' if smallest is None else _rows_text(smallest)}", *values]
     if evaluated:
-        lines += class_lines(groups, found.release)
-    lines += small_lines(found, cells)
+        lines += _class_lines(groups, found.release)
+    lines += _small_lines(found, cells)
     if groups.small_cells:
         first = ", ".join(f"{n}, class {c} ({k})" for n, c, k in groups.small_cells[:SHOWN])
         rows = f"counts of one class below {SMALL_GROUP} rows, in larger groups"
@@ -174,7 +177,7 @@ def group_lines(found: AuditFindings) -> list[str]:
     return [*lines, *left_out]
 
 
-def small_lines(found: AuditFindings, published: list[tuple[str, int]]) -> list[str]:
+def _small_lines(found: AuditFindings, published: list[tuple[str, int]]) -> list[str]:
     """Return the lines on groups that are, or may be, below SMALL_GROUP rows, each with the interval of its rows."""
     hidden = [(one.name, *one.feasible) for one in found.intervals.cells]
     surely = [*found.groups.small, *((n, k, k) for n, k in published if k < SMALL_GROUP)]
@@ -207,17 +210,17 @@ def interval_lines(cells: IntervalCells) -> list[str]:
         text = f"{low or 0:,} or more" if high is None else f"{low or 0:,} to {high:,}"
         text = f"nothing ({one.suppressed} suppression)" if (low, high) == (None, None) else text
         minimum, maximum = one.feasible
-        left = f"RECOVERED: {rows_text(minimum)} in every world"
+        left = f"RECOVERED: {_rows_text(minimum)} in every world"
         if not one.recovered:
             outer = "" if one.tight else ", proved outer bounds: it may be narrower"
-            left = f"{minimum:,} to {rows_text(maximum)} (width {one.width:,}{outer})"
+            left = f"{minimum:,} to {_rows_text(maximum)} (width {one.width:,}{outer})"
         lines.append(f"{one.name}: published {text}; feasible {left}")
     if cells.left_out:
         lines.append(f"and {cells.left_out:,} more that were not evaluated")
     return lines
 
 
-def class_lines(groups: GroupDisclosure, release: EncodedRelease) -> list[str]:
+def _class_lines(groups: GroupDisclosure, release: EncodedRelease) -> list[str]:
     """Return the lines on groups of one class, and on cells without rows."""
     text = "groups of one class only (class disclosure)"
     if groups.undefined:
@@ -225,20 +228,20 @@ def class_lines(groups: GroupDisclosure, release: EncodedRelease) -> list[str]:
     zeros = f"(group, class) cells with no row (says who is not there): {len(groups.zeros):,}"
     if not groups.pure:
         return [f"{text}: none", zeros]
-    first = sorted(groups.pure, key=by_rows)[:SHOWN]
-    named = ", ".join(f"{n} ({rows_between(a, b)}, all class {c})" for n, c, a, b in first)
-    rows, where = rows_text(groups.rows_in_pure), ""
+    first = sorted(groups.pure, key=_by_rows)[:SHOWN]
+    named = ", ".join(f"{n} ({_rows_between(a, b)}, all class {c})" for n, c, a, b in first)
+    rows, where = _rows_text(groups.rows_in_pure), ""
     if any(minimum < maximum for _, _, minimum, maximum in groups.pure):
         rows = f"at least {rows}"
     if groups.models > 1:
         trees = all(isinstance(model, Tree | Forest | Boosting | Table) for model in release.models)
         what = f"{groups.models:,} {'trees' if trees else 'models'}"
-        rows = f"at least {rows_text(groups.rows_in_pure)} in one of them (they are about the same rows)"
+        rows = f"at least {_rows_text(groups.rows_in_pure)} in one of them (they are about the same rows)"
         where = f" in {what}"
     return [f"{text}: {len(groups.pure):,}{where}, {rows}: {named}", zeros]
 
 
-def value_lines(values: ValueDisclosure, rows: int | None) -> list[str]:
+def _value_lines(values: ValueDisclosure, rows: int | None) -> list[str]:
     """Return the lines on values that means, totals and medians give away; none where there are no such figures."""
     text = "rows whose value is published exactly (target disclosure)"
     if values.rows is None:
@@ -248,26 +251,26 @@ def value_lines(values: ValueDisclosure, rows: int | None) -> list[str]:
         return [f"{text}: not read; {alone} are alone in a leaf of one tree, whose stored value is then their target"]
     if not values.groups:
         return [f"{text}: none"]
-    named = ", ".join(f"{one.name} ({rows_text(one.rows)}, {one.of} = {one.value})" for one in values.groups[:SHOWN])
+    named = ", ".join(f"{one.name} ({_rows_text(one.rows)}, {one.of} = {one.value})" for one in values.groups[:SHOWN])
     return [f"{text}: at least {values.rows:,}{'' if rows is None else f' of {rows:,}'}: {named}"]
 
 
-def by_rows(pure: tuple[str, str, int, int]) -> tuple[int, int]:
+def _by_rows(pure: tuple[str, str, int, int]) -> tuple[int, int]:
     """Return what groups of one class are sorted by: fewest rows first, at least and at most."""
     return pure[2], pure[3]
 
 
-def rows_text(n: int) -> str:
+def _rows_text(n: int) -> str:
     """Return a number of rows for people."""
     return "1 row" if n == 1 else f"{n:,} rows"
 
 
-def rows_between(minimum: int, maximum: int) -> str:
+def _rows_between(minimum: int, maximum: int) -> str:
     """Return a number of rows for people, as an interval where it is one."""
-    return rows_text(maximum) if minimum == maximum else f"{minimum:,} to {rows_text(maximum)}"
+    return _rows_text(maximum) if minimum == maximum else f"{minimum:,} to {_rows_text(maximum)}"
 
 
-def power_of(value: int) -> str:
+def _power_of(value: int) -> str:
     """Return a size for people."""
     return f"{value:,}" if value < 10**9 else f"about 2^{math.log2(value):.1f}"
 
@@ -292,15 +295,15 @@ def bound_line(found: BoundAnswer, of: str | None) -> str:
         text += f"\nwhy bounds only: {shown(plain_reasons(found.trail))}"
     if of is None:
         if found.min == found.max:
-            return f"{rows_text(int(found.min))} in every world{text}"
-        return f"between {found.min:,} and {rows_text(int(found.max))}{expected_text(found)}{text}"
+            return f"{_rows_text(int(found.min))} in every world{text}"
+        return f"between {found.min:,} and {_rows_text(int(found.max))}{_expected_text(found)}{text}"
     what = "correlation" if "," in of else "mean"
     if found.min == found.max:
         return f"{what} of {of}: {number(found.min)} in every world that has one{text}"
-    return f"{what} of {of}: between {number(found.min)} and {number(found.max)}{expected_text(found)}{text}"
+    return f"{what} of {of}: between {number(found.min)} and {number(found.max)}{_expected_text(found)}{text}"
 
 
-def expected_text(found: BoundAnswer) -> str:
+def _expected_text(found: BoundAnswer) -> str:
     """Return the mean over worlds for people, and that there is none where it is not known."""
     known = found.expectation
     return ", expected value not known" if known is None else f", {number(known)} expected"

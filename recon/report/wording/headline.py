@@ -115,7 +115,7 @@ def finite(x: float | None) -> float | None:
     return x if x is not None and math.isfinite(x) else None
 
 
-def power(answer: CountAnswer) -> str:
+def _power(answer: CountAnswer) -> str:
     """Return the number of worlds for people: digits if few, else a power of ten."""
     if answer.status == "unsat":
         return "0"
@@ -131,15 +131,15 @@ def power(answer: CountAnswer) -> str:
     return f"{int(text):,}" if text else f"about 10^{lower / LOG2_10:,.2f}"
 
 
-def datasets_text(found: CountAnswer) -> str:
+def _datasets_text(found: CountAnswer) -> str:
     """Return the number of datasets for people."""
-    text = power(found)
+    text = _power(found)
     if text.endswith(")"):  # in brackets stands what else is to be said
         return " datasets (".join(text.rsplit(" (", 1))
     return "1 dataset" if text == "1" else f"{text} datasets"
 
 
-def ends_text(ends: tuple[float, float] | None, places: int = 1) -> str:
+def _ends_text(ends: tuple[float, float] | None, places: int = 1) -> str:
     """Return a figure, or what is proved of it where its least and greatest value differ, rounded outwards."""
     if ends is None:
         return "not known"
@@ -167,13 +167,14 @@ def headline_lines(m: Measures) -> list[str]:
     if left is not None and before is not None and m.rows and left[0] == left[1]:
         per_row = f" ({number(left[0] / m.rows, 2)} of {number(before / m.rows, 2)} bits per row)"
     of_all = "" if before is None else f" of {number(before, 1)}"
-    bits = ends_text(left)
+    bits = _ends_text(left)
     if left is not None and before is not None and left[0] <= 0 < before <= left[1]:
         bits = "at most all"  # not more than all of them by rounding
     share = dist_g(m)
-    shown = "not defined" if share is None else "not known" if share[0] < 1 <= share[1] else ends_text(share, 4)
+    shown = "not defined" if share is None else "not known" if share[0] < 1 <= share[1] else _ends_text(share, 4)
     return [
-        f"datasets that agree, whatever the order of their rows: {power(m.datasets)}   [multiset; {m.datasets.status}]",
+        f"datasets that agree, whatever the order of their rows: {_power(m.datasets)}   [multiset; "
+        f"{m.datasets.status}]",
         f"bits left beyond the order of rows: {bits}{of_all}{per_row}",
         f"rows known completely, in every one of them: {known}{everybody}",
         f"Dist_G without the order of rows: {shown}   {LEGEND['multiset']}",
@@ -191,18 +192,18 @@ def headline_json(m: Measures, digits: int = DIGITS) -> dict[str, Any]:
         "bits_before": finite(m.unordered_before),
     }
     for key, ends in (("bits_left", left), ("bits_removed_per_row", removed), ("dist_g", share)):
-        out[key] = exactly(ends)
-        out[f"{key}_bounds"] = outside(ends)
+        out[key] = _exactly(ends)
+        out[f"{key}_bounds"] = _outside(ends)
     known = None if m.determined_rows is None else "exact" if m.figures == "exact" else "at least"
     return out | {"rows_known": m.determined_rows, "rows_known_is": known, "rows": m.rows}
 
 
-def exactly(ends: tuple[float, float] | None) -> float | None:
+def _exactly(ends: tuple[float, float] | None) -> float | None:
     """Return a figure whose least and greatest value are one, else None."""
     return None if ends is None or ends[0] < ends[1] else finite(ends[0])
 
 
-def outside(ends: tuple[float, float] | None) -> list[float | None] | None:
+def _outside(ends: tuple[float, float] | None) -> list[float | None] | None:
     """Return the least and greatest value of a figure that is not exact, None where it is, or nothing is known."""
     return None if ends is None or ends[0] >= ends[1] else [finite(x) for x in ends]
 
@@ -210,10 +211,10 @@ def outside(ends: tuple[float, float] | None) -> list[float | None] | None:
 def order_json(m: Measures) -> dict[str, Any]:
     """Return how many of the bits left are the order of rows, and bounds on it where it is not exact."""
     ends = row_order(m)
-    return {"bits_of_row_order": exactly(ends), "bits_of_row_order_bounds": outside(ends)}
+    return {"bits_of_row_order": _exactly(ends), "bits_of_row_order_bounds": _outside(ends)}
 
 
-def dist_text(m: Measures) -> str:
+def _dist_text(m: Measures) -> str:
     """Return the line on Dist_G and Dist; where worlds are bounded, the greatest Dist_G that is possible."""
     shown = number(m.dist_g)
     if m.dist_g_bounds is not None:
@@ -237,30 +238,31 @@ def worlds_lines(m: Measures, stated: bool = False) -> list[str]:
     without_order = None if m.convention == "multiset" else m.datasets
     sets = rows = []
     if without_order is not None:
-        sets = [f"the same without the order of rows: {datasets_text(without_order)}   [multiset]"]
-        rows = [f"of it, the order of rows: {ends_text(row_order(m))} bits"]
+        sets = [f"the same without the order of rows: {_datasets_text(without_order)}   [multiset]"]
+        rows = [f"of it, the order of rows: {_ends_text(row_order(m))} bits"]
     why = plain_reasons(m.counted.trail) if m.status == "bounds" else ""
     if m.counted.relative:
         removed = "NOT ASSESSED" if m.bits_removed_per_row is None else number(m.bits_removed_per_row)
         return [
-            f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
+            f"training sets that agree with the release: {_power(m.counted)}   [convention: {m.convention}; "
+            f"{m.status}]",
             f"uncertainty left, Dist_G and Dist: NOT ASSESSED; bits removed per row: {removed}",
             *([f"why bounds only: {why}"] if why else []),
             *order,
         ]
     return [
-        f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
+        f"training sets that agree with the release: {_power(m.counted)}   [convention: {m.convention}; {m.status}]",
         *([] if stated else sets),
-        f"uncertainty left: {bits_text(m)} of {number(m.uninformed_bits, 1)} bits{per_row}",
+        f"uncertainty left: {_bits_text(m)} of {number(m.uninformed_bits, 1)} bits{per_row}",
         *rows,
-        f"bits removed per row: {removed_text(m)}",
-        dist_text(m),
+        f"bits removed per row: {_removed_text(m)}",
+        _dist_text(m),
         *([f"why bounds only: {why}"] if why else []),
         *order,
     ]
 
 
-def bits_text(m: Measures) -> str:
+def _bits_text(m: Measures) -> str:
     """Return the bits left, as an interval where sizes are bounds."""
     if m.status != "bounds" or m.counted.relative:
         return number(m.entropy_bits, 1)
@@ -268,7 +270,7 @@ def bits_text(m: Measures) -> str:
     return f"at most {upper}" if math.isinf(m.counted.bounds[0]) else f"between {lower} and {upper}"
 
 
-def removed_text(m: Measures) -> str:
+def _removed_text(m: Measures) -> str:
     """Return the bits removed per row; where worlds are bounded, the bounds that follow, rounded outwards."""
     if m.removed_bounds is None:
         return number(m.bits_removed_per_row)

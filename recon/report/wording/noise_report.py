@@ -21,7 +21,7 @@ from recon.report.wording.headline import assumption_lines, finite, order_json, 
 from solvers.foundation.exact import complement_text, decimal, level_text
 
 
-def noise_json(release: EncodedRelease, measures: Measures) -> dict[str, Any]:
+def _noise_json(release: EncodedRelease, measures: Measures) -> dict[str, Any]:
     """Return what noise adds to JSON results, nothing for exact counts."""
     if not release.noisy:
         return {}
@@ -67,7 +67,7 @@ def bought_json(found: Bought | BoughtWorlds) -> dict[str, Any]:
     return {"confidence": found.confidence, "convention": "ordered", **bits}
 
 
-def between(ends: tuple[float, float]) -> str:
+def _between(ends: tuple[float, float]) -> str:
     """Return bits, or bounds on them, in words."""
     low, high = ends
     if math.isinf(low):
@@ -75,11 +75,11 @@ def between(ends: tuple[float, float]) -> str:
     return f"{low:,.1f}" if high - low < 0.05 else f"{low:,.1f} to {high:,.1f}"
 
 
-def bought_line(found: Bought | BoughtWorlds) -> str:
+def _bought_line(found: Bought | BoughtWorlds) -> str:
     """Return what the noise bought, one line."""
     if isinstance(found, BoughtWorlds):
-        left = f"{between(found.noisy)} bits left at confidence {level_text(found.confidence)}"
-        return f"what the noise bought: {left} instead of {between(found.exact)} (log2 of the datasets, rows in order)"
+        left = f"{_between(found.noisy)} bits left at confidence {level_text(found.confidence)}"
+        return f"what the noise bought: {left} instead of {_between(found.exact)} (log2 of the datasets, rows in order)"
     return (
         f"what the noise bought: {found.noisy:,.4f} bits removed per row instead of {found.exact:,.4f}, rows in order "
         f"(prior {found.prior}, which alone takes {found.prior_alone:,.4f}); rows to change from the exact counts: "
@@ -100,7 +100,7 @@ def noise_lines(release: EncodedRelease, measures: Measures, bought: Bought | Bo
         lines.append(f"no posterior: {why_none(release) or 'not within the limits'}")
     else:
         lines += posterior_lines(measures.posterior)
-    return lines if bought is None else [*lines, bought_line(bought)]
+    return lines if bought is None else [*lines, _bought_line(bought)]
 
 
 def empty_json(found: Emptiness) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def empty_sections(found: Emptiness) -> list[tuple[str, list[str]]]:
     ]
 
 
-def interval_json(ends: tuple[float, float] | None) -> list[float | None] | None:
+def _interval_json(ends: tuple[float, float] | None) -> list[float | None] | None:
     """Return the least and greatest value a figure can have, None where nothing is known of it."""
     return None if ends is None else [finite(x) for x in ends]
 
@@ -159,9 +159,9 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
         "uninformed_bits": finite(measures.uninformed_bits),
         "entropy_bits": finite(measures.entropy_bits),
         "bits_removed_per_row": finite(measures.bits_removed_per_row),
-        "bits_removed_per_row_bounds": interval_json(measures.removed_bounds),
+        "bits_removed_per_row_bounds": _interval_json(measures.removed_bounds),
         "dist_g": finite(measures.dist_g),
-        "dist_g_bounds": interval_json(measures.dist_g_bounds),
+        "dist_g_bounds": _interval_json(measures.dist_g_bounds),
         "dist_g_mentioned": finite(measures.dist_g_mentioned),
         "dist": finite(measures.dist),
         "bits_due_to_order": finite(measures.bits_due_to_order),
@@ -171,7 +171,7 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
         "determined_rows": measures.determined_rows,
         "smallest_region": None if measures.smallest_region is None else decimal(measures.smallest_region),
         "smallest_group": measures.smallest_group,
-        "regions": regions_json(measures),
+        "regions": _regions_json(measures),
         "assumptions": list(release.assumptions),
         "engine": answer.engine,
         "seconds": round(answer.seconds, 6),
@@ -179,7 +179,7 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
     }
     if answer.status == "bounds":
         out["why_bounds"] = plain_reasons(answer.trail)
-    out |= noise_json(release, measures)
+    out |= _noise_json(release, measures)
     if len(answer.log2_per_rows) > 1:
         out["per_rows"] = {str(n): finite(x) for n, x in answer.log2_per_rows.items()}
         out["prior_on_rows"] = "uniform"
@@ -193,7 +193,7 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
     return out
 
 
-def regions_json(measures: Measures) -> list[dict[str, Any]]:
+def _regions_json(measures: Measures) -> list[dict[str, Any]]:
     """Return one object per leaf or rule in file order: name, rows, worlds_per_row (a decimal string).
 
     `rows_most` is more than `rows` where the number of rows leaves the count open; the classes have the least.

@@ -89,7 +89,7 @@ class ModelCounter(Engine):
             return "the number of rows is unbounded"
         if release.domain.relative:
             return "a continuous attribute has no 'resolution': only ratios of counts mean anything"
-        bits = row_bits(release)
+        bits = _row_bits(release)
         if bits * release.rows.high > self.most_bits:
             rows = f"{release.rows.high:,} rows of {bits:,} bits are {bits * release.rows.high:,}"
             return f"{rows}, more than the {self.most_bits:,} with which {self.name} copes"
@@ -112,14 +112,14 @@ class ModelCounter(Engine):
             "bounds",
             guarantee=self.guarantee,
             convention="ordered",
-            bounds=(-math.inf, log2_above(worlds_before(release))),
+            bounds=(-math.inf, log2_above(_worlds_before(release))),
             estimate=value,
             trail=(shown,),
         )
 
     def estimate(self, release: Release, limits: Limits) -> int:
         """Return the number of ordered worlds that the counter finds. Raises what `count` and the lowering raise."""
-        return self.plausible(self.count(lowered_of(release, limits), limits), worlds_before(release))
+        return self.plausible(self.count(_lowered_of(release, limits), limits), _worlds_before(release))
 
     def count(self, lowered: Lowered, limits: Limits) -> int:
         """Return the number of models of a lowering, counted over its projection.
@@ -154,12 +154,12 @@ class ModelCounter(Engine):
         return min(value, maximum)
 
 
-def row_bits(release: Release) -> int:
+def _row_bits(release: Release) -> int:
     """Return how many bits the CNF spends on one row: one per part, and the place in the largest part in binary."""
     return sum(len(a.sizes) + (max(a.sizes) - 1).bit_length() for a in release.domain.attributes)
 
 
-def worlds_before(release: Release) -> int:
+def _worlds_before(release: Release) -> int:
     """Return how many ordered datasets there are for a release that states nothing but its number of rows."""
     high = release.rows.low if release.rows.high is None else release.rows.high
     return sum(release.domain.size**n for n in range(release.rows.low, high + 1))
@@ -171,7 +171,7 @@ def log2_above(value: int) -> float:
     return found + SLACK * (1.0 + found) if value > 1 else found
 
 
-def lowered_of(release: Release, limits: Limits) -> Lowered:
+def _lowered_of(release: Release, limits: Limits) -> Lowered:
     """Return the CNF whose models are the ordered worlds, made once per release."""
     from solvers.cells.clauses.lowering import lower
 

@@ -58,15 +58,15 @@ def satisfy(lowered: Lowered, limits: Limits, proof: bool = False) -> SatResult:
     """
     payload = {"clauses": lowered.clauses, "variables": lowered.variables, "proof": proof}
     try:
-        found = asked("in_child", payload, limits)
+        found = _asked("in_child", payload, limits)
     except Inconclusive as error:
         return SatResult("unknown", reason=str(error))
     if found["model"] is None:
         return SatResult("unsat", proof=tuple(found["proof"]) if proof else None)
-    return SatResult("sat", tuple(found["model"]), checked(lowered, found["model"]))
+    return SatResult("sat", tuple(found["model"]), _checked(lowered, found["model"]))
 
 
-def asked(function: str, payload: dict[str, Any], limits: Limits, work: float | None = None) -> Any:
+def _asked(function: str, payload: dict[str, Any], limits: Limits, work: float | None = None) -> Any:
     """Return what a function of this module returns in a process of its own; a crash leaves the question open."""
     try:
         return processes.run(f"solvers.cells.clauses.sat:{function}", payload, limits, work=work)
@@ -117,9 +117,9 @@ def settle(lowered: Lowered, questions: Sequence[LiteralQuestion], limits: Limit
         "steps": None if math.isinf(work) else int(work * SPEED),
         "seconds": None if math.isinf(seconds) else max(0.0, seconds - SPARE - 0.1 * seconds),
     }
-    found = asked("settle_in_child", payload, limits, FAR * work)
+    found = _asked("settle_in_child", payload, limits, FAR * work)
     limits.charge(found["steps"] / SPEED)
-    return SolvedQuestions(tuple(found["answers"]), tuple(checked(lowered, model) for model in found["models"]))
+    return SolvedQuestions(tuple(found["answers"]), tuple(_checked(lowered, model) for model in found["models"]))
 
 
 def settle_in_child(payload: dict[str, Any]) -> dict[str, Any]:
@@ -144,18 +144,18 @@ def settle_in_child(payload: dict[str, Any]) -> dict[str, Any]:
                 solver.add_clause([-selector, *some])
                 given.append(selector)
             each = answers.count(None)
-            answers[i] = interruptibly(solver, given, left / each, rest / each)
+            answers[i] = _interruptibly(solver, given, left / each, rest / each)
             taken = solver.accum_stats()["propagations"]
             if answers[i]:
                 true = {x for x in solver.get_model() if x > 0}
                 models.append([x for x in payload["keep"] if x in true])
                 for j, (one, no) in enumerate(questions):
-                    if answers[j] is None and meets(true, one, no):
+                    if answers[j] is None and _meets(true, one, no):
                         answers[j] = True
     return {"answers": answers, "models": models, "steps": taken}
 
 
-def meets(true: set[int], some: Sequence[int], none: Sequence[int]) -> bool:
+def _meets(true: set[int], some: Sequence[int], none: Sequence[int]) -> bool:
     """Return whether a model has one of the literals `some`, if any are given, and none of `none`."""
 
     def holds(x: int) -> bool:
@@ -164,7 +164,7 @@ def meets(true: set[int], some: Sequence[int], none: Sequence[int]) -> bool:
     return (not some or any(map(holds, some))) and not any(map(holds, none))
 
 
-def interruptibly(solver: Any, given: list[int], seconds: float, steps: float) -> bool | None:
+def _interruptibly(solver: Any, given: list[int], seconds: float, steps: float) -> bool | None:
     """Return whether there is a model under the given literals, None where that takes longer."""
     solver.prop_budget(-1 if math.isinf(steps) else max(1, int(steps)))
     if math.isinf(seconds):
@@ -182,7 +182,7 @@ def interruptibly(solver: Any, given: list[int], seconds: float, steps: float) -
 # ---------------------------------------------------------------- checking worlds
 
 
-def checked(lowered: Lowered, model: Sequence[int]) -> NDArray[Any]:
+def _checked(lowered: Lowered, model: Sequence[int]) -> NDArray[Any]:
     """Return the decoded rows of a model; raises `EngineError` where they break a statement of the release."""
     rows = lowered.decode(model)
     wrong = broken(lowered.release, parts_of(lowered.release, rows) if lowered.raw else rows)
@@ -230,7 +230,7 @@ def broken(release: Release, parts: Ints) -> str | None:
         return "an impossible box"
     for block in release.blocks:
         if isinstance(block, Partition):
-            if (wrong := broken_statement(release, block, parts, [inside(box) for box in block.boxes])) is not None:
+            if (wrong := _broken_statement(release, block, parts, [inside(box) for box in block.boxes])) is not None:
                 return block.source(wrong)
         elif isinstance(block, Choice):
             if sum(all(map(holds, alternative)) for alternative in block.alternatives) != 1:
@@ -242,7 +242,7 @@ def broken(release: Release, parts: Ints) -> str | None:
     return None
 
 
-def broken_statement(release: Release, block: Partition, parts: Ints, hits: list[NDArray[np.bool_]]) -> int | None:
+def _broken_statement(release: Release, block: Partition, parts: Ints, hits: list[NDArray[np.bool_]]) -> int | None:
     """Return a statement of a partition that rows break, None where they meet all; `hits` are the rows of each box."""
     region = np.full(len(parts), -1, dtype=np.int64)
     for j, hit in reversed(list(enumerate(hits))):  # the first box that is met has the last word

@@ -127,11 +127,11 @@ class PartitionFigures:
 
     def datasets(self) -> CountAnswer:
         """Return how many datasets there are; see `datasets_of`."""
-        return datasets_of(self._cells)
+        return _datasets_of(self._cells)
 
     def mentioned(self, convention: Convention, spread: float) -> float | None:
         """Return Dist_G over the attributes that the release names; `spread`: bits of the number of rows."""
-        return mentioned(self._cells, self.vectors, convention, spread)
+        return _mentioned(self._cells, self.vectors, convention, spread)
 
     def dist(self, convention: Convention) -> float | None:
         """Return Dist of the first count vector: see `dist` and, of rows in no known order, `dist_of_mixture`.
@@ -142,23 +142,23 @@ class PartitionFigures:
             cells, counts = self._cells, self.vectors[0].tolist()
             boxes = ((c, list(cell_boxes(cells, s))) for s, c in enumerate(counts) if c)
             return dist_of_mixture(cells.release.domain, boxes)
-        return dist(self._cells, self.vectors[0]) if convention == "assigned" else None
+        return _dist(self._cells, self.vectors[0]) if convention == "assigned" else None
 
     def order_bits(self) -> float | None:
         """Return the bits that the order of a rule list removes, None for a tree."""
-        return order_bits(self._cells, self.vectors[0])
+        return _order_bits(self._cells, self.vectors[0])
 
     def determined(self) -> int:
         """Return how many published rows have only one possible value in every attribute (in every world)."""
-        return determined(self._cells, self.vectors)
+        return _determined(self._cells, self.vectors)
 
     def smallest_region(self) -> int | None:
         """Return the fewest raw rows that a published row can be."""
-        return smallest(self._cells, self.vectors)
+        return _smallest(self._cells, self.vectors)
 
     def smallest_group(self) -> int | None:
         """Return the smallest positive count that is known."""
-        return smallest_known(self._cells, self.vectors)
+        return _smallest_known(self._cells, self.vectors)
 
     def tight(self, s: int) -> Box:
         """Return the smallest box that holds the rows of cell s."""
@@ -218,7 +218,7 @@ def decide_in_intervals(release: Release, chosen: Selections, limits: Limits) ->
     return DecideAnswer.of(low, high, status="exact", open=np.zeros(len(low), dtype=bool)).at(back)
 
 
-def mentioned(
+def _mentioned(
     cells: PartitionCells, vectors: list[NDArray[np.int64]], convention: Convention, spread: float
 ) -> float | None:
     """Return Dist_G over the attributes that the release names: the others' factor taken out of every size."""
@@ -229,7 +229,7 @@ def mentioned(
     return ratio(spread + after, spread + mean(before))
 
 
-def dist(cells: PartitionCells, counts: NDArray[np.int64]) -> float | None:
+def _dist(cells: PartitionCells, counts: NDArray[np.int64]) -> float | None:
     """Return Dist (Def. 2): the mean over rows and attributes of H(cell | release) / H(attribute).
 
     None where some published row's cell is no product of attributes, or nothing was unknown. Attributes with one
@@ -248,7 +248,7 @@ def dist(cells: PartitionCells, counts: NDArray[np.int64]) -> float | None:
     return math.fsum(terms) / places if places else None
 
 
-def order_bits(cells: PartitionCells, counts: NDArray[np.int64]) -> float | None:
+def _order_bits(cells: PartitionCells, counts: NDArray[np.int64]) -> float | None:
     """Return the bits that the order of a rule list removes, None for a tree."""
     if not cells.block.first_match:
         return None
@@ -263,24 +263,24 @@ def order_bits(cells: PartitionCells, counts: NDArray[np.int64]) -> float | None
     return math.fsum(bits)
 
 
-def determined(cells: PartitionCells, vectors: list[NDArray[np.int64]]) -> int:
+def _determined(cells: PartitionCells, vectors: list[NDArray[np.int64]]) -> int:
     """Return how many published rows have only one possible value in every attribute (in every world)."""
     alone = np.array([size == 1 for size in cells.low])
     return min(int(v[alone].sum()) for v in vectors)
 
 
-def smallest(cells: PartitionCells, vectors: list[NDArray[np.int64]]) -> int | None:
+def _smallest(cells: PartitionCells, vectors: list[NDArray[np.int64]]) -> int | None:
     """Return the fewest raw rows that a published row can be."""
     return min((cells.low[s] for v in vectors for s in np.flatnonzero(v).tolist()), default=None)
 
 
-def smallest_known(cells: PartitionCells, vectors: list[NDArray[np.int64]]) -> int | None:
+def _smallest_known(cells: PartitionCells, vectors: list[NDArray[np.int64]]) -> int | None:
     """Return the smallest positive count that is known: one that an open number of rows leaves open is none."""
     low, high = np.min(vectors, axis=0), np.max(vectors, axis=0)
     return min((int(c) for c in low[(low == high) & (low > 0)]), default=None)
 
 
-def datasets_of(cells: PartitionCells) -> CountAnswer:
+def _datasets_of(cells: PartitionCells) -> CountAnswer:
     """Return how many datasets one partition leaves: per cell the multisets of its rows.
 
     Bounds where sizes are bounds; not defined ("relative") with a continuous attribute. Cost: linear in cells and rows.

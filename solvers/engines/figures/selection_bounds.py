@@ -30,10 +30,10 @@ def selection_bounds(release: Release, selections: Selections, limits: Limits) -
     if prover.relaxation.refutes(limits):
         raise ContradictionError("no dataset fits", ())
     for met in overlaps(system, selections, limits):
-        yield extremes(prover, met, limits)
+        yield _extremes(prover, met, limits)
 
 
-def extremes(prover: VerdictProver, met: Overlap, limits: Limits) -> tuple[int, int, bool]:
+def _extremes(prover: VerdictProver, met: Overlap, limits: Limits) -> tuple[int, int, bool]:
     """Return the least and the greatest number of rows of one selection; see `selection_bounds`."""
     ends = []
     whole = met.cells == met.inside and not prover.system.coarse and not prover.system.release.loosened

@@ -57,7 +57,7 @@ class RemainingValues:
 Values = dict[int, RemainingValues]  # by attribute; every value of those that are left out is as likely as any other
 
 
-def entropy(parts: Iterable[tuple[int, int]]) -> float:
+def _entropy(parts: Iterable[tuple[int, int]]) -> float:
     """Return the bits of a value, from (raw rows, values) of every part, the rows spread evenly over its values."""
     held = [(rows, size) for rows, size in parts if rows]
     total = sum(rows for rows, _ in held)
@@ -78,8 +78,8 @@ def values_before(release: Release, limits: Limits) -> list[RemainingValues]:
         if k not in named:
             found.append(RemainingValues(attribute.full, math.log2(attribute.total), True))
             continue
-        rows = [space.within({k: only(attribute, p)}) for p in range(len(attribute.sizes))]
-        found.append(counted(attribute, rows))
+        rows = [space.within({k: _only(attribute, p)}) for p in range(len(attribute.sizes))]
+        found.append(_counted(attribute, rows))
     return found
 
 
@@ -93,30 +93,30 @@ def partition_values(release: Release, limits: Limits, sized: bool = True) -> li
     cells = cells_of(release, limits)
     attributes = release.domain.attributes
     if cells.captures is None:
-        return [from_box(attributes, box, True) for box in cells.boxes]
+        return [_from_box(attributes, box, True) for box in cells.boxes]
     named = sorted({k for b in (*release.impossible, *cells.boxes) for k, _ in b.literals})
     whole = {k: RemainingValues(attributes[k].full, math.log2(attributes[k].total), False) for k in named}
-    found = [whole | from_box(attributes, box, False) for box in cells.boxes]
+    found = [whole | _from_box(attributes, box, False) for box in cells.boxes]
     counts = sum(len(attributes[k].sizes) for k in named)
     costly = cells.captures.method == "bdd" and counts * len(found) > MAX_DIAGRAM_WORK
     if not sized or not cells.exact or counts > MAX_PROJECTIONS or costly:
         return found
     for k in named:
-        rows = rows_by_part(cells, k, limits)
+        rows = _rows_by_part(cells, k, limits)
         if rows is None:
             break
         for s, values in enumerate(found):
-            values[k] = counted(attributes[k], [part[s] for part in rows])
+            values[k] = _counted(attributes[k], [part[s] for part in rows])
     return found
 
 
-def rows_by_part(cells: PartitionCells, k: int, limits: Limits) -> list[list[int]] | None:
+def _rows_by_part(cells: PartitionCells, k: int, limits: Limits) -> list[list[int]] | None:
     """Return (parts, cells): the raw rows of every cell in each part of attribute k; None where the time is up."""
     attribute, out = cells.release.domain.attributes[k], []
     for p in range(len(attribute.sizes)):
         if limits.expired():
             return None
-        out.append(cells.sizes_within({k: only(attribute, p)})[0])
+        out.append(cells.sizes_within({k: _only(attribute, p)})[0])
     return out
 
 
@@ -133,13 +133,13 @@ def system_values(release: Release, chosen: Sequence[int], limits: Limits, sized
         pieces = system.pieces[c]
         boxes = system.layout.boxes(system.words[pieces])
         if len(boxes) == 1:
-            yield from_box(attributes, boxes[0], True)
+            yield _from_box(attributes, boxes[0], True)
             continue
         sizes = [system.piece_sizes[i] for i in pieces]
-        yield from_boxes(attributes, boxes, sizes, sized and not limits.expired())
+        yield _from_boxes(attributes, boxes, sizes, sized and not limits.expired())
 
 
-def from_box(attributes: Sequence[Attribute], box: Box, exact: bool) -> Values:
+def _from_box(attributes: Sequence[Attribute], box: Box, exact: bool) -> Values:
     """Return what a box leaves: all the values that it allows, alike."""
     found = {}
     for k, mask in box.literals:
@@ -148,7 +148,7 @@ def from_box(attributes: Sequence[Attribute], box: Box, exact: bool) -> Values:
     return found
 
 
-def from_boxes(attributes: Sequence[Attribute], boxes: Sequence[Box], sizes: Sequence[int], exact: bool) -> Values:
+def _from_boxes(attributes: Sequence[Attribute], boxes: Sequence[Box], sizes: Sequence[int], exact: bool) -> Values:
     """Return what disjoint boxes of so many rows leave together; not `exact`: the values of any of them."""
     found: Values = {}
     literals = [dict(box.literals) for box in boxes]
@@ -168,16 +168,16 @@ def from_boxes(attributes: Sequence[Attribute], boxes: Sequence[Box], sizes: Seq
             for start, end in spans(mask):
                 for p in range(start, end):
                     rows[p] += each * attribute.sizes[p]
-        found[k] = counted(attribute, rows)
+        found[k] = _counted(attribute, rows)
     return found
 
 
-def counted(attribute: Attribute, rows: Sequence[int]) -> RemainingValues:
+def _counted(attribute: Attribute, rows: Sequence[int]) -> RemainingValues:
     """Return what so many raw rows in each part leave of an attribute."""
     mask = sum(1 << p for p, n in enumerate(rows) if n)
-    return RemainingValues(mask, entropy(zip(rows, attribute.sizes, strict=True)), True)
+    return RemainingValues(mask, _entropy(zip(rows, attribute.sizes, strict=True)), True)
 
 
-def only(attribute: Attribute, part: int) -> tuple[int, ...]:
+def _only(attribute: Attribute, part: int) -> tuple[int, ...]:
     """Return the part sizes of an attribute that has one part only."""
     return tuple(size if p == part else 0 for p, size in enumerate(attribute.sizes))

@@ -48,25 +48,25 @@ def known_mixed_world(release: Release, k: int, limits: Limits) -> Ints | None:
         items = items_of(release, limits)
         if items.system.bounds.conflict is not None or len(items.system.free) > MAX_CELLS:
             return None
-        return mixed_world(items, k, limits, WorkLeft(IN_ALL))
+        return _mixed_world(items, k, limits, WorkLeft(IN_ALL))
     except (Unsupported, Inconclusive):
         return None
 
 
-def mixed_world(items: Items, k: int, limits: Limits, work: WorkLeft) -> Ints | None:
+def _mixed_world(items: Items, k: int, limits: Limits, work: WorkLeft) -> Ints | None:
     """Return such a world, None where none was found; of many cells it is searched for over a few."""
     if len(items.system.free) <= WHOLE:
-        return among(items, k, limits, work)
+        return _among(items, k, limits, work)
     candidates = CandidateCells(items, limits)
     for starts in MIXED_STARTS:
         few = candidates.widened(starts)
-        z = None if few is None else among(few, k, limits, work)
+        z = None if few is None else _among(few, k, limits, work)
         if z is not None:
             return z
     return None
 
 
-def among(items: Items, k: int, limits: Limits, work: WorkLeft) -> Ints | None:
+def _among(items: Items, k: int, limits: Limits, work: WorkLeft) -> Ints | None:
     """Return such a world, every item with all its classes or with no row; checked against every statement."""
     worlds, whole = world_model(items.system, limits)
     if not whole:
@@ -122,7 +122,7 @@ def known_classes(
     everybody = UNBOUNDED if release.rows.high is None else release.rows.high
     block = release.single
     if block is not None and not release.unstated and bool((block.low == block.high).all()):
-        rows = rows_of_one(block, release.domain.labels)
+        rows = _rows_of_one(block, release.domain.labels)
         return KnownClasses(rows, rows)
     try:
         items = items_of(release, limits)
@@ -138,7 +138,7 @@ def known_classes(
         return KnownClasses(0, everybody, why=str(error))
 
 
-def rows_of_one(block: Partition, labels: int) -> int:
+def _rows_of_one(block: Partition, labels: int) -> int:
     """Return the rows of a partition of exact counts in regions of one class."""
     rows = 0
     for statements in block.by_region.values():
@@ -194,7 +194,7 @@ class Classes:
         least = int(self.items.rows(self.items.system.bounds.lower)[sure].sum())
         if whole and not least:
             z = None if mixed is None else mixed()
-            z = mixed_world(self.items, 1, self.limits, self.work) if z is None else z
+            z = _mixed_world(self.items, 1, self.limits, self.work) if z is None else z
             if z is not None and not len(self.of_one(z > 0)):
                 return KnownClasses(0, 0, world=(0, int(z.sum())))
         low, fewest = self.fewest(sure)

@@ -116,8 +116,8 @@ def items_of(release: Release, limits: Limits, by_label: bool = False) -> Items:
         return Items(system, np.arange(len(system.sizes), dtype=np.int64))
     known = release.derived.part(KnownItems)
     if known.items is None:
-        system = system_of(label_free(release), limits)
-        known.items = Items(system, same_people(system, limits))
+        system = system_of(_label_free(release), limits)
+        known.items = Items(system, _same_people(system, limits))
     return known.items
 
 
@@ -128,7 +128,7 @@ class KnownItems:
     items: Items | None = None
 
 
-def label_free(release: Release) -> Release:
+def _label_free(release: Release) -> Release:
     """Return the release cut by all its boxes without their labels too, so that no cell reaches over two items.
 
     Itself where only counts per class name the label.
@@ -137,7 +137,7 @@ def label_free(release: Release) -> Release:
     if k is None:
         return release
     named = [box for box in release.impossible if any(a == k for a, _ in box.literals)]
-    for region, of in regions_of(release):
+    for region, of in _regions_of(release):
         some = (region.box, *region.minus)
         if of == k or any(a == k for box in some for a, _ in box.literals):
             named += some
@@ -146,14 +146,14 @@ def label_free(release: Release) -> Release:
     return replace(release, blocks=(*release.blocks, Loose(free)), observed=()) if free else release
 
 
-def regions_of(release: Release) -> Iterator[tuple[Region, int | None]]:
+def _regions_of(release: Release) -> Iterator[tuple[Region, int | None]]:
     """Yield the regions of the statements outside partitions, and the attribute whose values are summed."""
     for block in release.blocks:
         if isinstance(block, Loose | Choice):
             yield from ((s.region, s.of) for s in block.members)
 
 
-def same_people(system: CellSystem, limits: Limits) -> Ints:
+def _same_people(system: CellSystem, limits: Limits) -> Ints:
     """Return the item of every cell: cells in the same regions whatever their label are one."""
     release, index, linear = system.release, system.index, system.linear
     k, columns = release.domain.label, []

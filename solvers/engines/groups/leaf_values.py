@@ -48,7 +48,7 @@ class LeafValueModel(CellModel):
 
     def stated(self, boosted: Boosted) -> LatticeProgram:
         """State what a boosted model says; return the program that it is evaluated with."""
-        program = LatticeProgram.of(statements_of(self.system, boosted), self.limits)
+        program = LatticeProgram.of(_statements_of(self.system, boosted), self.limits)
         if program is None:
             raise Unsupported(NONE)
         far = [max(map(abs, ends)) for ends in program.room]
@@ -70,12 +70,12 @@ class LeafValueModel(CellModel):
         return z
 
 
-def statements_of(system: CellSystem, boosted: Boosted) -> IntegerStatements:
+def _statements_of(system: CellSystem, boosted: Boosted) -> IntegerStatements:
     """Return what counts and the figures of a boosted model say of the cells; raises `Unsupported` for others."""
     bounds, linear = system.bounds, system.linear
     if system.choices or bool((bounds.upper >= UNBOUNDED).any()):
         raise Unsupported("leaf values are not used together with alternatives, or an open number of rows")
-    leaves, classes = leaves_of(system, boosted), classes_of(system, boosted)
+    leaves, classes = _leaves_of(system, boosted), _classes_of(system, boosted)
     given = figures(boosted, leaves, len(linear))
     at = given.row, given.cell
     own = np.arange(len(given.cell)), classes[given.cell]
@@ -94,7 +94,7 @@ def statements_of(system: CellSystem, boosted: Boosted) -> IntegerStatements:
     )  # fmt: skip
 
 
-def leaves_of(system: CellSystem, boosted: Boosted) -> Ints:
+def _leaves_of(system: CellSystem, boosted: Boosted) -> Ints:
     """Return the leaf of every cell in every tree (cells, trees)."""
     linear, index = system.linear, system.index
     out = np.full((linear.columns, len(boosted.trees)), -1, dtype=np.int64)
@@ -108,7 +108,7 @@ def leaves_of(system: CellSystem, boosted: Boosted) -> Ints:
     return out
 
 
-def classes_of(system: CellSystem, boosted: Boosted) -> Ints:
+def _classes_of(system: CellSystem, boosted: Boosted) -> Ints:
     """Return the class of every cell; raises `Unsupported` where one can hold several, or none of the model's."""
     release = system.release
     k = release.domain.label
@@ -160,7 +160,7 @@ class LeafValueRelaxation:
     """The linear relaxation of what counts and the leaf values of one boosted model say of cells."""
 
     def __init__(self, system: CellSystem, boosted: Boosted) -> None:
-        given = statements_of(system, boosted)
+        given = _statements_of(system, boosted)
         most = (abs(given.middle) + given.radius) @ given.upper.astype(np.float64) * (1 + 2.0**-40) + 1
         self.given = replace(given, low=np.maximum(given.low, -most), high=np.minimum(given.high, most))
         scale = np.maximum(abs(self.given.middle).max(axis=1).toarray().ravel(), 1e-12)
@@ -200,7 +200,7 @@ def small_by_programs(items: Items, k: int, limits: Limits) -> tuple[list[int], 
     try:
         relaxed, leaves = (
             LeafValueRelaxation(system, system.release.boosted[0]),
-            leaves_of(system, system.release.boosted[0]),
+            _leaves_of(system, system.release.boosted[0]),
         )
     except Unsupported:
         return None

@@ -61,12 +61,12 @@ def pinned_people(release: Release, most: int, limits: Limits, known: Ints | Non
             return PinnedPeople(low, high, why=OPEN)
         least = np.where(single, bounds.upper if known is None else known, 0)
         first = PinnedPeople(low, min(high, sum(least.tolist())), 0 if known is None else 1, OPEN)
-        return lowered(items, least, first, most, limits)
+        return _lowered(items, least, first, most, limits)
     except (Unsupported, Inconclusive) as error:
         return PinnedPeople(0, everybody, why=str(error))
 
 
-def lowered(items: Items, least: Ints, known: PinnedPeople, most: int, limits: Limits) -> PinnedPeople:
+def _lowered(items: Items, least: Ints, known: PinnedPeople, most: int, limits: Limits) -> PinnedPeople:
     """Return the people in cells of one row (`least` of each so far) that worlds leave in all of them together."""
     lower, work = items.system.bounds.lower, WorkLeft(IN_ALL)
     whole = len(items.system.free) <= WHOLE

@@ -49,37 +49,36 @@ class PublishedRegions:
     tree: Partition | None = None
 
 
-def published(release: Release, by_label: bool = False) -> Iterator[PublishedRegions]:
+def _published(release: Release, by_label: bool = False) -> Iterator[PublishedRegions]:
     """Yield the regions whose rows were published, block by block; `by_label`: those of one label too."""
     rows, everybody = release.rows, UNBOUNDED if release.rows.high is None else release.rows.high
     for block in release.blocks:
         if isinstance(block, Partition):
-            yield regions_of(block, everybody)
+            yield _regions_of(block, everybody)
             if by_label:
                 at = np.flatnonzero(block.label != ANY_LABEL)
-                yield labelled(release, block, at, everybody)
+                yield _labelled(release, block, at, everybody)
         elif isinstance(block, Loose):
-            some = [s for s in block if s.of is None and (by_label or not names_label(release, s))]
+            some = [s for s in block if s.of is None and (by_label or not _names_label(release, s))]
             low = np.array([max(0, s.low) for s in some], dtype=np.int64)
             high = np.array([min(everybody, s.high) for s in some], dtype=np.int64)
-            yield PublishedRegions(low, high, partial(of_statement, some, low, high))
+            yield PublishedRegions(low, high, partial(_of_statement, some, low, high))
     whole = ProvedGroup((Region(Box()),), rows.low, everybody, ROWS)
     low, high = np.array([[rows.low], [everybody]], dtype=np.int64)
     yield PublishedRegions(low, high, lambda _: whole)
 
 
-def names_label(release: Release, statement: Statement) -> bool:
+def _names_label(release: Release, statement: Statement) -> bool:
     """Return whether a statement is about some labels only."""
     region = statement.region
     return any(k == release.domain.label for box in (region.box, *region.minus) for k, _ in box.literals)
 
 
-def of_statement(some: Sequence[Statement], low: Ints, high: Ints, i: int) -> ProvedGroup:
-    """Return the group of a statement."""
+def _of_statement(some: Sequence[Statement], low: Ints, high: Ints, i: int) -> ProvedGroup:
     return ProvedGroup((some[i].region,), int(low[i]), int(high[i]), some[i].source)
 
 
-def regions_of(block: Partition, everybody: int) -> PublishedRegions:
+def _regions_of(block: Partition, everybody: int) -> PublishedRegions:
     """Return the regions of a partition with the sums of their counts."""
     k = len(block.boxes)
     low = np.zeros(k, dtype=np.int64)
@@ -94,7 +93,7 @@ def regions_of(block: Partition, everybody: int) -> PublishedRegions:
     return PublishedRegions(low, high, group, None if block.first_match else block)
 
 
-def labelled(release: Release, block: Partition, at: Ints, everybody: int) -> PublishedRegions:
+def _labelled(release: Release, block: Partition, at: Ints, everybody: int) -> PublishedRegions:
     """Return the statements of a partition that count one label."""
     low, high = block.low[at], np.minimum(block.high[at], everybody)
 
@@ -108,7 +107,7 @@ def labelled(release: Release, block: Partition, at: Ints, everybody: int) -> Pu
 def least_published(release: Release, by_label: bool = False) -> ProvedGroup | None:
     """Return the published region with a row that surely has the fewest, None for none."""
     best, least = None, UNBOUNDED
-    for one in published(release, by_label):
+    for one in _published(release, by_label):
         at = np.flatnonzero(one.low > 0)
         if len(at) and int(one.high[at].min()) < least:
             least = int(one.high[at].min())
@@ -116,7 +115,7 @@ def least_published(release: Release, by_label: bool = False) -> ProvedGroup | N
     return best
 
 
-def inner_nodes(release: Release, block: Partition, leaves: PublishedRegions) -> Iterator[ProvedGroup]:
+def _inner_nodes(release: Release, block: Partition, leaves: PublishedRegions) -> Iterator[ProvedGroup]:
     """Yield boxes that two disjoint boxes of a tree make up, from its leaves upwards."""
     ends = zip(leaves.low.tolist(), leaves.high.tolist(), strict=True)
     known = {box.literals: one for box, one in zip(block.boxes, ends, strict=True)}
@@ -149,18 +148,18 @@ def small_difference(release: Release, k: int, by_label: bool, limits: Limits) -
     Cost: the boxes sorted, and those whose counts differ by less than k compared, at most `MAX_PAIRS`.
     """
     groups: list[ProvedGroup] = []
-    for one in published(release, by_label):
+    for one in _published(release, by_label):
         limits.check(PHASE)
         near = np.flatnonzero((one.high - one.low < k - 1) & (one.high > 0) & (one.high < UNBOUNDED))
         if len(groups) + len(near) > MAX_REGIONS:
             return None
         groups += [group for j in near.tolist() if not (group := one.group(j)).regions[0].minus]
         if one.tree is not None and len(near) and int((one.high - one.low).sum()) < k - 1:
-            groups += inner_nodes(release, one.tree, one)
-    return nested(release, groups, k, limits)
+            groups += _inner_nodes(release, one.tree, one)
+    return _nested(release, groups, k, limits)
 
 
-def nested(release: Release, groups: list[ProvedGroup], k: int, limits: Limits) -> ProvedGroup | None:
+def _nested(release: Release, groups: list[ProvedGroup], k: int, limits: Limits) -> ProvedGroup | None:
     """Return the smallest difference of two boxes, one inside the other, with 1 to k - 1 rows in every world."""
     if len(groups) < 2 or k < 2:
         return None
@@ -181,13 +180,13 @@ def nested(release: Release, groups: list[ProvedGroup], k: int, limits: Limits) 
             if (most := int(high[a] - low[b])) < best:
                 best = most
                 outer, inner = groups[a], groups[b]
-                region = without(release, outer.regions[0].box, inner.regions[0].box)
+                region = _without(release, outer.regions[0].box, inner.regions[0].box)
                 source = f"{outer.source} without {inner.source}"
                 found = ProvedGroup((region,), int(low[a] - high[b]), most, source, published=False)
     return found
 
 
-def without(release: Release, outer: Box, inner: Box) -> Region:
+def _without(release: Release, outer: Box, inner: Box) -> Region:
     """Return a box without one inside it: a box where they differ in one attribute only."""
     held, full = dict(outer.literals), [a.full for a in release.domain.attributes]
     other = [(k, held.get(k, full[k]) & ~mask) for k, mask in inner.literals if held.get(k, full[k]) & ~mask]

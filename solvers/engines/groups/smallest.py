@@ -105,12 +105,12 @@ def smallest_group(
             rows = each[each > 0]
             if int(rows.min(initial=k)) >= k:
                 return replace(outer, low=k, world=ProvingWorld(1, len(rows), int(rows.min()) if len(rows) else 0))
-        return searched(release, items_of(release, limits, by_label), k, outer, limits)
+        return _searched(release, items_of(release, limits, by_label), k, outer, limits)
     except (Unsupported, Inconclusive) as error:
         return replace(outer, why=str(error))
 
 
-def searched(release: Release, items: Items, k: int, outer: SmallestGroup, limits: Limits) -> SmallestGroup:
+def _searched(release: Release, items: Items, k: int, outer: SmallestGroup, limits: Limits) -> SmallestGroup:
     """Return what the search over cells adds to what is known."""
     free = len(items.system.free)
     if outer.high < k and free > SMALL:

@@ -47,10 +47,10 @@ def ready(functions: Iterable[Callable[..., Any]], limits: Limits) -> bool:
 
     Time is that of the whole budget, not of a share of it: what is compiled serves whoever comes later.
     """
-    return limits.lasting(2 * COMPILING).left() >= COMPILING or all(map(compiled_before, functions))
+    return limits.lasting(2 * COMPILING).left() >= COMPILING or all(map(_compiled_before, functions))
 
 
-def compiled_before(function: Any) -> bool:
+def _compiled_before(function: Any) -> bool:
     """Return whether a kept function was compiled in this process, or lies on disk, made of the sources as they are.
 
     For whatever types: no release makes others than those before it.

@@ -63,9 +63,9 @@ class Cluster(Pool):
         if importlib.util.find_spec("distributed") is None:
             raise Unsupported(f"a Dask cluster needs an extra: {installing('dask')}")
         self.quiet = contextlib.ExitStack()
-        self.quiet.enter_context(silenced())
+        self.quiet.enter_context(_silenced())
         try:
-            self.client = connected(address)
+            self.client = _connected(address)
         except BaseException:
             self.quiet.close()
             raise
@@ -92,7 +92,7 @@ class Cluster(Pool):
         ticket = next(self.tickets)
         name = f"recon-{self.token}-{ticket}"
         with self.reaching():
-            future = self.client.submit(worked, self.token, job, self.value(job.shared), key=name, pure=False)
+            future = self.client.submit(_worked, self.token, job, self.value(job.shared), key=name, pure=False)
         self.futures[future] = ticket
         return ticket
 
@@ -182,7 +182,7 @@ class Cluster(Pool):
         self.quiet.close()
 
 
-def connected(address: str) -> Any:
+def _connected(address: str) -> Any:
     """Return a client of the scheduler at an address; `Unsupported` where there is none.
 
     Somebody must answer there before there is a client: one that fails to start leaves a thread and complaints.
@@ -191,14 +191,14 @@ def connected(address: str) -> Any:
 
     try:
         with ThreadPoolExecutor(1) as apart:  # whoever calls may run an event loop of his own
-            apart.submit(asyncio.run, answering(address)).result()
+            apart.submit(asyncio.run, _answering(address)).result()
         return Client(address, timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError, TypeError, RuntimeError, AttributeError, EOFError) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise Unsupported(f"no Dask scheduler answers at '{address}': {reason}") from None
 
 
-async def answering(address: str) -> None:
+async def _answering(address: str) -> None:
     """Raise, in one of many ways, unless somebody at an address speaks as a Dask scheduler does."""
     from distributed.comm.core import connect
     from distributed.security import Security
@@ -209,7 +209,7 @@ async def answering(address: str) -> None:
 
 
 @contextlib.contextmanager
-def silenced() -> Iterator[None]:
+def _silenced() -> Iterator[None]:
     """Keep distributed's loggers quiet for the block: what fails is said in a sentence."""
     import distributed  # noqa: F401 - sets its loggers up
 
@@ -237,7 +237,7 @@ class WorkerState:
     stopped: ClassVar[set[str]] = set()  # pools
 
 
-def worked(token: str, job: Job, value: bytes | None) -> bytes:
+def _worked(token: str, job: Job, value: bytes | None) -> bytes:
     """Do a job of a pool on a worker, one at a time, however many threads it has."""
     event = threading.Event()
 
@@ -253,7 +253,7 @@ def worked(token: str, job: Job, value: bytes | None) -> bytes:
     if token in WorkerState.stopped:
         event.set()
     try:
-        with wanted(event), WorkerState.one_at_a_time:
+        with _wanted(event), WorkerState.one_at_a_time:
             return done(job, event, shared)
     finally:
         WorkerState.events[token].remove(event)
@@ -267,7 +267,7 @@ def stopped(token: str) -> None:
 
 
 @contextlib.contextmanager
-def wanted(event: threading.Event) -> Iterator[None]:
+def _wanted(event: threading.Event) -> Iterator[None]:
     """Set the event when the job under way is cancelled, or its client is gone: nobody waits for its result."""
     from distributed import get_worker
     from distributed.worker import thread_state  # type: ignore[attr-defined]
@@ -482,7 +482,7 @@ def pool(limits: Limits) -> Iterator[Pool]:
         if key == asked:
             yield one
             return
-    made = made_for(limits)
+    made = _made_for(limits)
     if kept is not None:
         kept.append((asked, made))
         yield made
@@ -498,6 +498,6 @@ def running(limits: Limits) -> bool:
     return any(key == (limits.workers, limits.cluster) for key, _ in _OPEN.get() or ())
 
 
-def made_for(limits: Limits) -> Pool:
+def _made_for(limits: Limits) -> Pool:
     """Return a new pool; `Unsupported` where a cluster cannot be reached."""
     return Cluster(limits.cluster) if limits.cluster else Processes(limits.workers)

@@ -41,7 +41,7 @@ def completed(
     iteration. Raises `Unsupported` where the cluster cannot be reached, has no workers or Dask is not installed,
     `EngineError` where `TRIES` processes died of one piece, or a cluster is lost.
     """
-    yield from spread(function, partial(function), None, pieces, limits, what, alone)
+    yield from _spread(function, partial(function), None, pieces, limits, what, alone)
 
 
 def completed_with(
@@ -52,10 +52,10 @@ def completed_with(
 
     `shared` travels once to every process, not once with every piece; what is remembered in it stays there.
     """
-    yield from spread(function, partial(function, shared), shared, pieces, limits, what, alone)
+    yield from _spread(function, partial(function, shared), shared, pieces, limits, what, alone)
 
 
-def spread(
+def _spread(
     function: Callable[..., R], here: Callable[[P, Limits], R], shared: Any, pieces: Sequence[P], limits: Limits,
     what: str, alone: float,
 ) -> Iterator[tuple[int, R]]:  # fmt: skip
@@ -69,7 +69,7 @@ def spread(
     tally, each = Meter(), replace(limits, work=limits.work_left(), meter=Meter()) if alike else limits
     try:
         while todo and not limits.late():
-            if worth_sending(limits, len(todo), len(pieces) - len(todo), worked, alone):
+            if _worth_sending(limits, len(todo), len(pieces) - len(todo), worked, alone):
                 break
             k, begun = todo.popleft(), time.monotonic()
             limits.report(f"{what}: {k + 1} of {len(pieces)}")
@@ -83,14 +83,14 @@ def spread(
             return
         with pool(limits) as hands:
             try:
-                yield from handed_out(hands, function, shared, pieces, todo, each, tally, what)
+                yield from _handed_out(hands, function, shared, pieces, todo, each, tally, what)
             finally:
                 hands.drop()
     finally:
         limits.meter.add(tally.used, (*tally.cut, *each.meter.cut))
 
 
-def worth_sending(limits: Limits, left: int, done: int, worked: float, alone: float) -> bool:
+def _worth_sending(limits: Limits, left: int, done: int, worked: float, alone: float) -> bool:
     """Return whether pieces left are to be done elsewhere, after so many took so many seconds here."""
     if not limits.cluster and (limits.workers <= 1 or left <= 1):
         return False
@@ -99,7 +99,7 @@ def worth_sending(limits: Limits, left: int, done: int, worked: float, alone: fl
     return not done or not alone or left * worked / done > 2 * STARTING  # of which two processes save a half
 
 
-def handed_out(
+def _handed_out(
     hands: Pool, function: Callable[..., R], shared: Any, pieces: Sequence[P], todo: deque[int], limits: Limits,
     tally: Meter, what: str,
 ) -> Iterator[tuple[int, R]]:  # fmt: skip

@@ -85,7 +85,7 @@ def done(job: Job, stop: threading.Event, shared: Callable[[str], Any]) -> bytes
         found = function(*first, piece, limits)
         return pickle.dumps((True, found, *_metered(limits)), pickle.HIGHEST_PROTOCOL)
     except Exception as error:
-        return failure(error, limits)
+        return _failure(error, limits)
 
 
 def _metered(limits: Limits) -> tuple[float, tuple[str, ...]]:
@@ -93,7 +93,7 @@ def _metered(limits: Limits) -> tuple[float, tuple[str, ...]]:
     return limits.meter.used, tuple(limits.meter.cut)
 
 
-def failure(error: Exception, limits: Limits | None = None) -> bytes:
+def _failure(error: Exception, limits: Limits | None = None) -> bytes:
     """Return an exception as bytes: as itself, or, where its class does not travel, as `EngineError`."""
     metered = _metered(limits or Limits())
     try:

@@ -21,9 +21,9 @@ def cells_blocks(release: Release, boxes: Boxes, low: Ints, high: Ints, totals: 
     And a second one with bounds on the rows of every cell, where these say more anywhere than the sums of the former,
     or the number of rows.
     """
-    out = [cells_block(release.domain, boxes, low, high)]
+    out = [_cells_block(release.domain, boxes, low, high)]
     if say_more(totals, low, high, release.rows.high):
-        out.append(totals_block(boxes, *totals))
+        out.append(_totals_block(boxes, *totals))
     return out
 
 
@@ -35,7 +35,7 @@ def say_more(totals: tuple[Ints, Ints], low: Ints, high: Ints, rows: int | None)
     )
 
 
-def cells_block(domain: RowSpace, boxes: Boxes, low: Ints, high: Ints) -> Partition:
+def _cells_block(domain: RowSpace, boxes: Boxes, low: Ints, high: Ints) -> Partition:
     """Return the partition of cells (the last box is everything else) with bounds per label (cells, labels)."""
     k, labels = low.shape
     region = np.append(np.repeat(np.arange(k), labels), k).astype(np.int32)
@@ -43,17 +43,17 @@ def cells_block(domain: RowSpace, boxes: Boxes, low: Ints, high: Ints) -> Partit
     if domain.label is None:
         label[:] = ANY_LABEL
     ends = np.append(low.reshape(-1), 0), np.append(high.reshape(-1), 0)
-    return Partition(KIND, boxes, True, region, label, *ends, named(k), tuple(map(str, range(labels))))
+    return Partition(KIND, boxes, True, region, label, *ends, _named(k), tuple(map(str, range(labels))))
 
 
-def totals_block(boxes: Boxes, low: Ints, high: Ints) -> Partition:
+def _totals_block(boxes: Boxes, low: Ints, high: Ints) -> Partition:
     """Return the partition of cells with bounds (cells,) on their rows, whatever the label."""
     k = len(low)
     label = np.full(k + 1, ANY_LABEL, dtype=np.int32)
     region = np.arange(k + 1, dtype=np.int32)
-    return Partition(TOTALS, boxes, True, region, label, np.append(low, 0), np.append(high, 0), named(k), ())
+    return Partition(TOTALS, boxes, True, region, label, np.append(low, 0), np.append(high, 0), _named(k), ())
 
 
-def named(cells: int) -> tuple[str, ...]:
+def _named(cells: int) -> tuple[str, ...]:
     """Return the names of cells, and of everything else."""
     return (*(f"cell {i}" for i in range(cells)), "any other")

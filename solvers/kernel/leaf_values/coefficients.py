@@ -59,7 +59,7 @@ class FigureCoefficients:
         """Be about other cells from now on."""
         self.cells = cells
         self.leaves = cells.regions[:, cells.regions.shape[1] - cells.trees :]
-        self._trees, self._scores = {}, scores_before(self.boosted, self.leaves)
+        self._trees, self._scores = {}, _scores_before(self.boosted, self.leaves)
 
     def place(self, i: int) -> tuple[int, int]:
         """Return the tree of figure i, and its number there; refuses figures of trees that did not cut yet."""
@@ -84,7 +84,7 @@ class FigureCoefficients:
                 (tree.hessian[at], rows.hessian),
                 (tree.square[at], rows.square[k]),
             ):
-                weighed(ends, float(factor), least[distinct], most[distinct])
+                _weighed(ends, float(factor), least[distinct], most[distinct])
             columns.append(here * self.labels + label)
             low.append(ends[0][back])
             high.append(ends[1][back])
@@ -124,10 +124,10 @@ class FigureCoefficients:
             (column([c.gradient[k][0] for c in found]), column([c.gradient[k][1] for c in found]))
             for k in range(classes)
         )
-        return TreeRows(number.reshape(-1), gradient, tuple(squared(*ends) for ends in gradient), hessian)
+        return TreeRows(number.reshape(-1), gradient, tuple(_squared(*ends) for ends in gradient), hessian)
 
 
-def scores_before(boosted: Boosted, leaves: NDArray[np.int32]) -> list[Floats]:
+def _scores_before(boosted: Boosted, leaves: NDArray[np.int32]) -> list[Floats]:
     """Return per tree that cut the cells the scores (cells, scores) that its round starts from."""
     cells, known = leaves.shape
     precision = boosted.gradients.scores
@@ -152,7 +152,7 @@ def scores_before(boosted: Boosted, leaves: NDArray[np.int32]) -> list[Floats]:
     return out
 
 
-def weighed(ends: list[Whole], factor: float, low: Whole, high: Whole) -> None:
+def _weighed(ends: list[Whole], factor: float, low: Whole, high: Whole) -> None:
     """Add a factor times an interval to the two ends, rounded outwards."""
     if not math.isfinite(factor):
         raise CertificateError("a figure weighs gradients by what is no number")
@@ -164,7 +164,7 @@ def weighed(ends: list[Whole], factor: float, low: Whole, high: Whole) -> None:
     ends[1] += -(-most * n >> e)
 
 
-def squared(low: Whole, high: Whole) -> tuple[Whole, Whole]:
+def _squared(low: Whole, high: Whole) -> tuple[Whole, Whole]:
     """Return the squares of intervals in units of 2^-BITS."""
     a, b = low * low, high * high
     least = np.where((low <= 0) & (high >= 0), 0, np.minimum(a, b))

@@ -213,10 +213,10 @@ class LeafValueReplay:
             at_row = np.repeat(np.arange(len(rows)), [len(row.columns) for row in rows])
             columns = np.concatenate([row.columns for row in rows])
             low, high = np.concatenate([row.low for row in rows]), np.concatenate([row.high for row in rows])
-            middle += products(weights, (at_row, columns, low + high), (len(rows), len(self.upper)))
+            middle += _products(weights, (at_row, columns, low + high), (len(rows), len(self.upper)))
             off = np.zeros((len(rows), len(self.upper)))
-            off[at_row, columns] = upwards(high - low)
-            size = upwards(np.abs(weights).reshape(-1)).reshape(weights.shape)
+            off[at_row, columns] = _upwards(high - low)
+            size = _upwards(np.abs(weights).reshape(-1)).reshape(weights.shape)
             more = 1 + 2.0**-52 * (len(rows) + 4)  # none is below 0: in any order sums are off by less
             with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused below
                 radius += size @ off * more
@@ -318,14 +318,14 @@ def replayed(facts: NumberedStatements, proof: LeafValues, limits: Limits) -> Le
     return out
 
 
-def products(weights: Whole, entries: tuple[Ints, Ints, Whole], shape: tuple[int, int]) -> Whole:
+def _products(weights: Whole, entries: tuple[Ints, Ints, Whole], shape: tuple[int, int]) -> Whole:
     """Return weights (forms, sources) times the sparse matrix of `entries` (row, column, value), exactly.
 
     In limbs: whole numbers below 2^LIMB and 2^SHORT, so that doubles hold sums of SUMMED products.
     """
     at_row, columns, values = entries
     out = np.zeros((len(weights), shape[1]), dtype=object)
-    right, left = limbs(values, LIMB), limbs(weights.reshape(-1), SHORT)
+    right, left = _limbs(values, LIMB), _limbs(weights.reshape(-1), SHORT)
     sums: dict[int, NDArray[np.int64]] = {}
     for i in range(right.shape[1]):
         dense = np.zeros(shape)
@@ -344,7 +344,7 @@ def products(weights: Whole, entries: tuple[Ints, Ints, Whole], shape: tuple[int
     return out
 
 
-def limbs(values: Whole, bits: int) -> Floats:
+def _limbs(values: Whole, bits: int) -> Floats:
     """Return (values, limbs): whole numbers in limbs of so many bits, the least first, each with the number's sign."""
     numbers = values.tolist()
     width = max(1, -(-max((x.bit_length() for x in numbers), default=0) // bits))
@@ -355,7 +355,7 @@ def limbs(values: Whole, bits: int) -> Floats:
     return whole
 
 
-def upwards(values: Whole) -> Floats:
+def _upwards(values: Whole) -> Floats:
     """Return doubles that are at least these whole numbers >= 0."""
     try:
         return np.array([float(x) for x in values.tolist()], dtype=np.float64) * (1 + 2.0**-51)

@@ -48,26 +48,26 @@ def contribution(law: Gradients, scores: tuple[float, ...], of: int, classes: in
     if not all(map(math.isfinite, numbers)) or not 0 <= law.relative < 1 or min(law.absolute, error) < 0:
         raise ValueError("scores, or errors of gradients, are no numbers that mean anything")
     if law.stages == "float32":
-        return single_stages(law, scores[0], error)
+        return _single_stages(law, scores[0], error)
     if law.loss == "log_loss":
-        p, size, own = sigmoid(scores[0], law.scale, error), law.scale, classes - 1
+        p, size, own = _sigmoid(scores[0], law.scale, error), law.scale, classes - 1
     elif law.loss == "softmax":
-        p, size, own = softmax(scores, of, error), 1.0, of
+        p, size, own = _softmax(scores, of, error), 1.0, of
     else:
         raise ValueError("targets of regression are no classes")
     low, high, s = p
     one = 1 << s
-    absent, present = computed(law, times(p, size)), computed(law, times((low - one, high - one, s), size))
+    absent, present = _computed(law, _times(p, size)), _computed(law, _times((low - one, high - one, s), size))
     q = [low * (one - low), high * (one - high)]
     curve = min(q), (1 << 2 * s - 2) if 2 * low <= one <= 2 * high else max(q), 2 * s
-    n, e = times((1, 1, 0), size)[1:]
+    n, e = _times((1, 1, 0), size)[1:]
     squared = (curve[0] * n * n, curve[1] * n * n, curve[2] + 2 * e)
     return Contribution(
-        tuple(present if k == own else absent for k in range(classes)), computed(law, times(squared, law.factor))
+        tuple(present if k == own else absent for k in range(classes)), _computed(law, _times(squared, law.factor))
     )
 
 
-def single_stages(law: Gradients, score: float, error: float) -> Contribution:
+def _single_stages(law: Gradients, score: float, error: float) -> Contribution:
     """Return what a row contributes whose gradients are computed step by step in single precision: monotone steps.
 
     Raises `ValueError` for other laws than log loss of scale and factor 1.
@@ -77,85 +77,85 @@ def single_stages(law: Gradients, score: float, error: float) -> Contribution:
     (a, b), (e, f) = ratio(score), ratio(error)
     s = max(b, f)
     middle, off = -(a << s - b), e << s - f
-    least = single_share(law, above(middle + off, s, WORK), most=True)
-    most = single_share(law, below(middle - off, s, WORK), most=False)
+    least = _single_share(law, above(middle + off, s, WORK), most=True)
+    most = _single_share(law, below(middle - off, s, WORK), most=False)
     absent, present, curve = (
-        (units(*low)[0], units(*high)[1])
+        (_units(*low)[0], _units(*high)[1])
         for low, high in (
             (least, most),
-            (less_one(*least), less_one(*most)),
-            (single_curve(least, most), single_curve(most, least)),
+            (_less_one(*least), _less_one(*most)),
+            (_single_curve(least, most), _single_curve(most, least)),
         )
     )
     return Contribution((absent, present), curve)
 
 
-def single_share(law: Gradients, x: int, most: bool) -> tuple[int, int]:
+def _single_share(law: Gradients, x: int, most: bool) -> tuple[int, int]:
     """Return 1 / (1 + exp(x)) in single precision, as (m, e): m * 2^-e; x in units of 2^-WORK.
 
     exp is off by the relative error before it is rounded, upwards if `most`, else downwards.
     """
     x = min(x, CUT)
-    low, high, s = exp_of_minus(abs(x))
+    low, high, s = _exp_of_minus(abs(x))
     if x > 0:
         low, high = (1 << 2 * s) // high, -(-(1 << 2 * s) // low)
     n, d = ratio(law.relative)
-    m, e = nearest((high << d) + high * n if most else (low << d) - low * n, s + d, "float32")
+    m, e = _nearest((high << d) + high * n if most else (low << d) - low * n, s + d, "float32")
     m, e = (m, e) if e >= 0 else (m << -e, 0)
-    m, e = nearest(m + (1 << e), e, "float32")
+    m, e = _nearest(m + (1 << e), e, "float32")
     m, e = (m, e) if e >= 0 else (m << -e, 0)
     whole, rest = divmod(1 << e + QUOTIENT, m)
-    return nearest(2 * whole + (rest > 0), QUOTIENT + 1, "float32")  # what is left of the division breaks ties
+    return _nearest(2 * whole + (rest > 0), QUOTIENT + 1, "float32")  # what is left of the division breaks ties
 
 
-def less_one(m: int, e: int) -> tuple[int, int]:
+def _less_one(m: int, e: int) -> tuple[int, int]:
     """Return p - 1 in single precision, for p = m * 2^-e up to 1."""
-    return nearest(m - (1 << e), e, "float32")
+    return _nearest(m - (1 << e), e, "float32")
 
 
-def single_curve(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+def _single_curve(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
     """Return a (1 - b), not below 1e-16, in single precision."""
-    m, e = less_one(*b)
-    n, f = nearest(-a[0] * m, a[1] + e, "float32")
+    m, e = _less_one(*b)
+    n, f = _nearest(-a[0] * m, a[1] + e, "float32")
     g, h = FLOOR
     return (n, f) if n << h > g << f else FLOOR
 
 
-def units(m: int, e: int) -> Ends:
+def _units(m: int, e: int) -> Ends:
     """Return m * 2^-e in units of 2^-BITS, rounded down and up."""
     return below(m, e, BITS), above(m, e, BITS)
 
 
-def sigmoid(score: float, scale: float, error: float) -> Dyadic:
+def _sigmoid(score: float, scale: float, error: float) -> Dyadic:
     """Return 1 / (1 + exp(-scale F)) for every F that is off from the score by at most the error."""
     (a, b), (c, d), (e, f) = (ratio(x) for x in (score, abs(scale), error))
     middle, off = a * c if scale >= 0 else -a * c, e * c
     s = max(b, f) + d
     top = (middle << s - b - d) + (off << s - f - d), (middle << s - b - d) - (off << s - f - d)
-    ends = [logistic(below(top[1], s, WORK)), logistic(above(top[0], s, WORK))]
+    ends = [_logistic(below(top[1], s, WORK)), _logistic(above(top[0], s, WORK))]
     s = max(end[2] for end in ends)
     return ends[0][0] << s - ends[0][2], ends[1][1] << s - ends[1][2], s
 
 
 @lru_cache(1 << 14)
-def logistic(x: int) -> Dyadic:
+def _logistic(x: int) -> Dyadic:
     """Return 1 / (1 + exp(-x)) for a number in units of 2^-WORK."""
-    low, high, s = exp_of_minus(abs(x))
+    low, high, s = _exp_of_minus(abs(x))
     one = 1 << s
     if x >= 0:
         return (one << s) // (one + high), -(-(one << s) // (one + low)), s
     return (low << s) // (one + low), -(-(high << s) // (one + high)), s
 
 
-def softmax(scores: tuple[float, ...], of: int, error: float) -> Dyadic:
+def _softmax(scores: tuple[float, ...], of: int, error: float) -> Dyadic:
     """Return the share of one class for scores that are each off by at most the error."""
     known = [ratio(x) for x in scores]
     s = max(e for _, e in known)
     exact = [n << s - e for n, e in known]
     top = max(exact)
-    odds = [exp_between(below(top - n, s, WORK), above(top - n, s, WORK)) for n in exact]
+    odds = [_exp_between(below(top - n, s, WORK), above(top - n, s, WORK)) for n in exact]
     n, e = ratio(error)
-    odds.append(exp_between(below(2 * n, e, WORK), above(2 * n, e, WORK)))
+    odds.append(_exp_between(below(2 * n, e, WORK), above(2 * n, e, WORK)))
     s = max(one[2] for one in odds)
     aligned = [(low << s - at, high << s - at) for low, high, at in odds]
     (k, _), own = aligned.pop(), aligned.pop(of)  # all others e^(2 error) times as large: own times exp(-2 error)
@@ -166,14 +166,14 @@ def softmax(scores: tuple[float, ...], of: int, error: float) -> Dyadic:
     return low, high, s
 
 
-def exp_between(low: int, high: int) -> Dyadic:
+def _exp_between(low: int, high: int) -> Dyadic:
     """Return exp(-x) for every x between two numbers >= 0 in units of 2^-WORK."""
-    least, most = exp_of_minus(high), exp_of_minus(low)
+    least, most = _exp_of_minus(high), _exp_of_minus(low)
     s = max(least[2], most[2])
     return least[0] << s - least[2], most[1] << s - most[2], s
 
 
-def exp_of_minus(x: int) -> Dyadic:
+def _exp_of_minus(x: int) -> Dyadic:
     """Return exp(-x) for x >= 0 in units of 2^-WORK, to 2^-170 of its size.
 
     exp(-x) = 2^-k exp(r), r = k ln 2 - x in [0, ln 2]; exp(r) = (exp(r / 2^SQUARED))^(2^SQUARED). Every rounding is
@@ -183,8 +183,8 @@ def exp_of_minus(x: int) -> Dyadic:
     if x == 0:
         return 1 << WORK, 1 << WORK, WORK
     if x > FARTHEST:
-        return 0, *exp_of_minus(FARTHEST)[1:]
-    ln2 = two_logarithm()
+        return 0, *_exp_of_minus(FARTHEST)[1:]
+    ln2 = _two_logarithm()
     k = -(-x // ln2)
     r = k * ln2 - x >> SQUARED
     total = term = 1 << WORK
@@ -199,7 +199,7 @@ def exp_of_minus(x: int) -> Dyadic:
 
 
 @cache
-def two_logarithm() -> int:
+def _two_logarithm() -> int:
     """Return ln 2 in units of 2^-WORK, rounded down: Σ 1 / (i 2^i), in more digits first."""
     guard = 64
     total = sum((1 << WORK + guard - i) // i for i in range(1, WORK + guard))
@@ -212,7 +212,7 @@ def ratio(number: float) -> tuple[int, int]:
     return n, d.bit_length() - 1
 
 
-def times(of: Dyadic, number: float) -> Dyadic:
+def _times(of: Dyadic, number: float) -> Dyadic:
     """Return an interval times a float, exactly."""
     n, e = ratio(number)
     low, high = sorted((of[0] * n, of[1] * n))
@@ -229,7 +229,7 @@ def above(n: int, s: int, bits: int) -> int:
     return n << bits - s if bits >= s else -(-n >> s - bits)
 
 
-def computed(law: Gradients, true: Dyadic) -> Ends:
+def _computed(law: Gradients, true: Dyadic) -> Ends:
     """Return where the numbers lie that a library computes for true ones in an interval, in units of 2^-BITS."""
     low, high, s = true
     (a, b), (c, d) = ratio(law.relative), ratio(law.absolute)
@@ -237,12 +237,12 @@ def computed(law: Gradients, true: Dyadic) -> Ends:
     if d > s:
         low, high, s = low << d - s, high << d - s, d
     low, high = low - (c << s - d), high + (c << s - d)
-    n, e = nearest(low, s, law.rounded)
-    m, f = nearest(high, s, law.rounded)
+    n, e = _nearest(low, s, law.rounded)
+    m, f = _nearest(high, s, law.rounded)
     return below(n, e, BITS), above(m, f, BITS)
 
 
-def nearest(n: int, s: int, precision: Precision) -> tuple[int, int]:
+def _nearest(n: int, s: int, precision: Precision) -> tuple[int, int]:
     """Return the number of a precision that is nearest to n * 2^-s, ties to even, as (m, e): m * 2^-e.
 
     Raises `ValueError` for numbers beyond the largest.
@@ -263,5 +263,5 @@ def added(score: float, step: float, precision: Precision) -> float:
     """Return a score and what a leaf adds to it, rounded once to a precision; exact where precision is kept."""
     (a, b), (c, d) = ratio(score), ratio(step)
     s = max(b, d)
-    n, e = nearest((a << s - b) + (c << s - d), s, precision)
+    n, e = _nearest((a << s - b) + (c << s - d), s, precision)
     return math.ldexp(n, -e)

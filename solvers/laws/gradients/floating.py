@@ -49,7 +49,7 @@ class RowGradients:
         """Return the squares of the gradients."""
         a, b = self.gradient.low**2, self.gradient.high**2
         low = np.where((self.gradient.low <= 0) & (self.gradient.high >= 0), 0.0, np.minimum(a, b))
-        return widened(low, np.maximum(a, b), 2.0**-52, 0.0)
+        return _widened(low, np.maximum(a, b), 2.0**-52, 0.0)
 
 
 def by_tree(boosted: Boosted, leaves: NDArray[np.int64]) -> Iterator[tuple[BoostedTree, RowGradients]]:
@@ -75,23 +75,23 @@ def rows_at(law: Gradients, scores: Floats, of: int, classes: int, first: bool) 
     if law.loss == "squared_error":
         raise ValueError("targets of regression are no classes")
     if law.stages == "float32":
-        return single_stages(law, scores[:, 0], error)
+        return _single_stages(law, scores[:, 0], error)
     if law.loss == "log_loss":
-        share, other = sigmoid(law.scale * scores[:, 0], abs(law.scale) * error)
+        share, other = _sigmoid(law.scale * scores[:, 0], abs(law.scale) * error)
     else:
-        share, other = softmax(scores, of, error)
+        share, other = _softmax(scores, of, error)
     # p - y without cancellation: p of the other classes, -(1 - p) of the class itself
     mine = classes - 1 if law.loss == "log_loss" else of
     low, high = np.repeat(share.low[:, None], classes, axis=1), np.repeat(share.high[:, None], classes, axis=1)
     low[:, mine], high[:, mine] = -other.high, -other.low
     size = law.scale if law.loss == "log_loss" else 1.0
-    gradient = computed(law, widened(size * low, size * high, 2.0**-52, 0.0))
+    gradient = _computed(law, _widened(size * low, size * high, 2.0**-52, 0.0))
     h = law.factor * size * size
-    hessian = widened(h * share.low * other.low, h * share.high * other.high, 2.0**-50, 0.0)
-    return RowGradients(gradient, computed(law, Interval(np.maximum(hessian.low, 0.0), hessian.high)))
+    hessian = _widened(h * share.low * other.low, h * share.high * other.high, 2.0**-50, 0.0)
+    return RowGradients(gradient, _computed(law, Interval(np.maximum(hessian.low, 0.0), hessian.high)))
 
 
-def single_stages(law: Gradients, scores: Floats, error: float) -> RowGradients:
+def _single_stages(law: Gradients, scores: Floats, error: float) -> RowGradients:
     """Return what rows contribute whose gradients are computed step by step in single precision: monotone steps.
 
     Raises `ValueError` for other laws than log loss of scale and factor 1.
@@ -101,7 +101,7 @@ def single_stages(law: Gradients, scores: Floats, error: float) -> RowGradients:
     one, off = np.float32(1), error + 2.0**-52 * np.abs(scores)
     with np.errstate(over="ignore", under="ignore"):
         low, high = (np.exp(np.minimum(-end, float(np.float32(88.7)))) for end in (scores + off, scores - off))
-        odds = widened(low, high, (law.relative + OWN) * (1 + OWN), 1e-300)
+        odds = _widened(low, high, (law.relative + OWN) * (1 + OWN), 1e-300)
         least, most = (one / (one + odds.high.astype(np.float32))), (one / (one + odds.low.astype(np.float32)))
         floor = np.float32(1e-16)
         curve = (np.maximum(a * (one - b), floor).astype(np.float64) for a, b in ((least, most), (most, least)))
@@ -109,40 +109,40 @@ def single_stages(law: Gradients, scores: Floats, error: float) -> RowGradients:
     return RowGradients(Interval(*ends), Interval(*curve))
 
 
-def sigmoid(scores: Floats, error: float) -> tuple[Interval, Interval]:
+def _sigmoid(scores: Floats, error: float) -> tuple[Interval, Interval]:
     """Return p = 1 / (1 + exp(-F)) and 1 - p for scores that are off by at most the error."""
     with np.errstate(over="ignore", under="ignore"):
         low, high = scores - error - 2.0**-52 * np.abs(scores), scores + error + 2.0**-52 * np.abs(scores)
-        share = widened(1 / (1 + np.exp(-low)), 1 / (1 + np.exp(-high)), OWN, 1e-300)
-        other = widened(1 / (1 + np.exp(high)), 1 / (1 + np.exp(low)), OWN, 1e-300)
-    return within_one(share), within_one(other)
+        share = _widened(1 / (1 + np.exp(-low)), 1 / (1 + np.exp(-high)), OWN, 1e-300)
+        other = _widened(1 / (1 + np.exp(high)), 1 / (1 + np.exp(low)), OWN, 1e-300)
+    return _within_one(share), _within_one(other)
 
 
-def softmax(scores: Floats, of: int, error: float) -> tuple[Interval, Interval]:
+def _softmax(scores: Floats, of: int, error: float) -> tuple[Interval, Interval]:
     """Return the share of one class by softmax, and 1 less it, for scores that are off by at most the error."""
     others = np.delete(scores, of, axis=1)
     top = others.max(axis=1)
     with np.errstate(over="ignore", under="ignore"):
         odds = scores[:, of] - top - np.log(np.exp(others - top[:, None]).sum(axis=1))
     off = 2 * error + 2.0**-48 * float(np.abs(scores).max(initial=1.0) + scores.shape[1])
-    return sigmoid(odds, off)
+    return _sigmoid(odds, off)
 
 
-def widened(low: Floats, high: Floats, relative: float, absolute: float) -> Interval:
+def _widened(low: Floats, high: Floats, relative: float, absolute: float) -> Interval:
     """Return intervals with more room on both sides."""
     return Interval(low - np.abs(low) * relative - absolute, high + np.abs(high) * relative + absolute)
 
 
-def within_one(share: Interval) -> Interval:
+def _within_one(share: Interval) -> Interval:
     """Return shares cut to [0, 1]."""
     return Interval(np.clip(share.low, 0.0, 1.0), np.clip(share.high, 0.0, 1.0))
 
 
-def computed(law: Gradients, true: Interval) -> Interval:
+def _computed(law: Gradients, true: Interval) -> Interval:
     """Return where the numbers lie that a library computes for true ones in an interval."""
-    found = widened(true.low, true.high, law.relative, law.absolute)
+    found = _widened(true.low, true.high, law.relative, law.absolute)
     if law.rounded == "float64":
-        return widened(found.low, found.high, 2.0**-53, 0.0)
+        return _widened(found.low, found.high, 2.0**-53, 0.0)
     return Interval(found.low.astype(np.float32).astype(np.float64), found.high.astype(np.float32).astype(np.float64))
 
 
@@ -157,7 +157,7 @@ class Coefficients:
     radius: Floats
 
 
-def coefficients(tree: BoostedTree, rows: RowGradients, leaf: NDArray[np.int64]) -> Coefficients:
+def _coefficients(tree: BoostedTree, rows: RowGradients, leaf: NDArray[np.int64]) -> Coefficients:
     """Return the coefficients of a tree's figures for points in the given leaves of it (points,)."""
     found = entries(tree, rows, leaf)
     shape = (len(tree), len(leaf), rows.gradient.low.shape[1])

@@ -36,7 +36,7 @@ HALF = Fraction(1, 2)
 LN_2 = math.log(2)
 
 
-def size(value: Fraction, name: str) -> Fraction:
+def _size(value: Fraction, name: str) -> Fraction:
     """Return a positive number as a fraction; `ReleaseError` where it is not between 1/LARGEST and LARGEST."""
     try:
         exact = Fraction(value)
@@ -68,12 +68,12 @@ class NoiseLaw:
     def __post_init__(self) -> None:
         if self.name not in get_args(LawName):
             raise ReleaseError(f"unknown noise law {self.name!r}; known are {', '.join(get_args(LawName))}")
-        object.__setattr__(self, "scale", size(self.scale, "scale"))
+        object.__setattr__(self, "scale", _size(self.scale, "scale"))
         if (self.bound is None) == (self.name == "truncated_laplace"):
             wrong = "needs a" if self.bound is None else "has no"
             raise ReleaseError(f"the noise law {self.name} {wrong} bound")
         if self.bound is not None:
-            object.__setattr__(self, "bound", size(self.bound, "bound"))
+            object.__setattr__(self, "bound", _size(self.bound, "bound"))
 
     @property
     def discrete(self) -> bool:
@@ -114,12 +114,12 @@ class NoiseLaw:
         if self.malformed(published) is not None:
             return np.full(counts.shape, -np.inf)
         if self.clamped and published == 0:
-            return log_at_most_zero(self, counts)
+            return _log_at_most_zero(self, counts)
         if self.slack:
-            return log_window(self, np.abs(int(published) - counts))
+            return _log_window(self, np.abs(int(published) - counts))
         whole = math.floor(published)
         gap = np.abs((whole - counts).astype(np.float64) + float(published - whole))
-        found = log_density(self, gap)
+        found = _log_density(self, gap)
         if self.bound is not None:  # decided in integers: a float could leave out a count exactly at the bound
             low, high = math.ceil(published - self.bound), math.floor(published + self.bound)
             found[(counts < low) | (counts > high)] = -np.inf
@@ -156,7 +156,7 @@ class NoiseLaw:
             raise ReleaseError(
                 f"the noise law {self.name} has no radius at a confidence this close to 1: choose a lower one"
             )
-        return radius_of(NoiseLaw(self.name, self.scale, self.bound), alpha)
+        return _radius_of(NoiseLaw(self.name, self.scale, self.bound), alpha)
 
     def interval(self, published: Fraction, radius: Fraction) -> tuple[int, int]:
         """Return the least and greatest count >= 0 from which |noise| <= radius leads to the published number.
@@ -172,7 +172,7 @@ class NoiseLaw:
         return (max(low, 0), high) if max(low, 0) <= high else (0, -1)
 
 
-def log_complement(y: Floats) -> Floats:
+def _log_complement(y: Floats) -> Floats:
     """Return ln(1 - e^-y) for y > 0 to full precision (Mächler 2012); minus infinity for y <= 0."""
     found = np.full(y.shape, -np.inf)
     small, large = (y > 0) & (y < LN_2), y >= LN_2
@@ -181,33 +181,33 @@ def log_complement(y: Floats) -> Floats:
     return found
 
 
-def log_minus_exp(y: float) -> float:
+def _log_minus_exp(y: float) -> float:
     """Return ln(1 - e^-y), y > 0."""
-    return float(log_complement(np.array([y]))[0])
+    return float(_log_complement(np.array([y]))[0])
 
 
-def log_density(law: NoiseLaw, gap: Floats) -> Floats:
+def _log_density(law: NoiseLaw, gap: Floats) -> Floats:
     """Return ln of the density or probability at distance `gap` from the count, the bound left aside."""
     scale = float(law.scale)
     if law.name in ("gaussian", "discrete_gaussian"):
-        total = math.log(scale) + math.log(2 * math.pi) / 2 if law.name == "gaussian" else log_theta(scale)
+        total = math.log(scale) + math.log(2 * math.pi) / 2 if law.name == "gaussian" else _log_theta(scale)
         return np.asarray(-0.5 * (gap / scale) ** 2 - total)
     if law.name == "discrete_laplace":  # (1 - q) / (1 + q), q = e^(-1/scale)
-        total = math.log1p(math.exp(-1 / scale)) - log_minus_exp(1 / scale)
+        total = math.log1p(math.exp(-1 / scale)) - _log_minus_exp(1 / scale)
     else:
         total = LN_2 + math.log(scale)
-        total += log_minus_exp(float(law.bound / law.scale)) if law.bound is not None else 0.0
+        total += _log_minus_exp(float(law.bound / law.scale)) if law.bound is not None else 0.0
     return np.asarray(-gap / scale - total)
 
 
-def log_theta(scale: float) -> float:
+def _log_theta(scale: float) -> float:
     """Return ln Σ_k e^(-k²/2 scale²) over all integers, for scale > 1 by Poisson's summation formula."""
     rate = 1 / (2 * scale * scale) if scale <= 1 else 2 * (math.pi * scale) ** 2
     factor = 0.0 if scale <= 1 else math.log(scale) + math.log(2 * math.pi) / 2
     return factor + math.log1p(2 * math.fsum(math.exp(-rate * k * k) for k in range(1, 10)))
 
 
-def log_beyond(law: NoiseLaw, whole: Counts, before: float) -> Floats:
+def _log_beyond(law: NoiseLaw, whole: Counts, before: float) -> Floats:
     """Return ln P(noise > whole - before), whole >= before in {0, 1/2}, of a continuous law."""
     gap, scale = whole - before, float(law.scale)
     if law.name == "gaussian":
@@ -218,11 +218,11 @@ def log_beyond(law: NoiseLaw, whole: Counts, before: float) -> Floats:
     if law.bound is not None:
         floor = math.floor(law.bound)  # taken out, so that no digits are lost where the gap is close to the bound
         left = np.maximum(floor - whole + (float(law.bound - floor) + before), 0.0)
-        found += log_complement(left / scale) - log_minus_exp(float(law.bound / law.scale))
+        found += _log_complement(left / scale) - _log_minus_exp(float(law.bound / law.scale))
     return found
 
 
-def log_window(law: NoiseLaw, distance: Counts) -> Floats:
+def _log_window(law: NoiseLaw, distance: Counts) -> Floats:
     """Return ln P(distance - 1/2 < noise < distance + 1/2) of a continuous law: the published number was rounded."""
     scale, found = float(law.scale), np.empty(distance.shape)
     zero, off = distance == 0, distance[distance > 0]
@@ -232,21 +232,21 @@ def log_window(law: NoiseLaw, distance: Counts) -> Floats:
 
         half = 0.5 / (scale * math.sqrt(2))
         found[zero] = math.log(erf(half)) if half < 0.5 else math.log1p(-erfc(half))
-        found[~zero] = log_gaussian_window(off, scale)
+        found[~zero] = _log_gaussian_window(off, scale)
         return found
-    found[zero] = log_minus_exp(float(reach / law.scale))
+    found[zero] = _log_minus_exp(float(reach / law.scale))
     if law.bound is None:
-        found[~zero] = -(off - 0.5) / scale - LN_2 + log_minus_exp(1 / scale)
+        found[~zero] = -(off - 0.5) / scale - LN_2 + _log_minus_exp(1 / scale)
         return found
-    whole = log_minus_exp(float(law.bound / law.scale))
+    whole = _log_minus_exp(float(law.bound / law.scale))
     floor = math.floor(law.bound)
     width = np.clip(floor - off + float(law.bound - floor + HALF), 0.0, 1.0)
     found[zero] -= whole
-    found[~zero] = -(off - 0.5) / scale - LN_2 + log_complement(width / scale) - whole
+    found[~zero] = -(off - 0.5) / scale - LN_2 + _log_complement(width / scale) - whole
     return found
 
 
-def log_gaussian_window(distance: Counts, scale: float) -> Floats:
+def _log_gaussian_window(distance: Counts, scale: float) -> Floats:
     """Return ln P(distance - 1/2 < N < distance + 1/2), N normal with σ = scale, distance >= 1.
 
     Where the density changes by less than e over the window, a difference of tails would lose digits: there
@@ -263,24 +263,24 @@ def log_gaussian_window(distance: Counts, scale: float) -> Floats:
     # P(N > x) = e^(-x²/2) erfcx(x/√2) / 2: exponents are subtracted before they are rounded
     first, second = erfcx(inner / math.sqrt(2)), erfcx((inner + 2 * half) / math.sqrt(2))
     fall = np.asarray(2 * half * (inner + half) + np.log(first / second), dtype=np.float64)
-    found[~flat] = -0.5 * inner**2 + np.log(first) - LN_2 + log_complement(fall)
+    found[~flat] = -0.5 * inner**2 + np.log(first) - LN_2 + _log_complement(fall)
     return found
 
 
-def log_at_most_zero(law: NoiseLaw, counts: Counts) -> Floats:
+def _log_at_most_zero(law: NoiseLaw, counts: Counts) -> Floats:
     """Return ln P(count + noise <= 0), or <= 1/2 when rounded: a clamped 0 was published."""
     if law.name == "discrete_laplace":
         return np.asarray(-counts / float(law.scale) - math.log1p(math.exp(-1 / float(law.scale))))
     if law.name == "discrete_gaussian":
-        return log_gaussian_sum(counts, float(law.scale)) - log_theta(float(law.scale))
+        return _log_gaussian_sum(counts, float(law.scale)) - _log_theta(float(law.scale))
     before = float(law.slack)
-    found = log_beyond(law, np.maximum(counts, math.ceil(before)), before)
+    found = _log_beyond(law, np.maximum(counts, math.ceil(before)), before)
     if law.slack:  # at count 0 the number 1/2 is above the centre: one minus the tail beyond 1/2
-        found[counts == 0] = np.log1p(-np.exp(log_beyond(law, np.ones(1, dtype=np.int64), before)[0]))
+        found[counts == 0] = np.log1p(-np.exp(_log_beyond(law, np.ones(1, dtype=np.int64), before)[0]))
     return found
 
 
-def log_gaussian_sum(counts: Counts, scale: float) -> Floats:
+def _log_gaussian_sum(counts: Counts, scale: float) -> Floats:
     """Return ln Σ_{k>=c} e^(-k²/2 scale²): at most 80 terms, or Euler-Maclaurin where those would not do."""
     from scipy.special import erfcx
 
@@ -300,7 +300,7 @@ def log_gaussian_sum(counts: Counts, scale: float) -> Floats:
     return np.asarray(total - 0.5 * (c / scale) ** 2)
 
 
-def normal_quantile(alpha: Fraction) -> float:
+def _normal_quantile(alpha: Fraction) -> float:
     """Return about the z with P(|N| > z) = alpha."""
     from scipy.special import erfcinv, ndtri_exp
 
@@ -308,10 +308,10 @@ def normal_quantile(alpha: Fraction) -> float:
 
 
 @lru_cache(maxsize=1024)
-def radius_of(law: NoiseLaw, alpha: Fraction) -> Fraction:
+def _radius_of(law: NoiseLaw, alpha: Fraction) -> Fraction:
     """Return the radius of a law that is neither rounded nor clamped, see `Law.radius`; alpha > 0."""
     scale = float(law.scale)
-    guess = scale * normal_quantile(alpha) if "gaussian" in law.name else -scale * ln(alpha)
+    guess = scale * _normal_quantile(alpha) if "gaussian" in law.name else -scale * ln(alpha)
     if law.discrete:
         return Fraction(least(lambda n: law.tail(Fraction(n))[1] <= alpha, math.floor(guess)))
     if law.bound is None:
@@ -347,10 +347,10 @@ def per_statement(alpha: Fraction, statements: int) -> Fraction:
     return above - tails.unit(guess, fine=54)
 
 
-def checked(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, largest_delta: Fraction) -> None:
+def _checked(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, largest_delta: Fraction) -> None:
     """Refuse parameters that an approximate guarantee does not have; `ReleaseError`."""
-    size(sensitivity, "sensitivity")
-    if size(epsilon, "epsilon") > 10_000:
+    _size(sensitivity, "sensitivity")
+    if _size(epsilon, "epsilon") > 10_000:
         raise ReleaseError("an epsilon above 10,000 protects nothing: give the scale of the noise instead")
     if not 0 < delta < 1 or delta > largest_delta:
         raise ReleaseError(f"this noise law needs a delta above 0 and at most {float(largest_delta):g}")
@@ -371,13 +371,13 @@ def scale_of(name: LawName, epsilon: Fraction, delta: Fraction, sensitivity: Fra
     if name not in get_args(LawName):
         raise ReleaseError(f"unknown noise law {name!r}; known are {', '.join(get_args(LawName))}")
     if "gaussian" in name:
-        checked(epsilon, delta, sensitivity, Fraction(1))
-        return sensitivity * least_sigma(epsilon, delta)
+        _checked(epsilon, delta, sensitivity, Fraction(1))
+        return sensitivity * _least_sigma(epsilon, delta)
     if name == "truncated_laplace":
-        checked(epsilon, delta, sensitivity, HALF)
+        _checked(epsilon, delta, sensitivity, HALF)
     elif delta != 0:
         raise ReleaseError(f"the {name} mechanism has delta 0")
-    return size(sensitivity, "sensitivity") / size(epsilon, "epsilon")
+    return _size(sensitivity, "sensitivity") / _size(epsilon, "epsilon")
 
 
 def truncation_of(epsilon: Fraction, delta: Fraction, sensitivity: Fraction) -> Fraction:
@@ -385,14 +385,14 @@ def truncation_of(epsilon: Fraction, delta: Fraction, sensitivity: Fraction) -> 
 
     Theorem 1 of Geng et al. 2020 holds for δ up to 1/2, where the bound is Δ itself; `ReleaseError` beyond.
     """
-    checked(epsilon, delta, sensitivity, HALF)
+    _checked(epsilon, delta, sensitivity, HALF)
     top = 1 + (tails.exp(epsilon)[1] - 1) / (2 * delta)
-    guess = float(np.logaddexp(0.0, float(epsilon) + log_minus_exp(float(epsilon)) - LN_2 - ln(delta)))
+    guess = float(np.logaddexp(0.0, float(epsilon) + _log_minus_exp(float(epsilon)) - LN_2 - ln(delta)))
     return sensitivity / epsilon * refined(lambda y: tails.exp(y)[0] >= top, guess)
 
 
 @lru_cache(maxsize=256)
-def least_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
+def _least_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the σ of the analytic Gaussian mechanism at sensitivity 1, see `scale_of`."""
     from scipy.special import log_ndtr
 
@@ -401,6 +401,6 @@ def least_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
         sigma = math.exp((low + high) / 2)
         first, second = log_ndtr(np.array([0.5, -0.5]) / sigma - growth * sigma)
         spread = first - growth - second
-        found = first + log_minus_exp(spread) if spread > 0 else -math.inf
+        found = first + _log_minus_exp(spread) if spread > 0 else -math.inf
         low, high = ((low + high) / 2, high) if found > ln(delta) else (low, (low + high) / 2)
     return refined(lambda sigma: tails.gaussian_delta(sigma, epsilon)[1] <= delta, math.exp(high))

@@ -24,7 +24,7 @@ FINE = 44  # a real number is found as a multiple of about 2^-FINE of itself
 ORDER = 10  # corrections in the Euler-Maclaurin formula
 
 
-def trim(low: Fraction, high: Fraction) -> Enclosure:
+def _trim(low: Fraction, high: Fraction) -> Enclosure:
     """Return a slightly wider enclosure, inside 0..1, whose ends have at most KEPT + 1 significant bits."""
     if high <= 0:
         return Fraction(0), Fraction(0)
@@ -71,7 +71,7 @@ def refined(proved: Callable[[Fraction], bool], guess: float, fine: int = FINE) 
 
 
 @lru_cache(maxsize=1)
-def ln_2() -> tuple[int, int]:
+def _ln_2() -> tuple[int, int]:
     """Return fixed-point bounds of ln 2 = Σ 2 / ((2i + 1) 3^(2i + 1)), with BITS more bits than elsewhere."""
     scale = ONE * ONE
     terms = BITS + BITS // 2  # 9^-terms is far below 2^-(2 BITS)
@@ -80,7 +80,7 @@ def ln_2() -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1)
-def pi() -> tuple[int, int]:
+def _pi() -> tuple[int, int]:
     """Return fixed-point bounds of π = 16 arctan(1/5) - 4 arctan(1/239) (Machin)."""
 
     def arctan(inverse: int) -> int:
@@ -91,7 +91,7 @@ def pi() -> tuple[int, int]:
     return middle - off, middle + off
 
 
-def taylor(low: int, high: int) -> tuple[int, int]:
+def _taylor(low: int, high: int) -> tuple[int, int]:
     """Return fixed-point bounds of exp on [low, high], 0 <= low, high <= 1."""
     below, above, down, up, i = ONE, ONE, ONE, ONE, 0
     while up > 1:
@@ -113,7 +113,7 @@ def exp(x: Fraction) -> Enclosure:
         return Fraction(0), Fraction(1, 1 << DEEPEST)
     if x > DEEPEST:
         raise OverflowError(f"e^x has too many digits for x above {DEEPEST:,}")
-    small, large = ln_2()
+    small, large = _ln_2()
     at = (x.numerator << 2 * BITS) // x.denominator
     k = at // small
     while True:
@@ -121,14 +121,14 @@ def exp(x: Fraction) -> Enclosure:
         if low >= 0:
             break
         k -= 1
-    below, above = taylor(low >> BITS, (high >> BITS) + 1)
+    below, above = _taylor(low >> BITS, (high >> BITS) + 1)
     shift = BITS - k
     if shift <= 0:
         return Fraction(below << -shift), Fraction(above << -shift)
     return Fraction(below, 1 << shift), Fraction(above, 1 << shift)
 
 
-def one_minus_exp(y: Fraction) -> Enclosure:
+def _one_minus_exp(y: Fraction) -> Enclosure:
     """Return rationals around 1 - e^-y for y >= 0, relative width below 1e-18 however small y is."""
     if y < Fraction(1, 1 << 64):
         return y - y * y / 2, y
@@ -138,7 +138,7 @@ def one_minus_exp(y: Fraction) -> Enclosure:
 
 def laplace(t: Fraction, scale: Fraction) -> Enclosure:
     """Return rationals around P(|X| > t) of the Laplace law, e^(-t/scale), t >= 0."""
-    return trim(*exp(-t / scale))
+    return _trim(*exp(-t / scale))
 
 
 def truncated_laplace(t: Fraction, scale: Fraction, bound: Fraction) -> Enclosure:
@@ -148,17 +148,17 @@ def truncated_laplace(t: Fraction, scale: Fraction, bound: Fraction) -> Enclosur
     """
     if t >= bound:
         return Fraction(0), Fraction(0)
-    first, rest, whole = exp(-t / scale), one_minus_exp((bound - t) / scale), one_minus_exp(bound / scale)
-    return trim(first[0] * rest[0] / whole[1], first[1] * rest[1] / whole[0])
+    first, rest, whole = exp(-t / scale), _one_minus_exp((bound - t) / scale), _one_minus_exp(bound / scale)
+    return _trim(first[0] * rest[0] / whole[1], first[1] * rest[1] / whole[0])
 
 
 def discrete_laplace(m: int, scale: Fraction) -> Enclosure:
     """Return rationals around P(|X| >= m) = 2 q^m / (1 + q), P(k) ∝ q^|k|, q = e^(-1/scale), m >= 1."""
     power, q = exp(-m / scale), exp(-1 / scale)
-    return trim(2 * power[0] / (1 + q[1]), 2 * power[1] / (1 + q[0]))
+    return _trim(2 * power[0] / (1 + q[1]), 2 * power[1] / (1 + q[0]))
 
 
-def central(z: Fraction) -> tuple[int, int]:
+def _central(z: Fraction) -> tuple[int, int]:
     """Return fixed-point bounds of Σ z^(2k+1) / (2k+1)!! for 0 <= z <= 2: P(0 < N < z) / φ(z)."""
     low = (z.numerator << BITS) // z.denominator
     square_low, square_high = low * low >> BITS, ((low + 1) ** 2 >> BITS) + 1
@@ -171,7 +171,7 @@ def central(z: Fraction) -> tuple[int, int]:
     return below, above + up  # z²/i < 1/2 from i = 9 on: the rest is less than the last term
 
 
-def fraction_of_mills(z: Fraction) -> Enclosure:
+def _fraction_of_mills(z: Fraction) -> Enclosure:
     """Return rationals around Mills' ratio for z >= 2 by 1/(z + 1/(z + 2/(z + 3/(z + ...)))).
 
     Whatever follows level n lies between z and z + n/z; the levels above only narrow that, so the enclosure holds for
@@ -186,13 +186,13 @@ def fraction_of_mills(z: Fraction) -> Enclosure:
     return Fraction(ONE, inside[1]), Fraction(ONE, inside[0])
 
 
-def mills(z: Fraction) -> Enclosure:
+def _mills(z: Fraction) -> Enclosure:
     """Return rationals around Mills' ratio P(N > z) / φ(z) of the normal law, z >= 0."""
     if z >= 2:
-        return fraction_of_mills(z)
-    low, high = pi()
+        return _fraction_of_mills(z)
+    low, high = _pi()
     half = Fraction(math.isqrt(low * ONE // 2), ONE), Fraction(math.isqrt(high * ONE // 2) + 1, ONE)  # √(π/2)
-    grown, inner = exp(z * z / 2), central(z)
+    grown, inner = exp(z * z / 2), _central(z)
     return half[0] * grown[0] - Fraction(inner[1], ONE), half[1] * grown[1] - Fraction(inner[0], ONE)
 
 
@@ -203,10 +203,10 @@ def gaussian(z: Fraction) -> Enclosure:
     """
     if z == 0:
         return Fraction(1), Fraction(1)
-    low, high = pi()
+    low, high = _pi()
     root = Fraction(math.isqrt(2 * ONE**3 // high), ONE), Fraction(math.isqrt(2 * ONE**3 // low) + 1, ONE)  # √(2/π)
-    density, ratio = exp(-z * z / 2), mills(z)
-    return trim(root[0] * density[0] * ratio[0], root[1] * density[1] * ratio[1])
+    density, ratio = exp(-z * z / 2), _mills(z)
+    return _trim(root[0] * density[0] * ratio[0], root[1] * density[1] * ratio[1])
 
 
 def gaussian_delta(sigma: Fraction, epsilon: Fraction) -> Enclosure:
@@ -218,10 +218,10 @@ def gaussian_delta(sigma: Fraction, epsilon: Fraction) -> Enclosure:
     first, second, grown = gaussian(abs(near)), gaussian(far), exp(epsilon)
     if near > 0:
         first = 2 - first[1], 2 - first[0]
-    return trim((first[0] - grown[1] * second[1]) / 2, (first[1] - grown[0] * second[0]) / 2)
+    return _trim((first[0] - grown[1] * second[1]) / 2, (first[1] - grown[0] * second[0]) / 2)
 
 
-def summed(m: int, square: Fraction) -> Enclosure:
+def _summed(m: int, square: Fraction) -> Enclosure:
     """Return rationals around Σ_{k>=m} e^((m²-k²)/2s²), square = s², term by term, m >= 1.
 
     Each term is the one before times e^(-(2k+1)/2s²); those factors fall, so the rest is below a geometric series.
@@ -246,7 +246,7 @@ def corrections() -> tuple[Fraction, ...]:
     return tuple(over[2::2])
 
 
-def integrated(m: int, scale: Fraction) -> Enclosure:
+def _integrated(m: int, scale: Fraction) -> Enclosure:
     """Return rationals around Σ_{k>=m} e^((m²-k²)/2s²) by Euler-Maclaurin: s·Mills(m/s) + 1/2 + Σ c_j h_{2j-1} ± rest.
 
     h_n = He_n(m/s)/sⁿ (Hermite). The rest is at most c_p ∫|f^(2p)|, p = ORDER: beyond the last zero of He_2p, which is
@@ -264,20 +264,20 @@ def integrated(m: int, scale: Fraction) -> Enclosure:
             before, h = h, slope * h - n * inverse * before
     near = m * slope < 8 * ORDER + 2
     rest = abs(corrections()[-1]) * (Fraction(4 * 10**18) * scale * inverse**ORDER if near else abs(last))
-    low, high = mills(m / scale)
+    low, high = _mills(m / scale)
     return scale * low + series - rest, scale * high + series + rest
 
 
 @lru_cache(maxsize=256)
-def gaussian_sum(m: int, scale: Fraction) -> Enclosure:
+def _gaussian_sum(m: int, scale: Fraction) -> Enclosure:
     """Return rationals around Σ_{k>=m} e^(-k²/2 scale²), m >= 1. Cost: at most 20 ms, whatever the scale."""
     square = scale * scale
-    inside = integrated(m, scale) if scale >= 256 and 64 * m <= square else summed(m, square)
+    inside = _integrated(m, scale) if scale >= 256 and 64 * m <= square else _summed(m, square)
     first = exp(-m * m / (2 * square))
     return first[0] * inside[0], first[1] * inside[1]
 
 
 def discrete_gaussian(m: int, scale: Fraction) -> Enclosure:
     """Return rationals around P(|X| >= m), P(k) ∝ e^(-k²/2 scale²), m >= 1."""
-    outside, all_of_one_side = gaussian_sum(m, scale), gaussian_sum(1, scale)
-    return trim(2 * outside[0] / (1 + 2 * all_of_one_side[1]), 2 * outside[1] / (1 + 2 * all_of_one_side[0]))
+    outside, all_of_one_side = _gaussian_sum(m, scale), _gaussian_sum(1, scale)
+    return _trim(2 * outside[0] / (1 + 2 * all_of_one_side[1]), 2 * outside[1] / (1 + 2 * all_of_one_side[0]))

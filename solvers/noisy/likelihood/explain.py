@@ -47,11 +47,11 @@ def clash_of(release: Release, conflict: tuple[str, ...], limits: Limits) -> tup
         return conflict
     known = release.derived.part(Clash)
     if known.beyond_noise is None:
-        known.beyond_noise = beyond_noise(release, conflict, limits)
+        known.beyond_noise = _beyond_noise(release, conflict, limits)
     return known.beyond_noise
 
 
-def beyond_noise(release: Release, conflict: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
+def _beyond_noise(release: Release, conflict: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
     """Return the statements that clash whatever the noise; see `clash_of`."""
     level = float(release.confidence or 1)
     text = f"no dataset has all its noise inside the joint intervals at confidence {level_text(level)}"

@@ -81,17 +81,17 @@ def greatest(
     """
     limits = limits.limited()
     gains = Gains(some)
-    if (shares := shares_of(system, gains)) is not None and (found := directly(system, gains, shares)) is not None:
+    if (shares := shares_of(system, gains)) is not None and (found := _directly(system, gains, shares)) is not None:
         return found
     relaxed = relax(system, gains, limits)
     limits.report(f"linear relaxation: log-likelihood at most {relaxed.bound:.4f}")
-    best = from_the_relaxation(system, gains, relaxed, limits, steps)
+    best = _from_the_relaxation(system, gains, relaxed, limits, steps)
     value = -math.inf if best is None else gains.total(system.linear.sums(best))
     bound = relaxed.bound
-    if best is not None and bound - value > GAP and exact and small(system) and not limits.expired():
-        best, value = by_branches(system, gains, relaxed, best, limits)
-    if bound - value > GAP and exact and worth_a_proof(system, gains, best, limits):
-        best, value, bound = by_cp_sat(system, gains, relaxed, best, limits)
+    if best is not None and bound - value > GAP and exact and _small(system) and not limits.expired():
+        best, value = _by_branches(system, gains, relaxed, best, limits)
+    if bound - value > GAP and exact and _worth_a_proof(system, gains, best, limits):
+        best, value, bound = _by_cp_sat(system, gains, relaxed, best, limits)
     if best is None:
         raise Inconclusive("no possible histogram was found in time, and none was excluded")
     bound = max(bound, value)
@@ -106,7 +106,7 @@ def greatest_of_some(system: CellSystem, gains: Gains, limits: Limits, steps: in
     relaxed = relax(system, gains, limits)
     alone = multipliers_by_block(system, gains)
     bound = min(proved_anywhere(system, gains, y) for y in (alone, np.zeros(len(gains))))
-    best = from_the_relaxation(system, gains, replace(relaxed, bound=bound), limits, steps)
+    best = _from_the_relaxation(system, gains, replace(relaxed, bound=bound), limits, steps)
     if best is None:
         raise Inconclusive("no possible dataset was found over the rows that were tried: there are too many cells")
     value = gains.total(system.linear.sums(best))
@@ -114,7 +114,7 @@ def greatest_of_some(system: CellSystem, gains: Gains, limits: Limits, steps: in
     return Likeliest(best, value, bound, bound - value <= GAP, math.nan)
 
 
-def directly(system: CellSystem, gains: Gains, shares: Shares) -> Likeliest | None:
+def _directly(system: CellSystem, gains: Gains, shares: Shares) -> Likeliest | None:
     """Return the optimum where no two counts share a cell, with its proof; None where there is none or it failed."""
     found = separable(system, gains, shares)
     if found is None or not system.satisfied(found[0]):
@@ -125,7 +125,7 @@ def directly(system: CellSystem, gains: Gains, shares: Shares) -> Likeliest | No
     return Likeliest(found[0], value, bound, True, bound) if bound - value <= GAP else None
 
 
-def from_the_relaxation(
+def _from_the_relaxation(
     system: CellSystem, gains: Gains, relaxed: ConcaveRelaxation, limits: Limits, steps: int
 ) -> Ints | None:
     """Return the best whole histogram near the fractional one after moves of rows; None where none was found.
@@ -134,41 +134,41 @@ def from_the_relaxation(
     """
 
     def score(z: Ints) -> float:
-        return soft_total(gains, system.linear.sums(z)[gains.statement])
+        return _soft_total(gains, system.linear.sums(z)[gains.statement])
 
     rows = system.bounds.lower.astype(np.float64) if relaxed.rows is None else relaxed.rows
     loss = np.zeros(len(rows)) if relaxed.rows is None else relaxed.loss
     start = rounded(system, rows, score)
     if start is None:
         return None
-    share = limits.stage("moved rows") if small(system) else limits
+    share = limits.stage("moved rows") if _small(system) else limits
     found = improved(system, gains, StartHistogram(start, loss), share, relaxed.bound - GAP, steps)
     return None if found is None else found[0]
 
 
-def soft_total(gains: Gains, counts: Ints) -> float:
+def _soft_total(gains: Gains, counts: Ints) -> float:
     """Return the sum of gains at counts, 1,000 nats less for every row outside their ranges."""
     inside = np.clip(counts, gains.low, gains.high)
     lost = gains.values(np.arange(len(gains), dtype=np.int64), inside)
     return float(lost.sum()) - 1e3 * float(np.abs(counts - inside).sum())
 
 
-def small(system: CellSystem) -> bool:
+def _small(system: CellSystem) -> bool:
     """Return whether CP-SAT can be expected to prove something about so many cells and counts."""
     return len(system.linear.row) <= PROVABLE
 
 
-def worth_a_proof(system: CellSystem, gains: Gains, best: Ints | None, limits: Limits) -> bool:
+def _worth_a_proof(system: CellSystem, gains: Gains, best: Ints | None, limits: Limits) -> bool:
     """Return whether CP-SAT is asked: for a first histogram, or a proof where the system is not too large."""
     if best is not None and (limits.expired() or not len(gains)):
         return False
-    if best is None or small(system):
+    if best is None or _small(system):
         return True
     limits.report(f"no proof by CP-SAT: {len(system.linear.row):,} entries are more than {PROVABLE:,}")
     return False
 
 
-def by_branches(
+def _by_branches(
     system: CellSystem, gains: Gains, relaxed: ConcaveRelaxation, best: Ints, limits: Limits
 ) -> tuple[Ints, float]:
     """Return the best of a histogram and what HiGHS' branch and bound makes of it; its own bound is not believed."""
@@ -178,16 +178,16 @@ def by_branches(
     return (z, other) if other > value and system.satisfied(z) else (best, value)
 
 
-def by_cp_sat(
+def _by_cp_sat(
     system: CellSystem, gains: Gains, relaxed: ConcaveRelaxation, best: Ints | None, limits: Limits
 ) -> tuple[Ints | None, float, float]:
     """Return the best histogram, its sum and the least bound that CP-SAT finds in the time left."""
     tops = math.fsum(gains.top.tolist())
-    starts = [starts_of(g, c) for g, c in zip(gains.each, counts_of(gains, relaxed), strict=True)]
+    starts = [_starts_of(g, c) for g, c in zip(gains.each, _counts_of(gains, relaxed), strict=True)]
     some: Sequence[ConcaveTerm] = gains.each
     value, bound = -math.inf if best is None else gains.total(system.linear.sums(best)), relaxed.bound
     if tops - value > ROOMS[0]:  # too far for whole numbers to hold likelihoods down to it
-        other = near_the_published(system, some, starts, limits)
+        other = _near_the_published(system, some, starts, limits)
         if other is not None and (here := gains.total(system.linear.sums(other))) > value:
             best, value = other, here
     if best is not None:
@@ -218,19 +218,19 @@ def by_cp_sat(
     return best, value, bound
 
 
-def counts_of(gains: Gains, relaxed: ConcaveRelaxation) -> list[float]:
+def _counts_of(gains: Gains, relaxed: ConcaveRelaxation) -> list[float]:
     """Return the fractional counts, the best ones where there are none."""
     found: list[float] = (gains.best if relaxed.counts is None else relaxed.counts).tolist()
     return found
 
 
-def starts_of(g: ConcaveTerm, count: float) -> set[int]:
+def _starts_of(g: ConcaveTerm, count: float) -> set[int]:
     """Return where the first secants of a gain start: around the best count and around a fractional one."""
     k = math.floor(count)
     return g.starts() | {s for s in (k - 1, k, k + 1) if g.low <= s < g.high}
 
 
-def near_the_published(
+def _near_the_published(
     system: CellSystem, gains: Sequence[ConcaveTerm], starts: Sequence[set[int]], limits: Limits
 ) -> Ints | None:
     """Return a histogram whose counts are not far below the best ones, None where none was found.
@@ -249,7 +249,7 @@ def near_the_published(
     return None
 
 
-def denoised(system: CellSystem, found: Likeliest) -> Ints:
+def _denoised(system: CellSystem, found: Likeliest) -> Ints:
     """Return the count of every statement of the system in the most likely histogram.
 
     Non-negative integers that add up: they are the counts of one possible dataset.

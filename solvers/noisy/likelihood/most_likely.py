@@ -56,7 +56,7 @@ CHEAP = 1e-6
 GainsOf = Callable[[CellSystem], Gains]
 
 
-def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[CellSystem, Gains]:
+def _some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[CellSystem, Gains]:
     """Return a system over some rows of a release, each a cell of its own, and its gains over all counts.
 
     Raises `Inconclusive` where no possible row was found. Cost: half of the time left at most.
@@ -64,11 +64,11 @@ def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[Ce
     share = limits.stage("noisy rows")
     pricer = Pricer(release, limits)
     nothing = np.zeros(pricer.incidence.total + 1, dtype=np.int64)
-    rows = possible(pricer, pricer.improve(drawn(release, pricer), nothing, 0, Box(), limits=share))
+    rows = _possible(pricer, pricer.improve(_drawn(release, pricer), nothing, 0, Box(), limits=share))
     if not len(rows):
         raise Inconclusive("no possible row was found at random: give the rows' domain, or a larger --max-cells")
-    system = over(release, pricer, rows)
-    gains = gains_of(ranged(system))
+    system = _over(release, pricer, rows)
+    gains = gains_of(_ranged(system))
     for turn in range(ROUNDS):
         if share.expired() or len(rows) >= SOME_CELLS_MAX_ROWS:
             break
@@ -78,30 +78,29 @@ def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[Ce
             break
         weights = -np.rint(SCALE * found.worth).astype(np.int64)
         held = rows[found.rows > CHEAP]
-        near = np.concatenate([drawn(release, pricer), held[:DRAWN]])
-        new = possible(pricer, np.concatenate([near, pricer.improve(near, weights, 0, Box(), limits=share)]))
+        near = np.concatenate([_drawn(release, pricer), held[:DRAWN]])
+        new = _possible(pricer, np.concatenate([near, pricer.improve(near, weights, 0, Box(), limits=share)]))
         new = new[pricer.worth(new, weights)[0] > CHEAP * SCALE]
         more = np.unique(np.concatenate([rows, new]), axis=0)
         if len(more) == len(rows):
             break
-        rows, system = more, over(release, pricer, more)
+        rows, system = more, _over(release, pricer, more)
     return system, gains
 
 
-def drawn(release: Release, pricer: Pricer) -> Ints:
+def _drawn(release: Release, pricer: Pricer) -> Ints:
     """Return random rows, as the part of every attribute."""
     parts = [pricer.random.integers(len(a.sizes), size=DRAWN) for a in release.domain.attributes]
     return np.stack(parts, axis=1).astype(np.int64)
 
 
-def possible(pricer: Pricer, rows: Ints) -> Ints:
+def _possible(pricer: Pricer, rows: Ints) -> Ints:
     """Return the possible ones among some rows, each once."""
     rows = np.unique(rows, axis=0)
     return rows[pricer.incidence.columns(rows)[2]]
 
 
-def over(release: Release, pricer: Pricer, rows: Ints) -> CellSystem:
-    """Return the system over some rows."""
+def _over(release: Release, pricer: Pricer, rows: Ints) -> CellSystem:
     statements, coefs, _ = pricer.incidence.columns(rows)
     k, total = len(rows), pricer.incidence.total
     stated = pricer.incidence.bounds
@@ -121,7 +120,7 @@ def over(release: Release, pricer: Pricer, rows: Ints) -> CellSystem:
     )  # fmt: skip
 
 
-def ranged(system: CellSystem) -> CellSystem:
+def _ranged(system: CellSystem) -> CellSystem:
     """Return the system with a cell for every statement alone, so that no count is bounded by the rows known."""
     linear, m = system.linear, len(system.linear)
     every = np.arange(m, dtype=np.int64)
@@ -142,7 +141,7 @@ def ranged(system: CellSystem) -> CellSystem:
     return replace(system, linear=wide, bounds=bounds)
 
 
-def fits(release: Release) -> bool:
+def _fits(release: Release) -> bool:
     """Return whether a release can be searched over some rows: no alternatives, rows bounded, every count of rows."""
     return not release.choices and release.rows.high is not None
 
@@ -178,9 +177,9 @@ def most_likely_of(release: Release, seen: Sequence[Observation], limits: Limits
     try:
         system = system_of(release, limits)
     except TooLarge:
-        if not fits(release):
+        if not _fits(release):
             raise
-        reduced, gains = some_system(release, lambda wide: Gains(gains_of(wide, seen)), limits)
+        reduced, gains = _some_system(release, lambda wide: Gains(gains_of(wide, seen)), limits)
         return reduced, greatest_of_some(reduced, gains, limits)
     return system, likeliest(system, seen, limits)
 
@@ -209,12 +208,12 @@ def gains_of(system: CellSystem, seen: Sequence[Observation]) -> list[ConcaveTer
         value = partial(o.law.log_likelihood, o.published)
         linear = "laplace" in o.law.name
         whole = linear and o.published.denominator == 1 and not (o.law.rounded or o.law.clamped)
-        found = gain(o, (low, high), value, (o.law.scale.numerator if linear else 1, whole))
-        out.append(replace(found, **shape_of(o)))
+        found = _gain(o, (low, high), value, (o.law.scale.numerator if linear else 1, whole))
+        out.append(replace(found, **_shape_of(o)))
     return out
 
 
-def shape_of(seen: Observation) -> dict[str, Any]:
+def _shape_of(seen: Observation) -> dict[str, Any]:
     """Return (shape, shift) of a figure's log-likelihood: a law's is one function of count less whole figure.
 
     Only a 0 that stands for "at most 0" has one of its own.
@@ -225,7 +224,7 @@ def shape_of(seen: Observation) -> dict[str, Any]:
     return {"shape": (replace(seen.law, clamped=False), seen.published - whole), "shift": whole}
 
 
-def gain(
+def _gain(
     seen: Observation, ends: tuple[int, int], value: Callable[[Ints], Floats], denominator: tuple[int, bool]
 ) -> ConcaveTerm:
     """Return a concave function of a noisy count, its ends moved to where it is finite."""
@@ -290,7 +289,7 @@ def least_noise(system: CellSystem, seen: Sequence[Observation], limits: Limits)
         return lambda counts: -np.abs(float(published) - counts)
 
     gains = [
-        gain(
+        _gain(
             o,
             (int(minimum[o.statement]), int(maximum[o.statement])),
             away(o.published),
@@ -322,7 +321,7 @@ def least_confidence(system: CellSystem, seen: Sequence[Observation], limits: Li
     while tail < 1 and not limits.expired():
         limits.report(f"most unlikely noise: probability between {float(tail):.3g} and {float(above):.3g}")
         near = above <= tail * Fraction(CLOSE)
-        alpha = min(Fraction(1), tail * (1 + SAME)) if near else middle(tail, above)
+        alpha = min(Fraction(1), tail * (1 + SAME)) if near else _middle(tail, above)
         try:
             z = narrowing.histogram(alpha, limits)
         except Inconclusive:
@@ -379,11 +378,11 @@ def capped_rows(wide: Release, limits: Limits) -> Release:
         if capped.rows.high is None:
             raise Inconclusive("nothing bounds the number of rows: give 'rows', or at_most")
         system = system_of(capped, limits)
-        if (known := some_histogram(system, seen, limits)) is not None:
+        if (known := _some_histogram(system, seen, limits)) is not None:
             counts = system.linear.sums(known)
-            maximum = rows_as_likely(wide, seen, counts, MAX_ROWS)
+            maximum = _rows_as_likely(wide, seen, counts, MAX_ROWS)
             maximum = (
-                rows_as_likely(wide, seen, counts, maximum) if maximum > FAR else maximum
+                _rows_as_likely(wide, seen, counts, maximum) if maximum > FAR else maximum
             )  # floats blur less of fewer rows
             return replace(wide, rows=RowCount(wide.rows.low, maximum))
         if i == 0 and verdict(system_of(wide, limits), limits).solvable is False:
@@ -391,7 +390,7 @@ def capped_rows(wide: Release, limits: Limits) -> Release:
     raise Inconclusive("so much noise is needed that its probability was not found: give 'rows', or at_most")
 
 
-def some_histogram(system: CellSystem, seen: Sequence[Observation], limits: Limits) -> Ints | None:
+def _some_histogram(system: CellSystem, seen: Sequence[Observation], limits: Limits) -> Ints | None:
     """Return a histogram, whatever its noise: the least rows of every cell where they do; None where there is none."""
     if system.bounds.conflict is not None:
         return None
@@ -399,13 +398,13 @@ def some_histogram(system: CellSystem, seen: Sequence[Observation], limits: Limi
     return lower if system.satisfied(lower) else ConfidenceSearch(system, seen).histogram(None, limits)
 
 
-def rows_as_likely(wide: Release, seen: Sequence[Observation], counts: Ints, top: int) -> int:
+def _rows_as_likely(wide: Release, seen: Sequence[Observation], counts: Ints, top: int) -> int:
     """Return a number of rows, up to `top`, beyond which every dataset is BEYOND nats less likely than these counts.
 
     Of a partition's counts, adding up to n, the gains are at most max_k (f(k) - y k) each and y n together, for any
     y < 0, and all others at most their tops. The least n that this leaves over some slopes and all partitions.
     """
-    every = Gains([anywhere(o, top) for o in seen])
+    every = Gains([_anywhere(o, top) for o in seen])
     far = math.fsum(every.top.tolist()) - every.total(counts) + BEYOND
     found, index = [top], StatementIndex(wide)
     for b, block in wide.partitions.items():
@@ -427,14 +426,14 @@ def rows_as_likely(wide: Release, seen: Sequence[Observation], counts: Ints, top
     return max(wide.rows.low, min(found))
 
 
-def anywhere(seen: Observation, top: int) -> ConcaveTerm:
+def _anywhere(seen: Observation, top: int) -> ConcaveTerm:
     """Return the log-likelihood of a noisy figure over all counts that any dataset of `top` rows may have."""
     low, high = certain_bounds(seen.law, seen.published)
     value = partial(seen.law.log_likelihood, seen.published)
-    return replace(gain(seen, (low, min(high, top)), value, (1, False)), **shape_of(seen))
+    return replace(_gain(seen, (low, min(high, top)), value, (1, False)), **_shape_of(seen))
 
 
-def middle(low: Fraction, high: Fraction) -> Fraction:
+def _middle(low: Fraction, high: Fraction) -> Fraction:
     """Return a probability between two others, halfway on the scale of logarithms."""
     return min(high, max(low, Fraction(math.sqrt(float(low) * float(high))))) if float(low) > 0 else high / 1000
 
@@ -501,10 +500,10 @@ class ConfidenceSearch:
         """Return the figures that clash where noise must be less unlikely than alpha."""
         ends = {o.statement: self.interval(o, alpha) for o in self.seen}
         alone = [o.source for o in self.seen if ends[o.statement][0] > ends[o.statement][1]]
-        return tuple(alone[:1]) if alone else conflict_of(within(self.system.release, ends), limits)
+        return tuple(alone[:1]) if alone else conflict_of(_within(self.system.release, ends), limits)
 
 
-def within(release: Release, ends: dict[int, tuple[int, int]]) -> Release:
+def _within(release: Release, ends: dict[int, tuple[int, int]]) -> Release:
     """Return the release with these bounds on its statements, numbered as in a system, and no noise."""
     index = StatementIndex(release)
     low, high = index.low.copy(), index.high.copy()

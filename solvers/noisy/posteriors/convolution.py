@@ -70,7 +70,7 @@ class CountWeights:
     def _support(self, low: int, high: int) -> tuple[int, int]:
         """Return the ends of the finite likelihoods, an interval because the likelihood is log-concave."""
         scans = (np.arange(i, min(high + 1, i + (1 << 20)), dtype=np.int64) for i in range(low, high + 1, 1 << 20))
-        for probes in chain([spaced(low, high)] if low <= high else [], scans):  # narrower than the gaps: scan all
+        for probes in chain([_spaced(low, high)] if low <= high else [], scans):  # narrower than the gaps: scan all
             finite = np.flatnonzero(np.isfinite(self.likelihood(probes)))
             if len(finite):
                 outside = int(probes[finite[0] - 1]) if finite[0] else low - 1
@@ -95,7 +95,7 @@ class CountWeights:
         """Return a count of greatest weight once it is tilted by e^(theta c)."""
         low, high = self.low, self.high
         while True:
-            probes = spaced(low, high)
+            probes = _spaced(low, high)
             best = int(np.argmax(self.weight(probes) + theta * (probes - self.low)))
             if len(probes) == high - low + 1:
                 return int(probes[best])
@@ -130,7 +130,7 @@ def check(limits: Limits) -> None:
         raise Inconclusive("the time ran out while the noisy counts of a partition were convolved: allow more time")
 
 
-def spaced(low: int, high: int) -> Ints:
+def _spaced(low: int, high: int) -> Ints:
     """Return all of low..high, or PROBES of them, evenly spaced with both ends."""
     if high - low < PROBES:
         return np.arange(low, high + 1, dtype=np.int64)
@@ -207,8 +207,8 @@ def window(cell: CountWeights, theta: float, spread: float, spare: float) -> Law
         logs, error = cell.tilted(theta, mode, left, right)
         top = float(logs.max())
         values = np.exp(logs - top)
-        below = 0.0 if left == cell.low else geometric(logs[: mode - left + 1], top)
-        above = 0.0 if right == cell.high else geometric(logs[mode - left :][::-1], top)
+        below = 0.0 if left == cell.low else _geometric(logs[: mode - left + 1], top)
+        above = 0.0 if right == cell.high else _geometric(logs[mode - left :][::-1], top)
         total = float(values.sum())
         if below <= spare * total / 4 and above <= spare * total / 4:
             break
@@ -228,7 +228,7 @@ def window(cell: CountWeights, theta: float, spread: float, spare: float) -> Law
     return LawWindow(left + first, kept / mass, 1.01 * out / mass, scale, mode, error + 8 * UNIT)
 
 
-def geometric(logs: Floats, top: float) -> float:
+def _geometric(logs: Floats, top: float) -> float:
     """Return a bound on Σ exp(log - top) over all before the first of a concave sequence, infinity if unknown."""
     step = (len(logs) - 1) // 2
     fall = float(logs[step] - logs[0]) if step else 0.0
@@ -296,7 +296,7 @@ def tilt(
     return theta, unit
 
 
-def correlate(long: Floats, short: Floats) -> Floats:
+def _correlate(long: Floats, short: Floats) -> Floats:
     """Return Σ_j long[i + j] short[j] for every i where it is whole. Cost: the product of their lengths."""
     out = len(long) - len(short) + 1
     if min(out, len(short)) < SHORT:
@@ -349,7 +349,7 @@ class WindowChain:
     def advance(self, before: tuple[int, Floats], s: int, values: Floats, first: int, last: int) -> Floats:
         """Return the probabilities of the sums first..last after count s, whose probabilities are `values`."""
         low, high = self.windows[s].low, self.windows[s].high
-        return correlate(between(*before, first - high, last - low), values[::-1])
+        return _correlate(between(*before, first - high, last - low), values[::-1])
 
     def run_forward(self, spare: float, limits: Limits) -> None:
         """Fill `forward`; sums that cannot reach an end are left out, and tails up to `spare` on each side."""
@@ -393,8 +393,8 @@ class WindowChain:
             check(limits)
             w, low, values = self.windows[s], self.starts[s], self.forward[s]
             near = between(self.starts[s + 1], at, low + w.low, low + len(values) - 1 + w.high)
-            marginals.append(w.values * correlate(near, values) / self.total)
-            at = correlate(near, w.values)
+            marginals.append(w.values * _correlate(near, values) / self.total)
+            at = _correlate(near, w.values)
             self.backward.append(at)
         self.backward.reverse()
         return marginals[::-1]
@@ -412,10 +412,10 @@ class WindowChain:
     def rounding(self) -> float:
         """Return a bound on the relative rounding error of every weight that the passes add up."""
         longest = max(len(f) for f in self.forward)
-        terms = sum(2 * additions(len(w.values)) + 8 + w.error / UNIT for w in self.windows)
-        return UNIT * (terms + 2 * additions(longest) + longest / SHORT + len(self.ends))
+        terms = sum(2 * _additions(len(w.values)) + 8 + w.error / UNIT for w in self.windows)
+        return UNIT * (terms + 2 * _additions(longest) + longest / SHORT + len(self.ends))
 
 
-def additions(terms: int) -> float:
+def _additions(terms: int) -> float:
     """Bound the roundings in a sum of that many products by `correlate`."""
     return min(terms, SHORT) + terms / BLOCK + 2

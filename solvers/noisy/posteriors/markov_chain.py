@@ -92,7 +92,7 @@ def run_chains(
         raise Unsupported("statements with alternatives are not walked over")
     if not thin and scannable(system, seen):
         found = scan(system, seen, draws, seed, limits)
-        return walked(system, found.histograms, (found.tried, found.taken), True)
+        return _walked(system, found.histograms, (found.tried, found.taken), True)
     board = Board(system, seen)
     start = likeliest(system, seen, limits).histogram
     starts = [MarkovChain(board, start, np.random.default_rng([seed, k])) for k in range(chains)]
@@ -113,10 +113,10 @@ def run_chains(
             limits.report(f"random walk: {i} of {warm + each} draws per chain")
     shape = (len(kept), chains, len(start))
     every = np.array(kept, dtype=np.int64).reshape(shape).transpose(1, 0, 2)
-    return walked(system, every, (sum(c.tried for c in starts), sum(c.taken for c in starts)), board.connected)
+    return _walked(system, every, (sum(c.tried for c in starts), sum(c.taken for c in starts)), board.connected)
 
 
-def walked(system: CellSystem, every: Ints, moves: tuple[int, int], connected: bool) -> ChainDraws:
+def _walked(system: CellSystem, every: Ints, moves: tuple[int, int], connected: bool) -> ChainDraws:
     """Return the draws (chains, draws, cells) with their diagnostics; `moves` were tried and taken.
 
     `Inconclusive` where there is no draw.
@@ -128,7 +128,7 @@ def walked(system: CellSystem, every: Ints, moves: tuple[int, int], connected: b
     rhat, ess = 1.0, float(len(flat))
     for figures in (every, counts.reshape(*every.shape[:2], -1)):
         for first in range(0, figures.shape[2], CHUNK):
-            found = diagnose(figures[:, :, first : first + CHUNK].astype(np.float64))
+            found = _diagnose(figures[:, :, first : first + CHUNK].astype(np.float64))
             rhat, ess = max(rhat, found[0]), min(ess, found[1])
     rows = system.release.rows
     number = "known" if rows.exact else f"uniform from {rows.low:,} to {rows.high:,}"
@@ -397,7 +397,7 @@ class MarkovChain:
         return True
 
 
-def diagnose(series: Floats) -> tuple[float, float]:
+def _diagnose(series: Floats) -> tuple[float, float]:
     """Return the worst split R-hat and least effective sample size of (chains, draws, figures)."""
     chains, draws, figures = series.shape
     half = draws // 2

@@ -154,12 +154,12 @@ class CountPosterior:
             return 0.0
         mean, orders, inside = float(n.mean()), float(gammaln(n + 1.0).mean()), math.log(len(n))
         if self.prior == "worlds":
-            inside += mean * math.log(sum(filled)) + (multinomials(n, filled) - orders) * (convention == "assigned")
+            inside += mean * math.log(sum(filled)) + (_multinomials(n, filled) - orders) * (convention == "assigned")
             return inside / math.log(2)
         inside += mean / len(filled) * math.fsum(map(math.log, filled)) - float(
             RowCountPrior(False, len(filled)).weight(n).mean()
         )
-        return (inside + (orders - compositions(n, len(filled))) * (convention == "ordered")) / math.log(2)
+        return (inside + (orders - _compositions(n, len(filled))) * (convention == "ordered")) / math.log(2)
 
     def bits_removed(self, convention: Convention = "ordered") -> float:
         """Return by how many bits the release lowers the entropy of the data (negative where it raises it)."""
@@ -244,7 +244,7 @@ class CountPosterior:
         return found
 
 
-def posterior(
+def _posterior(
     terms: Sequence[Term], rows: tuple[int, int], prior: Prior = "counts", limits: Limits | None = None,
     precision: float = 1e-12
 ) -> CountPosterior:  # fmt: skip
@@ -275,17 +275,17 @@ def posterior(
         raise ContradictionError(f"the cells hold {low} to {high} rows together, not {rows[0]} to {rows[1]}", ())
     cells = [c.within(minimum - high + c.high, maximum - low + c.low) for c in cells]
     weights = RowCountPrior(prior == "worlds", max(filled, 1))
-    parts, lost = solve(cells, weights, weights.split(minimum, maximum), limits, precision)
-    likely = climbed(cells, weights, parts[0].theta, minimum, maximum)
-    return summary(terms, (rows[0], rows[1] if filled else 0), prior, parts, lost, likely)
+    parts, lost = _solve(cells, weights, weights.split(minimum, maximum), limits, precision)
+    likely = _climbed(cells, weights, parts[0].theta, minimum, maximum)
+    return _summary(terms, (rows[0], rows[1] if filled else 0), prior, parts, lost, likely)
 
 
-def solve(
+def _solve(
     cells: list[CountWeights], weights: RowCountPrior, ranges: list[tuple[int, int]], limits: Limits, precision: float
 ) -> tuple[list[PosteriorPart], float]:
     """Return the parts that matter, the likeliest first, and a bound on the posterior probability left out."""
     spare = precision / (8 * len(cells) ** 1.5)
-    drafts = [(draft(cells, weights, r, spare, limits), r) for r in ranges]
+    drafts = [(_draft(cells, weights, r, spare, limits), r) for r in ranges]
     parts: list[PosteriorPart] = []
     skipped: list[float] = []  # logs of what is left out altogether
     for part, r in sorted(drafts, key=lambda d: -d[0].scale):  # nothing in a chain weighs more than 1
@@ -294,7 +294,7 @@ def solve(
             found.chain.run_forward(less, limits)
             while found.chain.lost > precision / 2 * found.chain.total and less > 1e-280:
                 less *= min(1e-2, precision / 8 * found.chain.total / found.chain.lost + 1e-60)
-                found = draft(cells, weights, r, less, limits)
+                found = _draft(cells, weights, r, less, limits)
                 found.chain.run_forward(less, limits)
         if found.chain.total == 0.0:
             skipped += [found.scale + math.log(found.chain.lost)] if found.chain.lost > 0 else []
@@ -320,7 +320,7 @@ def solve(
     return parts, min(1.0, lost + 2.1 * rounding)
 
 
-def draft(
+def _draft(
     cells: list[CountWeights], weights: RowCountPrior, rows: tuple[int, int], spare: float, limits: Limits
 ) -> PosteriorPart:
     """Return the part for a range of n with its windows laid, widest last, before any pass."""
@@ -342,7 +342,7 @@ def draft(
     return PosteriorPart(fixed, [free[i].index for i in order], chain, theta, scale)
 
 
-def climbed(cells: list[CountWeights], weights: RowCountPrior, theta: float, minimum: int, maximum: int) -> Ints:
+def _climbed(cells: list[CountWeights], weights: RowCountPrior, theta: float, minimum: int, maximum: int) -> Ints:
     """Return a count vector of greatest posterior probability with least..most rows in all.
 
     A tilted mode is best for its own sum; from there the best unit more (or less) is best for the next sum, because
@@ -350,8 +350,8 @@ def climbed(cells: list[CountWeights], weights: RowCountPrior, theta: float, min
     """
     start = np.array([c.peak(theta) for c in cells], dtype=np.int64)
     total = int(start.sum())
-    up, more = exchanged(cells, start, max(0, maximum - total), 1)
-    down, less = exchanged(cells, start, max(0, total - minimum), -1)
+    up, more = _exchanged(cells, start, max(0, maximum - total), 1)
+    down, less = _exchanged(cells, start, max(0, total - minimum), -1)
     value = np.concatenate([np.cumsum(less)[::-1], [0.0], np.cumsum(more)])
     n = np.arange(total - len(less), total + len(more) + 1)
     value = np.where((n >= minimum) & (n <= maximum), value + weights.weight(n), -np.inf)
@@ -360,7 +360,7 @@ def climbed(cells: list[CountWeights], weights: RowCountPrior, theta: float, min
     return start + (1 if away > 0 else -1) * np.bincount(steps, minlength=len(cells))
 
 
-def exchanged(cells: list[CountWeights], start: Ints, steps: int, sign: int) -> tuple[Ints, Floats]:
+def _exchanged(cells: list[CountWeights], start: Ints, steps: int, sign: int) -> tuple[Ints, Floats]:
     """Return the cells that give (sign 1) or lose (-1) a row, step by step, best first, and the log weight gained."""
     width = 2 * steps // len(cells) + 16
     while True:
@@ -381,7 +381,7 @@ def exchanged(cells: list[CountWeights], start: Ints, steps: int, sign: int) -> 
         width *= 4
 
 
-def summary(
+def _summary(
     terms: Sequence[Term], rows: tuple[int, int], prior: Prior, parts: list[PosteriorPart], lost: float, likely: Ints
 ) -> CountPosterior:
     """Return the figures of all parts, weighed by their shares."""
@@ -406,7 +406,7 @@ def summary(
     return CountPosterior(prior, rows, low, marginals, lost, of_rows, expected, likely, *bits, sizes, parts)
 
 
-def compositions(n: Ints, filled: int) -> float:
+def _compositions(n: Ints, filled: int) -> float:
     """Return Σ_s E ln c_s! for uniform count vectors, the mean over n: J Σ_m C(m+J-1, m) ln(n-m) / C(n+J-1, n)."""
     ways = -RowCountPrior(False, filled).weight(np.arange(n[-1] + 1))
     logs = np.log(np.arange(1, n[-1] + 1))[::-1]  # ln of n - m at place m + (last - n)
@@ -417,7 +417,7 @@ def compositions(n: Ints, filled: int) -> float:
     return filled * math.fsum(found) / len(n)
 
 
-def multinomials(n: Ints, sizes: Sequence[int]) -> float:
+def _multinomials(n: Ints, sizes: Sequence[int]) -> float:
     """Return Σ_s E ln c_s! for rows that are uniform and independent, the mean over n."""
     from scipy.special import gammaln, xlog1py, xlogy
 
@@ -457,12 +457,12 @@ def posterior_of(release: Release, rows: tuple[int, int], prior: Prior, limits: 
         terms = []
         for s, size in enumerate(cells.low):
             one = seen.get(s)
-            law: Law = flat if one is None else partial(one.law.log_likelihood, one.published)
+            law: Law = _flat if one is None else partial(one.law.log_likelihood, one.published)
             terms.append(Term(law, size, int(block.low[s]), min(rows[1], int(block.high[s]))))
-        known[prior, rows] = posterior(terms, rows, prior, limits)
+        known[prior, rows] = _posterior(terms, rows, prior, limits)
     return known[prior, rows]
 
 
-def flat(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _flat(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the log-likelihood of counts of which nothing was published."""
     return np.zeros(len(counts))

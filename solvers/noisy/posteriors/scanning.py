@@ -98,7 +98,7 @@ class Field:
         self._tables(seen)
         published = sum(float(o.published) for o in seen) / max(1.0, float(many.mean()))
         self.around = min(max(published, float(self.rows.low), 1.0), float(self.maximum))  # about as many rows
-        self.law = fitted(self, seen, limits)
+        self.law = _fitted(self, seen, limits)
         self._quantised()
 
     def _tables(self, seen: Sequence[Observation]) -> None:
@@ -137,7 +137,7 @@ class Field:
         return found
 
 
-def fitted(field: Field, seen: Sequence[Observation], limits: Limits) -> Floats:
+def _fitted(field: Field, seen: Sequence[Observation], limits: Limits) -> Floats:
     """Return the law of a row under the flattest table of counts whose figures are as near as their noise asks.
 
     The dual of an entropy program: one multiplier per figure, at most 1/scale either way under Laplace noise. Only

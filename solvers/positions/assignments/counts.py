@@ -47,7 +47,7 @@ def has_any(row: Words, first: int, end: int) -> bool:
 
 
 @compiled
-def by_all_ways(tables: ProblemTables, v: int, q: Ints, p: Ints, low: Ints, high: Ints) -> bool:
+def _by_all_ways(tables: ProblemTables, v: int, q: Ints, p: Ints, low: Ints, high: Ints) -> bool:
     """Store the least and greatest n_m over all ways to make a value's weight; return whether there is one."""
     most, columns = len(q), tables.ways.shape[1]
     found = False
@@ -73,7 +73,7 @@ def by_all_ways(tables: ProblemTables, v: int, q: Ints, p: Ints, low: Ints, high
 
 
 @compiled
-def by_sum(weights: Ints, below: int, above: int, low: Ints, high: Ints) -> int:
+def _by_sum(weights: Ints, below: int, above: int, low: Ints, high: Ints) -> int:
     """Tighten bounds on n by Σ weights n in [below, above]; return -1: no solution, 0: nothing changed, 1: changed."""
     least = greatest = 0
     for m in range(len(low)):
@@ -113,7 +113,7 @@ def tightened(tables: ProblemTables, v: int, q: Ints, p: Ints, low: Ints, high: 
     """Store bounds on n_m for a value; return whether there is a solution. See `counting.tightened`."""
     w, most = tables.weight[v], len(q)
     if w <= EXACT:
-        return by_all_ways(tables, v, q, p, low, high)
+        return _by_all_ways(tables, v, q, p, low, high)
     low[:], high[:] = q, p
     weights = np.empty(most, dtype=np.int64)
     changed = True
@@ -122,12 +122,12 @@ def tightened(tables: ProblemTables, v: int, q: Ints, p: Ints, low: Ints, high: 
         for c in range(min(most, MOST_SUMS) + 1):
             for m in range(most):
                 weights[m] = m + 1 - c
-            found = by_sum(weights, w - c * tables.high[v], w - c * tables.low[v], low, high)
+            found = _by_sum(weights, w - c * tables.high[v], w - c * tables.low[v], low, high)
             if found < 0:
                 return False
             changed |= found == 1
         weights[:] = 1
-        found = by_sum(weights, tables.low[v], tables.high[v], low, high)
+        found = _by_sum(weights, tables.low[v], tables.high[v], low, high)
         if found < 0:
             return False
         changed |= found == 1
@@ -157,7 +157,7 @@ def occupied(tables: ProblemTables, state: DomainState, t: int, q: Ints, p: Ints
 
 
 @compiled
-def settle(tables: ProblemTables, state: DomainState, t: int, v: int, m: int, keep: bool, single: Ints) -> bool:
+def _settle(tables: ProblemTables, state: DomainState, t: int, v: int, m: int, keep: bool, single: Ints) -> bool:
     """Fix (`keep`) the open rows of a multiplicity to a value, or remove it from them; return whether all have one."""
     word, bit = tables.word[t] + v // 64, ONE << np.uint64(v % 64)
     for i in range(len(single)):
@@ -195,7 +195,7 @@ def count_tree(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints,
             for m in range(most):
                 if q[v, m] < p[v, m] and (high[m] == q[v, m] or low[m] == p[v, m]):
                     some = state.flows[t] = True
-                    if not settle(tables, state, t, v, m + 1, high[m] != q[v, m], single):
+                    if not _settle(tables, state, t, v, m + 1, high[m] != q[v, m], single):
                         return found[: count + 1], True
             if some:
                 again = True

@@ -35,13 +35,13 @@ from solvers.statements.meetings import Words
 
 
 @compiled
-def has(words: Words, v: int) -> bool:
+def _has(words: Words, v: int) -> bool:
     """Return whether bit v is set."""
     return words[v // 64] >> np.uint64(v % 64) & ONE != NONE  # type: ignore[no-any-return]
 
 
 @compiled
-def roomiest(held: Words, r: int, taken: Ints, low: Ints, high: Ints) -> int:
+def _roomiest(held: Words, r: int, taken: Ints, low: Ints, high: Ints) -> int:
     """Return a value of row r that needs a row, else one that has room for it, -1 for none."""
     found = -1
     for w in range(held.shape[1]):
@@ -57,7 +57,7 @@ def roomiest(held: Words, r: int, taken: Ints, low: Ints, high: Ints) -> int:
 
 
 @compiled
-def place(held: Words, r: int, match: Ints, taken: Ints, high: Ints, came: Ints, queue: Ints) -> int:
+def _place(held: Words, r: int, match: Ints, taken: Ints, high: Ints, came: Ints, queue: Ints) -> int:
     """Give row r a value, others moving on; return 0, or the length of the set in `queue` that is all full."""
     came[:] = -1
     end = 0
@@ -97,7 +97,7 @@ def place(held: Words, r: int, match: Ints, taken: Ints, high: Ints, came: Ints,
 
 
 @compiled
-def fill(held: Words, v: int, match: Ints, taken: Ints, low: Ints, came: Ints, queue: Ints) -> int:
+def _fill(held: Words, v: int, match: Ints, taken: Ints, low: Ints, came: Ints, queue: Ints) -> int:
     """Move rows so that v has one more; return 0, or the length of the set in `queue` that needs all its rows."""
     came[:] = -1
     to = np.full(len(low), -1, dtype=np.int64)
@@ -115,7 +115,7 @@ def fill(held: Words, v: int, match: Ints, taken: Ints, low: Ints, came: Ints, q
             return 0
         for row in range(len(match)):
             x = match[row]
-            if to[x] < 0 and has(held[row], u):
+            if to[x] < 0 and _has(held[row], u):
                 to[x], came[x] = u, row
                 queue[end] = x
                 end += 1
@@ -123,7 +123,7 @@ def fill(held: Words, v: int, match: Ints, taken: Ints, low: Ints, came: Ints, q
 
 
 @compiled
-def components(graph: Words) -> Ints:
+def _components(graph: Words) -> Ints:
     """Return the strongly connected component of every node; `graph` (nodes, words): where each leads.
 
     Source: Tarjan, "Depth-first search and linear graph algorithms", SIAM Journal on Computing 1, 1972.
@@ -168,7 +168,7 @@ def components(graph: Words) -> Ints:
 
 
 @compiled
-def residual(held: Words, match: Ints, taken: Ints, low: Ints, high: Ints) -> Words:
+def _residual(held: Words, match: Ints, taken: Ints, low: Ints, high: Ints) -> Words:
     """Return where every value leads in the residual graph, packed; the last node is the sink."""
     count = len(low)
     graph = np.zeros((count + 1, count // 64 + 1), dtype=np.uint64)
@@ -184,7 +184,7 @@ def residual(held: Words, match: Ints, taken: Ints, low: Ints, high: Ints) -> Wo
 
 
 @compiled
-def led_to(graph: Words, v: int, queue: Ints) -> Words:
+def _led_to(graph: Words, v: int, queue: Ints) -> Words:
     """Return the nodes that v leads to, itself included, packed."""
     reached = np.zeros(graph.shape[1], dtype=np.uint64)
     reached[v // 64] |= ONE << np.uint64(v % 64)
@@ -203,7 +203,7 @@ def led_to(graph: Words, v: int, queue: Ints) -> Words:
 
 
 @compiled
-def remove(held: Words, members: Words, full: bool) -> bool:
+def _remove(held: Words, members: Words, full: bool) -> bool:
     """Remove what a set of values rules out (`solvers.kernel.claims.Hall`); return whether that was anything."""
     some = False
     for r in range(len(held)):
@@ -219,7 +219,7 @@ def remove(held: Words, members: Words, full: bool) -> bool:
 
 
 @compiled
-def crossed(held: Words, match: Ints, part: Ints) -> Bits:
+def _crossed(held: Words, match: Ints, part: Ints) -> Bits:
     """Return which components have a value that some row of another component has left."""
     out = np.zeros(len(part), dtype=np.bool_)
     for r in range(len(match)):
@@ -234,49 +234,49 @@ def crossed(held: Words, match: Ints, part: Ints) -> Bits:
 
 
 @compiled
-def assign(held: Words, match: Ints, taken: Ints, low: Ints, high: Ints, queue: Ints) -> tuple[int, bool]:
+def _assign(held: Words, match: Ints, taken: Ints, low: Ints, high: Ints, queue: Ints) -> tuple[int, bool]:
     """Make an assignment complete; return 0, or the length of the set in `queue` that contradicts, and its side."""
     came = np.empty(len(low), dtype=np.int64)
     for r in range(len(match)):
         v, match[r] = match[r], -1
-        if v >= 0 and has(held[r], v) and taken[v] < high[v]:
+        if v >= 0 and _has(held[r], v) and taken[v] < high[v]:
             match[r] = v
             taken[v] += 1
     for r in range(len(match)):
         if match[r] < 0:
-            match[r] = roomiest(held, r, taken, low, high)
+            match[r] = _roomiest(held, r, taken, low, high)
             if match[r] >= 0:
                 taken[match[r]] += 1
     for r in range(len(match)):
-        end = place(held, r, match, taken, high, came, queue) if match[r] < 0 else 0
+        end = _place(held, r, match, taken, high, came, queue) if match[r] < 0 else 0
         if end > 0:
             return end, True
     for v in range(len(low)):
         while taken[v] < low[v]:
-            end = fill(held, v, match, taken, low, came, queue)
+            end = _fill(held, v, match, taken, low, came, queue)
             if end > 0:
                 return end, False
     return 0, True
 
 
 @compiled
-def filtered(held: Words, match: Ints, low: Ints, high: Ints, members: Words, full: Bits) -> tuple[int, bool]:
+def _filtered(held: Words, match: Ints, low: Ints, high: Ints, members: Words, full: Bits) -> tuple[int, bool]:
     """Filter the values of rows of one multiplicity; sets that removed something are stored in `members` and `full`.
 
     Returns how many, and whether the last of them is contradicted.
     """
     count = len(low)
     taken, queue = np.zeros(count, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
-    end, side = assign(held, match, taken, low, high, queue)
+    end, side = _assign(held, match, taken, low, high, queue)
     if end > 0:
         members[0, :] = NONE
         full[0] = side
         for v in queue[:end]:
             members[0, v // 64] |= ONE << np.uint64(v % 64)
         return 1, True
-    graph = residual(held, match, taken, low, high)
-    part = components(graph)
-    crossing = crossed(held, match, part)
+    graph = _residual(held, match, taken, low, high)
+    part = _components(graph)
+    crossing = _crossed(held, match, part)
     found = 0
     for c in range(len(crossing)):
         if not crossing[c]:
@@ -284,20 +284,20 @@ def filtered(held: Words, match: Ints, low: Ints, high: Ints, members: Words, fu
         first = 0
         while part[first] != c:
             first += 1
-        reached = led_to(graph, first, queue)
-        spare = has(reached, count)
+        reached = _led_to(graph, first, queue)
+        spare = _has(reached, count)
         for w in range(members.shape[1]):
             members[found, w] = ~reached[w] if spare else reached[w]
         if count % 64:
             members[found, members.shape[1] - 1] &= (ONE << np.uint64(count % 64)) - ONE
         full[found] = not spare
-        if remove(held, members[found], not spare):
+        if _remove(held, members[found], not spare):
             found += 1
     return found, False
 
 
 @compiled
-def flow_tree(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints, Bits, Words, bool]:
+def _flow_tree(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints, Bits, Words, bool]:
     """Filter a tree's values; return multiplicity, side and values (packed) of the sets; see `flows.flow`."""
     values, most = tables.value[t + 1] - tables.value[t], tables.most[t]
     first, end = tables.word[t], tables.word[t + 1]
@@ -322,19 +322,19 @@ def flow_tree(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints, 
             held[r] = state.words[rows[r], first:end]
             match[r] = state.match[t, rows[r]]
         lows, highs = np.ascontiguousarray(low[:, m - 1]), np.ascontiguousarray(high[:, m - 1])
-        found, contradicted = filtered(held, match, lows, highs, sets, sides)
+        found, contradicted = _filtered(held, match, lows, highs, sets, sides)
         if found > 0:
             times = np.concatenate((times, np.full(found, m, dtype=np.int64)))
             full = np.concatenate((full, sides[:found]))
             members = np.concatenate((members, sets[:found]))
         if contradicted:
             return times, full, members, True
-        store(state, t, rows, held, match, first)
+        _store(state, t, rows, held, match, first)
     return times, full, members, False
 
 
 @compiled
-def store(state: DomainState, t: int, rows: Ints, held: Words, match: Ints, first: int) -> None:
+def _store(state: DomainState, t: int, rows: Ints, held: Words, match: Ints, first: int) -> None:
     """Store what rows have left in a tree, and note what changed."""
     for r in range(len(rows)):
         state.match[t, rows[r]] = match[r]
@@ -348,7 +348,7 @@ CHECKED = 8  # values taken together before it is looked whether all is met
 
 
 @compiled
-def met_by(tables: ProblemTables, row: Words, s: int, met: Words) -> bool:
+def _met_by(tables: ProblemTables, row: Words, s: int, met: Words) -> bool:
     """Store in `met` what the values left in tree s meet; return whether that misses something of the row."""
     met[:] = NONE
     taken = 0
@@ -371,7 +371,7 @@ def met_by(tables: ProblemTables, row: Words, s: int, met: Words) -> bool:
 
 
 @compiled
-def miss_common_parts(tables: ProblemTables, row: Words, pending: Bits) -> bool:
+def _miss_common_parts(tables: ProblemTables, row: Words, pending: Bits) -> bool:
     """Remove the values that miss, in some attribute, the parts that all trees leave; note the trees that lost."""
     width = tables.parts.shape[1]
     common, own = np.empty(width, dtype=np.uint64), np.empty(width, dtype=np.uint64)
@@ -407,7 +407,7 @@ def miss_common_parts(tables: ProblemTables, row: Words, pending: Bits) -> bool:
 
 
 @compiled
-def revised_row(tables: ProblemTables, state: DomainState, i: int, met: Words) -> bool:
+def _revised_row(tables: ProblemTables, state: DomainState, i: int, met: Words) -> bool:
     """Revise a row to its fixpoint; return whether every tree that saw it has a value left."""
     if len(tables.meet) == 0:
         return True
@@ -419,7 +419,7 @@ def revised_row(tables: ProblemTables, state: DomainState, i: int, met: Words) -
                 if not pending[s]:
                     continue
                 pending[s] = False
-                if not met_by(tables, row, s, met):
+                if not _met_by(tables, row, s, met):
                     continue
                 for t in range(trees):
                     lost = False
@@ -431,7 +431,7 @@ def revised_row(tables: ProblemTables, state: DomainState, i: int, met: Words) -
                         pending[t] = state.counts[t] = state.flows[t] = True
                         if not has_any(row, tables.word[t], tables.word[t + 1]):
                             return False
-        if tables.parts.shape[1] == 0 or not miss_common_parts(tables, row, pending):
+        if tables.parts.shape[1] == 0 or not _miss_common_parts(tables, row, pending):
             return True
         for t in range(trees):
             if pending[t]:
@@ -441,13 +441,13 @@ def revised_row(tables: ProblemTables, state: DomainState, i: int, met: Words) -
 
 
 @compiled
-def revise_rows(tables: ProblemTables, state: DomainState, rows: Ints) -> tuple[Ints, bool]:
+def _revise_rows(tables: ProblemTables, state: DomainState, rows: Ints) -> tuple[Ints, bool]:
     """Revise rows; see `vectorised.revise`."""
     found, count = np.empty(len(rows), dtype=np.int64), 0
     met, before = np.empty(state.words.shape[1], dtype=np.uint64), np.empty(state.words.shape[1], dtype=np.uint64)
     for i in rows:
         before[:] = state.words[i]
-        alive = revised_row(tables, state, i, met)
+        alive = _revised_row(tables, state, i, met)
         state.changed[i, :] = False
         for w in range(len(before)):
             if before[w] != state.words[i, w]:
@@ -463,7 +463,7 @@ DONE, CONTRADICTED, ENDED = 0, 1, 2
 
 
 @compiled
-def narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Ints, int]:
+def _narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Ints, int]:
     """Return the steps (a row i as i, a value v as -1 - v) and how it ended; see `vectorised.narrow`."""
     steps, length = np.empty(64, dtype=np.int64), 0
     n, trees = state.changed.shape
@@ -475,7 +475,7 @@ def narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Ints
                 rows[open_rows] = i
                 open_rows += 1
         budget -= open_rows
-        found, contradicted = revise_rows(tables, state, rows[:open_rows])
+        found, contradicted = _revise_rows(tables, state, rows[:open_rows])
         for i in found:
             steps = roomy(steps, length)
             steps[length] = i
@@ -512,10 +512,10 @@ class Compiled:
         sources = fingerprint([*here.glob("*.py"), beside / "state.py", beside / "tables.py"])
 
         def narrowed(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Ints, int]:
-            return narrow(tables, state, budget) if sources else (np.empty(0, dtype=np.int64), ENDED)
+            return _narrow(tables, state, budget) if sources else (np.empty(0, dtype=np.int64), ENDED)
 
         def filtered(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints, Bits, Words, bool]:
-            return flow_tree(tables, state, t if sources else -1)
+            return _flow_tree(tables, state, t if sources else -1)
 
         self._narrowed, self._filtered = kept(narrowed, **OPTIONS), kept(filtered, **OPTIONS)
 

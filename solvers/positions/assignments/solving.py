@@ -51,7 +51,7 @@ class Remembered:
     propagation: Propagation | None = None
 
 
-def row_problem(release: Release) -> RowProblem | None:
+def _row_problem(release: Release) -> RowProblem | None:
     """Return a release as a problem on rows, remembered; None where rows cannot be told apart."""
     known = release.derived.part(Remembered)
     if known.problem is None:
@@ -63,15 +63,15 @@ def room(release: Release) -> int:
     """Return the bytes that what is left for every row takes, copies included; nothing is built for it."""
     slots = [] if release.bags else [int(np.count_nonzero(tree.low)) for tree in slot_trees(release)]
     alike = COPIES * WORD // 8 * sum(-(-values // WORD) for values in slots) * release.rows.low
-    return max((COPIES * WORD // 8 * words_of(bags) + bounds_of(bags) for bags in release.bags), default=alike)
+    return max((COPIES * WORD // 8 * _words_of(bags) + _bounds_of(bags) for bags in release.bags), default=alike)
 
 
-def words_of(bags: TreeBags) -> int:
+def _words_of(bags: TreeBags) -> int:
     """Return the words of what is left for all rows of a training file."""
     return sum(-(-int((tree.count > 0).sum()) // WORD) for tree in bags.trees) * bags.rows
 
 
-def bounds_of(bags: TreeBags) -> int:
+def _bounds_of(bags: TreeBags) -> int:
     """Return the bytes that counting takes in the tree where it takes most: a row may be drawn millions of times."""
     most = bags.times.max(axis=1, initial=0).tolist()
     values = [int((tree.count > 0).sum()) for tree in bags.trees]
@@ -87,16 +87,16 @@ def assigned(release: Release, limits: Limits) -> Assigned | None:
     known = release.derived.part(Remembered)
     if known.propagation is None and room(release) > limits.memory:
         return None
-    if (known.assigned is None or not known.assigned.complete) and (problem := row_problem(release)) is not None:
+    if (known.assigned is None or not known.assigned.complete) and (problem := _row_problem(release)) is not None:
         found = known.propagation = known.propagation or Propagation(problem)
         before = len(found.steps)
         found.run(limits)
         if known.assigned is None or found.complete or len(found.steps) > before:
-            known.assigned = snapshot(found)
+            known.assigned = _snapshot(found)
     return known.assigned
 
 
-def snapshot(found: Propagation) -> Assigned:
+def _snapshot(found: Propagation) -> Assigned:
     """Return what propagation found so far; it may go on without changing this."""
     domains = found.domains if found.complete else found.domains.copy()
     return Assigned(found.problem, domains, tuple(found.steps), found.contradicted, found.complete, found.note)

@@ -52,13 +52,13 @@ def find_world(state: Assigned, limits: Limits, seed: int = 0) -> AssignedWorld:
     if state.contradicted:
         return AssignedWorld(None, "the statements contradict each other", True)
     domains, problem, reason = state.domains, state.problem, ""
-    searches = [single] if not (domains.sizes() > 1).any() else [dived, by_program]
+    searches = [_single] if not (domains.sizes() > 1).any() else [dived, by_program]
     for search in searches:
         try:
             chosen = search(state, limits, seed)
             if chosen is None:
                 continue
-            parts = rows_in(problem, chosen, limits)
+            parts = _rows_in(problem, chosen, limits)
             check_rows(problem.release, parts, limits)
             return AssignedWorld(parts)
         except ContradictionError as error:
@@ -68,7 +68,7 @@ def find_world(state: Assigned, limits: Limits, seed: int = 0) -> AssignedWorld:
     return AssignedWorld(None, reason or f"{ended(limits)} before a world was found")
 
 
-def single(state: Assigned, limits: Limits, seed: int) -> Ints:
+def _single(state: Assigned, limits: Limits, seed: int) -> Ints:
     """Return (rows, trees): the only value left, -1 where there are several or none."""
     problem = state.problem
     chosen = np.full((problem.rows, problem.trees), -1, dtype=np.int64)
@@ -97,13 +97,13 @@ def by_program(state: Assigned, limits: Limits, seed: int) -> Ints | None:
         raise ContradictionError("no leaves are left for the rows that are open which fill all counts (CP-SAT)", ())
     if found is None:
         return None
-    chosen = single(state, limits, seed)
+    chosen = _single(state, limits, seed)
     for (i, t), v in found.items():
         chosen[i, t] = v
     return chosen
 
 
-def rows_in(problem: RowProblem, chosen: Ints, limits: Limits) -> Ints:
+def _rows_in(problem: RowProblem, chosen: Ints, limits: Limits) -> Ints:
     """Return rows (rows, attributes) of parts, each in the boxes of its values and in no impossible one.
 
     Raises `CertificateError` where a row has no such point. Cost: rows times trees times attributes.
@@ -175,15 +175,15 @@ def check_rows(release: Release, parts: Ints, limits: Limits | None = None) -> N
         for i in np.flatnonzero(inside(parts, box.literals))[:1].tolist():
             raise CertificateError(f"row {i} of the world is impossible")
     for bags in release.bags:
-        check_bags(bags, parts, release.domain.label)
+        _check_bags(bags, parts, release.domain.label)
 
 
-def check_bags(bags: TreeBags, parts: Ints, label: int | None) -> None:
+def _check_bags(bags: TreeBags, parts: Ints, label: int | None) -> None:
     """Refuse rows that some tree on a known bag would not count as it does, with `CertificateError`."""
     if bags.rows != len(parts):
         raise CertificateError(f"the bags are of {bags.rows:,} rows, the world has {len(parts):,}")
     for t, tree in enumerate(bags.trees):
-        region = regions(tree.boxes, parts)
+        region = _regions(tree.boxes, parts)
         seen = np.flatnonzero(bags.times[t] > 0)
         different = np.bincount(region[seen], minlength=len(tree.boxes))
         for j in np.flatnonzero((tree.distinct != UNPUBLISHED) & (different != tree.distinct))[:1].tolist():
@@ -207,7 +207,7 @@ def counts(tree: BagCounts, j: int) -> str:
     return f"{tree.kind}, {tree.names[j]}"
 
 
-def regions(boxes: Boxes, parts: Ints) -> Ints:
+def _regions(boxes: Boxes, parts: Ints) -> Ints:
     """Return the box that holds every row; raises `CertificateError` where that is none or several."""
     out, often = np.zeros(len(parts), dtype=np.int64), np.zeros(len(parts), dtype=np.int64)
     for j, box in enumerate(boxes):

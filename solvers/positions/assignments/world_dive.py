@@ -37,7 +37,7 @@ class Dive:
         if complete:
             self.settle()
         self.budget = max(1, WORK // max(1, self.tables.meet.size))
-        self.mixed = mixed_leaves(self.problem)
+        self.mixed = _mixed_leaves(self.problem)
         self.random = np.random.default_rng(seed)
         self.failed = np.ones((self.problem.rows, self.problem.trees))
         self.best = np.full((self.problem.rows, self.problem.trees), -1, dtype=np.int64)
@@ -190,7 +190,7 @@ class Dive:
             self.state.words[rows] = before
 
 
-def mixed_leaves(problem: RowProblem) -> dict[int, tuple[Bits, Ints]]:
+def _mixed_leaves(problem: RowProblem) -> dict[int, tuple[Bits, Ints]]:
     """Return tree -> (leaves, values of the tree): the values of leaves with several, and their different rows."""
     out: dict[int, tuple[Bits, Ints]] = {}
     for t in range(problem.trees):

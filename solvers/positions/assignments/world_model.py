@@ -29,12 +29,12 @@ BYTES = 1_000  # that an entry of a constraint costs CP-SAT with two workers, me
 PHASE = "a model of the open rows was built"
 
 
-def negated(literal: int) -> int:
+def _negated(literal: int) -> int:
     """Return the number of a literal's negation."""
     return -literal - 1
 
 
-def nominal(domains: Domains) -> set[int]:
+def _nominal(domains: Domains) -> set[int]:
     """Return the attributes that need a literal per part: some mask on them is no run of parts."""
     found = set(domains.problem.sets)
     for box in domains.problem.release.impossible:
@@ -53,7 +53,7 @@ class WorldModel:
         self.below: dict[tuple[int, int, int], int] = {}
         self.part: dict[tuple[int, int, int], int] = {}
         self.bounds: dict[tuple[int, int], set[int]] = defaultdict(set)
-        self.nominal = nominal(domains)
+        self.nominal = _nominal(domains)
         for t in range(self.problem.trees):
             self.tree(t)
         self.impossible()
@@ -136,7 +136,7 @@ class WorldModel:
             for b in sorted(found):
                 literal = self.is_below(i, k, b)
                 under, over = left[end[:, k] <= b].tolist(), left[start[:, k] >= b].tolist()
-                for values, other in ((under, negated(literal)), (over, literal)):
+                for values, other in ((under, _negated(literal)), (over, literal)):
                     if values:
                         self.clause("at_most_one", [*(self.variable[i, v] for v in values), other])
         for k in self.nominal:
@@ -187,7 +187,7 @@ class WorldModel:
         for (i, k), bounds in self.bounds.items():
             ordered = sorted(bounds)
             for a, b in pairwise(ordered):
-                self.clause("bool_or", [negated(self.below[i, k, a]), self.below[i, k, b]])
+                self.clause("bool_or", [_negated(self.below[i, k, a]), self.below[i, k, b]])
 
     def impossible(self) -> None:
         """Keep rows that are open somewhere out of impossible boxes."""
@@ -216,7 +216,7 @@ class WorldModel:
                 continue
             ((a, b),) = spans(mask)
             out += [self.is_below(i, k, a)] if parts[0] < a else []
-            out += [negated(self.is_below(i, k, b))] if b <= parts[-1] else []
+            out += [_negated(self.is_below(i, k, b))] if b <= parts[-1] else []
         return out
 
 

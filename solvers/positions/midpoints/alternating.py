@@ -31,7 +31,7 @@ def locate_in_turn(
             return replace(start, contradiction=found.contradiction), domains
         if not len(found.removed) or not found.complete:
             return found, left
-        fewer = without(left, found.removed)
+        fewer = _without(left, found.removed)
         propagation = Propagation(problem)
         propagation.domains = fewer
         propagation.run(limits)
@@ -43,7 +43,7 @@ def locate_in_turn(
         left = propagation.domains
 
 
-def without(domains: Domains, removed: Ints) -> Domains:
+def _without(domains: Domains, removed: Ints) -> Domains:
     """Return the values left without some pairs of a row and a value."""
     out, packing = domains.copy(), domains.packing
     rows, values = removed.T

@@ -106,7 +106,7 @@ class MidpointChains:
                         self.nodes.append(node)
                     elif not settled and links[other][0] == sign:
                         settled = True
-                        self.odd.append(closed(links, column, root, (row, other), node, total))
+                        self.odd.append(_closed(links, column, root, (row, other), node, total))
         self.links.append(links)
         self.chain.append(chain)
 
@@ -146,7 +146,7 @@ class KnownSums:
         return np.where(self.chain < 0, -1, 2 * self.chain + (self.sign > 0))
 
 
-def closed(
+def _closed(
     links: dict[int, Link], column: int, root: int, between: tuple[int, int], node: int, total: Fraction
 ) -> OddCycle:
     """Return the walk from the root to a row, over a node to another row, and back to the root."""
@@ -163,7 +163,7 @@ def closed(
     return OddCycle(root, column, value, (*reversed(path(row)), node, *path(other)))
 
 
-def barred(state: MidpointState, members: Members, known: list[KnownSums | None]) -> Bits:
+def _barred(state: MidpointState, members: Members, known: list[KnownSums | None]) -> Bits:
     """Return which members cannot have the value next to their node's threshold, those known already among them.
 
     By order: a row of the same chain is sure to be on the side and nearer to the threshold, or as near and an earlier
@@ -177,12 +177,12 @@ def barred(state: MidpointState, members: Members, known: list[KnownSums | None]
             continue
         own = np.flatnonzero(splits.column[side // 2] == c)
         rows = members.row[own]
-        out[own] |= behind(side[own], rows, found.group[rows], found.constant[rows], members.sure[own])
-        pairs_barred(state, members, c, found, out)
+        out[own] |= _behind(side[own], rows, found.group[rows], found.constant[rows], members.sure[own])
+        _pairs_barred(state, members, c, found, out)
     return out
 
 
-def behind(side: Ints, row: Ints, group: Ints, constant: Ints, sure: Bits) -> Bits:
+def _behind(side: Ints, row: Ints, group: Ints, constant: Ints, sure: Bits) -> Bits:
     """Return whose group (-1: none) has a sure member on the same side that is nearer to the threshold.
 
     Of equal ones the first row counts as nearer: one of those not behind has the value next to the threshold.
@@ -201,7 +201,7 @@ def behind(side: Ints, row: Ints, group: Ints, constant: Ints, sure: Bits) -> Bi
     return out
 
 
-def pairs_barred(
+def _pairs_barred(
     state: MidpointState,
     members: Members,
     c: int,
@@ -212,7 +212,7 @@ def pairs_barred(
     splits = state.splits
     chain, sign, constant, total = found.chain, found.sign, found.constant, found.total
     nodes = np.flatnonzero((splits.column == c) & state.exact)
-    entries = [candidates(state, members, nodes, which, out) for which in (0, 1)]
+    entries = [_candidates(state, members, nodes, which, out) for which in (0, 1)]
     counts = [np.bincount(place, minlength=len(nodes)) for _, place in entries]
     product = counts[0] * counts[1]
     usable = (product > 0) & (product <= MOST_PAIRS)
@@ -237,7 +237,7 @@ def pairs_barred(
         out[which[~some]] = True
 
 
-def candidates(state: MidpointState, members: Members, nodes: Ints, which: int, out: Bits) -> tuple[Ints, Ints]:
+def _candidates(state: MidpointState, members: Members, nodes: Ints, which: int, out: Bits) -> tuple[Ints, Ints]:
     """Return the members that may have the value next to the threshold of some nodes, and the place of their node."""
     entries, _ = ranged(members.start, 2 * nodes + which)
     place = np.repeat(np.arange(len(nodes)), np.diff(members.start)[2 * nodes + which])
@@ -293,17 +293,17 @@ def locate(
     try:
         complete = found.run(limits)
     except NoMidpointsError as error:
-        return LocatedRows(*opened(low, high), f"the thresholds are no midpoints: {error}")
+        return LocatedRows(*_opened(low, high), f"the thresholds are no midpoints: {error}")
     removed = np.concatenate(found.removed) if found.removed else np.zeros((0, 2), dtype=np.int64)
-    return LocatedRows(*opened(found.state.low, found.state.high), "", complete, removed, tuple(found.steps))
+    return LocatedRows(*_opened(found.state.low, found.state.high), "", complete, removed, tuple(found.steps))
 
 
-def opened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _opened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return intervals without the ends that every finite number keeps."""
     return np.where(low <= -LARGEST, -np.inf, low) + 0.0, np.where(high >= LARGEST, np.inf, high) + 0.0
 
 
-def start_of(problem: RowProblem, domains: Domains, splits: TreeSplits) -> tuple[Floats, Floats]:
+def _start_of(problem: RowProblem, domains: Domains, splits: TreeSplits) -> tuple[Floats, Floats]:
     """Return what the values left say of every row and column."""
     places = domains.places()
     low = np.empty((problem.rows, len(splits.attribute)))
@@ -356,7 +356,7 @@ class RowSearch:
         """Return the search from what the values left say, and the ranges."""
         columns = len(splits.attribute)
         known = np.full((columns, 2), np.nan) if ranges is None else np.asarray(ranges, dtype=np.float64)
-        low, high = start_of(problem, domains, splits)
+        low, high = _start_of(problem, domains, splits)
         state = MidpointState.of(splits, low, high)
         return cls(problem, splits, known, state, RowValuePairs.of(problem, domains, np.unique(splits.tree)))
 
@@ -411,7 +411,7 @@ class RowSearch:
             if known is not None and (chained := known[c]) is not None and len(held) > 1:
                 side = np.full(len(held), 0 if greatest else 1)
                 sure = np.ones(len(held), dtype=bool)
-                held = held[~behind(side, held, chained.group[held], chained.constant[held], sure)]
+                held = held[~_behind(side, held, chained.group[held], chained.constant[held], sure)]
             if not len(held):
                 word = "greatest" if greatest else "least"
                 raise NoMidpointsError(f"no row can have the {word} value {end!r} of {self.splits.names[c]}")
@@ -438,7 +438,7 @@ class RowSearch:
                 changed.append(row * columns + c)
         known = [found.arrays(state, c) for c in range(columns)]
         dirty = beside.nodes(np.union1d(np.array(changed, dtype=np.int64), self.attained(known, found.nodes)))
-        out = barred(state, members, known)
+        out = _barred(state, members, known)
         if (fresh := out & ~members.barred).any():
             keys = members.keys(self.problem.rows)[fresh]
             self.steps.append(Barred(np.array(found.nodes, dtype=np.int64), keys))
@@ -450,7 +450,7 @@ class RowSearch:
     def boxes(self) -> bool:
         """Drop values whose leaf has no room left for a row, and narrow rows to the leaves left; whether one went."""
         state, splits, pairs = self.state, self.splits, self.pairs
-        low, high = leaf_boxes(state)
+        low, high = _leaf_boxes(state)
         leaf = splits.first_leaf[self.problem.tree[pairs.value]] + self.problem.region[pairs.value]
         alive = np.ones(len(leaf), dtype=bool)
         for c in range(len(splits.attribute)):
@@ -485,7 +485,7 @@ class RowSearch:
         return bool(gone.any())
 
 
-def leaf_boxes(state: MidpointState) -> tuple[Floats, Floats]:
+def _leaf_boxes(state: MidpointState) -> tuple[Floats, Floats]:
     """Return (leaves, columns) what the rows of every leaf have at least and at most, as its path says."""
     splits = state.splits
     shape = len(splits.start) - 1, len(splits.attribute)

@@ -28,21 +28,21 @@ class StepError(ReconError):
     """A step does not follow from those before it."""
 
 
-def number(x: float) -> int:
+def _number(x: float) -> int:
     """Return a float as a multiple of 2^-1100."""
     over, under = float(x).as_integer_ratio()
     return over * ((1 << SCALE) // under)
 
 
-def floor(x: int) -> int:
+def _floor(x: int) -> int:
     """Return the greatest number of single precision that is at most x."""
     bits = max(abs(x).bit_length() - 24, FINEST)
     return min((x >> bits) << bits, MOST)
 
 
-def ceil(x: int) -> int:
+def _ceil(x: int) -> int:
     """Return the least number of single precision that is at least x."""
-    return -floor(-x)
+    return -_floor(-x)
 
 
 class MidpointReplay:
@@ -54,7 +54,7 @@ class MidpointReplay:
         self.problem, self.splits = problem, splits
         self.columns = len(splits.attribute)
         self.tree, self.column = splits.tree.tolist(), splits.column.tolist()
-        self.threshold = [number(t) for t in splits.threshold.tolist()]
+        self.threshold = [_number(t) for t in splits.threshold.tolist()]
         self.values: list[dict[int, set[int]]] = [{} for _ in range(problem.rows)]
         own = set(self.tree)
         for i in range(problem.rows):
@@ -70,7 +70,7 @@ class MidpointReplay:
         self.ends: list[tuple[int | None, int | None]] = [(None, None)] * self.columns
         if ranges is not None:
             self.ends = [
-                (None if np.isnan(low) else number(low), None if np.isnan(high) else number(high))
+                (None if np.isnan(low) else _number(low), None if np.isnan(high) else _number(high))
                 for low, high in ranges.tolist()
             ]
         start = [[-MOST if low is None else low, MOST if high is None else high] for low, high in self.ends]
@@ -85,8 +85,8 @@ class MidpointReplay:
         Nodes that share a cut of the domain share these: no value of the domain lies between their thresholds.
         """
         same = (self.splits.column == self.splits.column[s]) & (self.splits.part == self.splits.part[s])
-        found = [floor(number(t)) for t in np.unique(self.splits.threshold[same]).tolist()]
-        return min(found), ceil(max(found) + 1)
+        found = [_floor(_number(t)) for t in np.unique(self.splits.threshold[same]).tolist()]
+        return min(found), _ceil(max(found) + 1)
 
     def members(self, s: int) -> tuple[dict[int, bool], dict[int, bool]]:
         """Return the rows that may lie left and right of node s, and whether they are sure to."""
@@ -113,11 +113,11 @@ class MidpointReplay:
         if t == 0:
             return 0, 0
         tiny = 1 << (abs(t).bit_length() - 29)
-        near = min(2 * t - floor(2 * t), ceil(2 * t) - 2 * t)
+        near = min(2 * t - _floor(2 * t), _ceil(2 * t) - 2 * t)
         if near > 4 * tiny or all(x >= tiny or y <= -tiny or x == y == 0 for x, y in (a, b)):
             return 2 * t, 2 * t
         x = float(self.splits.threshold[s])
-        return 2 * number(float(np.nextafter(x, -np.inf))), 2 * number(float(np.nextafter(x, np.inf)))
+        return 2 * _number(float(np.nextafter(x, -np.inf))), 2 * _number(float(np.nextafter(x, np.inf)))
 
     def candidates(self, s: int, which: int) -> list[int]:
         """Return the rows on one side of a node that may have the value next to its threshold."""
@@ -146,8 +146,8 @@ class MidpointReplay:
             span[0], span[1] = max(span[0], low), min(span[1], high)
         for _ in range(2):
             least, most = self.sums(s)
-            a[0], a[1] = max(a[0], ceil(least - b[1])), min(a[1], floor(most - b[0]))
-            b[0], b[1] = max(b[0], ceil(least - a[1])), min(b[1], floor(most - a[0]))
+            a[0], a[1] = max(a[0], _ceil(least - b[1])), min(a[1], _floor(most - b[0]))
+            b[0], b[1] = max(b[0], _ceil(least - a[1])), min(b[1], _floor(most - a[0]))
         for which, span in enumerate((a, b)):
             if span[0] > span[1]:
                 raise StepError(f"no value is left beside node {s}")
@@ -286,7 +286,7 @@ class MidpointReplay:
         return all(self.spans[i][c][0] <= y and x <= self.spans[i][c][1] for c, (x, y) in box.items())
 
 
-def proves(
+def _proves(
     problem: RowProblem, domains: Domains, splits: TreeSplits, ranges: NDArray[np.float64] | None, found: LocatedRows
 ) -> bool:
     """Return whether the steps of `found`, done again from the leaves left (`domains`), prove all its intervals.
@@ -307,7 +307,7 @@ def proves(
         else:
             at.boxed(step.rows.tolist())
     return all(
-        (np.isinf(low) or number(low) <= span[0]) and (np.isinf(high) or span[1] <= number(high))
+        (np.isinf(low) or _number(low) <= span[0]) and (np.isinf(high) or span[1] <= _number(high))
         for row, lows, highs in zip(at.spans, found.low.tolist(), found.high.tolist(), strict=True)
         for span, low, high in zip(row, lows, highs, strict=True)
     )

@@ -26,7 +26,7 @@ from solvers.statements.row_problem import RowProblem
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def before(x: Floats) -> Floats:
+def _before(x: Floats) -> Floats:
     """Return the next smaller number of single precision; below the smallest: -infinity."""
     return -after(-x)
 
@@ -41,7 +41,7 @@ def at_most(x: Floats) -> Floats:
     """Return the greatest number of single precision that is at most x (any float64); -infinity where there is none."""
     with np.errstate(over="ignore", under="ignore"):
         near = x.astype(np.float32).astype(np.float64)
-    return np.where(near > x, before(near), np.where(np.isposinf(near), LARGEST, near))
+    return np.where(near > x, _before(near), np.where(np.isposinf(near), LARGEST, near))
 
 
 def at_least(x: Floats) -> Floats:
@@ -49,7 +49,7 @@ def at_least(x: Floats) -> Floats:
     return -at_most(-x)
 
 
-def difference(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+def _difference(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Return floats s and e with x - y = s + e exactly and s the float nearest to it; x and y any finite float64."""
     s = x - y
     back = s - x
@@ -58,9 +58,9 @@ def difference(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 def most_left(x: Floats, y: Floats) -> Floats:
     """Return the greatest number of single precision that is at most x - y exactly."""
-    s, e = difference(x, y)
+    s, e = _difference(x, y)
     near = at_most(s)
-    return np.where((near == s) & (e < 0), before(near), near)
+    return np.where((near == s) & (e < 0), _before(near), near)
 
 
 def least_left(x: Floats, y: Floats) -> Floats:

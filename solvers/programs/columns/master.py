@@ -58,7 +58,7 @@ class MasterProgram:
         """Start the program; raises `Inconclusive` where the time left cannot suffice, `TooLarge` for many boxes."""
         if release.rows.high is None:
             raise Unsupported("the number of rows is unbounded: no linear program over it")
-        check_time(release, limits)
+        _check_time(release, limits)
         self.release, self.pricer = release, Pricer(release, limits)
         self.incidence = x = self.pricer.incidence
         self.low, self.high = x.bounds
@@ -306,7 +306,7 @@ class KnownMaster:
     master: MasterProgram | None = None
 
 
-def check_time(release: Release, limits: Limits) -> None:
+def _check_time(release: Release, limits: Limits) -> None:
     """Raise `Inconclusive` where the first solve would not end in the time left, whatever is asked.
 
     No row is known at first, so that every statement that wants rows costs a pivot at least.

@@ -37,7 +37,7 @@ STEP = 2.0  # greatest change of a logarithm in the first round
 MIN_LOG = 0.3  # what a count of nothing is taken for, and the least logarithm's number
 
 
-def weighed(gains: Gains, by_cell: Any, rows: int, limits: Limits) -> Floats:
+def _weighed(gains: Gains, by_cell: Any, rows: int, limits: Limits) -> Floats:
     """Return weights (cells,) that sum to the number of rows, with counts near the best ones; `by_cell` (cells, gains).
 
     Every round weights grow where a row more is worth more: secants as wide as half of the mean distance from the best
@@ -160,7 +160,7 @@ class ConcaveMaster:
         self.column_of_cell: list[int] = []
         self.segments = Segments()
         self.column_of_segment: list[int] = []
-        self.add_segments(first_segments(gains))
+        self.add_segments(_first_segments(gains))
         self.taken = fixed.copy()
         self.add_cells(self.first_cells())
 
@@ -169,7 +169,7 @@ class ConcaveMaster:
         free, m, rows = self.system.free, len(self.gains), self.system.release.rows
         if self.matrix.nnz <= WHOLE or not m or not rows.high:
             return free
-        weights = weighed(self.gains, self.by_cell[:, :m], rows.high, self.limits)
+        weights = _weighed(self.gains, self.by_cell[:, :m], rows.high, self.limits)
         return np.sort(free[np.argsort(-weights[free], kind="stable")[: FIRST * m]])
 
     def rough(self) -> Floats | None:
@@ -177,7 +177,7 @@ class ConcaveMaster:
         rows, fixed = self.system.release.rows, self.system.bounds.fixed
         if not rows.high or not len(self.gains) or fixed.any():
             return None
-        return weighed(self.gains, self.by_cell[:, : len(self.gains)], rows.high, self.limits)
+        return _weighed(self.gains, self.by_cell[:, : len(self.gains)], rows.high, self.limits)
 
     def whole(self, start: Ints, limits: Limits) -> Ints:
         """Return whole rows found by HiGHS' branch and bound from a histogram; rounded, not checked."""
@@ -310,7 +310,7 @@ class Segments:
         return Segments(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
 
 
-def first_segments(gains: Gains) -> Segments:
+def _first_segments(gains: Gains) -> Segments:
     """Return segments of doubling length on both sides of every best count; those of one slope are one."""
     which, out = np.arange(len(gains), dtype=np.int64), Segments()
     for sign, room in ((1, gains.high - gains.best), (-1, gains.best - gains.low)):

@@ -96,9 +96,9 @@ class ConcaveSearch:
         rows = system.release.rows
         maximum = rows.high if rows.high is not None else sum(start.rows.tolist())
         self.gains = Gains(
-            [*gains.each, *(limit_of(s, linear.low[s], min(linear.high[s], maximum)) for s in soft.tolist())]
+            [*gains.each, *(_limit_of(s, linear.low[s], min(linear.high[s], maximum)) for s in soft.tolist())]
         )
-        self.unit = usual(gains)
+        self.unit = _usual(gains)
         self._cells(start, hard)
         spare = np.array([maximum - sum(start.rows.tolist())])
         self.rows = np.concatenate([start.rows[self.cells], spare])
@@ -248,13 +248,13 @@ class ConcaveSearch:
         return self.histogram(self.best)
 
 
-def limit_of(statement: int, low: int, high: int) -> ConcaveTerm:
+def _limit_of(statement: int, low: int, high: int) -> ConcaveTerm:
     """Return a gain that only keeps a count between bounds."""
     first = max(0, int(low)) if low > -UNBOUNDED else 0
     return ConcaveTerm(statement, np.zeros_like, first, int(high), first, 0.0, shape="limits")
 
 
-def usual(gains: Gains) -> float:
+def _usual(gains: Gains) -> float:
     """Return what a count usually loses by the first step from its best, in nats."""
     which = np.arange(len(gains), dtype=np.int64)
     steps: Sequence[Floats] = [-gains.values(which, gains.best + sign) for sign in (1, -1)]

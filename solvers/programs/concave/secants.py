@@ -89,7 +89,7 @@ class Exact:
         self.starts[i] |= starts
         # What stood further out is now at the end.
         for k in {min(max(k, g.low), g.high - 1) for k in starts} if g.low < g.high else ():
-            line = outwards(g, k, self.unit)
+            line = _outwards(g, k, self.unit)
             if line not in self.lines[i]:
                 self.lines[i].add(line)
                 self.model.model.add(self.gains[i] <= line[0] * self.counts[i] + line[1])
@@ -127,7 +127,7 @@ class Exact:
             self.model.model.add_hint(self.gains[i], min([0, *(slope * c + base for slope, base in self.lines[i])]))
 
 
-def outwards(g: ConcaveTerm, k: int, unit: int) -> tuple[int, int]:
+def _outwards(g: ConcaveTerm, k: int, unit: int) -> tuple[int, int]:
     """Return (slope, constant) in whole units of a line above the gain at every count, near its secant from k.
 
     The line is a function of the count less the best one. It is rounded to be less steep, and raised where that would
@@ -142,11 +142,11 @@ def outwards(g: ConcaveTerm, k: int, unit: int) -> tuple[int, int]:
     def over(counts: Ints) -> Floats:
         return unit * (g.value(counts) - g.top) - whole * (counts - g.best) - constant
 
-    between = summit(over, min(g.best, anchor), max(g.best, anchor))
+    between = _summit(over, min(g.best, anchor), max(g.best, anchor))
     return whole, constant + max(0, math.ceil(float(over(between).max()) - FLOAT))
 
 
-def summit(concave: Callable[[Ints], Floats], low: int, high: int) -> Ints:
+def _summit(concave: Callable[[Ints], Floats], low: int, high: int) -> Ints:
     """Return whole numbers from low to high with the one where a concave function is greatest: all where they are few.
 
     Else a stretch of it, wide enough for what floats blur. Cost: logarithmic in the range.

@@ -73,15 +73,15 @@ def separable(system: CellSystem, gains: Gains, shares: Shares) -> tuple[Ints, f
         return None
     multiplier = 0.0
     if abs(goal - total) > ONE_BY_ONE:
-        counts, multiplier = by_multiplier(gains, goal)
+        counts, multiplier = _by_multiplier(gains, goal)
     elif sign:
-        counts, multiplier = by_steps(gains, counts, sign, abs(goal - total))
-    filled = fill(system, shares, counts)
+        counts, multiplier = _by_steps(gains, counts, sign, abs(goal - total))
+    filled = _fill(system, shares, counts)
     missing = rows.low - sum(filled.tolist())
-    return fill_up(system, filled, shares.of < 0, max(0, missing)), multiplier
+    return _fill_up(system, filled, shares.of < 0, max(0, missing)), multiplier
 
 
-def by_steps(gains: Gains, counts: Ints, sign: int, steps: int) -> tuple[Ints, float]:
+def _by_steps(gains: Gains, counts: Ints, sign: int, steps: int) -> tuple[Ints, float]:
     """Return the counts after so many steps up (sign 1) or down, each where it costs least, and what the last cost."""
     which = np.arange(len(gains), dtype=np.int64)
     cost = -gains.values(which, counts + sign)
@@ -99,7 +99,7 @@ def by_steps(gains: Gains, counts: Ints, sign: int, steps: int) -> tuple[Ints, f
     return counts, -sign * last
 
 
-def by_multiplier(gains: Gains, goal: int) -> tuple[Ints, float]:
+def _by_multiplier(gains: Gains, goal: int) -> tuple[Ints, float]:
     """Return the counts that sum to the goal, best up to what floats blur, and their multiplier."""
     which = np.arange(len(gains), dtype=np.int64)
     ends = np.concatenate([rise(gains, which, gains.low), rise(gains, which, gains.high - 1)])
@@ -139,11 +139,11 @@ def multipliers_by_block(system: CellSystem, gains: Gains) -> Floats:
         if goal != total and sum(some.low.tolist()) <= goal <= sum(some.high.tolist()):
             sign, steps = (1 if goal > total else -1), abs(goal - total)
             small = steps <= ONE_BY_ONE
-            out[at] = by_steps(some, some.best.copy(), sign, steps)[1] if small else by_multiplier(some, goal)[1]
+            out[at] = _by_steps(some, some.best.copy(), sign, steps)[1] if small else _by_multiplier(some, goal)[1]
     return out
 
 
-def fill(system: CellSystem, shares: Shares, counts: Ints) -> Ints:
+def _fill(system: CellSystem, shares: Shares, counts: Ints) -> Ints:
     """Return a histogram with these counts: every cell its least rows, then what is left to the first with room."""
     z, lower = system.bounds.lower.copy(), system.bounds.lower
     held = np.zeros(len(counts), dtype=np.int64)
@@ -160,7 +160,7 @@ def fill(system: CellSystem, shares: Shares, counts: Ints) -> Ints:
     return z
 
 
-def fill_up(system: CellSystem, z: Ints, allowed: NDArray[np.bool_], missing: int) -> Ints:
+def _fill_up(system: CellSystem, z: Ints, allowed: NDArray[np.bool_], missing: int) -> Ints:
     """Return the histogram with so many rows more in the cells allowed."""
     for c in np.flatnonzero(allowed).tolist():
         if missing <= 0:

@@ -62,8 +62,8 @@ def rounded(system: CellSystem, rows: Floats, score: Callable[[Ints], float], se
     for turn in range(TRIES if more and fraction.any() else 1):
         drawn = np.zeros(len(whole), dtype=np.int64)
         if turn:
-            drawn[systematic(fraction, random)] = 1
-        up = settled(drawn, fraction, bounds.upper - whole, more)
+            drawn[_systematic(fraction, random)] = 1
+        up = _settled(drawn, fraction, bounds.upper - whole, more)
         if up is None:
             return None
         here = score(whole + up)
@@ -72,14 +72,14 @@ def rounded(system: CellSystem, rows: Floats, score: Callable[[Ints], float], se
     return best
 
 
-def systematic(fraction: Floats, random: np.random.Generator) -> Ints:
+def _systematic(fraction: Floats, random: np.random.Generator) -> Ints:
     """Return cells, each drawn with the probability of its fraction, as many as these sum up to, give or take one."""
     order = random.permutation(np.flatnonzero(fraction))
     ends = np.floor(np.cumsum(fraction[order]) + random.random())
     return np.asarray(order[np.diff(ends, prepend=0.0) > 0], dtype=np.int64)
 
 
-def settled(up: Ints, fraction: Floats, room: Ints, more: int) -> Ints | None:
+def _settled(up: Ints, fraction: Floats, room: Ints, more: int) -> Ints | None:
     """Return the rows added so that they are `more`, by largest remainders, and wherever there is room; or None."""
     out, missing = up.copy(), more - int(up.sum())
     order = np.argsort(-fraction, kind="stable")
@@ -141,7 +141,7 @@ class ConcaveTerm:
         return {k for k in every if self.low <= k < self.high}
 
 
-def total(gains: Sequence[ConcaveTerm], counts: Ints) -> float:
+def _total(gains: Sequence[ConcaveTerm], counts: Ints) -> float:
     """Return the sum of the gains at the counts of the statements, -inf outside their support."""
     return math.fsum(float(g.value(counts[g.statement : g.statement + 1])[0]) for g in gains)
 
@@ -221,9 +221,9 @@ def proved(
     np.add.at(weights, gains.statement, y.astype(object))
     np.add.at(weights, others, w.astype(object))
     counts, best, slack = conjugates(gains, y / scale)
-    inner = (dearest if anywhere else heaviest)(system, weights) - stated(w, low, high) - exact_dot(y, counts)
+    inner = (_dearest if anywhere else _heaviest)(system, weights) - stated(w, low, high) - exact_dot(y, counts)
     exact = Fraction(inner, scale) + Fraction(math.fsum(best.tolist())) + Fraction(slack)
-    exact = on_the_grid(gains, exact)
+    exact = _on_the_grid(gains, exact)
     tops = math.fsum(gains.top.tolist())
     return math.nextafter(float(exact + Fraction(tops)) + ERROR * math.fsum(np.abs(gains.top).tolist()), math.inf)
 
@@ -236,7 +236,7 @@ def proved_anywhere(system: CellSystem, gains: Gains, on_gains: Floats) -> float
     return proved(system, gains, on_gains, np.zeros(0, dtype=np.int64), np.zeros(0), anywhere=True)
 
 
-def dearest(system: CellSystem, weights: NDArray[np.object_]) -> int:
+def _dearest(system: CellSystem, weights: NDArray[np.object_]) -> int:
     """Return an upper bound on Σ_s weights[s] (count of s) over all datasets, whatever their rows."""
     index, worth = system.index, 0
     for b in system.release.partitions:
@@ -255,7 +255,7 @@ def binding(system: CellSystem) -> NDArray[np.bool_]:
     return np.asarray(system.always & (below | (linear.high != UNBOUNDED)))
 
 
-def on_the_grid(gains: Gains, bound: Fraction) -> Fraction:
+def _on_the_grid(gains: Gains, bound: Fraction) -> Fraction:
     """Return the bound (less the tops), rounded down where all gains are multiples of one number at every count."""
     if not all(g.whole for g in gains.each):
         return bound
@@ -280,12 +280,12 @@ def conjugates(gains: Gains, y: Floats) -> tuple[Ints, Floats, float]:
     best = gains.values(which, low)
     to_right, to_left = (rise(gains, which, low), rise(gains, which, low - 1))
     error = ERROR * (np.abs(best) + np.abs(gains.top) + 1)
-    right = np.where(low < gains.high, np.maximum(0, over(to_right, y, error)), 0.0) * (gains.high - low)
-    left = np.where(low > gains.low, np.maximum(0, over(y, to_left, error)), 0.0) * (low - gains.low)
+    right = np.where(low < gains.high, np.maximum(0, _over(to_right, y, error)), 0.0) * (gains.high - low)
+    left = np.where(low > gains.low, np.maximum(0, _over(y, to_left, error)), 0.0) * (low - gains.low)
     return low, best, math.fsum((np.maximum(right, left) + error).tolist())
 
 
-def over(a: Floats, b: Floats, error: Floats) -> Floats:
+def _over(a: Floats, b: Floats, error: Floats) -> Floats:
     """Return a - b, on the safe side: slopes have errors of their own size too."""
     with np.errstate(invalid="ignore"):
         found = a - b + error + ERROR * np.abs(np.where(np.isfinite(a), a, 0.0))
@@ -305,7 +305,7 @@ def rise(gains: Gains, which: Ints, counts: Ints) -> Floats:
     return np.asarray(np.where(counts < gains.low[which], np.inf, found))
 
 
-def heaviest(system: CellSystem, weights: NDArray[np.object_]) -> int:
+def _heaviest(system: CellSystem, weights: NDArray[np.object_]) -> int:
     """Return the greatest Σ_s weights[s] A_s z over all z between the cells' bounds with a possible number of rows."""
     linear, bounds, rows = system.linear, system.bounds, system.release.rows
     if rows.high is None:

@@ -103,7 +103,7 @@ class HeavyHistogramSearch(CellVariables):
         return ("found", self.values(solver.value)) if status in FOUND else ("unknown", np.zeros(0, dtype=np.int64))
 
 
-def heaviest_of(tilt: Tilt, slope: Floats, near: Ints | None, limits: Limits) -> tuple[Outcome, Ints]:
+def _heaviest_of(tilt: Tilt, slope: Floats, near: Ints | None, limits: Limits) -> tuple[Outcome, Ints]:
     """Return a heavy y of one component by CP-SAT, starting at `near` where one is known (it is the least found)."""
     part = tilt.part
     if part.matrix is None:
@@ -117,7 +117,7 @@ def heaviest_of(tilt: Tilt, slope: Floats, near: Ints | None, limits: Limits) ->
     return ("found", near) if found == "unknown" and near is not None else (found, y)
 
 
-def nearest(tilt: Tilt, slope: Floats, limits: Limits) -> Ints | None:
+def _nearest(tilt: Tilt, slope: Floats, limits: Limits) -> Ints | None:
     """Return a y that meets the statements and is near the mean under the tilt (HiGHS), None where none was found.
 
     Minimises Σ |y - mean| / deviation. Its answer is checked in whole numbers, its refusals are not believed.
@@ -139,10 +139,10 @@ def nearest(tilt: Tilt, slope: Floats, limits: Limits) -> Ints | None:
     if moved is None:
         return None
     y = (base + moved[: tilt.cells] - moved[tilt.cells :]).astype(np.int64)
-    return y if meets(part.matrix, part.low, part.high, y) and bool((y <= part.room).all()) else None
+    return y if _meets(part.matrix, part.low, part.high, y) and bool((y <= part.room).all()) else None
 
 
-def meets(matrix: NDArray[np.int64], low: Ints, high: Ints, y: Ints) -> bool:
+def _meets(matrix: NDArray[np.int64], low: Ints, high: Ints, y: Ints) -> bool:
     """Return whether y meets the statements, computed anew."""
     sums = matrix @ y
     return bool(((sums >= low) & (sums <= high)).all() and (y >= 0).all())
@@ -163,7 +163,7 @@ CIRCUIT = 24  # cells of the longest circuit tried as a move
 SEEDS = 40
 
 
-def newton_step(tilt: Tilt) -> float:
+def _newton_step(tilt: Tilt) -> float:
     """Return the work of one Newton step: moments of all cells, and a system of all statements."""
     return 1e-6 * tilt.cells + 1e-10 * len(tilt.row) ** 3
 
@@ -363,7 +363,7 @@ class Bracket:
         piece.tilt = Tilt.of(piece.part, system.sizes, self.case.bounds.lower, self.case.convention)
         start = np.zeros(len(piece.tilt.row))
         piece.lam = piece.tilt.minimise(
-            start, np.ones(piece.tilt.cells), self.budget.until(fraction, newton_step(piece.tilt))
+            start, np.ones(piece.tilt.cells), self.budget.until(fraction, _newton_step(piece.tilt))
         )
         self.improve(piece, piece.tilt.bound_of(piece.lam))
 
@@ -377,7 +377,7 @@ class Bracket:
         tilt, lam, expired = piece.tilt, piece.lam, self.budget.until(fraction)
         if tilt is None or lam is None or expired():
             return
-        late = self.budget.until(fraction, newton_step(tilt))
+        late = self.budget.until(fraction, _newton_step(tilt))
         slope = tilt.slope(lam)
         alive = tilt.moments(slope, np.ones(tilt.cells))[2] > ALIVE
         if not alive.any() or not (piece.part.low == piece.part.high).any():
@@ -403,7 +403,7 @@ class Bracket:
         for i, piece in enumerate(pieces):
             seconds = 0.95 * self.budget.left(0.72) * (0.7 if i + 1 < len(pieces) else 1.0)
             if piece.tilt is not None and piece.lam is not None and seconds > 0.1:
-                near = nearest(piece.tilt, piece.tilt.slope(piece.lam), self.budget.limits.lasting(seconds))
+                near = _nearest(piece.tilt, piece.tilt.slope(piece.lam), self.budget.limits.lasting(seconds))
                 if near is None:  # any histogram is better than none, and sooner found
                     near = whole_point(piece.part, self.budget.limits.lasting(0.95 * self.budget.left(0.85)))
                 if near is not None:
@@ -421,7 +421,7 @@ class Bracket:
                 outcome = "unknown"
                 continue
             own = self.budget.limits.lasting(max(0.2, seconds))
-            found, y = heaviest_of(piece.tilt, piece.tilt.slope(piece.lam), piece.y, own)
+            found, y = _heaviest_of(piece.tilt, piece.tilt.slope(piece.lam), piece.y, own)
             if found == "none":
                 return "none"
             if found == "found":
@@ -433,7 +433,7 @@ class Bracket:
     def start(self, piece: Piece, y: Ints) -> None:
         """Take a histogram of a component, checked."""
         part = piece.part
-        if part.matrix is None or not meets(part.matrix, part.low, part.high, y) or bool((y > part.room).any()):
+        if part.matrix is None or not _meets(part.matrix, part.low, part.high, y) or bool((y > part.room).any()):
             raise EngineError("a histogram found by search does not meet its statements")
         piece.y = y
         piece.blocks = Blocks(self.case.around(part, y))

@@ -54,16 +54,16 @@ GOOD = 1e-4  # nats: a Newton step that gains less ends the search
 MAX_STEPS = 150
 
 
-def prefix_sums(terms: Floats) -> Floats:
+def _prefix_sums(terms: Floats) -> Floats:
     """Return 0 and the sums of the first 1, 2, ... terms; blocks keep the error below 2^-44 of Σ|terms|."""
     block = 256
     padded = np.zeros(-(-max(1, len(terms)) // block) * block)
     padded[: len(terms)] = terms
     inner = np.cumsum(padded.reshape(-1, block), axis=1)
-    return np.concatenate([[0.0], (inner + prefix(inner[:, -1])[:, None]).reshape(-1)[: len(terms)]])
+    return np.concatenate([[0.0], (inner + _prefix(inner[:, -1])[:, None]).reshape(-1)[: len(terms)]])
 
 
-def prefix(sums: Floats) -> Floats:
+def _prefix(sums: Floats) -> Floats:
     """Return the sums before each entry, exactly rounded running sums (two-sum compensation)."""
     out, total, low = np.zeros(len(sums)), 0.0, 0.0
     for i, x in enumerate(sums.tolist()):
@@ -75,12 +75,12 @@ def prefix(sums: Floats) -> Floats:
     return out
 
 
-def log_factorials(maximum: int) -> Floats:
+def _log_factorials(maximum: int) -> Floats:
     """Return ln k! for k = 0..most."""
-    return prefix_sums(np.log(np.arange(1, maximum + 1, dtype=np.float64)))
+    return _prefix_sums(np.log(np.arange(1, maximum + 1, dtype=np.float64)))
 
 
-def log_weights(size: int, low: int, room: int, convention: Convention, factorials: Floats) -> tuple[Floats, Floats]:
+def _log_weights(size: int, low: int, room: int, convention: Convention, factorials: Floats) -> tuple[Floats, Floats]:
     """Return (logs, magnitudes) of the weights of low + y rows, y = 0..room; errors are SLACK times magnitude.
 
     `ordered`: ln(size^z / z!), `multiset`: ln C(size + z - 1, z), z = low + y.
@@ -90,10 +90,10 @@ def log_weights(size: int, low: int, room: int, convention: Convention, factoria
     if convention == "ordered":
         above = z * math.log(size)
     elif size + low + room < DOUBLE:
-        above = prefix_sums(np.log(float(size) + np.arange(low + room, dtype=np.float64)))[z]
+        above = _prefix_sums(np.log(float(size) + np.arange(low + room, dtype=np.float64)))[z]
     else:
         # size + i = size (1 + i / size): the second log is below 2^-20, its own rounding below that of the first.
-        above = z * math.log(size) + prefix_sums(np.array([(i / size) for i in range(low + room)]))[z]
+        above = z * math.log(size) + _prefix_sums(np.array([(i / size) for i in range(low + room)]))[z]
     return above - below, above + below
 
 
@@ -121,7 +121,7 @@ class Tilt:
     def of(cls, part: Component, sizes: Sequence[int], lower: Ints, convention: Convention) -> Tilt:
         """Return the dual problem; `sizes` and `lower` are those of all cells of the system."""
         minimum = lower[part.cells]
-        factorials = log_factorials(int((minimum + part.room).max(initial=1)))
+        factorials = _log_factorials(int((minimum + part.room).max(initial=1)))
         widths = np.ceil(np.log2(part.room + 1)).astype(np.int64)
         buckets = []
         for width in np.unique(widths).tolist():
@@ -129,7 +129,7 @@ class Tilt:
             w = int(part.room[at].max()) + 1
             logs, magnitudes = np.full((len(at), w), -np.inf), np.zeros((len(at), w))
             for i, c in enumerate(at.tolist()):
-                found = log_weights(
+                found = _log_weights(
                     sizes[int(part.cells[c])], int(minimum[c]), int(part.room[c]), convention, factorials
                 )
                 logs[i, : len(found[0])], magnitudes[i, : len(found[1])] = found
@@ -137,7 +137,7 @@ class Tilt:
         equal = part.low == part.high
         at_least = np.flatnonzero(~equal & (part.low > -FREE // 2))
         at_most = np.flatnonzero(~equal & (part.high < FREE // 2))
-        same = independent_rows(part, np.flatnonzero(equal))
+        same = _independent_rows(part, np.flatnonzero(equal))
         row = np.concatenate([same, at_least, at_most]).astype(np.int64)
         bound = np.concatenate([part.low[same], part.low[at_least], part.high[at_most]])
         sign = np.repeat(np.array([0, 1, -1]), [len(same), len(at_least), len(at_most)])
@@ -222,7 +222,7 @@ class Tilt:
             gained = 0.0
             while damping < 1e6:
                 step = np.zeros(len(lam))
-                step[free] = newton(hessian, gradient[free], damping)
+                step[free] = _newton(hessian, gradient[free], damping)
                 trial = self.project(lam + step)
                 found, new_mean, new_variance = self.moments(self.slope(trial), s)
                 gained = value - (found - float(trial @ self.bound))
@@ -259,12 +259,12 @@ class Tilt:
             tilt = exact[bucket.at, None] * bucket.y
             x = bucket.logs + tilt
             x = x + SLACK * (bucket.sizes + np.abs(tilt) + 1.0)
-            parts += outward(x, shares[bucket.at]).tolist()
+            parts += _outward(x, shares[bucket.at]).tolist()
         total = math.fsum(parts)
         return total + 2.0**-50 * abs(total)
 
 
-def independent_rows(part: Component, rows: Ints) -> Ints:
+def _independent_rows(part: Component, rows: Ints) -> Ints:
     """Return rows that span all the given ones, by a pivoted Cholesky factor of their Gram matrix.
 
     Equations that follow from others add nothing to the bound, and a bound without some is a bound all the same.
@@ -277,7 +277,7 @@ def independent_rows(part: Component, rows: Ints) -> Ints:
     return np.sort(rows[order[:rank] - 1])
 
 
-def newton(hessian: Floats, gradient: Floats, damping: float) -> Floats:
+def _newton(hessian: Floats, gradient: Floats, damping: float) -> Floats:
     """Return the damped Newton step, 0 where the matrix is too ill-conditioned for this damping."""
     damped = hessian + damping * np.diag(1.0 + np.diag(hessian))
     try:
@@ -287,7 +287,7 @@ def newton(hessian: Floats, gradient: Floats, damping: float) -> Floats:
     return found
 
 
-def outward(x: Floats, share: Floats) -> Floats:
+def _outward(x: Floats, share: Floats) -> Floats:
     """Return an upper bound of s ln Σ e^(x/s) per row, of max x where s = 0.
 
     The terms lie in [0, 1]: their sum is off by less than (3 + width) 2^-52 of itself, exp(x - top) by an argument's

@@ -122,13 +122,13 @@ def moves_of(around: Around, expired: Callable[[], bool]) -> list[tuple[int, ...
         for j in range(int(first[i]), min(int(last[i]), int(first[i]) + 40)):
             a, b, c, d = (int(usable[k]) for k in (up[i], down[i], up[j], down[j]))
             if i < j and len({a, b, c, d}) == 4:
-                found.append((score(around, (a, b, c, d)), (a, b, c, d)))
+                found.append((_score(around, (a, b, c, d)), (a, b, c, d)))
         if len(found) >= MAX_MOVES or expired():
             break
     return [move for _, move in sorted(found, key=lambda m: (-m[0], m[1]))]
 
 
-def score(around: Around, move: tuple[int, int, int, int]) -> float:
+def _score(around: Around, move: tuple[int, int, int, int]) -> float:
     """Return about how much of the weight of y one step of the move keeps, the larger the freer."""
     z = around.y + around.minimum
     a, b, c, d = (int(z[i]) for i in move)

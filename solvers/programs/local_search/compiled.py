@@ -43,19 +43,19 @@ class LoopFunctions(NamedTuple):
 PLAIN = LoopFunctions(loops.enter, loops.anneal, likely_loops.sway, False)
 
 
-def loops_for(limits: Limits, likely: bool = False) -> LoopFunctions:
+def _loops_for(limits: Limits, likely: bool = False) -> LoopFunctions:
     """Return the loops for a search, or for one that goes on to likely worlds.
 
     They stay as they are written without numba, and where they were never compiled and the time is short.
     """
     if not installed():
         return PLAIN
-    made = compiled()
+    made = _compiled()
     return made if ready(made[:3] if likely else made[:2], limits) else PLAIN
 
 
 @cache
-def compiled() -> LoopFunctions:
+def _compiled() -> LoopFunctions:
     """Return the loops as functions that are compiled at their first call.
 
     They make no arrays: without counting references to those that they are given (`_nrt`) they ran 9 times as fast.
@@ -69,17 +69,17 @@ def compiled() -> LoopFunctions:
         for name, function in vars(module).items():  # in the order of the source: what a loop calls stands above it
             if isinstance(function, FunctionType) and function.__module__ == module.__name__:
                 names[name] = njit(**options)(FunctionType(function.__code__, names, name))
-    made = outer(fingerprint(Path(__file__).parent / name for name in SOURCES))
-    first, second, third = (kept(entry(function, names), **options) for function in made)
+    made = _outer(fingerprint(Path(__file__).parent / name for name in SOURCES))
+    first, second, third = (kept(_entry(function, names), **options) for function in made)
     return LoopFunctions(first, second, third, True)
 
 
-def entry(function: Any, names: dict[str, Any]) -> Callable[..., Any]:
+def _entry(function: Any, names: dict[str, Any]) -> Callable[..., Any]:
     """Return a function that finds compiled loops under their names, and closes over what it closed over."""
     return FunctionType(function.__code__, names, function.__name__, None, function.__closure__)
 
 
-def outer(sources: int) -> tuple[Callable[..., Any], ...]:
+def _outer(sources: int) -> tuple[Callable[..., Any], ...]:
     """Return functions that call the loops, as long as these have sources: numba keeps them under that number."""
 
     def entered(p: Any, s: Any) -> None:
@@ -119,7 +119,7 @@ class SearchResult(NamedTuple):
     end: tuple[LoopState, SearchTables, LoopFunctions]
 
 
-def search(problem: SearchProblem, seed: int, limits: Limits) -> tuple[Ints | None, int]:
+def _search(problem: SearchProblem, seed: int, limits: Limits) -> tuple[Ints | None, int]:
     """Return (rows, attributes searched) parts that meet all counts, or None, and the least cost met; `searched`."""
     return searched(problem, seed, limits)[:2]
 
@@ -134,21 +134,21 @@ def searched(
     """
     dice = np.random.default_rng(seed)
     best = -1
-    made = loops_for(limits, likely)
+    made = _loops_for(limits, likely)
     each = work_of_move(problem, made.machine)
-    for tries, length in enumerate(rounds(problem, effort)):
-        state, tables = started(problem, dice, made.machine)
+    for tries, length in enumerate(_rounds(problem, effort)):
+        state, tables = _started(problem, dice, made.machine)
         end = state, tables, made
         made.enter(tables, state)
         for step in range(length // STEP):
             share = step / (length // STEP)
-            heat(state, HOT * (COLD / HOT) ** share)
+            _heat(state, HOT * (COLD / HOT) ** share)
             chunks = [STEP] if made.machine else [CHUNK] * (STEP // CHUNK)
             for moves in chunks:
                 least = int(made.anneal(tables, state, moves))
                 best = least if best < 0 else min(best, least)
                 if state.numbers[1] == 0:
-                    return SearchResult(rows_of(problem, state), 0, end)
+                    return SearchResult(_rows_of(problem, state), 0, end)
                 limits.charge(moves * each)
                 if limits.expired():
                     return SearchResult(None, best, end)
@@ -162,7 +162,7 @@ def work_of_move(problem: SearchProblem, machine: bool) -> float:
     return MOVE * (4 + int(problem.tables.sizes[0])) * (1.0 if machine else SLOW)
 
 
-def rounds(problem: SearchProblem, effort: int) -> Iterator[int]:
+def _rounds(problem: SearchProblem, effort: int) -> Iterator[int]:
     """Yield how many moves each round has, until there were `effort` for every statement and row, one at least."""
     length, left = ROUND, max(1, effort * (len(problem.tables.low) + problem.rows))
     while left > 0:
@@ -171,13 +171,13 @@ def rounds(problem: SearchProblem, effort: int) -> Iterator[int]:
         length *= 2
 
 
-def heat(state: LoopState, temperature: float) -> None:
+def _heat(state: LoopState, temperature: float) -> None:
     """Set the temperature: a move that is worse by d is taken with probability exp(-d / temperature)."""
     for worse in range(WORSE):
         state.limit[worse] = int(math.exp(-worse / temperature) * (1 << 32))
 
 
-def started(problem: SearchProblem, dice: np.random.Generator, machine: bool) -> tuple[LoopState, SearchTables]:
+def _started(problem: SearchProblem, dice: np.random.Generator, machine: bool) -> tuple[LoopState, SearchTables]:
     """Return random rows of every label, and the tables, as arrays for machine code, or as lists."""
     tables = problem.tables
     counters, width, _, label, _, n = tables.sizes.tolist()
@@ -203,6 +203,5 @@ def zeros(length: int) -> Any:
     return np.zeros(length, dtype=np.int64)
 
 
-def rows_of(problem: SearchProblem, state: LoopState) -> Ints:
-    """Return the rows of a state."""
+def _rows_of(problem: SearchProblem, state: LoopState) -> Ints:
     return np.array(state.rows, dtype=np.int64).reshape(problem.rows, len(problem.attributes))

@@ -53,7 +53,7 @@ DRAWS = 400  # of one class, up to which surjections are counted
 Group = tuple[tuple[int, ...], int]  # counts above 0 of the classes of a leaf, and its different rows (-1: not said)
 
 
-def drawn_blocks(release: Release) -> list[tuple[Partition, BootstrapCounts]]:
+def _drawn_blocks(release: Release) -> list[tuple[Partition, BootstrapCounts]]:
     """Return the partitions that trees on unknown bags left, with what these counted."""
     return [(block, block.draws) for block in release.partitions.values() if block.draws is not None]
 
@@ -78,13 +78,13 @@ class LeafWorthTables:
                     return None
                 self.entries += size
             self.begin[key] = len(self.value)
-            found = log_ways(group, most).reshape(-1)
+            found = _log_ways(group, most).reshape(-1)
             least = found[np.isfinite(found)].min(initial=0.0)  # where statements are broken they say so themselves
             self.value += [round(x * UNIT) for x in np.where(np.isfinite(found), found, least).tolist()]
         return self.begin[key]
 
 
-def log_ways(group: Group, most: Sequence[int]) -> Floats:
+def _log_ways(group: Group, most: Sequence[int]) -> Floats:
     """Return (most[0] + 1, most[1] + 1, ...) log F of a leaf for all numbers of rows of its classes, -inf for none.
 
     With one class the constant log surj(c, d) is left out.
@@ -97,26 +97,26 @@ def log_ways(group: Group, most: Sequence[int]) -> Floats:
                 out = np.add.outer(out, c * np.log(np.arange(m + 1, dtype=float)))
             return out
         if len(counts) == 1:
-            return np.array([log_choose(r, different) for r in range(most[0] + 1)])
+            return np.array([_log_choose(r, different) for r in range(most[0] + 1)])
         sums = np.full((1, different + 1), -np.inf)  # (rows so far, different rows so far)
         sums[0, 0] = 0.0
         for c, m in zip(counts, most, strict=True):
             more = np.full((len(sums), m + 1, different + 1), -np.inf)
             for d in range(1, min(c, different) + 1):
-                ways = np.array([log_choose(r, d) for r in range(m + 1)]) + log_surjections(c)[d]
+                ways = np.array([_log_choose(r, d) for r in range(m + 1)]) + _log_surjections(c)[d]
                 new = sums[:, None, : different + 1 - d] + ways[None, :, None]
                 more[:, :, d:] = np.logaddexp(more[:, :, d:], new)
             sums = more.reshape(-1, different + 1)
     return sums[:, different].reshape([m + 1 for m in most])
 
 
-def log_choose(r: int, d: int) -> float:
+def _log_choose(r: int, d: int) -> float:
     """Return log C(r, d), -inf for 0."""
     return -math.inf if r < d else math.lgamma(r + 1) - math.lgamma(d + 1) - math.lgamma(r - d + 1)
 
 
 @cache
-def log_surjections(c: int) -> tuple[float, ...]:
+def _log_surjections(c: int) -> tuple[float, ...]:
     """Return for d = 0..c the log of the number of ways to draw d different things, each once at least, c times."""
     ways = [1]
     for _ in range(c):
@@ -124,7 +124,7 @@ def log_surjections(c: int) -> tuple[float, ...]:
     return tuple(math.log(x) if x else -math.inf for x in ways)
 
 
-def drawn_tables(problem: SearchProblem) -> tuple[LeafWorths, Ints]:
+def _drawn_tables(problem: SearchProblem) -> tuple[LeafWorths, Ints]:
     """Return what rows in leaves are worth, and where the figure of every cell stands without rows.
 
     Regions are numbered as in `problem.tables`: partitions first come in the order of the blocks.
@@ -139,13 +139,13 @@ def drawn_tables(problem: SearchProblem) -> tuple[LeafWorths, Ints]:
             first += 2 * len(block)
             continue
         if block.draws is not None:
-            for j, group in enumerate(groups(block, block.draws)):
-                place_leaf(figures, at, (first + j) * labels, group, most, (cell, stride))
+            for j, group in enumerate(_groups(block, block.draws)):
+                _place_leaf(figures, at, (first + j) * labels, group, most, (cell, stride))
         first += len(block.boxes)
     return LeafWorths(cell, stride, whole(figures.value)), whole(at)
 
 
-def groups(block: Partition, draws: BootstrapCounts) -> list[tuple[list[int], list[int], int]]:
+def _groups(block: Partition, draws: BootstrapCounts) -> list[tuple[list[int], list[int], int]]:
     """Return per leaf the labels with a count above 0 (ANY_LABEL: all), these counts, and the different rows."""
     out: list[tuple[list[int], list[int], int]] = [([], [], d) for d in draws.distinct.tolist()]
     for j, label, count in zip(block.region.tolist(), block.label.tolist(), draws.count.tolist(), strict=True):
@@ -155,7 +155,7 @@ def groups(block: Partition, draws: BootstrapCounts) -> list[tuple[list[int], li
     return out
 
 
-def place_leaf(
+def _place_leaf(
     figures: LeafWorthTables,
     at: list[int],
     slot: int,
@@ -173,7 +173,7 @@ def place_leaf(
     begin = None if apart else figures.table((tuple(counts), different), room)
     if begin is None:  # each class by itself
         for k, c in zip(named, counts, strict=True):
-            place_leaf(figures, at, slot, ([k], [c], -1), most, out)
+            _place_leaf(figures, at, slot, ([k], [c], -1), most, out)
         return
     step = 1
     for k, m in reversed(list(zip(named, room, strict=True))):
@@ -183,7 +183,7 @@ def place_leaf(
     at.append(begin)
 
 
-def climb(
+def _climb(
     problem: SearchProblem, state: LoopState, tables: SearchTables, made: LoopFunctions, limits: Limits
 ) -> tuple[Ints, Ints, tuple[int, int]]:
     """Return the likeliest world met and the last one, from a state that is a world, and the worth of both.
@@ -193,7 +193,7 @@ def climb(
     at most; a part of the time left ("likelier worlds" of `STAGES`).
     """
     limits = limits.stage("likelier worlds")
-    drawn, begins = drawn_tables(problem)
+    drawn, begins = _drawn_tables(problem)
     counters, labels = int(problem.tables.sizes[0]), int(problem.tables.sizes[2])
     at = begins.copy()
     rows = np.array(state.rows).reshape(problem.rows, -1)
@@ -235,8 +235,8 @@ def log_likelihood(release: Release, rows: Ints) -> float:
     Nothing of the search is used. Cost: rows times leaves.
     """
     total = 0.0
-    for block, draws in drawn_blocks(release):
-        for j, (named, counts, different) in enumerate(groups(block, draws)):
+    for block, draws in _drawn_blocks(release):
+        for j, (named, counts, different) in enumerate(_groups(block, draws)):
             inside = np.ones(len(rows), dtype=bool)
             for k, mask in block.boxes[j].literals:
                 inside &= np.array([p < 0 or bool(mask >> p & 1) for p in rows[:, k].tolist()], dtype=bool)
@@ -246,17 +246,17 @@ def log_likelihood(release: Release, rows: Ints) -> float:
                 for y in named
             ]
             if named:
-                total += log_ways_of(tuple(counts), different, held)
+                total += _log_ways_of(tuple(counts), different, held)
     return total
 
 
-def log_ways_of(counts: tuple[int, ...], different: int, held: Sequence[int]) -> float:
+def _log_ways_of(counts: tuple[int, ...], different: int, held: Sequence[int]) -> float:
     """Return log F of one leaf, its constant included, in whole numbers up to the last step."""
     if different < 0:
         return sum(c * math.log(r) if r else -math.inf for c, r in zip(counts, held, strict=True))
     ways = [1]  # by different rows so far
     for c, r in zip(counts, held, strict=True):
-        some, surjections = [0] * (different + 1), surjective(c)
+        some, surjections = [0] * (different + 1), _surjective(c)
         for d in range(1, min(c, r, different) + 1):
             for before, w in enumerate(ways[: different + 1 - d]):
                 some[before + d] += w * math.comb(r, d) * surjections[d]
@@ -265,7 +265,7 @@ def log_ways_of(counts: tuple[int, ...], different: int, held: Sequence[int]) ->
 
 
 @cache
-def surjective(c: int) -> tuple[int, ...]:
+def _surjective(c: int) -> tuple[int, ...]:
     """Return for d = 0..c how many ways there are to draw all of d things in c draws: Σ (-1)^j C(d, j) (d - j)^c."""
     return tuple(sum((-1) ** j * math.comb(d, j) * (d - j) ** c for j in range(d + 1)) for d in range(c + 1))
 
@@ -286,13 +286,13 @@ def known_rows(release: Release, seed: int, limits: Limits) -> Ints:
     remembered = release.derived.part(SearchedWorlds)
     if seed in remembered.rows:
         return remembered.rows[seed]
-    begun = left_for(remembered, limits)
+    begun = _left_for(remembered, limits)
     problem = problem_of(release, limits)
     found = searched(problem, seed, limits)
     if found.world is None:
         remembered.seconds = begun if not limits.stop.is_set() else 0.0
-        raise missing(found.off)
-    rows = verified(problem, found.world)
+        raise _missing(found.off)
+    rows = _verified(problem, found.world)
     remembered.rows[seed] = rows
     return rows
 
@@ -303,48 +303,48 @@ def likely_rows(release: Release, seed: int, limits: Limits, effort: int = EFFOR
     Raises `Inconclusive` where none is found; a search of less than full effort leaves it to others to find one.
     """
     remembered = release.derived.part(SearchedWorlds)
-    begun = left_for(remembered, limits)
+    begun = _left_for(remembered, limits)
     problem = problem_of(release, limits)
     found = searched(problem, seed, limits, effort, likely=True)
     if found.world is None:
         if effort == EFFORT and not limits.stop.is_set():
             remembered.seconds = begun
-        raise missing(found.off)
-    first = verified(problem, found.world)
-    best, last, _ = climb(problem, *found.end, limits)
-    rows = verified(problem, best)
-    others = [first] if same(first, rows) is False else [verified(problem, last)]
-    return rows, not all(same(rows, other) for other in others)
+        raise _missing(found.off)
+    first = _verified(problem, found.world)
+    best, last, _ = _climb(problem, *found.end, limits)
+    rows = _verified(problem, best)
+    others = [first] if _same(first, rows) is False else [_verified(problem, last)]
+    return rows, not all(_same(rows, other) for other in others)
 
 
-def left_for(remembered: SearchedWorlds, limits: Limits) -> float:
+def _left_for(remembered: SearchedWorlds, limits: Limits) -> float:
     """Return the seconds left; raises `Inconclusive` where a search of as many found nothing."""
     if (left := limits.left()) <= remembered.seconds:
         raise Inconclusive("no world was found in more time than is left")
     return left
 
 
-def missing(off: int) -> Inconclusive:
+def _missing(off: int) -> Inconclusive:
     """Return what is raised where no world was found."""
     return Inconclusive(f"no world was found, and none was excluded (at best {off:,} rows off)")
 
 
-def verified(problem: SearchProblem, found: Ints) -> Ints:
+def _verified(problem: SearchProblem, found: Ints) -> Ints:
     """Return rows over all attributes, every statement evaluated anew on them."""
     release = problem.release
     rows = np.full((problem.rows, len(release.domain.attributes)), -1, dtype=np.int64)
     rows[:, problem.attributes] = found
-    if (wrong := broken(release, rows)) is not None:
+    if (wrong := _broken(release, rows)) is not None:
         raise EngineError(f"local search found rows that are no world: {wrong}")
     return rows
 
 
-def same(some: Ints, others: Ints) -> bool:
+def _same(some: Ints, others: Ints) -> bool:
     """Return whether two lists hold the same rows in whatever order."""
     return Counter(map(tuple, some.tolist())) == Counter(map(tuple, others.tolist()))
 
 
-def broken(release: Release, rows: Ints) -> str | None:
+def _broken(release: Release, rows: Ints) -> str | None:
     """Return what a dataset does not meet, None for a possible world. `rows`: (rows, attributes) parts, -1: any.
 
     Raises `NotVerified` where the memory does not hold the walk. Cost: rows times statements' boxes.

@@ -53,7 +53,7 @@ class LoopState(NamedTuple):
     limit: Any
 
 
-def draw(dice: Any) -> Any:
+def _draw(dice: Any) -> Any:
     """Return the next of the generator's numbers below 2^32."""
     t = dice[0]
     t = t ^ ((t << 11) & WORD)
@@ -67,12 +67,12 @@ def draw(dice: Any) -> Any:
     return w
 
 
-def drawn_below(dice: Any, total: int) -> Any:
+def _drawn_below(dice: Any, total: int) -> Any:
     """Return a number below `total`, uniform but for 2^-32."""
-    return (draw(dice) * total) >> 32
+    return (_draw(dice) * total) >> 32
 
 
-def walked(p: SearchTables, t: int, row: Any, start: int) -> Any:
+def _walked(p: SearchTables, t: int, row: Any, start: int) -> Any:
     """Return the region of counter t that holds the row whose parts begin at `start`."""
     i = p.root[t]
     while i >= 0:
@@ -85,12 +85,12 @@ def walked(p: SearchTables, t: int, row: Any, start: int) -> Any:
     return -1 - i
 
 
-def label_of(p: SearchTables, row: Any, start: int) -> Any:
+def _label_of(p: SearchTables, row: Any, start: int) -> Any:
     """Return the label of the row whose parts begin at `start`, 0 without one."""
     return row[start + p.sizes[3]] if p.sizes[3] >= 0 else 0
 
 
-def counted(p: SearchTables, s: LoopState, statement: int, more: int) -> Any:
+def _counted(p: SearchTables, s: LoopState, statement: int, more: int) -> Any:
     """Change the count of a statement by 1 or -1; return by how much the cost grows."""
     x = s.count[statement]
     y = x + more
@@ -127,22 +127,22 @@ def enter(p: SearchTables, s: LoopState) -> None:
             s.numbers[0] += 1
             cost += p.low[statement]
     for row in range(n):
-        label = label_of(p, s.rows, row * width)
+        label = _label_of(p, s.rows, row * width)
         for t in range(counters):
-            region = walked(p, t, s.rows, row * width)
+            region = _walked(p, t, s.rows, row * width)
             s.region[row * counters + t] = region
-            cost += counted(p, s, p.statement[region * labels + label], 1)
+            cost += _counted(p, s, p.statement[region * labels + label], 1)
     s.numbers[1] = cost
 
 
-def changed(p: SearchTables, s: LoopState, row: int, c: int, columns: int) -> Any:
+def _changed(p: SearchTables, s: LoopState, row: int, c: int, columns: int) -> Any:
     """Return by how much the cost grows if a row becomes trial c; its regions are written to `found`.
 
     The trial changes the first so many attributes of `differs`.
     """
     counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
     at, new = row * width, c * width
-    before, after = label_of(p, s.rows, at), label_of(p, s.trial, new)
+    before, after = _label_of(p, s.rows, at), _label_of(p, s.trial, new)
     grown = 0
     for t in range(counters):
         old = s.region[row * counters + t]
@@ -151,7 +151,7 @@ def changed(p: SearchTables, s: LoopState, row: int, c: int, columns: int) -> An
             k = s.differs[d]
             part, stay = s.trial[new + k], (old * width + k) * 2
             if part < p.stay[stay] or part > p.stay[stay + 1]:
-                region = walked(p, t, s.trial, new)
+                region = _walked(p, t, s.trial, new)
                 break
         s.found[c * counters + t] = region
         left, joined = p.statement[old * labels + before], p.statement[region * labels + after]
@@ -168,29 +168,28 @@ def changed(p: SearchTables, s: LoopState, row: int, c: int, columns: int) -> An
     return grown
 
 
-def move(p: SearchTables, s: LoopState, row: int, c: int) -> None:
+def _move(p: SearchTables, s: LoopState, row: int, c: int) -> None:
     """Let a row become trial c."""
     counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
     at, new = row * width, c * width
-    before, after = label_of(p, s.rows, at), label_of(p, s.trial, new)
+    before, after = _label_of(p, s.rows, at), _label_of(p, s.trial, new)
     for t in range(counters):
         old, region = s.region[row * counters + t], s.found[c * counters + t]
         left, joined = p.statement[old * labels + before], p.statement[region * labels + after]
         s.region[row * counters + t] = region
         if left != joined:
-            s.numbers[1] += counted(p, s, left, -1) + counted(p, s, joined, 1)
+            s.numbers[1] += _counted(p, s, left, -1) + _counted(p, s, joined, 1)
     for k in range(width):
         s.rows[at + k] = s.trial[new + k]
 
 
-def allowed(p: SearchTables, literal: int, part: int) -> Any:
-    """Return whether a literal allows a part."""
+def _allowed(p: SearchTables, literal: int, part: int) -> Any:
     if part < p.least[literal] or part > p.most[literal]:
         return False
     return p.among[literal] < 0 or p.table[p.among[literal] + part] == 1
 
 
-def nearest(p: SearchTables, literal: int, part: int) -> Any:
+def _nearest(p: SearchTables, literal: int, part: int) -> Any:
     """Return the part that a literal allows next to the given one."""
     least, most = p.least[literal], p.most[literal]
     part = least if part < least else (most if part > most else part)
@@ -205,17 +204,17 @@ def nearest(p: SearchTables, literal: int, part: int) -> Any:
     return part
 
 
-def outside(p: SearchTables, s: LoopState, statement: int, row: int) -> Any:
+def _outside(p: SearchTables, s: LoopState, statement: int, row: int) -> Any:
     """Return in how many attributes a row is outside a statement's box; FAR with a label that cannot change."""
     width, found = p.sizes[1], 0
     for literal in range(p.begin[statement], p.begin[statement + 1]):
         k = p.of[literal]
-        if not allowed(p, literal, s.rows[row * width + k]):
+        if not _allowed(p, literal, s.rows[row * width + k]):
             found += FAR if k == p.sizes[3] and p.sizes[4] == 0 else 1
     return found
 
 
-def keep(s: LoopState, kept: int, row: int, off: int) -> Any:
+def _keep(s: LoopState, kept: int, row: int, off: int) -> Any:
     """Note a row in `near` if it is among the KEPT nearest; return how many are noted."""
     if kept == KEPT and off >= s.far[kept - 1]:
         return kept
@@ -229,48 +228,48 @@ def keep(s: LoopState, kept: int, row: int, off: int) -> Any:
     return kept + 1 if kept < KEPT else kept
 
 
-def drawn_rows(p: SearchTables, s: LoopState, statement: int, first: int, total: int) -> Any:
+def _drawn_rows(p: SearchTables, s: LoopState, statement: int, first: int, total: int) -> Any:
     """Draw rows, and keep those with the fewest attributes outside a statement's box in `near`; return how many."""
     kept = 0
     for _ in range(DRAWN):
-        row = first + drawn_below(s.dice, total)
-        off = outside(p, s, statement, row)
+        row = first + _drawn_below(s.dice, total)
+        off = _outside(p, s, statement, row)
         if 0 < off < FAR:
-            kept = keep(s, kept, row, off)
+            kept = _keep(s, kept, row, off)
     return kept
 
 
-def overfull(p: SearchTables, s: LoopState, statement: int, first: int, total: int) -> Any:
+def _overfull(p: SearchTables, s: LoopState, statement: int, first: int, total: int) -> Any:
     """Keep the nearest rows of those where the statement's own counter has too many; return how many."""
     counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
     t = p.counter[statement]
-    kept, seen, start = 0, 0, drawn_below(s.dice, total)
+    kept, seen, start = 0, 0, _drawn_below(s.dice, total)
     for step in range(total):
         at = start + step
         row = first + (at if at < total else at - total)
-        now = p.statement[s.region[row * counters + t] * labels + label_of(p, s.rows, row * width)]
+        now = p.statement[s.region[row * counters + t] * labels + _label_of(p, s.rows, row * width)]
         if s.count[now] > p.high[now]:
-            off = outside(p, s, statement, row)
+            off = _outside(p, s, statement, row)
             if off < FAR:
-                kept = keep(s, kept, row, off)
+                kept = _keep(s, kept, row, off)
                 seen += 1
                 if seen == SEEN:
                     break
     return kept
 
 
-def repair(p: SearchTables, s: LoopState) -> Any:
+def _repair(p: SearchTables, s: LoopState) -> Any:
     """Try rows in a statement that lacks some; return (how many trials, the best of them, its row, its cost)."""
     width = p.sizes[1]
-    statement = s.lacking[drawn_below(s.dice, s.numbers[0])]
+    statement = s.lacking[_drawn_below(s.dice, s.numbers[0])]
     first, total = p.first[statement], p.end[statement] - p.first[statement]
     begin, end = p.begin[statement], p.begin[statement + 1]
     if total == 0:
         return 0, 0, 0
-    if drawn_below(s.dice, 100) < SURPLUS:
-        kept = overfull(p, s, statement, first, total)
+    if _drawn_below(s.dice, 100) < SURPLUS:
+        kept = _overfull(p, s, statement, first, total)
     else:
-        kept = drawn_rows(p, s, statement, first, total)
+        kept = _drawn_rows(p, s, statement, first, total)
     best, least = -1, 0
     for c in range(kept):
         row = s.near[c]
@@ -280,36 +279,36 @@ def repair(p: SearchTables, s: LoopState) -> Any:
         for literal in range(begin, end):
             k = p.of[literal]
             part = s.trial[c * width + k]
-            if not allowed(p, literal, part):
-                if drawn_below(s.dice, 100) >= NEAREST:
-                    part = p.least[literal] + drawn_below(s.dice, p.most[literal] - p.least[literal] + 1)
-                s.trial[c * width + k] = nearest(p, literal, part)
+            if not _allowed(p, literal, part):
+                if _drawn_below(s.dice, 100) >= NEAREST:
+                    part = p.least[literal] + _drawn_below(s.dice, p.most[literal] - p.least[literal] + 1)
+                s.trial[c * width + k] = _nearest(p, literal, part)
                 s.differs[columns] = k
                 columns += 1
-        grown = changed(p, s, row, c, columns)
+        grown = _changed(p, s, row, c, columns)
         if best < 0 or grown < least:
             best, least = c, grown
     return (kept, best, least) if kept else (0, 0, 0)
 
 
-def stray(p: SearchTables, s: LoopState, row: int) -> Any:
+def _stray(p: SearchTables, s: LoopState, row: int) -> Any:
     """Try another part of one attribute of a row; return by how much the cost grows."""
     width = p.sizes[1]
     for k in range(width):
         s.trial[k] = s.rows[row * width + k]
-    k = p.moved[drawn_below(s.dice, len(p.moved))]
+    k = p.moved[_drawn_below(s.dice, len(p.moved))]
     part = s.trial[k]
-    if drawn_below(s.dice, 2) == 0:
-        step = 1 + drawn_below(s.dice, STEP)
-        part = part + step if drawn_below(s.dice, 2) == 0 else part - step
+    if _drawn_below(s.dice, 2) == 0:
+        step = 1 + _drawn_below(s.dice, STEP)
+        part = part + step if _drawn_below(s.dice, 2) == 0 else part - step
         part = 0 if part < 0 else (p.parts[k] - 1 if part >= p.parts[k] else part)
     else:
-        part = drawn_below(s.dice, p.parts[k])
+        part = _drawn_below(s.dice, p.parts[k])
     if part == s.trial[k]:
         return 1 << 30
     s.trial[k] = part
     s.differs[0] = k
-    return changed(p, s, row, 0, 1)
+    return _changed(p, s, row, 0, 1)
 
 
 def anneal(p: SearchTables, s: LoopState, iterations: int) -> Any:
@@ -320,16 +319,16 @@ def anneal(p: SearchTables, s: LoopState, iterations: int) -> Any:
             break
         s.numbers[2] += 1
         c = 0
-        if s.numbers[0] > 0 and drawn_below(s.dice, 100) < REPAIRS:
-            kept, c, grown = repair(p, s)
+        if s.numbers[0] > 0 and _drawn_below(s.dice, 100) < REPAIRS:
+            kept, c, grown = _repair(p, s)
             if kept == 0:
                 continue
             row = s.near[c]
         else:
-            row = drawn_below(s.dice, p.sizes[5])
-            grown = stray(p, s, row)
-        if grown <= 0 or (grown < len(s.limit) and draw(s.dice) < s.limit[grown]):
-            move(p, s, row, c)
+            row = _drawn_below(s.dice, p.sizes[5])
+            grown = _stray(p, s, row)
+        if grown <= 0 or (grown < len(s.limit) and _draw(s.dice) < s.limit[grown]):
+            _move(p, s, row, c)
             least = s.numbers[1] if s.numbers[1] < least else least
     return least
 
@@ -361,7 +360,7 @@ class Climb(NamedTuple):
     bar: Any
 
 
-def shifted(d: LeafWorths, c: Climb, slot: int, more: int) -> Any:
+def _shifted(d: LeafWorths, c: Climb, slot: int, more: int) -> Any:
     """Count a row more or less in what counts it; return by how much the worth grows."""
     cell = d.cell[slot]
     if cell < 0:
@@ -376,24 +375,24 @@ def sway(p: SearchTables, d: LeafWorths, s: LoopState, c: Climb, iterations: int
     """Try so many moves at one temperature, and count what is worth more, less `LACKING` by row off."""
     counters, width, labels, n = p.sizes[0], p.sizes[1], p.sizes[2], p.sizes[5]
     for _ in range(iterations):
-        row = drawn_below(s.dice, n)
-        lacking = stray(p, s, row)
+        row = _drawn_below(s.dice, n)
+        lacking = _stray(p, s, row)
         if lacking > MOST:
             continue
-        before, after = label_of(p, s.rows, row * width), label_of(p, s.trial, 0)
+        before, after = _label_of(p, s.rows, row * width), _label_of(p, s.trial, 0)
         grown = -lacking * LACKING
         for t in range(counters):
             left, joined = s.region[row * counters + t] * labels + before, s.found[t] * labels + after
             if left != joined:
-                grown += shifted(d, c, left, -1)
-                grown += shifted(d, c, joined, 1)
-        if grown >= c.bar[draw(s.dice) >> SHIFT]:
-            move(p, s, row, 0)
+                grown += _shifted(d, c, left, -1)
+                grown += _shifted(d, c, joined, 1)
+        if grown >= c.bar[_draw(s.dice) >> SHIFT]:
+            _move(p, s, row, 0)
             c.worth[0] += grown + lacking * LACKING
             c.worth[1] += 1
             continue
         for t in range(counters):
             left, joined = s.region[row * counters + t] * labels + before, s.found[t] * labels + after
             if left != joined:
-                shifted(d, c, left, 1)
-                shifted(d, c, joined, -1)
+                _shifted(d, c, left, 1)
+                _shifted(d, c, joined, -1)

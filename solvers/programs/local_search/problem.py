@@ -89,7 +89,7 @@ class Walks:
         """
         if len(boxes) == 1:
             return boxes[0][1]
-        found = best_cut(self.attributes, boxes, weights) if depth < DEPTH else None
+        found = _best_cut(self.attributes, boxes, weights) if depth < DEPTH else None
         if found is None:
             return self.chain(boxes[:-1], boxes[-1][1])
         k, mask = found
@@ -105,7 +105,7 @@ class Walks:
         return self.inside(k, mask, yes, no)
 
 
-def best_cut(
+def _best_cut(
     attributes: Sequence[Attribute], boxes: Sequence[tuple[Parts, int]], weights: Sequence[int]
 ) -> tuple[int, int] | None:
     """Return an attribute and parts of it that split no box and halve the weight best, None if each splits some."""
@@ -114,18 +114,18 @@ def best_cut(
         shared &= literals.keys()
     total, best, found = sum(weights), -1, None
     for k in sorted(shared):
-        groups = apart([literals[k] for literals, _ in boxes], weights)
+        groups = _apart([literals[k] for literals, _ in boxes], weights)
         if len(groups) < 2:
             continue
         mask, weight = 0, 0
         for group, more in groups[:-1]:  # unions of first groups: prefixes where masks are runs
             mask, weight = mask | group, weight + more
             if (quality := min(weight, total - weight)) > best:
-                best, found = quality, (k, below(mask, attributes[k].full, groups))
+                best, found = quality, (k, _below(mask, attributes[k].full, groups))
     return found
 
 
-def apart(masks: Sequence[int], weights: Sequence[int]) -> list[tuple[int, int]]:
+def _apart(masks: Sequence[int], weights: Sequence[int]) -> list[tuple[int, int]]:
     """Return the unions of masks that share parts, directly or through others, by their first part, with weights."""
     groups: list[tuple[int, int]] = []
     for mask, weight in sorted(zip(masks, weights, strict=True), key=lambda pair: pair[0] & -pair[0]):
@@ -140,14 +140,14 @@ def apart(masks: Sequence[int], weights: Sequence[int]) -> list[tuple[int, int]]
     return sorted(groups, key=lambda group: group[0] & -group[0])
 
 
-def below(mask: int, full: int, groups: Sequence[tuple[int, int]]) -> int:
+def _below(mask: int, full: int, groups: Sequence[tuple[int, int]]) -> int:
     """Return the mask filled up to all parts below its last one, where that meets no group beyond it."""
     filled = full & ((1 << mask.bit_length()) - 1)
     others = [group for group, _ in groups if not group & mask]
     return filled if not any(group & filled for group in others) else mask
 
 
-def boxes_of(block: Partition) -> list[Parts]:
+def _boxes_of(block: Partition) -> list[Parts]:
     """Return the boxes of a partition as masks by attribute."""
     masks = block.boxes.mask.tolist()
     ends, named = block.boxes.start.tolist(), block.boxes.attribute.tolist()
@@ -246,7 +246,7 @@ class TableLists:
     def partition(self, block: Partition, labels: int) -> None:
         """Add a partition: the leaves of a tree, or a list of boxes of which the first that matches counts."""
         first, base = len(self.stay), len(self.low)
-        boxes = boxes_of(block)
+        boxes = _boxes_of(block)
         rows = list(
             zip(block.region.tolist(), block.label.tolist(), block.low.tolist(), block.high.tolist(), strict=True)
         )
@@ -294,7 +294,7 @@ def problem_of(release: Release, limits: Limits) -> SearchProblem:
         raise Unsupported("the number of rows is unbounded")
     domain, n = release.domain, release.rows.high
     named = sorted(release.mentioned())
-    room_for(n, len(domain.attributes), len(release.blocks), limits)
+    _room_for(n, len(domain.attributes), len(release.blocks), limits)
     labels, label = domain.labels, domain.label
     at = {k: place for place, k in enumerate(named)}
     draft = TableLists(Walks(domain.attributes), labels, at)
@@ -308,26 +308,26 @@ def problem_of(release: Release, limits: Limits) -> SearchProblem:
         if isinstance(block, Partition):
             draft.partition(block, labels)
         else:
-            for statement in counts(block):
+            for statement in _counts(block):
                 region = statement.region
                 minus = [dict(b.literals) for b in region.minus]
                 draft.counted(dict(region.box.literals), minus, statement.low, statement.high)
     if release.impossible:
         draft.barred([dict(b.literals) for b in release.impossible])
-    lows, highs = class_bounds(release)
-    classes = class_sizes(lows, highs, n)
+    lows, highs = _class_bounds(release)
+    classes = _class_sizes(lows, highs, n)
     free = label in at and lows != highs
-    return SearchProblem(release, n, tables(draft, classes, label, free, n), tuple(named), tuple(classes), free)
+    return SearchProblem(release, n, _tables(draft, classes, label, free, n), tuple(named), tuple(classes), free)
 
 
-def room_for(rows: int, attributes: int, counters: int, limits: Limits) -> None:
+def _room_for(rows: int, attributes: int, counters: int, limits: Limits) -> None:
     """Raise `TooLarge` where the memory does not hold rows, their places in every partition, and the check of them."""
     needed = rows * (PER_ROW + PER_PLACE * (attributes + counters))
     if needed > limits.memory:
         raise TooLarge(f"local search over {rows:,} rows needs about {needed / 1e6:,.0f} MB (--memory)")
 
 
-def counts(block: Any) -> Iterator[Statement]:
+def _counts(block: Any) -> Iterator[Statement]:
     """Yield the statements of a block that only count; `Unsupported` for sums and alternatives."""
     if not isinstance(block, Loose):
         raise Unsupported("statements of which only one holds are not searched for locally")
@@ -337,7 +337,7 @@ def counts(block: Any) -> Iterator[Statement]:
         yield statement
 
 
-def class_bounds(release: Release) -> tuple[list[int], list[int]]:
+def _class_bounds(release: Release) -> tuple[list[int], list[int]]:
     """Return how many rows of each label every single partition leaves at least and at most."""
     labels, n = release.domain.labels, release.rows.high or 0
     lows, highs = [0] * labels, [n] * labels
@@ -351,7 +351,7 @@ def class_bounds(release: Release) -> tuple[list[int], list[int]]:
     return lows, highs
 
 
-def class_sizes(lows: Sequence[int], highs: Sequence[int], n: int) -> list[int]:
+def _class_sizes(lows: Sequence[int], highs: Sequence[int], n: int) -> list[int]:
     """Return numbers of rows per label between the bounds that sum to n, as near to the lower ones' shares as can be.
 
     Bounds that leave no such numbers are met as far as it goes: the search then ends without a world.
@@ -368,7 +368,7 @@ def class_sizes(lows: Sequence[int], highs: Sequence[int], n: int) -> list[int]:
     return sizes
 
 
-def tables(draft: TableLists, classes: Sequence[int], label: int | None, free: bool, n: int) -> SearchTables:
+def _tables(draft: TableLists, classes: Sequence[int], label: int | None, free: bool, n: int) -> SearchTables:
     """Return the lists as tables; statements about one label get its rows, or a literal on the label where free."""
     ends = [0, *np.cumsum(classes).tolist()]
     begin, of, least, most, among, first, end = [0], [], [], [], [], [], []

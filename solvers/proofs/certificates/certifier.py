@@ -56,7 +56,7 @@ from solvers.statements.boxes import Box, Region
 from solvers.statements.release import AddedBlocks, Release
 
 
-def chain(release: Release) -> list[AddedBlocks]:
+def _chain(release: Release) -> list[AddedBlocks]:
     """Return how a release was strengthened, the first model first; [] where it was not."""
     out: list[AddedBlocks] = []
     while release.settled is not None:
@@ -65,7 +65,7 @@ def chain(release: Release) -> list[AddedBlocks]:
     return out[::-1]
 
 
-def rooted(
+def _rooted(
     verifier: Verifier, settled: Sequence[AddedBlocks], proofs: dict[AnyClaim, AnyProof | None], limits: Limits
 ) -> dict[AnyClaim, AnyProof | None]:
     """Return proofs about the release before leaf values were used (`verifier` checks them); None where there is none.
@@ -92,9 +92,9 @@ def rooted(
                 whole = TracedReplay(facts, last.model, last.steps, part)
                 steps = StepWalk(whole).back(whole.behind_all())
                 again = TracedReplay(facts, last.model, steps, part)
-                with_proofs = {claim: regions(again, claim) or proofs[claim] for claim in wanted}
+                with_proofs = {claim: _regions(again, claim) or proofs[claim] for claim in wanted}
                 checking = Verifier(verifier.facts.release, part)
-                found |= all_checked(checking, settled, steps, with_proofs)
+                found |= _all_checked(checking, settled, steps, with_proofs)
                 if not part.expired():
                     return found
             except (CertificateError, Inconclusive):
@@ -105,11 +105,11 @@ def rooted(
         if local:
             steps = StepWalk(traced).back(needed)
             again = TracedReplay(facts, last.model, steps, limits)
-            found |= all_checked(verifier, settled, steps, {claim: regions(again, claim) for claim in local})
+            found |= _all_checked(verifier, settled, steps, {claim: _regions(again, claim) for claim in local})
     return found
 
 
-def all_checked(
+def _all_checked(
     verifier: Verifier, settled: Sequence[AddedBlocks], steps: Steps, proofs: Mapping[AnyClaim, AnyProof | None]
 ) -> dict[AnyClaim, AnyProof | None]:
     """Return the proofs by these steps that were verified, None for others and where time did not suffice."""
@@ -118,11 +118,11 @@ def all_checked(
     for claim, proof in proofs.items():
         if verifier.limits.expired():
             break
-        found[claim] = None if proof is None else checked(verifier, layers, proof, claim)
+        found[claim] = None if proof is None else _checked(verifier, layers, proof, claim)
     return found
 
 
-def checked(
+def _checked(
     verifier: Verifier, layers: Sequence[tuple[int, tuple[Refined | Form, ...]]], last: AnyProof, claim: AnyClaim
 ) -> AnyProof | None:
     """Return a proof with what models prove around it (number and steps, the last model first), if it is verified."""
@@ -136,7 +136,7 @@ def checked(
     return proof
 
 
-def regions(traced: TracedReplay, claim: AnyClaim) -> RegionProof | None:
+def _regions(traced: TracedReplay, claim: AnyClaim) -> RegionProof | None:
     """Return regions of the blocks that the steps leave which settle a claim, None where none do."""
     facts, labels = traced.facts, traced.labels
     alive = traced.alive
@@ -183,11 +183,11 @@ class Certifier:
     ) -> None:
         """Start; `multipliers` are what an engine proved bounds on boxes with, for claims about these."""
         self.release, self.multipliers = release, multipliers or {}
-        self.limits, self.late = allowed(limits)
+        self.limits, self.late = _allowed(limits)
         self.verifier = Verifier(release, self.limits)
         self.facts = self.verifier.facts
         self.blocks = tuple(range(len(release.blocks)))
-        self.settled = chain(release)
+        self.settled = _chain(release)
         self.root = Verifier(self.settled[0].before, self.limits) if self.settled else self.verifier
 
     @property
@@ -215,7 +215,7 @@ class Certifier:
             except CertificateError:
                 by_regions = None
             (left if by_regions is None else out)[claim] = proof if by_regions is None else by_regions
-        return out | rooted(self.root, self.settled, left, self.limits)
+        return out | _rooted(self.root, self.settled, left, self.limits)
 
     def prove(self, claim: Claim, clauses: bool = True) -> Proof | None:
         """Return a proof that was verified, None where none was found within the limits.
@@ -282,7 +282,7 @@ class Certifier:
     def regions(self, claim: Claim) -> RegionProof | None:
         """Return regions that settle a claim, None where none were found within the limits."""
         try:
-            return regions_for(self, claim)
+            return _regions_for(self, claim)
         except CertificateError:
             return None
 
@@ -376,7 +376,7 @@ class Certifier:
         return None if found.proof is None else Drat(self.blocks, tuple(found.proof))
 
 
-def allowed(limits: Limits | None) -> tuple[Limits, bool]:
+def _allowed(limits: Limits | None) -> tuple[Limits, bool]:
     """Return the limits of proofs, and whether what was asked before has used up the time: then there is a tenth more.
 
     A verdict that took all the time still needs its proof, which mostly is a look at one leaf.
@@ -388,16 +388,16 @@ def allowed(limits: Limits | None) -> tuple[Limits, bool]:
     return (limits.lasting(reserved), True) if limits.left() < reserved else (limits, False)
 
 
-def regions_for(certifier: Certifier, claim: Claim) -> RegionProof | None:
+def _regions_for(certifier: Certifier, claim: Claim) -> RegionProof | None:
     """Return regions that settle a claim by themselves, None where none were found."""
     if isinstance(claim, AtMost):
-        return covering(certifier, claim)
+        return _covering(certifier, claim)
     if isinstance(claim, AtLeast):
-        return enough_inside(certifier, claim)
-    return empty_but_counted(certifier) if isinstance(claim, NoWorld) else None
+        return _enough_inside(certifier, claim)
+    return _empty_but_counted(certifier) if isinstance(claim, NoWorld) else None
 
 
-def covering(certifier: Certifier, claim: AtMost) -> RegionProof | None:
+def _covering(certifier: Certifier, claim: AtMost) -> RegionProof | None:
     """Return statements whose regions cover the box: of one partition, or, each counting 0, of several blocks."""
     facts, cuts = certifier.facts, certifier.cuts
     if claim.rows <= 0 and certifier.base is not None and certifier.base.live.meeting(claim.box).any():
@@ -424,7 +424,7 @@ def covering(certifier: Certifier, claim: AtMost) -> RegionProof | None:
     return RegionProof(tuple(zeros)) if not len(left) and claim.rows >= 0 else None
 
 
-def enough_inside(certifier: Certifier, claim: AtLeast) -> RegionProof | None:
+def _enough_inside(certifier: Certifier, claim: AtLeast) -> RegionProof | None:
     """Return statements of one block whose regions lie inside the box and count enough rows."""
     facts, layout = certifier.facts, WordLayout(certifier.release.domain)
     for cut in certifier.cuts:
@@ -445,29 +445,29 @@ def enough_inside(certifier: Certifier, claim: AtLeast) -> RegionProof | None:
                 return RegionProof(tuple((counted[:enough] + facts.first[cut.b]).tolist()))
             continue
         for s in cut.statements if cut.of is None else ():
-            if facts.unconditional[s] and facts.low[s] >= claim.rows and lies_inside(facts, cut.region, claim.box):
+            if facts.unconditional[s] and facts.low[s] >= claim.rows and _lies_inside(facts, cut.region, claim.box):
                 return RegionProof((s,))
-    return within_one(certifier, claim.box, claim.rows) if certifier.base is None else None
+    return _within_one(certifier, claim.box, claim.rows) if certifier.base is None else None
 
 
-def empty_but_counted(certifier: Certifier) -> RegionProof | None:
+def _empty_but_counted(certifier: Certifier) -> RegionProof | None:
     """Return a statement that counts rows where none can be, looked for where cells are too many."""
-    return within_one(certifier, Box(((0, 0),)), 1) if certifier.base is None else None
+    return _within_one(certifier, Box(((0, 0),)), 1) if certifier.base is None else None
 
 
-def within_one(certifier: Certifier, box: Box, rows: int) -> RegionProof | None:
+def _within_one(certifier: Certifier, box: Box, rows: int) -> RegionProof | None:
     """Return a statement that counts enough rows and whose region, earlier rules left out, lies inside a box."""
     facts = certifier.facts
     candidates = np.flatnonzero(facts.unconditional & (facts.low >= rows))
     for s in candidates[candidates < facts.rows][:MAX_COUNTED].tolist():
         if certifier.limits.expired():
             return None
-        if facts.statement(s).of is None and lies_inside(facts, facts.statement(s).region, box):
+        if facts.statement(s).of is None and _lies_inside(facts, facts.statement(s).region, box):
             return RegionProof((s,))
     return None
 
 
-def lies_inside(facts: NumberedStatements, region: Region, box: Box) -> bool:
+def _lies_inside(facts: NumberedStatements, region: Region, box: Box) -> bool:
     """Return whether no possible row of a region is beyond a box; most are by one look at their boxes."""
     held = dict(region.box.literals)
     beyond = any(held.get(k, facts.release.domain.attributes[k].full) & ~mask for k, mask in box.literals)

@@ -68,7 +68,7 @@ class ColumnBounds:
         return (found | (set(self.by_upper[columns].tolist()) if high else set())) - {-1}
 
 
-def outlines(steps: Steps) -> Iterable[Refined | tuple[Form, int]]:
+def _outlines(steps: Steps) -> Iterable[Refined | tuple[Form, int]]:
     """Return the steps, forms with how many multipliers they have: without these where making them is the cost."""
     light = getattr(steps, "outlines", None)
     if light is not None:
@@ -77,7 +77,7 @@ def outlines(steps: Steps) -> Iterable[Refined | tuple[Form, int]]:
     return (step if isinstance(step, Refined) else (step, len(step.multipliers)) for step in steps)
 
 
-def cost(
+def _cost(
     up: Floats, down: Floats, loose: tuple[Ints, Ints], tight: tuple[Ints, Ints], room: tuple[float, float]
 ) -> Floats:
     """Return per column which part of the room it takes to know only the loose bounds."""
@@ -86,7 +86,7 @@ def cost(
     return np.asarray(np.maximum(above / room[0], -below / room[1]), dtype=np.float64)
 
 
-def shorter(form: Form, slack: float, size: float) -> Form:
+def _shorter(form: Form, slack: float, size: float) -> Form:
     """Return a form with multipliers of fewer digits: rounding them moves its sum by less than a part of the slack.
 
     `size`: what the sources add up to at most, each weighed by 1.
@@ -127,7 +127,7 @@ class Basis:
         return replace(form, over=1 << GRID, multipliers=tuple((s, x) for s, x in whole if x))
 
 
-def basis_of(replay: LeafValueReplay, columns: Ints) -> Basis | None:
+def _basis_of(replay: LeafValueReplay, columns: Ints) -> Basis | None:
     """Return sources that determine some columns, all others without rows, by elimination; None where they do not.
 
     Nor where the matrix is too large. Cost: sources times columns squared.
@@ -191,7 +191,7 @@ class TracedReplay(LeafValueReplay):
         self._rows: dict[int, SourceWeights] = {}
         self._sizes: dict[int, float] = {}
         self._basis: list[Basis | None] = []
-        for i, step in enumerate(limits.paced(outlines(steps), "steps are gone through")):
+        for i, step in enumerate(limits.paced(_outlines(steps), "steps are gone through")):
             if isinstance(step, Refined):
                 self.cut(step, i)
             else:
@@ -249,7 +249,7 @@ class TracedReplay(LeafValueReplay):
     def basis(self) -> Basis | None:
         """Return sources that determine every column by themselves, worked out once per stage; None where none do."""
         if not self._basis:
-            self._basis = [basis_of(self, np.flatnonzero(self.start.upper > 0))]
+            self._basis = [_basis_of(self, np.flatnonzero(self.start.upper > 0))]
         return self._basis[0]
 
     def size(self, s: int) -> float:
@@ -412,7 +412,7 @@ class StepWalk:
             j = form.terms[0][0]
             low = form.low if form.low > traced.now.lower[j] else int(lower[j])
             form = replace(form, low=low, high=form.high if form.high < traced.now.upper[j] else int(upper[j]))
-        return shorter(form, slack, sum(map(traced.size, (s for s, _ in form.multipliers))))
+        return _shorter(form, slack, sum(map(traced.size, (s for s, _ in form.multipliers))))
 
     def step(self, i: int) -> Form:
         """Return form i, made once while it is worked with."""
@@ -447,7 +447,7 @@ class StepWalk:
             unit = form.over << UNITS
             slack = min((form.high + 1) * unit - top, bottom - (form.low - 1) * unit) / unit
             if slack > TINY:
-                self._direct[n] = shorter(form, slack, sum(map(traced.size, (s for s, _ in form.multipliers))))
+                self._direct[n] = _shorter(form, slack, sum(map(traced.size, (s for s, _ in form.multipliers))))
         traced.lower, traced.upper = saved
 
     def look_ahead(self, i: int) -> None:
@@ -475,7 +475,7 @@ class StepWalk:
             lower[columns], upper[columns] = now.lower[columns], now.upper[columns]
             self.needed |= now.behind(np.array(columns))
         for better, share in ((cheap, LOOSE / 2), (now, LOOSE)):
-            price = cost(up, down, (lower, upper), (now.lower, now.upper), room)
+            price = _cost(up, down, (lower, upper), (now.lower, now.upper), room)
             order = np.argsort(price)
             tight = order[np.cumsum(price[order]) > share]
             lower[tight], upper[tight] = better.lower[tight], better.upper[tight]
@@ -484,7 +484,7 @@ class StepWalk:
         )
         exact = ~free & ((lower != cheap.lower) | (upper != cheap.upper)) & ((lower > 0) | (upper < top))
         self.needed |= now.behind(np.flatnonzero(exact))
-        used = float(cost(up, down, (lower, upper), (now.lower, now.upper), room).sum())
+        used = float(_cost(up, down, (lower, upper), (now.lower, now.upper), room).sum())
         return lower, upper, max(0.0, 1.0 - used) * min(room)
 
     def room(self, form: Form, most: Any, least: Any) -> tuple[float, float]:

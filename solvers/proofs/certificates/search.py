@@ -355,7 +355,7 @@ class Writer:
             stack += draft.inner
             if draft.branch is not None:
                 self.named.setdefault(draft.branch[0], len(self.named))
-        cells = rows_in(self.base.live, list(self.named))
+        cells = _rows_in(self.base.live, list(self.named))
         self.shell = OverCells(self.base.blocks, cells, tuple(search.sums), ProofStep())
         self.replay = CellReplay(self.base.facts, self.base.live, self.shell, search.limits)
 
@@ -401,7 +401,7 @@ class Writer:
         return out
 
 
-def rows_in(live: Live, cells: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+def _rows_in(live: Live, cells: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     """Return a row of each cell: the first part that its first piece has of every attribute."""
     if not cells:
         return ()

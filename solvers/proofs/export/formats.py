@@ -35,7 +35,7 @@ SHOWN = 10  # variables on a line of projection
 CHUNK = 1 << 16  # entries looked at together
 
 
-def one_line(text: str) -> str:
+def _one_line(text: str) -> str:
     """Return text that stays on its line, control and hidden characters as people see them everywhere."""
     return shown(text)
 
@@ -57,14 +57,14 @@ def mps_lines(program: IntegerProgram, about: Sequence[str]) -> Iterator[str]:
     exact = all(-DOUBLE <= x <= DOUBLE for _, low, high in rows for x in (low, high) if x is not None)
     if not exact or any(not -DOUBLE <= x <= DOUBLE for x in coef):
         about = [*about, "Some numbers are beyond 2^53: exact here, rounded by solvers in double precision."]
-    yield from (f"* {one_line(line)}\n" for line in about)
+    yield from (f"* {_one_line(line)}\n" for line in about)
     yield "NAME recon\nROWS\n N obj\n"
     for name, low, high in rows:
         kind = "E" if low == high else "L" if low is None else "G"
         yield f" {kind} {name}\n"
     yield "COLUMNS\n MARKER 'MARKER' 'INTORG'\n"
     entries = (np.frombuffer(x, dtype=np.int64) if len(x) else np.zeros(0, dtype=np.int64) for x in (row, column, coef))
-    yield from column_lines([name for name, _, _ in rows], program.names, *entries)
+    yield from _column_lines([name for name, _, _ in rows], program.names, *entries)
     yield " MARKER 'MARKER' 'INTEND'\nRHS\n"
     for name, low, high in rows:
         yield f" RHS {name} {high if low is None else low}\n"
@@ -79,7 +79,7 @@ def mps_lines(program: IntegerProgram, about: Sequence[str]) -> Iterator[str]:
     yield "ENDATA\n"
 
 
-def column_lines(rows: Sequence[str], names: Sequence[str], row: Ints, column: Ints, coef: Ints) -> Iterator[str]:
+def _column_lines(rows: Sequence[str], names: Sequence[str], row: Ints, column: Ints, coef: Ints) -> Iterator[str]:
     """Yield the entries column by column, rows in order."""
     order = np.argsort(column, kind="stable")
     for i in range(0, len(order), CHUNK):
@@ -91,7 +91,7 @@ def column_lines(rows: Sequence[str], names: Sequence[str], row: Ints, column: I
 # ---------------------------------------------------------------- OPB
 
 
-def digits_of(program: IntegerProgram) -> int:
+def _digits_of(program: IntegerProgram) -> int:
     """Return how many binary digits stand for a cell's number of rows, at least one."""
     return max(1, program.maximum.bit_length())
 
@@ -101,7 +101,7 @@ def opb_variables(program: IntegerProgram, column: int) -> list[tuple[int, int]]
 
     Selectors are binary themselves and come behind the digits of all cells.
     """
-    width = digits_of(program)
+    width = _digits_of(program)
     if column >= program.cells:
         return [(1, program.cells * width + column - program.cells + 1)]
     return [(1 << b, column * width + b + 1) for b in range(width)]
@@ -112,23 +112,23 @@ def opb_lines(program: IntegerProgram, about: Sequence[str]) -> Iterator[str]:
 
     A cell's digits are at most the number of rows, so that solutions and histograms correspond one to one.
     """
-    width, digits = digits_of(program), [opb_variables(program, i) for i in range(len(program.names))]
+    width, digits = _digits_of(program), [opb_variables(program, i) for i in range(len(program.names))]
     bounded = program.maximum < (1 << width) - 1
     number, variables = bounded * program.cells, program.cells * width + len(program.names) - program.cells
     for one in program.linear():
-        number += one.sides if one.columns else int(fails(one))
-        variables = max(variables, int(not one.columns and fails(one)))
+        number += one.sides if one.columns else int(_fails(one))
+        variables = max(variables, int(not one.columns and _fails(one)))
     yield f"* #variable= {variables} #constraint= {number}\n"
-    yield from (f"* {one_line(line)}\n" for line in about)
+    yield from (f"* {_one_line(line)}\n" for line in about)
     units = ["".join(f"+{w} x{x} " for w, x in of) for of in digits]  # most coefficients are 1
     for c in range(program.cells if bounded else 0):
         yield "".join(f"-{w} x{x} " for w, x in digits[c]) + f">= {-program.maximum} ;\n"
     sources = list(program.sources())
     for one in program.linear():
         if one.statement is not None:
-            yield f"* {one.name}: {one_line(sources[one.statement])}\n"
+            yield f"* {one.name}: {_one_line(sources[one.statement])}\n"
         if not one.columns:
-            if fails(one):
+            if _fails(one):
                 yield "+1 x1 >= 2 ;\n"  # no live cell is left to meet the statement: the format wants a variable
             continue
         sums = [
@@ -142,7 +142,7 @@ def opb_lines(program: IntegerProgram, about: Sequence[str]) -> Iterator[str]:
             yield "".join(turned) + f">= {-one.high} ;\n"
 
 
-def fails(one: Constraint) -> bool:
+def _fails(one: Constraint) -> bool:
     """Return whether a constraint on no variable fails: 0 is not between its ends."""
     return (one.low is not None and one.low > 0) or (one.high is not None and one.high < 0)
 
@@ -160,13 +160,13 @@ def cpsat_model(program: IntegerProgram, about: Sequence[str]) -> cp_model.CpMod
     from solvers.programs.cpsat import state
 
     model = cp_model.CpModel()
-    model.proto.name = "\n".join(one_line(line) for line in about)
+    model.proto.name = "\n".join(_one_line(line) for line in about)
     for i, name in enumerate(program.names):
         model.new_int_var(0, program.upper(i), name)
     for one in program.constraints():
         state(model, one.columns, one.coefs, (one.low, one.high), one.selector, one.name)
     if wrong := model.validate():
-        raise Unsupported(f"CP-SAT refuses the model: {one_line(wrong)}")
+        raise Unsupported(f"CP-SAT refuses the model: {_one_line(wrong)}")
     return model
 
 
@@ -211,7 +211,7 @@ def highs_model(program: IntegerProgram, about: Sequence[str], seen: Sequence[Ob
         coefs = [*linear.coef[span].tolist(), 1, -1]
         rows.append((f"n{o.statement}", published, published, [*columns, at, at + 1], coefs))
     lp = highspy.HighsLp()
-    lp.model_name_ = "; ".join(map(one_line, about))
+    lp.model_name_ = "; ".join(map(_one_line, about))
     lp.num_col_, lp.num_row_ = len(names), len(rows)
     lp.col_names_, lp.row_names_ = names, [row[0] for row in rows]
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.array(cost), np.zeros(len(names)), np.array(upper)
@@ -233,13 +233,13 @@ def highs_model(program: IntegerProgram, about: Sequence[str], seen: Sequence[Ob
 
 def clause_comments(lowered: Lowered, about: Sequence[str]) -> Iterator[str]:
     """Yield comments for model counters: projections in both spellings, then what each variable means."""
-    yield from (f"c {one_line(line)}\n" for line in about)
+    yield from (f"c {_one_line(line)}\n" for line in about)
     shown = lowered.projection()
     yield "c t mc\n"
     yield "c p show " + "".join(f"{x} " for x in shown) + "0\n"
     for i in range(0, len(shown), SHOWN):
         yield "c ind " + "".join(f"{x} " for x in shown[i : i + SHOWN]) + "0\n"
-    yield from (f"c map {one_line(line)}\n" for line in lowered.comments())
+    yield from (f"c map {_one_line(line)}\n" for line in lowered.comments())
 
 
 def dimacs_lines(lowered: Lowered, about: Sequence[str]) -> Iterator[str]:

@@ -54,27 +54,27 @@ def attribute_graph(release: Release, limits: Limits | None = None) -> Graph[str
         label = k == release.domain.label
         graph.add_node(f"a{k}", name=shown(a.name), values=str(a.total), parts=len(a.sizes), label=label, statements=0)
     sources: dict[tuple[str, str], list[str]] = {}
-    for named, source in incidences(release, limits):
+    for named, source in _incidences(release, limits):
         for k, times in enumerate(np.diff(named.indptr).tolist()):
             graph.nodes[f"a{k}"]["statements"] += times
         both = triu(named.T @ named, k=1).tocoo()
-        make_room(graph.number_of_edges() + both.nnz, limits)
+        _make_room(graph.number_of_edges() + both.nnz, limits)
         for i, j, times in limits.paced(
             zip(both.row.tolist(), both.col.tolist(), both.data.tolist(), strict=True), PHASE
         ):
             pair = f"a{i}", f"a{j}"
             known = sources.setdefault(pair, [])
             if len(known) < SHOWN:
-                known += map(source, shared(named, i, j)[: SHOWN - len(known)].tolist())
+                known += map(source, _shared(named, i, j)[: SHOWN - len(known)].tolist())
             before = graph.get_edge_data(*pair, default={"statements": 0})
             graph.add_edge(*pair, statements=before["statements"] + times)
     for pair, known in sources.items():
         more = graph.edges[pair]["statements"] - len(known)
         graph.edges[pair]["sources"] = shown("; ".join(known) + (f"; and {more:,} more" if more else ""))
-    return numbered(graph)
+    return _numbered(graph)
 
 
-def incidences(release: Release, limits: Limits) -> Iterator[tuple[csc_matrix, Source]]:
+def _incidences(release: Release, limits: Limits) -> Iterator[tuple[csc_matrix, Source]]:
     """Yield, per block, which attributes (columns) each of its statements (rows) names, and their sources in words.
 
     A choice counts as one statement. The impossible boxes come last, as statements of 0 rows.
@@ -82,14 +82,14 @@ def incidences(release: Release, limits: Limits) -> Iterator[tuple[csc_matrix, S
     for block in release.blocks:
         limits.check(PHASE)
         if isinstance(block, Partition):
-            yield partition_incidence(block, release, limits), block.source
+            yield _partition_incidence(block, release, limits), block.source
             continue
-        yield listed_incidence(block, release)
-    boxes = [set(attributes_of(box)) for box in release.impossible]
-    yield incidence(boxes, len(release.domain.attributes)), "domain.impossible[{}]".format
+        yield _listed_incidence(block, release)
+    boxes = [set(_attributes_of(box)) for box in release.impossible]
+    yield _incidence(boxes, len(release.domain.attributes)), "domain.impossible[{}]".format
 
 
-def partition_incidence(block: Partition, release: Release, limits: Limits) -> csc_matrix:
+def _partition_incidence(block: Partition, release: Release, limits: Limits) -> csc_matrix:
     """Return which attributes each statement of a partition names, the label where it counts one label."""
     boxes, columns = block.boxes, len(release.domain.attributes)
     row = np.repeat(np.arange(len(boxes)), np.diff(boxes.start))
@@ -110,34 +110,34 @@ def partition_incidence(block: Partition, release: Release, limits: Limits) -> c
     return found
 
 
-def listed_incidence(block: Block, release: Release) -> tuple[csc_matrix, Source]:
+def _listed_incidence(block: Block, release: Release) -> tuple[csc_matrix, Source]:
     """Return which attributes each loose statement names, or a choice as a whole, and the sources in words."""
     columns = len(release.domain.attributes)
     if isinstance(block, Choice):
-        return incidence([block.mentioned(release.domain)], columns), lambda _: block.name
+        return _incidence([block.mentioned(release.domain)], columns), lambda _: block.name
     members = [block.statement(s, release.domain) for s in range(len(block))]
-    return incidence([names_of(s) for s in members], columns), block.source
+    return _incidence([_names_of(s) for s in members], columns), block.source
 
 
-def names_of(statement: Statement) -> set[int]:
+def _names_of(statement: Statement) -> set[int]:
     """Return the attributes that a statement names: in its region, and whose values it sums."""
-    named = {k for box in (statement.region.box, *statement.region.minus) for k in attributes_of(box)}
+    named = {k for box in (statement.region.box, *statement.region.minus) for k in _attributes_of(box)}
     return named if statement.of is None else named | {statement.of}
 
 
-def attributes_of(box: Box) -> Iterator[int]:
+def _attributes_of(box: Box) -> Iterator[int]:
     """Yield the attributes that a box names."""
     return (k for k, _ in box.literals)
 
 
-def incidence(named: Sequence[set[int]], columns: int) -> csc_matrix:
+def _incidence(named: Sequence[set[int]], columns: int) -> csc_matrix:
     """Return sets of columns as a matrix of 0 and 1, a row per set."""
     row = np.repeat(np.arange(len(named)), [len(one) for one in named])
     column = np.array([k for one in named for k in sorted(one)], dtype=np.int64)
     return coo_matrix((np.ones(len(row), dtype=np.int64), (row, column)), shape=(len(named), columns)).tocsc()
 
 
-def shared(named: csc_matrix, i: int, j: int) -> NDArray[Any]:
+def _shared(named: csc_matrix, i: int, j: int) -> NDArray[Any]:
     """Return the rows that have entries in both columns, in order."""
     first, second = (named.indices[named.indptr[k] : named.indptr[k + 1]] for k in (i, j))
     return np.intersect1d(first, second, assume_unique=True)
@@ -164,7 +164,7 @@ def cell_graph(
         raise ContradictionError("the statements contradict each other: no cell is left to draw", (broken,))
     graph: Graph[str] = Graph()
     lower, upper, relative = system.bounds.lower, system.bounds.upper, system.release.domain.relative
-    make_room(len(system.linear.row), limits)
+    _make_room(len(system.linear.row), limits)
     for c in limits.paced(system.free.tolist(), PHASE):
         graph.add_node(f"c{c}", kind="cell", at_least=int(lower[c]), at_most=int(upper[c]))
         if not relative:
@@ -172,20 +172,20 @@ def cell_graph(
         if boxes is not None:
             graph.nodes[f"c{c}"]["boxes"] = boxes([system.boxes[i] for i in system.pieces[c]])
     index = StatementIndex(release)
-    for s, low, high in limits.paced(kept_statements(system, limits), PHASE):
-        add_statement(graph, system, index, s, (low, high))
+    for s, low, high in limits.paced(_kept_statements(system, limits), PHASE):
+        _add_statement(graph, system, index, s, (low, high))
     names = [choice.name for choice in system.release.choices.values()]
     for i, choice in enumerate(system.choices):
         graph.add_node(f"choice{i}", kind="choice", source=shown(names[i]))
         for a, alternative in enumerate(choice):
             for s in alternative:
-                add_statement(graph, system, index, s, ends_left(system, s))
+                _add_statement(graph, system, index, s, _ends_left(system, s))
                 graph.nodes[f"s{s}"]["alternative"] = a
                 graph.add_edge(f"choice{i}", f"s{s}")
-    return numbered(graph)
+    return _numbered(graph)
 
 
-def kept_statements(system: CellSystem, limits: Limits) -> Iterator[tuple[int, int, int]]:
+def _kept_statements(system: CellSystem, limits: Limits) -> Iterator[tuple[int, int, int]]:
     """Yield (statement, low, high) of what propagation leaves to say, of the rows in free cells."""
     for part in known_presolve(system, limits).components:
         if part.matrix is None:
@@ -197,7 +197,7 @@ def kept_statements(system: CellSystem, limits: Limits) -> Iterator[tuple[int, i
             yield s, low if low <= -FREE else low + held, high if high >= FREE else high + held
 
 
-def ends_left(system: CellSystem, s: int) -> tuple[int, int]:
+def _ends_left(system: CellSystem, s: int) -> tuple[int, int]:
     """Return what statement s leaves for the rows in its free cells."""
     linear, fixed = system.linear, system.bounds.fixed
     span = slice(int(linear.start[s]), int(linear.start[s + 1]))
@@ -207,7 +207,7 @@ def ends_left(system: CellSystem, s: int) -> tuple[int, int]:
     return low if low <= -FREE else low - held, high if high >= FREE else high - held
 
 
-def add_statement(graph: Graph[str], system: CellSystem, index: StatementIndex, s: int, ends: tuple[int, int]) -> None:
+def _add_statement(graph: Graph[str], system: CellSystem, index: StatementIndex, s: int, ends: tuple[int, int]) -> None:
     """Add a statement and its edges to the free cells that it counts."""
     linear, fixed = system.linear, system.bounds.fixed
     graph.add_node(f"s{s}", kind="statement", source=shown(index.source(s)))
@@ -221,7 +221,7 @@ def add_statement(graph: Graph[str], system: CellSystem, index: StatementIndex, 
             graph.add_edge(f"c{c}", f"s{s}", coef=coef)
 
 
-def make_room(edges: int, limits: Limits) -> None:
+def _make_room(edges: int, limits: Limits) -> None:
     """Refuse a graph that does not fit into the memory."""
     if edges * EDGE_BYTES > limits.memory:
         raise TooLarge(f"an interaction graph of {edges:,} edges (--memory)")
@@ -236,7 +236,7 @@ def components(graph: Graph[str]) -> list[list[str]]:
     return sorted(found, key=lambda part: place[part[0]])
 
 
-def numbered(graph: Graph[str]) -> Graph[str]:
+def _numbered(graph: Graph[str]) -> Graph[str]:
     """Return the graph with the number of its component on every node."""
     for i, part in enumerate(components(graph)):
         for node in part:

@@ -77,7 +77,7 @@ def _fixed_point(odds: dict[int, tuple[int, int]], clashes: Sequence[int]) -> tu
     return dict(zip(events, rounded, strict=True)), -1
 
 
-def local_lemma(
+def _local_lemma(
     reduced: FirstMatch, sizes: Weights, left: Cut, rest: Sequence[int], over: Callable[[], bool]
 ) -> tuple[Cut, Shares] | None:
     """Return a sub-box of `left` and the shares of the boxes of `rest` that meet it; None where none is found."""
@@ -111,7 +111,7 @@ def _falsified(reduced: FirstMatch, pending: int) -> Callable[[int, int], int]:
     return lambda v, mask: (pending & ~reduced.meets(v, mask)).bit_count()
 
 
-def share(size: int, shares: Shares, pending: int) -> int:
+def _share(size: int, shares: Shares, pending: int) -> int:
     """Return a lower bound on what is left of `size` rows once the pending boxes are subtracted."""
     if size == 0:
         return 0
@@ -146,11 +146,11 @@ def bound_plain(reduced: FirstMatch, measure: Measure, task: Task, over: Callabl
         if num and used.isdisjoint(names):
             used.update(names)
             high = -(-high * (den - num) // den)
-    found = local_lemma(reduced, measure.sizes, left, list(odds), over)
+    found = _local_lemma(reduced, measure.sizes, left, list(odds), over)
     if found is None:
         return 0, high
     assumed, shares = found
-    return share(measure.product(task.cut | assumed, task.after), shares, -1), high
+    return _share(measure.product(task.cut | assumed, task.after), shares, -1), high
 
 
 def bound_all(
@@ -220,12 +220,12 @@ def _bound_by_diagram(
     if pending == 0:
         counts.lower[j] = maximum
         return
-    found = local_lemma(reduced, measure.sizes, left, list(task.rest), limits.expired)
+    found = _local_lemma(reduced, measure.sizes, left, list(task.rest), limits.expired)
     if found is None:
         return
     assumed, shares = found
     low = diagram.count(high & diagram.box(assumed)) * outside
-    counts.lower[j] = max(counts.lower[j], share(low, shares, pending))
+    counts.lower[j] = max(counts.lower[j], _share(low, shares, pending))
 
 
 def _subtract(

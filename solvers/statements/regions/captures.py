@@ -47,7 +47,7 @@ LARGEST = 6  # one diagram may fill one in this many nodes
 KEEP_SHARE = 3  # captures are kept for `within` while they fill at most one in this many nodes
 
 
-def count_tasks(reduced: FirstMatch, limits: Limits) -> RegionBounds:
+def _count_tasks(reduced: FirstMatch, limits: Limits) -> RegionBounds:
     """Return bounds on the size of every region of the list, exact where limits allow."""
     measure = Measure.of(reduced)
     counts = RegionBounds([], [], limits)
@@ -132,7 +132,7 @@ class _Pace:
         return self.late
 
 
-def ended(limits: Limits) -> str:
+def _ended(limits: Limits) -> str:
     """Return the reason for stopping where time is up: the clock, or somebody who asked to stop."""
     return "stopped" if limits.stop.is_set() else "time limit"
 
@@ -164,7 +164,7 @@ def _count_by_diagram(reduced: FirstMatch, measure: Measure, counts: RegionBound
                 capacity = min(ceiling, 16 * capacity)
     open_ = [j for j in counts.hard if j >= counts.swept]
     if open_:
-        reason = ended(limits) if limits.expired() else "memory limit"
+        reason = _ended(limits) if limits.expired() else "memory limit"
         counts.note = f"{counts.note or reason} at box {open_[0]} of {len(reduced.cuts)}"
         bound_all(reduced, measure, counts, open_, bases)
 
@@ -195,7 +195,7 @@ def _incremental(
                 bases[nodes.bit_length() // 2] = (j, none, nodes)
                 # Counting the models of a larger diagram would not fit beside it.
                 if pace.over() or (full and nodes * LARGEST > diagram.capacity):
-                    counts.note = ended(counts.limits) if pace.late else "memory limit"
+                    counts.note = _ended(counts.limits) if pace.late else "memory limit"
                     break
                 continue
             task = reduced.tasks[j]
@@ -222,7 +222,7 @@ def _incremental(
     return list(bases.values())
 
 
-def region_diagram(reduced: FirstMatch, task: Task, limits: Limits) -> tuple[Diagram, Function] | None:
+def _region_diagram(reduced: FirstMatch, task: Task, limits: Limits) -> tuple[Diagram, Function] | None:
     """Return a diagram of one region over the variables of its subtracted boxes, None where it does not fit."""
     plan = _plan(reduced, [task], Limits())
     ceiling = capacity_for(limits.memory)
@@ -243,7 +243,7 @@ def region_diagram(reduced: FirstMatch, task: Task, limits: Limits) -> tuple[Dia
     return None
 
 
-def within_counts(
+def _within_counts(
     reduced: FirstMatch, counts: RegionBounds, smaller: Mapping[int, Sequence[int]]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return bounds on every region when the attributes in `smaller` have only those part sizes."""
@@ -349,7 +349,7 @@ def minus_size(
     `captures`, for one box.
     """
     reduced = FirstMatch(part_sizes, [*minus, box], True, limits.expired)
-    counts = count_tasks(reduced, limits)
+    counts = _count_tasks(reduced, limits)
     return counts.lower[-1], counts.upper[-1]
 
 
@@ -363,7 +363,7 @@ def captures(part_sizes: Sequence[Sequence[int]], boxes: Sequence[Box], limits: 
     Source: Ferry et al., SaTML 2024, eq. 13-16.
     """
     reduced = FirstMatch(part_sizes, boxes, False, limits.expired)
-    counts = count_tasks(reduced, limits)
+    counts = _count_tasks(reduced, limits)
     return Captures(tuple(counts.lower), tuple(counts.upper), counts.method, counts.note, reduced, counts)
 
 
@@ -392,7 +392,7 @@ class Captures:
         Exact whenever `self.exact`. Only the boxes that meet the smaller space are counted. Cost: a restriction
         and a count of the diagram of each such box.
         """
-        return within_counts(self._list, self._counts, smaller)
+        return _within_counts(self._list, self._counts, smaller)
 
     def sample(self, j: int, k: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """Return part indices (k, attributes) of k rows drawn independently, exactly uniformly from region j.
@@ -418,7 +418,7 @@ class Captures:
 
     def _walk(self, j: int, task: Task, left: Sequence[int], k: int, rng: np.random.Generator) -> NDArray[np.int32]:
         if self._counts.walks.get(j) is None:
-            found = region_diagram(self._list, task, self._counts.limits)
+            found = _region_diagram(self._list, task, self._counts.limits)
             if found is None:
                 raise Inconclusive(f"region {j}: no diagram of it fits into the memory limit")
             self._counts.walks[j] = (*found, found[0].counts(found[1]))

@@ -190,7 +190,7 @@ def _arrange(n: int, edges: Sequence[Sequence[int]], limits: Limits) -> list[int
     return [int(v) for v in np.argsort(rank)]
 
 
-def components(n: int, edges: Sequence[Sequence[int]]) -> list[int]:
+def _components(n: int, edges: Sequence[Sequence[int]]) -> list[int]:
     """Return the component of each node 0..n-1 as the smallest node in it (union-find)."""
     parent = list(range(n))
 
@@ -227,7 +227,7 @@ def good_order(n: int, edges: Sequence[Sequence[int]], limits: Limits | None = N
         for v in edge:
             degree[v] += 1
     cores = sorted({core for e in edges if len(core := tuple(v for v in e if degree[v] > 1)) > 1})
-    label = components(n, cores)
+    label = _components(n, cores)
     groups: dict[int, list[tuple[int, ...]]] = {}
     for core in cores:
         groups.setdefault(label[core[0]], []).append(core)

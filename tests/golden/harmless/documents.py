@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from recon.readers.inspection.documents.documents import parsed_document
-from recon.readers.inspection.ledger.forms import HERE, OF_CATEGORIES, OPAQUE, below, lengths, letter
+from recon.readers.inspection.ledger.forms import HERE, OF_CATEGORIES, OPAQUE, _below, _lengths, _letter
 
 GOLDEN = Path(__file__).parents[1]
 FORMS = ("*.json", "*.ubj", "*.txt", "*.gz", "*.cbm")
@@ -65,14 +65,14 @@ def main():
         stack = [("", content)]
         while stack:
             path, value = stack.pop()
-            form = letter(value)
+            form = _letter(value)
             size = len(value) if form in "tl" else 0
             types, most = paths[kind].get(path, ("", 0))
             paths[kind][path] = "".join(sorted({*types, form})), max(most, size)
             if path.rpartition(".")[2] not in OPAQUE and form in "ld":
-                stack += below(path, value)
+                stack += _below(path, value)
             if form == "d":
-                held[kind][path].append({k: n for k, n in lengths(value).items() if k not in OF_CATEGORIES})
+                held[kind][path].append({k: n for k, n in _lengths(value).items() if k not in OF_CATEGORIES})
     out = {}
     for kind, forms in paths.items():
         groups = {}

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from recon.readers.inspection.ledger.attributes import class_key
-from recon.readers.inspection.ledger.entries import parts_of, shape_of_parts
-from recon.readers.inspection.objects.entries import held_attributes
+from recon.readers.inspection.ledger.entries import _shape_of_parts, parts_of
+from recon.readers.inspection.objects.entries import _held_attributes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.stored.containers import open_stored
 from recon.readers.stored.objects.raw import Name
@@ -55,7 +55,7 @@ def attributes(data):
     parts = defaultdict(list)
     for place in places:
         parts[id(place.owner), place.attribute].append(place.value)
-    for held in held_attributes(places):
+    for held in _held_attributes(places):
         if held.first.owner is not None:
             values = parts[id(held.first.owner), held.first.attribute]
             found[class_key(held.first.owner)][held.first.attribute].append((held, values))
@@ -93,7 +93,7 @@ class Table:
                 for held, parts in [*values, *others]:
                     entry["size"] = max(entry["size"], held.bytes)
                     entry["forms"] |= held.forms
-                    shapes = [s for s in map(shape_of_parts, parts) if s is not None]
+                    shapes = [s for s in map(_shape_of_parts, parts) if s is not None]
                     entry["shapes"] |= {json.dumps(symbols(s)) for s in shapes}
                     if same:
                         entry["texts"] |= {t for t in held.texts if len(t) <= LONGEST}

@@ -102,9 +102,9 @@ class OptimalRuleListClassifier(RuleListClassifier):
         self._note_columns(names)
         table = rule_table(names, bits, codes, conjunctions(names, self.width, self.negations), least)
         penalty = Fraction(repr(float(self.regularisation))) * len(bits)
-        path = best_lists(table, self.max_length, penalty, limits, [indices_of(table, greedy.rules_)])
+        path = best_lists(table, self.max_length, penalty, limits, [_indices_of(table, greedy.rules_)])
         self.path_ = tuple(
-            PathEntry(b.length, b.errors, number(b.bound), b.certified, listed(table, b.rules)) for b in path.best
+            PathEntry(b.length, b.errors, _number(b.bound), b.certified, _listed(table, b.rules)) for b in path.best
         )
         last = path.best[-1]
         self.rules_, self.errors_, self.optimal_ = self.path_[-1].rules, last.errors, last.certified
@@ -167,12 +167,12 @@ class OptimalRuleListClassifier(RuleListClassifier):
         return lines
 
 
-def indices_of(table: RuleTable, rules: Sequence[tuple[Antecedent, Any]]) -> Rules:
+def _indices_of(table: RuleTable, rules: Sequence[tuple[Antecedent, Any]]) -> Rules:
     """Return the indices of a list's rules in a table."""
     return tuple(table.place[antecedent] for antecedent, _ in rules[:-1])
 
 
-def listed(table: RuleTable, rules: Rules) -> list[tuple[Antecedent, list[int]]]:
+def _listed(table: RuleTable, rules: Rules) -> list[tuple[Antecedent, list[int]]]:
     """Return a list as the estimator has it: literals and the class counts of the rows captured, default rule last."""
     free = np.ones(len(table.weight), dtype=bool)
     out: list[tuple[Antecedent, list[int]]] = []
@@ -183,7 +183,7 @@ def listed(table: RuleTable, rules: Rules) -> list[tuple[Antecedent, list[int]]]
     return [*out, ((), table.weight[free].sum(axis=0).tolist())]
 
 
-def number(value: Fraction) -> float:
+def _number(value: Fraction) -> float:
     """Return a bound as a whole number where it is one, else the next float below."""
     if value.denominator == 1:
         return int(value)

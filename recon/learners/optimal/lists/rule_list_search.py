@@ -143,8 +143,8 @@ def best_lists(table: RuleTable, longest: int, penalty: Fraction, limits: Limits
     prefixes: tuple[int, ...] = ()
     for size in (*BEAMS, most):
         sweep = Sweep(numbers, longest, min(size, most), size == most, limits)
-        unseen, prefixes = swept(sweep, found)
-        bounds = [max(old, new) for old, new in zip(bounds, proved(unseen, found, longest), strict=True)]
+        unseen, prefixes = _swept(sweep, found)
+        bounds = [max(old, new) for old, new in zip(bounds, _proved(unseen, found, longest), strict=True)]
         if not unseen or limits.expired():
             break
     best = [(length, *found.best(length)) for length in range(longest + 1)]
@@ -154,7 +154,7 @@ def best_lists(table: RuleTable, longest: int, penalty: Fraction, limits: Limits
     )
 
 
-def proved(unseen: dict[int, int], found: Incumbents, longest: int) -> list[Fraction]:
+def _proved(unseen: dict[int, int], found: Incumbents, longest: int) -> list[Fraction]:
     """Return lower bounds on the objective of lists of at most 0..`longest` rules after one sweep.
 
     `unseen`: by length, the least floor of the prefixes that were not extended. A list is an incumbent, or at most as
@@ -169,7 +169,7 @@ def proved(unseen: dict[int, int], found: Incumbents, longest: int) -> list[Frac
     ]
 
 
-def ceiling(found: Incumbents, length: int) -> int:
+def _ceiling(found: Incumbents, length: int) -> int:
     """Return the floor from which on a prefix of so many rules is of no use: its extensions have one rule more.
 
     Longer extensions have to be better still, since the best objective falls with the length allowed.
@@ -177,36 +177,36 @@ def ceiling(found: Incumbents, length: int) -> int:
     return math.ceil(found.best(length + 1)[0] - found.penalty * (length + 1))
 
 
-def swept(sweep: Sweep, found: Incumbents) -> tuple[dict[int, int], tuple[int, ...]]:
+def _swept(sweep: Sweep, found: Incumbents) -> tuple[dict[int, int], tuple[int, ...]]:
     """Extend prefixes length by length, improving the incumbents.
 
     Return, by length, the least floor of prefixes that were not extended (none: everything is proved), and how many
     prefixes of every length were.
     """
     numbers = sweep.numbers
-    level, sets = root(numbers), numbers.root
+    level, sets = _root(numbers), numbers.root
     seen = PrefixMemory(level.hashes, level.errors, sets)
     history: History = []
     unseen: dict[int, int] = {}
     sizes: list[int] = []
     for length in range(sweep.longest):
-        done, children = extended(sweep, found, level, sets, history, unseen)
+        done, children = _extended(sweep, found, level, sets, history, unseen)
         sizes.append(done)
-        children = undominated(numbers, sets, seen, children)
-        children = children.take(children.floors < ceiling(found, length + 1))
+        children = _undominated(numbers, sets, seen, children)
+        children = children.take(children.floors < _ceiling(found, length + 1))
         if length + 1 == sweep.longest or not len(children):
             break
-        children = cut(sweep, children, length + 1, unseen)
+        children = _cut(sweep, children, length + 1, unseen)
         children = children.take(np.argsort(children.floors, kind="stable"))
         sets = sets[children.parents] & numbers.outside[children.rules]
         history.append((children.parents, children.rules))
         level = children
         if len(seen.hashes) + len(level) <= 3 * sweep.most:  # to know fewer of them costs time, nothing else
-            seen = joined(seen, level, sets)
+            seen = _joined(seen, level, sets)
     return unseen, tuple(sizes)
 
 
-def root(numbers: Arithmetic) -> Prefixes:
+def _root(numbers: Arithmetic) -> Prefixes:
     """Return the empty prefix."""
     nothing = np.zeros(1, dtype=np.int32)
     # Its floor matters only if not even the first product was computed.
@@ -215,7 +215,7 @@ def root(numbers: Arithmetic) -> Prefixes:
     return Prefixes(numbers.hashes(numbers.root), np.zeros(1, dtype=np.int64), floors, floors, nothing, nothing)
 
 
-def extended(
+def _extended(
     sweep: Sweep, found: Incumbents, level: Prefixes, sets: Words, history: History, unseen: dict[int, int]
 ) -> tuple[int, Prefixes]:
     """Return how many prefixes of a level were extended, and their extensions that may lead to a better list.
@@ -227,24 +227,24 @@ def extended(
     size, done = 0, 0
     for start in range(0, len(level), numbers.block):
         if sweep.limits.expired():
-            left_open(unseen, length, level.floors[start:])
+            _left_open(unseen, length, level.floors[start:])
             break
         here = slice(start, start + numbers.block)
         added = extensions(numbers, sets[here])
         errors = level.errors[here, None] + added.wrong
-        offer_best(found, added, errors, start, history)
+        _offer_best(found, added, errors, start, history)
         done += len(errors)
         if length + 1 == sweep.longest:
             continue
-        pieces.append(promising(numbers, added, errors, start, sets, ceiling(found, length + 1)))
+        pieces.append(_promising(numbers, added, errors, start, sets, _ceiling(found, length + 1)))
         size += len(pieces[-1])
         if size > 2 * sweep.most + (1 << 18):
-            pieces = [cut(sweep, merged(numbers, sets, pieces), length + 1, unseen)]
+            pieces = [_cut(sweep, _merged(numbers, sets, pieces), length + 1, unseen)]
             size = len(pieces[0])
-    return done, merged(numbers, sets, pieces)
+    return done, _merged(numbers, sets, pieces)
 
 
-def offer_best(
+def _offer_best(
     found: Incumbents, added: Extensions, errors: NDArray[np.floating], start: int, history: History
 ) -> None:
     """Offer the best list that ends with one of these rules and a default rule."""
@@ -253,10 +253,10 @@ def offer_best(
         return
     row, rule = divmod(int(whole.argmin()), whole.shape[1])
     if whole[row, rule] < found.errors(len(history) + 1):
-        found.offer(int(whole[row, rule]), (*traced(history, start + row), rule))
+        found.offer(int(whole[row, rule]), (*_traced(history, start + row), rule))
 
 
-def traced(history: History, at: int) -> Rules:
+def _traced(history: History, at: int) -> Rules:
     """Return the rules of the prefix number `at` of the last level."""
     rules: list[int] = []
     for parents, chosen in reversed(history):
@@ -265,7 +265,7 @@ def traced(history: History, at: int) -> Rules:
     return tuple(reversed(rules))
 
 
-def promising(
+def _promising(
     numbers: Arithmetic, added: Extensions, errors: NDArray[np.floating], start: int, sets: Words, limit: int
 ) -> Prefixes:
     """Return the extensions that can grow into a list whose floor is below `limit`.
@@ -288,7 +288,7 @@ def promising(
     return Prefixes(hashes, whole(errors), whole(floors), whole(errors + added.default), parents, rules)
 
 
-def merged(numbers: Arithmetic, sets: Words, pieces: Sequence[Prefixes]) -> Prefixes:
+def _merged(numbers: Arithmetic, sets: Words, pieces: Sequence[Prefixes]) -> Prefixes:
     """Return one prefix with the fewest errors for every set of rows left (equal hashes are compared set by set)."""
     fields = ("hashes", "errors", "floors", "heads", "parents", "rules")
     all_of = Prefixes(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in fields))
@@ -300,27 +300,27 @@ def merged(numbers: Arithmetic, sets: Words, pieces: Sequence[Prefixes]) -> Pref
     pairs = np.flatnonzero(again)
     for at in range(0, len(pairs), 1 << 15):
         part = pairs[at : at + (1 << 15)]
-        again[part] = (left_by(numbers, sets, all_of, part) == left_by(numbers, sets, all_of, part - 1)).all(axis=1)
+        again[part] = (_left_by(numbers, sets, all_of, part) == _left_by(numbers, sets, all_of, part - 1)).all(axis=1)
     return all_of.take(~again)
 
 
-def left_by(numbers: Arithmetic, sets: Words, children: Prefixes, at: NDArray[np.intp]) -> Words:
+def _left_by(numbers: Arithmetic, sets: Words, children: Prefixes, at: NDArray[np.intp]) -> Words:
     """Return the sets of rows that some of the extensions leave."""
     return sets[children.parents[at]] & numbers.outside[children.rules[at]]
 
 
-def undominated(numbers: Arithmetic, sets: Words, seen: PrefixMemory, children: Prefixes) -> Prefixes:
+def _undominated(numbers: Arithmetic, sets: Words, seen: PrefixMemory, children: Prefixes) -> Prefixes:
     """Return the prefixes but those whose rows left were left by a shorter prefix with no more errors."""
     at = np.minimum(np.searchsorted(seen.hashes, children.hashes), len(seen.hashes) - 1)
     worse = (seen.hashes[at] == children.hashes) & (seen.errors[at] <= children.errors)
     which = np.flatnonzero(worse)
     for start in range(0, len(which), 1 << 15):
         part = which[start : start + (1 << 15)]
-        worse[part] = (left_by(numbers, sets, children, part) == seen.sets[at[part]]).all(axis=1)
+        worse[part] = (_left_by(numbers, sets, children, part) == seen.sets[at[part]]).all(axis=1)
     return children.take(~worse)
 
 
-def joined(seen: PrefixMemory, level: Prefixes, sets: Words) -> PrefixMemory:
+def _joined(seen: PrefixMemory, level: Prefixes, sets: Words) -> PrefixMemory:
     """Return the sets seen with those of a level; of equal hashes the one with the fewest errors stays."""
     hashes = np.concatenate([seen.hashes, level.hashes])
     errors = np.concatenate([seen.errors, level.errors])
@@ -331,16 +331,16 @@ def joined(seen: PrefixMemory, level: Prefixes, sets: Words) -> PrefixMemory:
     return PrefixMemory(hashes[order], errors[order], np.concatenate([seen.sets, sets])[order])
 
 
-def cut(sweep: Sweep, children: Prefixes, length: int, unseen: dict[int, int]) -> Prefixes:
+def _cut(sweep: Sweep, children: Prefixes, length: int, unseen: dict[int, int]) -> Prefixes:
     """Return the most promising prefixes, as many as are kept; what is left out goes into `unseen`."""
     if len(children) <= sweep.most:
         return children
     order = np.argsort(children.floors if sweep.by_floor else children.heads, kind="stable")
-    left_open(unseen, length, children.floors[order[sweep.most :]])
+    _left_open(unseen, length, children.floors[order[sweep.most :]])
     return children.take(order[: sweep.most])
 
 
-def left_open(unseen: dict[int, int], length: int, floors: NDArray[np.int64]) -> None:
+def _left_open(unseen: dict[int, int], length: int, floors: NDArray[np.int64]) -> None:
     """Note the least floor of prefixes that will not be extended."""
     if len(floors):
         unseen[length] = min(unseen.get(length, int(floors.min())), int(floors.min()))

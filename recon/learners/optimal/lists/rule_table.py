@@ -83,7 +83,7 @@ def rule_table(
     return RuleTable(patterns, merged, max(1, least), tuple(antecedents[i] for i in kept), place)
 
 
-def irreducible(weight: NDArray[np.int64]) -> NDArray[np.int64]:
+def _irreducible(weight: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the errors that every list makes on each pattern: its rows outside its largest class.
 
     Source: Angelino et al. 2018, the equivalent points bound.
@@ -108,7 +108,7 @@ class Arithmetic:
     @property
     def root(self) -> Words:
         """Return the set of all patterns, (1, words)."""
-        return packed(np.ones((1, len(self.table.weight)), dtype=bool))
+        return _packed(np.ones((1, len(self.table.weight)), dtype=bool))
 
     @property
     def block(self) -> int:
@@ -124,16 +124,16 @@ class Arithmetic:
 
 def arithmetic(table: RuleTable) -> Arithmetic:
     """Return the matrices of a table."""
-    columns = np.concatenate([table.weight, irreducible(table.weight)[:, None]], axis=1)
+    columns = np.concatenate([table.weight, _irreducible(table.weight)[:, None]], axis=1)
     held = np.concatenate([table.truth, np.ones((len(columns), 1), dtype=bool)], axis=1)
     exact = np.float32 if table.rows < EXACT else np.float64
     matrix = (columns.T[:, :, None] * held).transpose(1, 0, 2).reshape(len(columns), -1).astype(exact)
-    outside = packed(~table.truth.T)
+    outside = _packed(~table.truth.T)
     mixers = np.random.default_rng(0).integers(0, 1 << 63, size=outside.shape[1:], dtype=np.uint64)
     return Arithmetic(table, matrix, outside, mixers | np.uint64(1))
 
 
-def packed(sets: NDArray[np.bool_]) -> Words:
+def _packed(sets: NDArray[np.bool_]) -> Words:
     """Return (sets, patterns) booleans as (sets, words) of 64 bits."""
     words = max(1, -(-sets.shape[1] // 64))
     padded = np.zeros((len(sets), 8 * words), dtype=np.uint8)

@@ -15,7 +15,7 @@ from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from solvers.foundation.limits import Limits
 
 
-def shallower(lattice: Lattice, depth: int) -> Lattice:
+def _shallower(lattice: Lattice, depth: int) -> Lattice:
     """Return the lattice of trees of a lesser depth: the same nodes, those of the last level being leaves.
 
     It is complete where every split above that depth was looked at, whether or not the deeper ones were.
@@ -47,6 +47,6 @@ def optimal_trees(
     limits = Limits(seconds=seconds, memory=memory, stop=stop or Event())
     lattice = grown(rows, max_depth, least, limits, prune=True)
     for depth, tree in enumerate(trees, start=1):
-        tree.taken(shallower(lattice, depth))
+        tree.taken(_shallower(lattice, depth))
         tree.finished(time.monotonic() - began)
     return trees

@@ -62,7 +62,7 @@ def trees_by_leaves(
         raise Inconclusive(f"not all trees were looked at: {lattice.stopped}")
     unit = rows.total * most_leaves + 1  # more than all tests: an error weighs more
     ends: tuple[Tests, ...] = ("fewest", "most")
-    found = {which: keys_of(lattice, most_leaves, unit, which, limits) for which in ends}
+    found = {which: _keys_of(lattice, most_leaves, unit, which, limits) for which in ends}
     out = []
     for size in range(2, most_leaves + 1):
         trees, tests = {}, {}
@@ -72,7 +72,7 @@ def trees_by_leaves(
                 break
             tree = OptimalTreeClassifier(max(1, most_leaves - 1), min_support, seconds, "own")
             tree.prepared(X, y)
-            tree.nodes_ = counted(member(lattice, keys, unit, which, (0, 0, size)), rows.bits, rows.weight)
+            tree.nodes_ = counted(_member(lattice, keys, unit, which, (0, 0, size)), rows.bits, rows.weight)
             tree.errors_ = tree.bound_ = errors(tree.nodes_)
             tree.claimed_, tree.certified_by_ = True, "own"
             tree.finished(time.monotonic() - began)
@@ -83,7 +83,7 @@ def trees_by_leaves(
     return out
 
 
-def keys_of(lattice: Lattice, most_leaves: int, unit: int, which: Tests, limits: Limits) -> list[Keys]:
+def _keys_of(lattice: Lattice, most_leaves: int, unit: int, which: Tests, limits: Limits) -> list[Keys]:
     """Return per level and node the least key of a subtree with 1, 2, ... leaves; `NONE` where there is none.
 
     A key is errors x unit plus (or, for the most tests, minus) the tests of the rows from the root on.
@@ -94,12 +94,12 @@ def keys_of(lattice: Lattice, most_leaves: int, unit: int, which: Tests, limits:
         widest = max(1, most_leaves - depth)  # every test above has another branch
         keys = np.full((len(level.boxes), widest), NONE, dtype=np.int64)
         if len(keys):
-            keys[:, 0] = leaf_keys(level.counts, depth, unit, which)
+            keys[:, 0] = _leaf_keys(level.counts, depth, unit, which)
         assert level.edges is not None
         edges = level.edges
-        for some in whole_nodes(edges):
+        for some in _whole_nodes(edges):
             limits.check("trees are put together by their leaves")
-            zero, one = (child_keys(edges, some, side, depth + 1, below, widest, unit, which) for side in (0, 1))
+            zero, one = (_child_keys(edges, some, side, depth + 1, below, widest, unit, which) for side in (0, 1))
             first = np.flatnonzero(np.diff(edges.node[some], prepend=-1))
             for size in range(2, widest + 1):
                 best = np.min([zero[:, i - 1] + one[:, size - i - 1] for i in range(1, size)], axis=0)
@@ -109,7 +109,7 @@ def keys_of(lattice: Lattice, most_leaves: int, unit: int, which: Tests, limits:
     return out[::-1]
 
 
-def whole_nodes(edges: Edges) -> list[slice]:
+def _whole_nodes(edges: Edges) -> list[slice]:
     """Return runs of splits, those of a node in one run."""
     starts, total = [0], len(edges.node)
     while starts[-1] < total:
@@ -118,19 +118,19 @@ def whole_nodes(edges: Edges) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(starts)]
 
 
-def leaf_keys(counts: NDArray[np.int32], depth: int, unit: int, which: Tests) -> Keys:
+def _leaf_keys(counts: NDArray[np.int32], depth: int, unit: int, which: Tests) -> Keys:
     """Return the keys of leaves at a depth from their rows per class."""
     tests = counts.sum(axis=-1).astype(np.int64) * depth
     found: Keys = errors_of(counts) * unit + (tests if which == "fewest" else -tests)
     return found
 
 
-def child_keys(
+def _child_keys(
     edges: Edges, some: slice, side: int, depth: int, below: Keys | None, widest: int, unit: int, which: Tests
 ) -> Keys:
     """Return (splits, leaves) the keys of one child of some splits."""
     keys = np.full((some.stop - some.start, max(1, widest - 1)), NONE, dtype=np.int64)
-    keys[:, 0] = leaf_keys(edges.counts[some, side], depth, unit, which)
+    keys[:, 0] = _leaf_keys(edges.counts[some, side], depth, unit, which)
     if below is not None:
         child = edges.child[some, side]
         inner = child != LEAF
@@ -138,7 +138,7 @@ def child_keys(
     return keys
 
 
-def member(lattice: Lattice, keys: list[Keys], unit: int, which: Tests, at: tuple[int, int, int]) -> Shape:
+def _member(lattice: Lattice, keys: list[Keys], unit: int, which: Tests, at: tuple[int, int, int]) -> Shape:
     """Return a subtree with the least key of a node: its level, its number, and how many leaves it has."""
     depth, node, size = at
     if size == 1:
@@ -149,14 +149,14 @@ def member(lattice: Lattice, keys: list[Keys], unit: int, which: Tests, at: tupl
     below = keys[depth + 1] if depth + 1 < len(keys) else None
     widest = keys[depth].shape[1]
     zero, one = (
-        child_keys(level.edges, slice(start, end), side, depth + 1, below, widest, unit, which) for side in (0, 1)
+        _child_keys(level.edges, slice(start, end), side, depth + 1, below, widest, unit, which) for side in (0, 1)
     )
     for i in range(1, size):
         hit = np.flatnonzero(zero[:, i - 1] + one[:, size - i - 1] == keys[depth][node, size - 1])
         if len(hit):
             e = int(hit[0])
             parts = [
-                None if child == LEAF else member(lattice, keys, unit, which, (depth + 1, int(child), k))
+                None if child == LEAF else _member(lattice, keys, unit, which, (depth + 1, int(child), k))
                 for child, k in zip(level.edges.child[start + e], (i, size - i), strict=True)
             ]
             return int(level.edges.column[start + e]), parts[0], parts[1]

@@ -82,22 +82,22 @@ def grown(rows: DistinctRows, depth: int, least: int, limits: Limits, *, prune: 
     root = LatticeLevel(packed(top), counts, np.array([rows.bits_of_a_row]), rows.floor.sum(keepdims=True))
     levels, used = [root], 0
     if depth < 1 or rows.total < 2 * least:
-        return Lattice(rows, 0, least, [LatticeLevel(root.boxes, root.counts, root.sizes, root.floor, no_edges(rows))])
+        return Lattice(rows, 0, least, [LatticeLevel(root.boxes, root.counts, root.sizes, root.floor, _no_edges(rows))])
     for at in range(depth):
         try:
-            edges, after = expanded(rows, levels[-1], least, limits, used, last=at == depth - 1, prune=prune)
+            edges, after = _expanded(rows, levels[-1], least, limits, used, last=at == depth - 1, prune=prune)
         except (Inconclusive, TooLarge) as error:
             return Lattice(rows, depth, least, levels, str(error))
         now = levels.pop()
         levels.append(LatticeLevel(now.boxes, now.counts, now.sizes, now.floor, edges))
-        used += size_of(edges) + size_of(now)
+        used += _size_of(edges) + _size_of(now)
         if not len(after.boxes):
             break
         levels.append(after)
     return Lattice(rows, depth, least, levels)
 
 
-def no_edges(rows: DistinctRows) -> Edges:
+def _no_edges(rows: DistinctRows) -> Edges:
     """Return no splits."""
     classes = rows.weight.shape[1]
     return Edges(
@@ -106,48 +106,48 @@ def no_edges(rows: DistinctRows) -> Edges:
     )  # fmt: skip
 
 
-def size_of(thing: Any) -> int:
+def _size_of(thing: Any) -> int:
     """Return the bytes of the arrays of a level or of edges."""
     return sum(value.nbytes for value in vars(thing).values() if isinstance(value, np.ndarray))
 
 
-def expanded(
+def _expanded(
     rows: DistinctRows, level: LatticeLevel, least: int, limits: Limits, used: int, *, last: bool, prune: bool
 ) -> tuple[Edges, LatticeLevel]:
     """Return all splits of a level and the next level; `Inconclusive` for time, `TooLarge` for memory."""
     parts: list[Edges] = []
     found: list[tuple[NDArray[Any], ...]] = []  # box, counts, size, floor of children
     held, begun = used, 0
-    for some in batches(rows, level):
+    for some in _batches(rows, level):
         limits.check("nodes of trees are listed")
         if held > limits.memory:
             raise TooLarge(f"trees have too many different nodes for {limits.memory >> 20:,} MB: raise --memory")
-        edges, floor = splits(rows, level, some, least)
+        edges, floor = _splits(rows, level, some, least)
         if not last:
             inner = edges.counts.sum(axis=2) >= 2 * least
             if prune:
                 inner &= edges.counts.sum(axis=2) - edges.counts.max(axis=2) > floor
             e, side = np.nonzero(inner)
             boxes = level.boxes[edges.node[e]] & rows.points.sides[edges.column[e], side]
-            first, number = same(boxes)  # here first, so that few boxes wait for the other batches
+            first, number = _same(boxes)  # here first, so that few boxes wait for the other batches
             one = (boxes[first], edges.counts[e, side][first], edges.sizes[e, side][first], floor[e, side][first])
             found.append(one)
             edges.child[e, side] = begun + number
             begun += len(first)
             held += sum(part.nbytes for part in one)
         parts.append(edges)
-        held += size_of(edges)
+        held += _size_of(edges)
     edges = Edges(*(np.concatenate([getattr(p, f) for p in parts]) for f in Edges.__dataclass_fields__))
     if last or not found:
         return edges, LatticeLevel(level.boxes[:0], level.counts[:0], level.sizes[:0], level.floor[:0])
     boxes, counts, sizes, floors = (np.concatenate(one) for one in zip(*found, strict=True))
-    first, number = same(boxes)
+    first, number = _same(boxes)
     split = edges.child != LEAF
     edges.child[split] = number[edges.child[split]]
     return edges, LatticeLevel(boxes[first], counts[first], sizes[first].astype(np.float64), floors[first])
 
 
-def batches(rows: DistinctRows, level: LatticeLevel) -> Iterator[NDArray[np.int64]]:
+def _batches(rows: DistinctRows, level: LatticeLevel) -> Iterator[NDArray[np.int64]]:
     """Yield the numbers of the nodes of a level, so many at a time that no array of theirs grows large."""
     width = max(8 * len(rows.bits), 16 * rows.bits.shape[1] * (rows.weight.shape[1] + 2), 8 * len(rows.points.group))
     step = max(1, BATCH // width)
@@ -155,7 +155,7 @@ def batches(rows: DistinctRows, level: LatticeLevel) -> Iterator[NDArray[np.int6
         yield np.arange(start, min(start + step, len(level.boxes)))
 
 
-def splits(
+def _splits(
     rows: DistinctRows, level: LatticeLevel, some: NDArray[np.int64], least: int
 ) -> tuple[Edges, NDArray[np.int64]]:
     """Return the allowed splits of some nodes, and (edges, 2) the errors that no subtree below avoids."""
@@ -176,14 +176,14 @@ def splits(
     both = np.stack([zeros[s, c], ones[s, c]], axis=1)
     sizes: NDArray[Any] = np.zeros((len(s), 2), dtype=np.float32)
     if rows.sized:
-        sizes = halves(rows, held, level.sizes[some], s, c)
+        sizes = _halves(rows, held, level.sizes[some], s, c)
     empty = np.full((len(s), 2), LEAF, dtype=np.int32)
     assert columns == allowed.shape[1]
     edges = Edges(some[s], c.astype(np.int32), empty, both[..., :-1].astype(np.int32), sizes)
     return edges, np.rint(both[..., -1]).astype(np.int64)
 
 
-def halves(
+def _halves(
     rows: DistinctRows, held: NDArray[np.bool_], sizes: NDArray[np.float64], s: NDArray[np.intp], c: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """Return (edges, 2) log2 sizes of the children: the parent's, with the split column's group cut down."""
@@ -198,7 +198,7 @@ def halves(
     return found
 
 
-def same(boxes: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _same(boxes: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the first place of every different box, and the number of each one's kind."""
     if boxes.shape[1] == 1:
         _, first, number = np.unique(boxes[:, 0], return_index=True, return_inverse=True)

@@ -151,7 +151,7 @@ class OptimalTreeClassifier(BinaryClassifier):
         varying = np.flatnonzero(bits.any(axis=0) & ~bits.all(axis=0))
         found = solved(self.solver, bits[:, varying], codes, int(self.max_depth), least, limits)
         if found.errors is not None:
-            nodes = counted(renamed(found.shape, varying), rows.bits, rows.weight)
+            nodes = counted(_renamed(found.shape, varying), rows.bits, rows.weight)
             few = min(sum(leaf.counts) for leaf in leaves(nodes))
             if few < least or depth_of(nodes) > self.max_depth or errors(nodes) != found.errors:
                 raise EngineError(
@@ -224,6 +224,6 @@ class OptimalTreeClassifier(BinaryClassifier):
         )
 
 
-def renamed(shape: Any, columns: NDArray[np.intp]) -> Any:
+def _renamed(shape: Any, columns: NDArray[np.intp]) -> Any:
     """Return a shape with the numbers of some columns replaced by theirs among all."""
-    return None if shape is None else (int(columns[shape[0]]), renamed(shape[1], columns), renamed(shape[2], columns))
+    return None if shape is None else (int(columns[shape[0]]), _renamed(shape[1], columns), _renamed(shape[2], columns))

@@ -178,24 +178,24 @@ def distinct_rows(
     return DistinctRows(
         unique,
         weight,
-        plain_points(unique) if domain is None else sized_points(unique, domain, names),
+        _plain_points(unique) if domain is None else _sized_points(unique, domain, names),
         domain is not None,
     )
 
 
-def plain_points(bits: NDArray[np.bool_]) -> PointGroups:
+def _plain_points(bits: NDArray[np.bool_]) -> PointGroups:
     """Return every distinct row as a point of one group: boxes are the sets of rows they hold."""
     rows, columns = bits.shape
     own = np.zeros(rows, dtype=np.intp)
     return PointGroups(own, np.zeros(columns, dtype=np.intp), bits.T, np.ones(rows), np.arange(rows)[:, None])
 
 
-def sized_points(bits: NDArray[np.bool_], domain: Domain, names: Sequence[str]) -> PointGroups:
+def _sized_points(bits: NDArray[np.bool_], domain: Domain, names: Sequence[str]) -> PointGroups:
     """Return the parts into which the columns cut every attribute; parts that all columns see alike are one point."""
     if domain.impossible:
         raise ReleaseError("sizes of leaves are products over attributes: the domain may list no impossible boxes")
     attributes = [k for k, a in enumerate(domain.all) if domain.label is None or a.name != domain.label.name]
-    ones = [ranges_of(domain, name) for name in names]
+    ones = [_ranges_of(domain, name) for name in names]
     group: list[int] = []
     size: list[float] = []
     truth: list[NDArray[np.bool_]] = []
@@ -217,7 +217,7 @@ def sized_points(bits: NDArray[np.bool_], domain: Domain, names: Sequence[str]) 
         for r, row in enumerate(bits[:, mine].tolist()):
             if tuple(row) not in place:
                 raise ReleaseError(
-                    f"no value of '{domain.all[k].name}' has {shown(mine, names, row)}, a training row does"
+                    f"no value of '{domain.all[k].name}' has {_shown(mine, names, row)}, a training row does"
                 )
             inside[r, g] = place[tuple(row)]
         for pattern, count in sizes.items():
@@ -229,14 +229,14 @@ def sized_points(bits: NDArray[np.bool_], domain: Domain, names: Sequence[str]) 
     return PointGroups(np.array(group, dtype=np.intp), owner, np.stack(truth, axis=1), np.array(size), inside)
 
 
-def ranges_of(domain: Domain, name: str) -> tuple[int, tuple[tuple[Position, Position], ...]]:
+def _ranges_of(domain: Domain, name: str) -> tuple[int, tuple[tuple[Position, Position], ...]]:
     """Return the attribute that a column of 0 and 1 belongs to, and where it is 1."""
     from encoders.domain.values import equals
 
     return domain.ranges(name, equals(1))
 
 
-def shown(mine: Sequence[int], names: Sequence[str], row: Sequence[bool]) -> str:
+def _shown(mine: Sequence[int], names: Sequence[str], row: Sequence[bool]) -> str:
     """Return some columns of a row in words."""
     return ", ".join(f"{names[c]} = {int(v)}" for c, v in zip(mine, row, strict=True))
 

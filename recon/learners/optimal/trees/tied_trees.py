@@ -87,7 +87,7 @@ class TiedSpread:
     minimal: bool
 
 
-def open_bits(rows: DistinctRows) -> Score:
+def _open_bits(rows: DistinctRows) -> Score:
     """Return the bits that a leaf leaves open about its rows: log2 of the rows it can hold, for each of its rows.
 
     With a domain its size there; without one every column is an independent bit, and every test on the path fixes one.
@@ -117,37 +117,37 @@ def tied_trees(
     lattice = grown(rows, depth, least, limits, prune=minimal)
     if not lattice.complete:
         raise Inconclusive(f"not all trees were looked at: {lattice.stopped}")
-    found = spread(lattice, slack, minimal, score or open_bits(rows), limits)
+    found = _spread(lattice, slack, minimal, score or _open_bits(rows), limits)
     best, numbers = found.bounds.least, found.kept[0].number[0]
-    return tuple(ties(found, best + j, j) for j in range(slack + 1) if numbers[j])
+    return tuple(_ties(found, best + j, j) for j in range(slack + 1) if numbers[j])
 
 
-def ties(found: TiedSpread, total: int, extra: int) -> Ties:
+def _ties(found: TiedSpread, total: int, extra: int) -> Ties:
     """Return the trees with a number of errors, `extra` more than the best."""
     top, rows = found.kept[0], found.lattice.rows
-    low, high = (counted(member(found, 0, 0, extra, which), rows.bits, rows.weight) for which in ("least", "most"))
+    low, high = (counted(_member(found, 0, 0, extra, which), rows.bits, rows.weight) for which in ("least", "most"))
     least, most = float(top.least[0, extra]), float(top.most[0, extra])
     return Ties(total, int(top.number[0, extra]), least, most, low, high, rows.total * rows.bits_of_a_row)
 
 
-def spread(lattice: Lattice, slack: int, minimal: bool, score: Score, limits: Limits) -> TiedSpread:
+def _spread(lattice: Lattice, slack: int, minimal: bool, score: Score, limits: Limits) -> TiedSpread:
     """Return numbers and scores of trees at every node that a tree within the slack has."""
     found = bounds(lattice)
-    alive = within(lattice, found, slack)
+    alive = _within(lattice, found, slack)
     kept: list[TiedNodes] = []
     for depth in range(len(lattice.levels) - 1, -1, -1):
         limits.check("tied trees are counted")
         below = (kept[-1], found.high[depth + 1]) if kept else None
         nodes, edges = alive[depth]
         kept.append(
-            level_of(
+            _level_of(
                 lattice.levels[depth], depth, nodes, edges, found.high[depth], below, slack, minimal, score, limits
             )
         )
     return TiedSpread(lattice, found, kept[::-1], score, minimal)
 
 
-def within(lattice: Lattice, found: SubtreeErrorBounds, slack: int) -> list[tuple[NDArray[np.int64], Edges]]:
+def _within(lattice: Lattice, found: SubtreeErrorBounds, slack: int) -> list[tuple[NDArray[np.int64], Edges]]:
     """Return per level the nodes and splits that some tree with at most `slack` errors more than the best has."""
     budget = np.array([found.least + slack], dtype=np.int64)
     out = []
@@ -168,7 +168,7 @@ def within(lattice: Lattice, found: SubtreeErrorBounds, slack: int) -> list[tupl
     return out
 
 
-def level_of(
+def _level_of(
     level: LatticeLevel, depth: int, nodes: NDArray[np.int64], edges: Edges, best: NDArray[np.int64],
     below: tuple[TiedNodes, NDArray[np.int64]] | None, slack: int, minimal: bool, score: Score, limits: Limits,
 ) -> TiedNodes:  # fmt: skip
@@ -185,7 +185,7 @@ def level_of(
     own = score(level.counts[nodes], depth, level.sizes[nodes])
     low[fits, extra[fits]] = high[fits, extra[fits]] = own[fits]
     at = place[edges.node]
-    sides = [side_of(edges, side, depth + 1, below, width, score) for side in (0, 1)]
+    sides = [_side_of(edges, side, depth + 1, below, width, score) for side in (0, 1)]
     base = sides[0].best + sides[1].best - best[edges.node]
     most = np.minimum(slack, extra[at] - 1) if minimal else np.full(len(at), slack)
     flat = number.reshape(-1)
@@ -196,13 +196,13 @@ def level_of(
             if not len(some):
                 continue
             to = at[some] * width + base[some] + i + j
-            add_to(flat, to, sides[0].number[some, i] * sides[1].number[some, j])
+            _add_to(flat, to, sides[0].number[some, i] * sides[1].number[some, j])
             np.minimum.at(low.reshape(-1), to, sides[0].least[some, i] + sides[1].least[some, j])
             np.maximum.at(high.reshape(-1), to, sides[0].most[some, i] + sides[1].most[some, j])
     return TiedNodes(nodes, place, edges, number, low, high)
 
 
-def add_to(flat: NDArray[Any], to: NDArray[np.int64], numbers: NDArray[Any]) -> None:
+def _add_to(flat: NDArray[Any], to: NDArray[np.int64], numbers: NDArray[Any]) -> None:
     """Add whole numbers of any size at places that may repeat."""
     np.add.at(flat, to, numbers)
 
@@ -217,7 +217,7 @@ class SplitSide:
     most: Floats
 
 
-def side_of(
+def _side_of(
     edges: Edges, side: int, depth: int, below: tuple[TiedNodes, NDArray[np.int64]] | None, width: int, score: Score
 ) -> SplitSide:
     """Return one child of every split: a leaf, or a node of the next level."""
@@ -237,7 +237,7 @@ def side_of(
     return SplitSide(best, number, low, high)
 
 
-def member(found: TiedSpread, depth: int, node: int, extra: int, which: Which) -> Shape:
+def _member(found: TiedSpread, depth: int, node: int, extra: int, which: Which) -> Shape:
     """Return a tree below a node with `extra` errors more than the best there and the least (greatest) score."""
     level, kept = found.lattice.levels[depth], found.kept[depth]
     best = found.bounds.high[depth]
@@ -251,7 +251,7 @@ def member(found: TiedSpread, depth: int, node: int, extra: int, which: Which) -
     some = slice(*(int(i) for i in np.searchsorted(kept.edges.node, (node, node + 1))))
     edges = Edges(*(getattr(kept.edges, name)[some] for name in Edges.__dataclass_fields__))
     below = (found.kept[depth + 1], found.bounds.high[depth + 1]) if depth + 1 < len(found.kept) else None
-    zero, one = (side_of(edges, side, depth + 1, below, scores.shape[1], found.score) for side in (0, 1))
+    zero, one = (_side_of(edges, side, depth + 1, below, scores.shape[1], found.score) for side in (0, 1))
     base = zero.best + one.best - int(best[node])
     for e in np.flatnonzero(base <= extra):
         for i in range(extra - int(base[e]) + 1):
@@ -259,7 +259,7 @@ def member(found: TiedSpread, depth: int, node: int, extra: int, which: Which) -
             values = [s.least if which == "least" else s.most for s in (zero, one)]
             if zero.number[e, i] and one.number[e, j] and values[0][e, i] + values[1][e, j] == goal:
                 parts = [
-                    None if child == LEAF else member(found, depth + 1, int(child), k, which)
+                    None if child == LEAF else _member(found, depth + 1, int(child), k, which)
                     for child, k in zip(edges.child[e], (i, j), strict=True)
                 ]
                 return int(edges.column[e]), parts[0], parts[1]

@@ -65,20 +65,20 @@ def solved(
     return Solved(reply["shape"], reply["errors"], reply["optimal"])
 
 
-def table_of(payload: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _table_of(payload: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows and classes of a payload."""
     raw = np.frombuffer(base64.b64decode(payload["bits"]), dtype=np.uint8).reshape(payload["rows"], -1)
     bits = np.unpackbits(raw, axis=1, count=payload["columns"]).astype(np.int64)
     return bits, np.array(payload["codes"], dtype=np.int64)
 
 
-def in_streed(payload: Any) -> Any:
+def _in_streed(payload: Any) -> Any:
     """Return STreeD's tree; called in a process of its own."""
     import warnings
 
     from pystreed import STreeDClassifier
 
-    bits, codes = table_of(payload)
+    bits, codes = _table_of(payload)
     model = STreeDClassifier(
         max_depth=payload["depth"], min_leaf_node_size=payload["least"], time_limit=payload["seconds"]
     )
@@ -96,11 +96,11 @@ def in_streed(payload: Any) -> Any:
     return {"shape": shape(model.tree_), "errors": wrong, "optimal": bool(model.fit_result.is_optimal())}
 
 
-def in_dl85(payload: Any) -> Any:
+def _in_dl85(payload: Any) -> Any:
     """Return DL8.5's tree, in which rows with 1 go left; called in a process of its own."""
     from pydl85 import DL85Classifier
 
-    bits, codes = table_of(payload)
+    bits, codes = _table_of(payload)
     model = DL85Classifier(
         max_depth=payload["depth"], min_sup=payload["least"], time_limit=max(1, math.ceil(payload["seconds"]))
     )

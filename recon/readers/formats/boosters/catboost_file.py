@@ -122,17 +122,18 @@ def cbm_booster(data: bytes, memory: int = MEMORY) -> CatBoostFile:
         at = one.whole(2, -1)
         columns.append(CatBoostColumn(one.text(4), one.whole(5, 0, "<i1") == 2, bool(one.whole(0, 0, "<u1"))))
         order[at] = (one.text(4), k)
-        splits += [(k, finite(b, "a border")) for b in one.numbers(3, "<f4").tolist()]
+        splits += [(k, _finite(b, "a border")) for b in one.numbers(3, "<f4").tolist()]
     borders = len(splits)
     for kind in (4, 12, 18):  # categories, texts, embeddings
         for one in core.tables(kind):
             order.setdefault(one.whole(1, -1), (one.text(2), -1))
     stated = {t.text(0): t.text(1) for t in root.tables(2)}
-    names, named, columns = called(order, columns)
-    trees = cbm_trees(core, splits)
+    names, named, columns = _called(order, columns)
+    trees = _cbm_trees(core, splits)
     return CatBoostFile(
         "CatBoost, .cbm", names, named, tuple(columns), tuple(trees),
-        parsed(stated.get("params")), parsed(stated.get("class_params")), cbm_bias(core), len(data) - 8 - size, borders,
+        _parsed(stated.get("params")), _parsed(stated.get("class_params")), _cbm_bias(core), len(data) - 8 - size,
+        borders,
         tuple(root.texts(3)), stated, _idle(core),
     )  # fmt: skip
 
@@ -149,15 +150,15 @@ def _idle(core: FlatbufferTable) -> int:
     return more + max(0, core.buffer.idle() - _OFFSETS - _EACH_TEST * (core.count(6) + core.count(7)))
 
 
-def cbm_bias(core: FlatbufferTable) -> float | None:
+def _cbm_bias(core: FlatbufferTable) -> float | None:
     """Return the score that every row starts at, None where there are several or where scores are scaled."""
     biases = core.numbers(16, "<f8").tolist()
     if core.real(14, 1.0) != 1.0 or len(biases) > 1:
         return None
-    return finite(biases[0] if biases else core.real(15, 0.0), "the bias")
+    return _finite(biases[0] if biases else core.real(15, 0.0), "the bias")
 
 
-def cbm_trees(core: FlatbufferTable, known: Sequence[tuple[int, float] | None]) -> list[Symmetric | Branching]:
+def _cbm_trees(core: FlatbufferTable, known: Sequence[tuple[int, float] | None]) -> list[Symmetric | Branching]:
     """Return the trees of the core; splits beyond the `known` ones are on categories or texts."""
     dimension = core.whole(0, 1)
     chosen, sizes = core.numbers(1, "<i4").tolist(), core.numbers(2, "<i4").tolist()
@@ -178,7 +179,7 @@ def cbm_trees(core: FlatbufferTable, known: Sequence[tuple[int, float] | None]) 
         if count:
             diffs = core.buffer.array(start + 4, "<u2", 2 * count).reshape(-1, 2)
             leaves = core.numbers(11, "<u4")
-            return branching(splits, sizes, diffs, leaves, (weights, values), dimension)
+            return _branching(splits, sizes, diffs, leaves, (weights, values), dimension)
     out: list[Symmetric | Branching] = []
     at = leaf = 0
     for t, size in enumerate(sizes):
@@ -188,14 +189,14 @@ def cbm_trees(core: FlatbufferTable, known: Sequence[tuple[int, float] | None]) 
         if end > len(weights):
             raise refuse(f"{end} leaves of {len(weights)}", f"tree {t}")
         one = values[leaf:end] if dimension == 1 else values[:0]
-        out.append(Symmetric(tuple(splits[at : at + size]), weighed(weights[leaf:end], t), tuple(one.tolist())))
+        out.append(Symmetric(tuple(splits[at : at + size]), _weighed(weights[leaf:end], t), tuple(one.tolist())))
         at, leaf = at + size, end
     if leaf != len(weights):
         raise refuse(f"{len(weights)} leaf weights for {leaf} leaves", "LeafWeights")
     return out
 
 
-def branching(
+def _branching(
     splits: Sequence[tuple[int, float] | None], sizes: Sequence[int], diffs: Any, leaves: Any, figures: Any, wide: int
 ) -> list[Symmetric | Branching]:
     """Return trees whose nodes name how much further their children stand (0: here ends the way, at this leaf)."""
@@ -217,14 +218,14 @@ def branching(
             mine = weights[leaf // wide : leaf // wide + 1] if leaf != 0xFFFFFFFF else np.zeros(1)
             if len(mine) != 1 or i + max(left, right) >= size or (leaf == 0xFFFFFFFF and not (left and right)):
                 raise refuse(f"the links of node {i} make no tree", f"tree {t}")
-            weight += weighed(mine, t)
-            value.append(finite(float(values[leaf]), f"tree {t}") if wide == 1 and leaf != 0xFFFFFFFF else 0.0)
-        out.append(with_leaves(tests, grown, weight, value if wide == 1 else [], t))
+            weight += _weighed(mine, t)
+            value.append(_finite(float(values[leaf]), f"tree {t}") if wide == 1 and leaf != 0xFFFFFFFF else 0.0)
+        out.append(_with_leaves(tests, grown, weight, value if wide == 1 else [], t))
         start += size
     return out
 
 
-def with_leaves(
+def _with_leaves(
     tests: list[tuple[int, float] | None], grown: list[tuple[int, int]], weight: list[float], value: list[float], t: int
 ) -> Branching:
     """Return the tree with a leaf of its own on every side that ends at a node with one child."""
@@ -254,45 +255,44 @@ def json_booster(found: Any) -> CatBoostFile:
     features, columns = found["features_info"], []
     order: dict[int, tuple[str, int]] = {}
     borders = 0
-    for k, one in enumerate(objects(features, "float_features")):
+    for k, one in enumerate(_objects(features, "float_features")):
         how = one.get("nan_value_treatment", "AsIs")
         if how not in NAN:
             raise refuse(f"missing values are treated {str(how)[:20]!r}", f"float_features[{k}]")
         name = str(one.get("feature_id", ""))
         columns.append(CatBoostColumn(name, NAN[how], one.get("has_nans") is True))
-        order[place_of(one)] = (name, k)
+        order[_place_of(one)] = (name, k)
         borders += len(one["borders"]) if isinstance(one.get("borders"), list) else 0
     for kind in ("categorical_features", "text_features", "embedding_features"):
-        for one in objects(features, kind):
-            order.setdefault(place_of(one), (str(one.get("feature_id", "")), -1))
-    names, named, columns = called(order, columns)
+        for one in _objects(features, kind):
+            order.setdefault(_place_of(one), (str(one.get("feature_id", "")), -1))
+    names, named, columns = _called(order, columns)
     info = found.get("model_info")
     stated = info if isinstance(info, dict) else {}
     trees: list[Symmetric | Branching] = []
     for t, tree in enumerate(found.get("oblivious_trees") or ()):
-        trees.append(json_symmetric(tree, t, len(columns)))
+        trees.append(_json_symmetric(tree, t, len(columns)))
     for t, tree in enumerate(found.get("trees") or ()):
-        trees.append(json_branching(tree, t, len(columns)))
+        trees.append(_json_branching(tree, t, len(columns)))
     tables = found.get("ctr_data")
     return CatBoostFile(
-        "CatBoost, save_model JSON", names, named, tuple(columns), tuple(trees), parsed(stated.get("params")),
-        parsed(stated.get("class_params")), json_bias(found.get("scale_and_bias")),
+        "CatBoost, save_model JSON", names, named, tuple(columns), tuple(trees), _parsed(stated.get("params")),
+        _parsed(stated.get("class_params")), _json_bias(found.get("scale_and_bias")),
         len(json.dumps(tables)) if tables else 0, borders,
     )  # fmt: skip
 
 
-def json_bias(found: Any) -> float | None:
+def _json_bias(found: Any) -> float | None:
     """Return the score that every row starts at, from [scale, [bias]]; None where that is not one number."""
     if found is None:
         return 0.0
     if not isinstance(found, list) or len(found) != 2 or found[0] != 1:
         return None
     biases = found[1] if isinstance(found[1], list) else [found[1]]
-    return finite(biases[0], "scale_and_bias") if len(biases) == 1 else None
+    return _finite(biases[0], "scale_and_bias") if len(biases) == 1 else None
 
 
-def json_symmetric(tree: Any, t: int, columns: int) -> Symmetric:
-    """Return one symmetric tree."""
+def _json_symmetric(tree: Any, t: int, columns: int) -> Symmetric:
     splits = tree.get("splits") if isinstance(tree, dict) else None
     if splits is None and isinstance(tree, dict):
         splits = []  # a tree of one leaf
@@ -305,13 +305,13 @@ def json_symmetric(tree: Any, t: int, columns: int) -> Symmetric:
         raise refuse(f"not {1 << len(splits)} leaves", f"oblivious_trees[{t}]")
     single = len(value) == len(weight)
     return Symmetric(
-        tuple(json_split(s, t, columns) for s in splits),
-        weighed(weight, t),
-        tuple(finite(v, f"tree {t}") for v in value) if single else (),
+        tuple(_json_split(s, t, columns) for s in splits),
+        _weighed(weight, t),
+        tuple(_finite(v, f"tree {t}") for v in value) if single else (),
     )
 
 
-def json_branching(root: Any, t: int, columns: int) -> Branching:
+def _json_branching(root: Any, t: int, columns: int) -> Branching:
     """Return one nested tree, its nodes numbered depth first."""
     tests: list[tuple[int, float] | None] = []
     grown: list[tuple[int, int]] = []
@@ -329,17 +329,17 @@ def json_branching(root: Any, t: int, columns: int) -> Branching:
         grown.append((-1, -1))
         if "split" not in node:
             tests.append(None)
-            weight += weighed([node.get("weight")], t)
-            value += [finite(node["value"], f"trees[{t}]")] if isinstance(node.get("value"), (int, float)) else []
+            weight += _weighed([node.get("weight")], t)
+            value += [_finite(node["value"], f"trees[{t}]")] if isinstance(node.get("value"), (int, float)) else []
             continue
-        tests.append(json_split(node["split"], t, columns))
+        tests.append(_json_split(node["split"], t, columns))
         weight.append(0.0)
         value.append(0.0)
         todo += [(node.get("right"), here, 1), (node.get("left"), here, 0)]
     return Branching(tuple(tests), tuple(grown), tuple(weight), tuple(value) if len(value) == len(weight) else ())
 
 
-def json_split(found: Any, t: int, columns: int) -> tuple[int, float] | None:
+def _json_split(found: Any, t: int, columns: int) -> tuple[int, float] | None:
     """Return the column and border of a split, None for one on categories or texts."""
     kind = found.get("split_type") if isinstance(found, dict) else None
     if not isinstance(kind, str):
@@ -349,13 +349,13 @@ def json_split(found: Any, t: int, columns: int) -> tuple[int, float] | None:
     column = found.get("float_feature_index")
     if not isinstance(column, int) or not 0 <= column < columns:
         raise refuse(f"column {str(column)[:20]} is none of {columns}", f"tree {t}")
-    return column, finite(found.get("border"), f"tree {t}")
+    return column, _finite(found.get("border"), f"tree {t}")
 
 
 # ------------------------------------------------------------------ both
 
 
-def called(
+def _called(
     order: dict[int, tuple[str, int]], columns: list[CatBoostColumn]
 ) -> tuple[tuple[str, ...], bool, list[CatBoostColumn]]:
     """Return the names of all columns in the order of the data (numbered where the file has none), and the columns."""
@@ -375,7 +375,7 @@ def called(
     return tuple(names), named, out
 
 
-def objects(found: dict[str, Any], key: str) -> list[dict[str, Any]]:
+def _objects(found: dict[str, Any], key: str) -> list[dict[str, Any]]:
     """Return a list of objects, empty where there is none."""
     value = found.get(key) or []
     if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
@@ -383,7 +383,7 @@ def objects(found: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return value
 
 
-def place_of(one: dict[str, Any]) -> int:
+def _place_of(one: dict[str, Any]) -> int:
     """Return a column's number in the data."""
     at = one.get("flat_feature_index")
     if not isinstance(at, int):
@@ -391,7 +391,7 @@ def place_of(one: dict[str, Any]) -> int:
     return at
 
 
-def parsed(found: Any) -> dict[str, Any]:
+def _parsed(found: Any) -> dict[str, Any]:
     """Return what the model says of its training: an object, or the text of one; empty where it is neither."""
     if isinstance(found, str):
         try:
@@ -401,16 +401,16 @@ def parsed(found: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def finite(found: Any, place: str) -> float:
+def _finite(found: Any, place: str) -> float:
     """Return a finite number."""
     if isinstance(found, bool) or not isinstance(found, (int, float)) or not math.isfinite(found):
         raise refuse(f"{str(found)[:40]!r} is no finite number", place)
     return float(found)
 
 
-def weighed(found: Any, t: int) -> tuple[float, ...]:
+def _weighed(found: Any, t: int) -> tuple[float, ...]:
     """Return the weights of leaves: finite and not negative."""
-    out = tuple(finite(w, f"tree {t}, leaf weight") for w in (found if isinstance(found, list) else found.tolist()))
+    out = tuple(_finite(w, f"tree {t}, leaf weight") for w in (found if isinstance(found, list) else found.tolist()))
     if any(w < 0 for w in out):
         raise refuse("a leaf weight is negative", f"tree {t}")
     return out

@@ -83,23 +83,23 @@ class Placed:
     rows: tuple[int, ...]
 
 
-def inner_splits(tree: Symmetric | Branching) -> list[tuple[int, float] | None]:
+def _inner_splits(tree: Symmetric | Branching) -> list[tuple[int, float] | None]:
     """Return the splits of a tree's inner nodes."""
     if isinstance(tree, Symmetric):
         return list(tree.splits)
     return [s for s, (left, _) in zip(tree.splits, tree.children, strict=True) if left >= 0]
 
 
-def group(found: dict[str, Any], key: str) -> dict[str, Any]:
+def _group(found: dict[str, Any], key: str) -> dict[str, Any]:
     """Return a group of settings, empty where it is not there."""
     value = found.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def unusable(booster: CatBoostFile) -> str:
+def _unusable(booster: CatBoostFile) -> str:
     """Return why the values of the leaves are not used, "" where they are: what the file says of its training."""
-    settings, boosting = group(booster.params, "tree_learner_options"), group(booster.params, "boosting_options")
-    objective = group(booster.params, "loss_function")
+    settings, boosting = _group(booster.params, "tree_learner_options"), _group(booster.params, "boosting_options")
+    objective = _group(booster.params, "loss_function")
     if objective.get("type") != "Logloss" or objective.get("params"):
         return f"those of the objective {str(objective.get('type'))[:40]} are not derived"
     if booster.bias is None:
@@ -114,32 +114,32 @@ def unusable(booster: CatBoostFile) -> str:
         return "values are computed leaf by leaf (dev_leafwise_approxes)"
     if boosting.get("model_shrink_rate") or boosting.get("posterior_sampling") or boosting.get("langevin"):
         return "earlier trees are shrunk or noise is added (model_shrink_rate, langevin)"
-    if any(None in inner_splits(t) for t in booster.trees):
+    if any(None in _inner_splits(t) for t in booster.trees):
         return "some trees split on categories or texts"
     if any(len(t.value) != len(t.weight) for t in booster.trees):
         return "there are several values per leaf"
     rate, ridge = boosting.get("learning_rate"), settings.get("l2_leaf_reg")
     if not all(isinstance(v, (int, float)) and not isinstance(v, bool) and 0 <= v < 1e9 for v in (rate, ridge)):
         return "the file does not say learning_rate and l2_leaf_reg"
-    if largest(booster)[-1] > FARTHEST:
+    if _largest(booster)[-1] > FARTHEST:
         return "scores may leave what the library's exponential can hold"
     return "" if rate else "the learning rate is 0"
 
 
-def gradients(booster: CatBoostFile) -> Gradients:
+def _gradients(booster: CatBoostFile) -> Gradients:
     """Return how gradients follow from scores, with what the scores may be off after all trees."""
-    first = started(booster.bias or 0.0)
-    each = sum(step_error(t.value) for t in booster.trees)
+    first = _started(booster.bias or 0.0)
+    each = sum(_step_error(t.value) for t in booster.trees)
     return Gradients(
         "log_loss",
         relative=4 * UNIT,
         absolute=8 * UNIT,
-        score_error=(first + each + summed(booster)) * (1 + 1e-6),
+        score_error=(first + each + _summed(booster)) * (1 + 1e-6),
         start_error=first,
     )
 
 
-def started(bias: float) -> float:
+def _started(bias: float) -> float:
     """Return how far the first score may be off: `fast_exp` leaves at most 2^-19 of the bias's power of two."""
     if bias == 0:
         return 0.0
@@ -147,25 +147,25 @@ def started(bias: float) -> float:
     return left * left + 16 * UNIT  # twice the square's half; four products of table values and one more
 
 
-def step_error(values: Sequence[float]) -> float:
+def _step_error(values: Sequence[float]) -> float:
     """Return how far the exponential of one tree's value, and its product, may take a score."""
     return EXP * max(1.0, max(map(abs, values), default=0.0)) + UNIT
 
 
-def summed(booster: CatBoostFile) -> float:
+def _summed(booster: CatBoostFile) -> float:
     """Return how far the sum of the values in doubles may be from the true one."""
-    return UNIT * sum(largest(booster))
+    return UNIT * sum(_largest(booster))
 
 
-def largest(booster: CatBoostFile) -> list[float]:
+def _largest(booster: CatBoostFile) -> list[float]:
     """Return how large scores may be before the first tree, and after each."""
     steps = (max(map(abs, t.value), default=0.0) for t in booster.trees)
     return list(accumulate(steps, initial=abs(booster.bias or 0.0)))
 
 
-def tree_sums(booster: CatBoostFile, tree: Symmetric | Branching, placed: Placed, t: int) -> TreeSums:
+def _tree_sums(booster: CatBoostFile, tree: Symmetric | Branching, placed: Placed, t: int) -> TreeSums:
     """Return what the values of one tree say, a figure for every leaf with rows."""
-    settings, boosting = group(booster.params, "tree_learner_options"), group(booster.params, "boosting_options")
+    settings, boosting = _group(booster.params, "tree_learner_options"), _group(booster.params, "boosting_options")
     rate, ridge = float(np.float32(boosting["learning_rate"])), float(np.float32(settings["l2_leaf_reg"]))
     step = np.array([tree.value[k] for k in placed.number])
     rows = np.array(placed.rows, dtype=np.float64)
@@ -173,7 +173,7 @@ def tree_sums(booster: CatBoostFile, tree: Symmetric | Branching, placed: Placed
     node = np.array(placed.grown.leaves, dtype=np.int64)[kept]
     v, n = step[kept], rows[kept]
     newton = settings["leaf_estimation_method"] == "Newton"
-    middle, error = leaf_interval(v, n, rate, ridge, newton)
+    middle, error = _leaf_interval(v, n, rate, ridge, newton)
     zero = np.zeros(len(v))
     return TreeSums(
         t, 0, step, node, np.full(len(v), rate), v if newton else zero, zero,
@@ -181,7 +181,7 @@ def tree_sums(booster: CatBoostFile, tree: Symmetric | Branching, placed: Placed
     )  # fmt: skip
 
 
-def leaf_interval(
+def _leaf_interval(
     v: NDArray[np.float64], n: NDArray[np.float64], rate: float, ridge: float, newton: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return middle and half width of η G + v H for leaves of n rows and value v (docstring of the module)."""
@@ -214,18 +214,18 @@ def read_cbm(data: bytes, classes: Sequence[Value] | None = None, memory: int = 
 
     Raises `ReleaseError` where it is broken, `Unsupported` where leaf weights are no numbers of rows. Linear in leaves.
     """
-    return to_draft(cbm_booster(data, memory), classes)
+    return _to_draft(cbm_booster(data, memory), classes)
 
 
 def read_catboost(found: Any, classes: Sequence[Value] | None = None) -> Draft:
     """Return what the JSON of `save_model(format="json")` says; see `read_cbm`."""
-    return to_draft(json_booster(found), classes)
+    return _to_draft(json_booster(found), classes)
 
 
-def to_draft(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
+def _to_draft(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
     """Return the statements of a booster in its own terms."""
-    refuse_weights(booster)
-    every = [grow(tree, booster, t) for t, tree in enumerate(booster.trees)]
+    _refuse_weights(booster)
+    every = [_grow(tree, booster, t) for t, tree in enumerate(booster.trees)]
     if not every:
         raise Unsupported("the CatBoost model has no trees: it says nothing about its rows")
     totals = {counts[0] for _, counts in every}
@@ -235,8 +235,8 @@ def to_draft(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
     kept = [(t, grown, counts) for t, (grown, counts) in enumerate(every) if len(grown.splits) > 1]
     if not kept:
         raise Unsupported("no tree of the CatBoost model has a split on a number: it says only how many rows there are")
-    values = tuple(classes) if classes is not None else class_values(booster)
-    ones = first_classes(booster, values) if kept[0][0] == 0 else None
+    values = tuple(classes) if classes is not None else _class_values(booster)
+    ones = _first_classes(booster, values) if kept[0][0] == 0 else None
     trees = [
         grown.tree([Support(count=n) if ones is None or t else Support((n - k, k))
                     for n, k in zip(counts, counts if ones is None or t else ones, strict=True)], f"tree {t}")
@@ -248,13 +248,13 @@ def to_draft(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
     divisors, _ = divided(told, CHANCE)
     note = copies_note(divisors, values if len(divisors) == 2 else ()) if max(divisors) > 1 else NOT_WEIGHTED
     if max(divisors) > 1 or eval_fraction(booster):
-        return of_bounds(booster, kept, max(divisors), note)
+        return _of_bounds(booster, kept, max(divisors), note)
     kinds: tuple[CountKind, ...] = ("size",) if ones is None else ("exact",) if len(trees) == 1 else ("exact", "size")
     models: tuple[AnyModel, ...] = (Tree(trees[0].nodes, "tree"),) if len(trees) == 1 else (Forest(tuple(trees)),)
-    why = unusable(booster)
+    why = _unusable(booster)
     if ones is not None and not why:
-        models = (boosting(booster, every, trees[0]),)
-    split_else = any(s is None for tree in booster.trees for s in inner_splits(tree))
+        models = (_boosting(booster, every, trees[0]),)
+    split_else = any(s is None for tree in booster.trees for s in _inner_splits(tree))
     notes = [TOGETHER] if split_else else []
     notes += [SIZES] if ones is None else [LATER] if why and len(trees) > 1 else []
     notes += [f"leaf values are not used: {why}"] if why else []
@@ -287,10 +287,10 @@ def to_draft(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
 
 def eval_fraction(booster: CatBoostFile) -> bool:
     """Return whether the file says that a part of the rows was held out."""
-    return bool(group(booster.params, "data_processing_options").get("eval_fraction"))
+    return bool(_group(booster.params, "data_processing_options").get("eval_fraction"))
 
 
-def of_bounds(
+def _of_bounds(
     booster: CatBoostFile, kept: Sequence[tuple[int, BoosterTree, list[int]]], divisor: int, note: str
 ) -> Draft:
     """Return bounds on the rows per leaf, where leaf weights have a divisor (weights, copies) or count not all rows."""
@@ -319,47 +319,47 @@ def of_bounds(
     )
 
 
-def boosting(booster: CatBoostFile, every: Sequence[tuple[BoosterTree, list[int]]], first: Tree) -> Boosting:
+def _boosting(booster: CatBoostFile, every: Sequence[tuple[BoosterTree, list[int]]], first: Tree) -> Boosting:
     """Return all trees with what their values say; `first`: the first one with the classes of its leaves."""
     trees, said = [], []
     for t, (tree, (grown, counts)) in enumerate(zip(booster.trees, every, strict=True)):
-        number = paths(tree.splits, booster)[1] if isinstance(tree, Symmetric) else nested_order(tree)
+        number = _paths(tree.splits, booster)[1] if isinstance(tree, Symmetric) else _nested_order(tree)
         placed = Placed(grown, tuple(number[i] for i in grown.leaves), tuple(counts[i] for i in grown.leaves))
         trees.append(grown.tree([Support(count=n) for n in counts], f"tree {t}") if t else first)
-        said.append(tree_sums(booster, tree, placed, t))
+        said.append(_tree_sums(booster, tree, placed, t))
     start = (float(booster.bias or 0.0),)
-    return Boosting(tuple(trees), tuple(said), gradients(booster), start, start, (0, 1))
+    return Boosting(tuple(trees), tuple(said), _gradients(booster), start, start, (0, 1))
 
 
-def refuse_weights(booster: CatBoostFile) -> None:
+def _refuse_weights(booster: CatBoostFile) -> None:
     """Raise `Unsupported` for models whose leaf weights are known to be something else than numbers of rows."""
-    data = group(booster.params, "data_processing_options")
+    data = _group(booster.params, "data_processing_options")
     if data.get("class_weights") or data.get("auto_class_weights", "None") not in ("None", None):
         raise Unsupported("the CatBoost model weighs its classes: its leaf weights are no numbers of rows")
     if booster.params.get("task_type", "CPU") != "CPU":
         raise Unsupported("the CatBoost model was fitted on a GPU, where leaf weights were never compared with rows")
-    objective = group(booster.params, "loss_function").get("type")
+    objective = _group(booster.params, "loss_function").get("type")
     if objective is not None and objective not in OBJECTIVES:
         raise Unsupported(f"leaf weights of CatBoost's objective {str(objective)[:40]!r} were never compared with rows")
 
 
-def whole(weight: float, t: int) -> int:
+def _whole(weight: float, t: int) -> int:
     """Return a leaf weight as a number of rows; `Unsupported` where it is none."""
     if weight != int(weight) or weight > 1 << 53:
         raise Unsupported(f"tree {t} has a leaf of weight {weight:g}: rows were weighted, no numbers of rows are known")
     return int(weight)
 
 
-def grow(tree: Symmetric | Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree, list[int]]:
+def _grow(tree: Symmetric | Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree, list[int]]:
     """Return a tree with its conditions, and the rows of every node."""
     if isinstance(tree, Branching):
-        return nested(tree, booster, t)
+        return _nested(tree, booster, t)
     kept = [i for i, s in enumerate(tree.splits) if s is not None]
-    found = merged([whole(w, t) for w in tree.weight], kept)
-    return level_by_level([tree.splits[i] for i in kept], found, booster, t)
+    found = _merged([_whole(w, t) for w in tree.weight], kept)
+    return _level_by_level([tree.splits[i] for i in kept], found, booster, t)
 
 
-def merged(figures: Sequence[int], kept: Sequence[int]) -> list[int]:
+def _merged(figures: Sequence[int], kept: Sequence[int]) -> list[int]:
     """Return the sums of the leaves' figures over all splits but the kept ones (bits of a leaf's number)."""
     out = [0] * (1 << len(kept))
     for leaf, figure in enumerate(figures):
@@ -367,18 +367,18 @@ def merged(figures: Sequence[int], kept: Sequence[int]) -> list[int]:
     return out
 
 
-def level_by_level(
+def _level_by_level(
     splits: Sequence[tuple[int, float] | None], figures: Sequence[int], booster: CatBoostFile, t: int
 ) -> tuple[BoosterTree, list[int]]:
     """Return a symmetric tree with the figures of its nodes; where a path settles a split, that node is left out."""
-    out, number = paths(splits, booster)
+    out, number = _paths(splits, booster)
     of_leaves = {here: figures[k] for here, k in number.items()}
     if sum(of_leaves.values()) != sum(figures):
         raise ReleaseError("has rows in a leaf that no row can reach", place=f"tree {t}")
     return out, sums(out, of_leaves)
 
 
-def paths(splits: Sequence[tuple[int, float] | None], booster: CatBoostFile) -> tuple[BoosterTree, dict[int, int]]:
+def _paths(splits: Sequence[tuple[int, float] | None], booster: CatBoostFile) -> tuple[BoosterTree, dict[int, int]]:
     """Return a symmetric tree, and the number in the file of every leaf that some row can reach."""
     out, number_of = BoosterTree(), {}
     # node above, side, level, number of the leaf so far, bounds of each column on the way
@@ -403,16 +403,16 @@ def paths(splits: Sequence[tuple[int, float] | None], booster: CatBoostFile) -> 
             number_of[here] = number
             continue
         column, border = splits[level] or (0, 0.0)
-        out.splits.append(split_at(booster, column, border))
+        out.splits.append(_split_at(booster, column, border))
         low, high = bounds.get(column, (-math.inf, math.inf))
         todo.append((here, 1, level + 1, number | 1 << level, {**bounds, column: (border, high)}))
         todo.append((here, 0, level + 1, number, {**bounds, column: (low, border)}))
     return out, number_of
 
 
-def nested(tree: Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree, list[int]]:
+def _nested(tree: Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree, list[int]]:
     """Return any other tree; what stands below a split on categories is one leaf."""
-    rows = [whole(w, t) if left < 0 else 0 for w, (left, _) in zip(tree.weight, tree.children, strict=True)]
+    rows = [_whole(w, t) if left < 0 else 0 for w, (left, _) in zip(tree.weight, tree.children, strict=True)]
     order: list[int] = []
     stack = [0]
     while stack:
@@ -437,12 +437,12 @@ def nested(tree: Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree,
             out.splits.append(None)
             of_leaves[here] = rows[node]
             continue
-        out.splits.append(split_at(booster, *split))
+        out.splits.append(_split_at(booster, *split))
         todo += [(right, here, 1), (left, here, 0)]
     return out, sums(out, of_leaves)
 
 
-def nested_order(tree: Branching) -> dict[int, int]:
+def _nested_order(tree: Branching) -> dict[int, int]:
     """Return of every leaf of `nested`, without splits on categories, its node in the file."""
     found, todo = {}, [0]
     for here in range(len(tree.splits)):
@@ -455,7 +455,7 @@ def nested_order(tree: Branching) -> dict[int, int]:
     return found
 
 
-def split_at(booster: CatBoostFile, column: int, border: float) -> BoosterSplit:
+def _split_at(booster: CatBoostFile, column: int, border: float) -> BoosterSplit:
     """Return the split "at most the border" (left) of a column; the outermost borders tell missing values alone."""
     one = booster.columns[column]
     if border < -LARGEST:
@@ -466,7 +466,7 @@ def split_at(booster: CatBoostFile, column: int, border: float) -> BoosterSplit:
     return BoosterSplit(one.name, left, Test(low=border, low_open=True, missing=one.missing_right))
 
 
-def class_values(booster: CatBoostFile) -> tuple[Value, ...]:
+def _class_values(booster: CatBoostFile) -> tuple[Value, ...]:
     """Return the values of the label in the order of their codes, 0 and 1 where the file does not name two."""
     names = booster.classes.get("class_names")
     if isinstance(names, list) and len(names) == 2 and all(isinstance(n, (str, int, float)) for n in names):
@@ -474,20 +474,20 @@ def class_values(booster: CatBoostFile) -> tuple[Value, ...]:
     return (0, 1)
 
 
-def first_classes(booster: CatBoostFile, classes: Sequence[Value]) -> list[int] | None:
+def _first_classes(booster: CatBoostFile, classes: Sequence[Value]) -> list[int] | None:
     """Return the rows of the second class per node of the first tree, None where its values do not prove them.
 
     A leaf of n rows, k of the class, all at share p: value = rate (k - n p) / (n h + l2), h = p (1 - p) for Newton's
     step and 1 for the gradient's. Every k must be whole: shrunk, noised and weighted values are not.
     """
-    tree, settings = booster.trees[0], group(booster.params, "tree_learner_options")
-    boosting = group(booster.params, "boosting_options")
+    tree, settings = booster.trees[0], _group(booster.params, "tree_learner_options")
+    boosting = _group(booster.params, "boosting_options")
     rate, ridge = boosting.get("learning_rate"), settings.get("l2_leaf_reg")
     how, steps = settings.get("leaf_estimation_method"), settings.get("leaf_estimation_iterations")
-    objective = group(booster.params, "loss_function").get("type")
+    objective = _group(booster.params, "loss_function").get("type")
     if len(tree.value) != len(tree.weight) or booster.bias is None:
         return None
-    if isinstance(tree, Branching) and None in inner_splits(tree):
+    if isinstance(tree, Branching) and None in _inner_splits(tree):
         return None
     if objective != "Logloss" or len(classes) != 2 or steps != 1 or how not in {"Newton", "Gradient"}:
         return None
@@ -504,7 +504,7 @@ def first_classes(booster: CatBoostFile, classes: Sequence[Value]) -> list[int] 
             return None
         found.append(round(k))
     if isinstance(tree, Branching):
-        grown, _ = nested(tree, booster, 0)
-        return sums(grown, {here: found[node] for here, node in nested_order(tree).items()})
+        grown, _ = _nested(tree, booster, 0)
+        return sums(grown, {here: found[node] for here, node in _nested_order(tree).items()})
     kept = [i for i, s in enumerate(tree.splits) if s is not None]
-    return level_by_level([tree.splits[i] for i in kept], merged(found, kept), booster, 0)[1]
+    return _level_by_level([tree.splits[i] for i in kept], _merged(found, kept), booster, 0)[1]

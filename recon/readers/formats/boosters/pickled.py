@@ -39,7 +39,7 @@ def read(thing: Thing, form: str) -> Draft:
         model = thing.get("__model")
         if not isinstance(model, (bytes, bytearray)):
             raise Unsupported(f"the {thing.class_name} in the {form} was not fitted: it holds no trees")
-        return called(read_cbm(bytes(model), memory=current().left), f"CatBoost, .cbm in a {form}")
+        return _called(read_cbm(bytes(model), memory=current().left), f"CatBoost, .cbm in a {form}")
     booster = thing if thing.class_name == "Booster" else thing.get("_Booster")
     if not isinstance(booster, Thing):
         raise Unsupported(f"the {thing.class_name} in the {form} was not fitted: it holds no trees")
@@ -49,21 +49,21 @@ def read(thing: Thing, form: str) -> Draft:
             raise Unsupported("the pickled XGBoost booster is of an old version: save_model('model.json') is read")
         missing = thing.get("missing")
         marker = float(missing) if isinstance(missing, (int, float)) and math.isfinite(missing) else None
-        found = read_xgboost_ubj(bytes(handle), current().left, class_values(thing), marker)
-        return called(found, f"XGBoost, UBJSON in a {form}")
+        found = read_xgboost_ubj(bytes(handle), current().left, _class_values(thing), marker)
+        return _called(found, f"XGBoost, UBJSON in a {form}")
     text = next((t for key in ("_handle", "handle") if isinstance(t := booster.get(key), str)), None)
     if text is None:
         raise ReleaseError("the LightGBM booster holds no model text", place=f"{thing.class_name}._handle")
-    found = read_lightgbm_text(text, class_values(thing))
-    return called(found, f"LightGBM, {form}")
+    found = read_lightgbm_text(text, _class_values(thing))
+    return _called(found, f"LightGBM, {form}")
 
 
-def called(draft: Draft, form: str) -> Draft:
+def _called(draft: Draft, form: str) -> Draft:
     """Return the draft with the name of its form."""
     return replace(draft, origin=replace(draft.origin, format=form))
 
 
-def class_values(thing: Thing) -> tuple[Value, ...] | None:
+def _class_values(thing: Thing) -> tuple[Value, ...] | None:
     """Return the label's values in the order of their codes, None where the object does not hold them."""
     held = thing.get("_classes")
     encoder = thing.get("_le")

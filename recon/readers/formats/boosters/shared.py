@@ -70,9 +70,9 @@ class BoosterTree:
                 yield i, path
                 continue
             left, right = self.children[i]
-            other = None if path is None or split.opposite is None else narrowed(path, split.feature, split.opposite)
+            other = None if path is None or split.opposite is None else _narrowed(path, split.feature, split.opposite)
             todo.append((right, other))
-            todo.append((left, None if path is None else narrowed(path, split.feature, split.test)))
+            todo.append((left, None if path is None else _narrowed(path, split.feature, split.test)))
 
     def at_least(self, rows: Sequence[int], name: str, most: Sequence[int] | None = None) -> Iterator[PublishedFigure]:
         """Yield "at least so many rows", as many as were drawn (or at most so many), for every leaf with rows."""
@@ -88,7 +88,7 @@ class BoosterTree:
                 yield PublishedFigure((*path, (label, equals(value))), count=counts[i], name=f"{name}, leaf {i}")
 
 
-def narrowed(path: Condition, feature: str, test: Test) -> Condition:
+def _narrowed(path: Condition, feature: str, test: Test) -> Condition:
     """Return the path with one more test; ends of ranges on one feature are merged, so that paths stay short."""
     for at, (name, old) in enumerate(path):
         if name == feature and old.values is None and test.values is None and not (old.bare or test.bare):

@@ -46,7 +46,7 @@ class Binder:
     known: dict[tuple[str, Test], Condition] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.features = {f.name: f for f in named_features(self.draft, self.domain)}
+        self.features = {f.name: f for f in _named_features(self.draft, self.domain)}
         self.order = None if self.draft.classes is None else class_order(self.draft.classes, self.domain)
         for name in self.draft.missing():
             if (feature := self.features.get(name)) is not None:
@@ -71,8 +71,8 @@ class Binder:
     def translate(self, condition: Condition) -> Condition:
         """Return a condition of the draft in the domain's terms."""
         if len(condition) == 1:
-            return merged(self.condition(*condition[0]), self.domain)
-        return merged(tuple(pair for name, test in condition for pair in self.condition(name, test)), self.domain)
+            return _merged(self.condition(*condition[0]), self.domain)
+        return _merged(tuple(pair for name, test in condition for pair in self.condition(name, test)), self.domain)
 
     def condition(self, name: str, test: Test) -> Condition:
         """Return the condition that holds for the rows whose feature passes the test."""
@@ -87,7 +87,7 @@ class Binder:
         feature = self.features.get(name)
         if feature is None:
             if self.domain.label is not None and name == self.draft.label:
-                return ((self.domain.label.name, matched(self.domain.label, test)),)
+                return ((self.domain.label.name, _matched(self.domain.label, test)),)
             raise ReleaseError(f"the model tests '{name}', which is none of its features")
         compare = comparison(self.draft, feature)
         k = self.domain.place.get(feature.attribute)
@@ -115,15 +115,15 @@ class Binder:
                 raise ReleaseError(f'{message}: declare it with "missing": true')
             test = replace(test, missing=False)
         if feature.make is None and (test.values is not None or test.bare):
-            return matched(attribute, test)
+            return _matched(attribute, test)
         if isinstance(attribute, Continuous):
-            return continuous_test(attribute, feature, test, self.draft.single and feature.make is None)
+            return _continuous_test(attribute, feature, test, self.draft.single and feature.make is None)
         missing = test.missing
         if attribute.missing and feature.make is not None:
             missing = passes(test, compare(None))
         if isinstance(attribute, Listed) and (feature.make is not None or not attribute.numeric):
             return listed_test(attribute, feature, test, compare, missing)
-        return grid_test(attribute, test, compare, self.draft.slack, missing)
+        return _grid_test(attribute, test, compare, self.draft.slack, missing)
 
     def unchanged(self, name: str) -> Continuous | None:
         """Return the attribute of a feature whose thresholds stand as they are: continuous, not preprocessed."""
@@ -152,7 +152,7 @@ class Binder:
         return padded[:, [-1 if c is None else c for c in self.order]]
 
 
-def merged(condition: Condition, domain: Domain) -> Condition:
+def _merged(condition: Condition, domain: Domain) -> Condition:
     """Return a condition that names every attribute once: a release file cannot say two tests of one."""
     names = dict.fromkeys(name for name, _ in condition)
     if len(names) == len(condition):
@@ -177,12 +177,12 @@ def as_test(attribute: AnyAttribute, ranges: Ranges) -> Test:
     missing = any(end > gap for _, end in ranges)
     spans = [(start, min(end, gap)) for start, end in ranges if start < gap]
     if not spans:
-        return none_of(attribute, missing)
+        return _none_of(attribute, missing)
     if isinstance(attribute, Continuous):
         if len(spans) > 1:
             raise ReleaseError(f"'{attribute.name}' is tested for several ranges at once: give it a 'resolution'")
         (low, above), (high, to) = spans[0]
-        minimum, maximum = finite(low), finite(high)
+        minimum, maximum = _finite(low), _finite(high)
         above, under = minimum is not None and bool(above), maximum is not None and not to
         return Test(None, minimum, maximum, low_open=above, high_open=under, missing=missing)
     if isinstance(attribute, Grid) and len(spans) == 1:
@@ -192,24 +192,24 @@ def as_test(attribute: AnyAttribute, ranges: Ranges) -> Test:
     return Test(tuple(attribute.value_at(i) for start, end in spans for i in range(start, end)), missing=missing)
 
 
-def finite(end: Fraction | float) -> int | float | None:
+def _finite(end: Fraction | float) -> int | float | None:
     """Return the number at an end of a range, None at an open one."""
     return None if isinstance(end, float) else plain(end)
 
 
-def none_of(attribute: AnyAttribute, missing: bool) -> Test:
+def _none_of(attribute: AnyAttribute, missing: bool) -> Test:
     """Return the test that no value passes, at most a missing one."""
     if missing:
         return Test(values=(), missing=True)
     last: Value
     if isinstance(attribute, Continuous):
-        last = finite(attribute.known[1][0]) or finite(attribute.known[0][0]) or 0
+        last = _finite(attribute.known[1][0]) or _finite(attribute.known[0][0]) or 0
     else:
         last = attribute.value_at(attribute.known[1] - 1)
     return Test(low=last, high=last, high_open=True)
 
 
-def named_features(draft: DraftFacts, domain: Domain) -> list[Feature]:
+def _named_features(draft: DraftFacts, domain: Domain) -> list[Feature]:
     """Return the features, unnamed ones called like the domain's attributes in order."""
     if draft.named or any(f.make is not None for f in draft.features):
         return list(draft.features)
@@ -238,12 +238,12 @@ def class_order(classes: Sequence[Value], domain: Domain) -> list[int | None]:
         classes, values = [str(c) for c in classes], [str(v) for v in values]
     else:
         for value in classes:
-            check_class(value, classes, domain.label)
+            _check_class(value, classes, domain.label)
     place = {c: i for i, c in enumerate(classes)}
     return [place.get(v) for v in values]
 
 
-def check_class(value: Value, classes: Sequence[Value], label: AnyAttribute) -> None:
+def _check_class(value: Value, classes: Sequence[Value], label: AnyAttribute) -> None:
     """Refuse a class that is no value of the label, with advice where the model numbers its classes."""
     try:
         label.point(value)
@@ -258,11 +258,11 @@ def check_class(value: Value, classes: Sequence[Value], label: AnyAttribute) -> 
 
 def comparison(draft: DraftFacts, feature: Feature) -> Callable[[Value | None], Value]:
     """Return what the model compares, for a value of the attribute."""
-    make: Callable[[Value | None], Value] = feature.make or as_it_is
+    make: Callable[[Value | None], Value] = feature.make or _as_it_is
     return make if not draft.single else lambda value: single(make(value))
 
 
-def as_it_is(value: Value | None) -> Value:
+def _as_it_is(value: Value | None) -> Value:
     """Return the value; a missing one is no number."""
     return math.nan if value is None else value
 
@@ -288,18 +288,18 @@ def passes(test: Test, value: Value) -> bool:
     return test.high is None or not (value > test.high or (test.high_open and value == test.high))  # type: ignore[operator]
 
 
-def matched(attribute: AnyAttribute, test: Test) -> Test:
+def _matched(attribute: AnyAttribute, test: Test) -> Test:
     """Return a test for values with the values as the attribute writes them ("1" in a text file is its 1)."""
     if test.values is None or not isinstance(attribute, Listed):
         if test.values is None or not all(isinstance(v, str) for v in test.values):
             return test
-        return Test(values=tuple(number_of(str(v), attribute) for v in test.values), missing=test.missing)
+        return Test(values=tuple(_number_of(str(v), attribute) for v in test.values), missing=test.missing)
     by_text = {str(v): v for v in attribute.values}
     found = tuple(v if v in attribute.index else by_text.get(str(v), v) for v in test.values)
     return Test(values=found, missing=test.missing)
 
 
-def number_of(text: str, attribute: AnyAttribute) -> Value:
+def _number_of(text: str, attribute: AnyAttribute) -> Value:
     """Return the number that a text stands for."""
     try:
         value = float(text)
@@ -334,7 +334,7 @@ def single_ends(test: Test) -> Test:
     return replace(test, low=end(test.low), high=end(test.high))
 
 
-def continuous_test(attribute: Continuous, feature: Feature, test: Test, single_precision: bool = False) -> Test:
+def _continuous_test(attribute: Continuous, feature: Feature, test: Test, single_precision: bool = False) -> Test:
     """Return a range test on a continuous attribute, its ends turned back through the preprocessing.
 
     `single_precision`: the model compares float32 values (preprocessing turns thresholds back itself).
@@ -367,7 +367,7 @@ def listed_test(
     return Test(values=passed, missing=missing)
 
 
-def grid_test(
+def _grid_test(
     attribute: Listed | Grid,
     test: Test,
     compare: Callable[[Value | None], Value],
@@ -383,7 +383,7 @@ def grid_test(
             number, side = (test.high, "above" if high else "below") if test.high is not None else (test.low, "outside")
             where = f"the threshold {number} lies {side} every value of '{attribute.name}' ({attribute.describe()})"
             raise ReleaseError(where)
-        return none_of(attribute, missing) if low >= high else Test(low=attribute.value_at(0), missing=missing)
+        return _none_of(attribute, missing) if low >= high else Test(low=attribute.value_at(0), missing=missing)
     return Test(
         low=None if low == 0 else attribute.value_at(low),
         high=None if high == size else attribute.value_at(high - 1),
@@ -409,7 +409,7 @@ def border(
             value = compare(attribute.value_at(i))
             return bool(value <= at if with_it else value < at)  # type: ignore[operator]
 
-        first, last = enclosed(here, near(attribute, at), size) if isinstance(attribute, Grid) else (0, size)
+        first, last = _enclosed(here, _near(attribute, at), size) if isinstance(attribute, Grid) else (0, size)
         while first < last:
             middle = (first + last) // 2
             first, last = (middle + 1, last) if here(middle) else (first, middle)
@@ -427,7 +427,7 @@ def border(
     return low
 
 
-def near(attribute: Grid, number: Value | Fraction) -> int:
+def _near(attribute: Grid, number: Value | Fraction) -> int:
     """Return where a number stands on a grid, roughly: a place to begin a search."""
     try:
         steps = (float(number) - float(attribute.minimum)) / float(attribute.step)
@@ -436,7 +436,7 @@ def near(attribute: Grid, number: Value | Fraction) -> int:
     return math.ceil(steps) if abs(steps) <= attribute.count else 0
 
 
-def enclosed(here: Callable[[int], bool], guess: int, size: int) -> tuple[int, int]:
+def _enclosed(here: Callable[[int], bool], guess: int, size: int) -> tuple[int, int]:
     """Return bounds on how many of 0..size-1 pass (the first ones do), found by steps from a guess that double."""
     first, last, step = min(max(0, guess), size), size, 1
     while first > 0 and not here(first - 1):

@@ -48,7 +48,7 @@ from solvers.foundation.errors import Unsupported
 CHANCE = 64  # k leaves have a common divisor d by chance once in d^k times
 
 
-def common_divisor(counts: Iterable[int]) -> int:
+def _common_divisor(counts: Iterable[int]) -> int:
     """Return the greatest common divisor of the counts that are not 0; 1 where there are fewer than two of them."""
     found = [n for n in counts if n > 0]
     return math.gcd(*found) if len(found) > 1 else 1
@@ -60,11 +60,11 @@ def divided(leaves: Sequence[Sequence[int]], chance: int = 1) -> tuple[list[int]
     Divisors that say nothing are 1: where not every column has one, such as chance gives more than once in `chance`.
     """
     columns = [column for column in zip(*leaves, strict=True) if any(column)]
-    found = [common_divisor(column) for column in columns]
+    found = [_common_divisor(column) for column in columns]
     rare = any(d > 1 and d ** sum(n > 0 for n in c) >= chance for d, c in zip(found, columns, strict=True))
     if not rare and min(found, default=1) == 1:
         return [1] * (len(leaves[0]) if leaves else 0), [sum(leaf) for leaf in leaves]
-    divisors = [common_divisor(column) for column in zip(*leaves, strict=True)]
+    divisors = [_common_divisor(column) for column in zip(*leaves, strict=True)]
     return divisors, [sum(n // d for n, d in zip(leaf, divisors, strict=True)) for leaf in leaves]
 
 
@@ -182,7 +182,7 @@ def _counted(tree: Tree) -> set[int]:
 SHOWN = 5
 
 
-def loose(name: str) -> str:
+def _loose(name: str) -> str:
     """Return the name with every run of other signs than letters and digits as one underscore, none at its ends."""
     return re.sub(r"[\W_]+", "_", name).strip("_")
 
@@ -195,10 +195,10 @@ def alike(wanted: Iterable[str], known: Collection[str]) -> dict[str, str]:
     asked = list(dict.fromkeys(wanted))
     left = [name for name in asked if name not in known]
     free = [name for name in known if name not in set(asked)]
-    of_left, of_free = Counter(map(loose, left)), Counter(map(loose, free))
-    place = {loose(name): name for name in free}
+    of_left, of_free = Counter(map(_loose, left)), Counter(map(_loose, free))
+    place = {_loose(name): name for name in free}
     return {
-        name: place[key] for name in left if (key := loose(name)) and of_left[key] == 1 and of_free.get(key, 0) == 1
+        name: place[key] for name in left if (key := _loose(name)) and of_left[key] == 1 and of_free.get(key, 0) == 1
     }
 
 

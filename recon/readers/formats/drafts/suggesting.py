@@ -37,21 +37,21 @@ WANTING = "assumed for want of a declared domain (--domain): "
 
 def guess_domain(draft: Draft) -> Domain:
     """Return a domain that every test of the draft fits; its notes say what was assumed. Cost: linear in tests."""
-    seen = raw_tests(draft)
+    seen = _raw_tests(draft)
     filled = {f.attribute for f in draft.features if f.make is not None and is_number(f.make(None))}
     attributes, notes = [], []
     for name, tests in seen.items():
-        found, note = guessed(name, tests, draft.hints.get(name), name in filled)
+        found, note = _guessed(name, tests, draft.hints.get(name), name in filled)
         attributes.append(found)
         notes += [note] if note else []
-    label = None if draft.classes is None else label_of(draft, [a.name for a in attributes])
+    label = None if draft.classes is None else _label_of(draft, [a.name for a in attributes])
     if label is None and not attributes:
         raise ReleaseError("the file names no features: give a domain (--domain)")
     lines = [WANTING + note for note in notes]
     return with_class_columns(draft, Domain(tuple(attributes), label, source=GUESSED, notes=tuple(lines)))
 
 
-def raw_tests(draft: Draft) -> dict[str, list[Test]]:
+def _raw_tests(draft: Draft) -> dict[str, list[Test]]:
     """Return the tests on every attribute's own values, as far as hints do not list them already."""
     seen: dict[str, list[Test]] = {a: [] for a in dict.fromkeys(f.attribute for f in draft.features)}
     features = {f.name: f for f in draft.features}
@@ -71,7 +71,7 @@ def raw_tests(draft: Draft) -> dict[str, list[Test]]:
     return seen
 
 
-def guessed(name: str, tests: list[Test], hint: AnyAttribute | None, filled: bool) -> tuple[AnyAttribute, str]:
+def _guessed(name: str, tests: list[Test], hint: AnyAttribute | None, filled: bool) -> tuple[AnyAttribute, str]:
     """Return an attribute, and what was assumed about it ("": the file says it).
 
     `filled`: the model has a value for missing ones, so that there may be some.
@@ -80,17 +80,17 @@ def guessed(name: str, tests: list[Test], hint: AnyAttribute | None, filled: boo
     numbers = sorted({exact(x) for t in tests for x in (t.low, t.high) if x is not None and is_number(x)})
     values = dict.fromkeys(v for t in tests for v in t.values or ())
     if hint is not None:
-        return widened(name, hint, numbers, missing), ""
+        return _widened(name, hint, numbers, missing), ""
     if not numbers and not values:
         return Listed(name, (0, 1), missing=missing), f"'{name}' is never used: taken as 0 or 1"
     if all(x == HALF for x in numbers) and all(v in {0, 1} for v in values):  # shares have other thresholds, too
         return Listed(name, (0, 1), missing=missing), f"'{name}' is 0 or 1"
     if values and not numbers:
-        return listed(name, list(values), missing), f"'{name}' has only the values that the model names, and another"
+        return _listed(name, list(values), missing), f"'{name}' has only the values that the model names, and another"
     return Continuous(name, missing=missing), f"'{name}' is any number"
 
 
-def listed(name: str, values: list[Value], missing: bool) -> Listed:
+def _listed(name: str, values: list[Value], missing: bool) -> Listed:
     """Return an attribute of the values that are named, and one that stands for all others."""
     if all(is_number(v) for v in values):
         ordered = sorted(values, key=exact)
@@ -102,7 +102,7 @@ def listed(name: str, values: list[Value], missing: bool) -> Listed:
     return Listed(name, (*texts, other), missing=missing)
 
 
-def widened(name: str, hint: AnyAttribute, numbers: Iterable[Fraction], missing: bool) -> AnyAttribute:
+def _widened(name: str, hint: AnyAttribute, numbers: Iterable[Fraction], missing: bool) -> AnyAttribute:
     """Return what the file says about an attribute, a range made to hold every threshold."""
     if isinstance(hint, Continuous):
         low, high = hint.minimum, hint.maximum
@@ -117,7 +117,7 @@ def widened(name: str, hint: AnyAttribute, numbers: Iterable[Fraction], missing:
     return type(hint)(name, hint.minimum, hint.step, hint.count, missing=missing)
 
 
-def label_of(draft: Draft, taken: list[str]) -> Listed:
+def _label_of(draft: Draft, taken: list[str]) -> Listed:
     """Return the label: the classes of the file under the file's name for it, or one that is free."""
     name = draft.label
     while name in taken:
@@ -169,7 +169,7 @@ class Suggestion:
         return (*self.bits, *(name for name, _, _ in self.integers))
 
 
-def suggested(release: EncodedRelease) -> Suggestion:
+def _suggested(release: EncodedRelease) -> Suggestion:
     """Return what the continuous attributes of a release look like.
 
     Cost: linear in the thresholds of those that may be integers, constant of others.
@@ -183,14 +183,14 @@ def suggested(release: EncodedRelease) -> Suggestion:
         seen = cuts.inner[bisect_right(cuts.inner, start) : bisect_left(cuts.inner, end)]  # ascending
         if seen and seen[0][0] > 0 and seen[-1][0] < 1:
             bits.append(attribute.name)
-        elif seen and (twice := halves([place[0] for place in seen])):
+        elif seen and (twice := _halves([place[0] for place in seen])):
             integers.append((attribute.name, math.ceil(twice[0] / 2) - 1, math.floor(twice[-1] / 2) + 1))
         else:
             others.append(attribute.name)
     return Suggestion(tuple(bits), tuple(integers), tuple(others))
 
 
-def halves(thresholds: list[Fraction]) -> list[int]:
+def _halves(thresholds: list[Fraction]) -> list[int]:
     """Return twice the thresholds where all are whole numbers or halves, some of them halves; else nothing.
 
     Up to what rounding to 32 bits moves them: scikit-learn compares rounded numbers, thresholds are read like that.
@@ -208,7 +208,7 @@ def suggested_domain(release: EncodedRelease) -> Domain:
 
     It is still called a guess (its `source`) until a person has checked it; the notes say what to look at.
     """
-    found, domain = suggested(release), release.domain
+    found, domain = _suggested(release), release.domain
     spans = {name: (low, high) for name, low, high in found.integers}
 
     def instead(attribute: AnyAttribute) -> AnyAttribute:
@@ -219,11 +219,11 @@ def suggested_domain(release: EncodedRelease) -> Domain:
         return attribute
 
     kept = [note for note in domain.notes if not any(f"'{name}' " in note for name in found.recognised)]
-    notes = [*kept, *suggestion_notes(found)]
+    notes = [*kept, *_suggestion_notes(found)]
     return replace(domain, attributes=tuple(map(instead, domain.attributes)), notes=tuple(notes))
 
 
-def suggestion_notes(found: Suggestion) -> list[str]:
+def _suggestion_notes(found: Suggestion) -> list[str]:
     """Return what whoever checks a suggested domain must look at, one line per attribute."""
     bits = [f"{CHECK}: '{name}' is suggested as 0 or 1 (every threshold lies between them)" for name in found.bits]
     whole = [
@@ -235,13 +235,13 @@ def suggestion_notes(found: Suggestion) -> list[str]:
     return [*bits, *whole, *rest]
 
 
-def named(names: tuple[str, ...]) -> str:
+def _named(names: tuple[str, ...]) -> str:
     """Return names in a sentence, the first ones of many."""
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
     return ", ".join(f"'{name}'" for name in names[:NAMED]) + more
 
 
-def why_not_assessed(release: EncodedRelease) -> str:
+def _why_not_assessed(release: EncodedRelease) -> str:
     """Return why worlds of a release cannot be counted over its domain, "" where they can."""
     names = release.domain.continuous
     if not names:
@@ -251,27 +251,27 @@ def why_not_assessed(release: EncodedRelease) -> str:
         if release.domain.source == GUESSED
         else "the domain has"
     )
-    return f"{who} no values to count for {named(names)} (continuous, no resolution)"
+    return f"{who} no values to count for {_named(names)} (continuous, no resolution)"
 
 
-def commands(release: EncodedRelease) -> list[str]:
+def _commands(release: EncodedRelease) -> list[str]:
     """Return the commands that assess a release which is not, the surest first."""
     files = release.files or (release.file or "MODEL",)
     edited = suggestion("audit", files, {"--domain": "domain.json"})
     if release.domain.source != GUESSED:  # whoever gave it has to say more: the same command would say the same again
         return [edited]
     out = [suggestion("audit", files, {"--domain": "DATA.csv"})]
-    if suggested(release).recognised and len(release.files) <= 1:
+    if _suggested(release).recognised and len(release.files) <= 1:
         out.append(f"{suggestion('domain', files, {'--suggest': None, '--out': 'domain.json'})}; {edited}")
     return out
 
 
 def not_assessed_lines(release: EncodedRelease) -> list[str]:
     """Return what a report says where nothing could be counted: that, why, and what to run; nothing where it could."""
-    why = why_not_assessed(release)
+    why = _why_not_assessed(release)
     if not why:
         return []
-    found, run = suggested(release), commands(release)
+    found, run = _suggested(release), _commands(release)
     lines = [
         f"not assessed: {why}",
         "this does not mean that little is given away: with its domain the same file may give back every row",
@@ -282,9 +282,9 @@ def not_assessed_lines(release: EncodedRelease) -> list[str]:
     lines.append(f"run {run[0]} (rows of the same kind, or a file with the domain)")
     if found.bits:
         text = "these columns look like bits, unless they are shares (every threshold lies between 0 and 1)"
-        lines.append(f"{text}: {named(found.bits)}")
+        lines.append(f"{text}: {_named(found.bits)}")
     if found.integers:
-        text = named(tuple(name for name, _, _ in found.integers))
+        text = _named(tuple(name for name, _, _ in found.integers))
         lines.append(f"these columns look like integers (every threshold is a whole number or a half): {text}")
     if found.recognised and len(run) > 1:
         lines.append(f"if so, run {run[1]} (check and edit the file in between)")
@@ -293,10 +293,10 @@ def not_assessed_lines(release: EncodedRelease) -> list[str]:
 
 def not_assessed_json(release: EncodedRelease) -> dict[str, object] | None:
     """Return the same as an object ready for JSON, None where worlds could be counted."""
-    why = why_not_assessed(release)
+    why = _why_not_assessed(release)
     if not why:
         return None
-    found = suggested(release) if release.domain.source == GUESSED else Suggestion(others=release.domain.continuous)
+    found = _suggested(release) if release.domain.source == GUESSED else Suggestion(others=release.domain.continuous)
     integers = [{"name": name, "min": low, "max": high} for name, low, high in found.integers]
     looks = {"bits": list(found.bits), "integers": integers, "others": list(found.others)}
-    return {"why": why, "run": commands(release), "looks_like": looks}
+    return {"why": why, "run": _commands(release), "looks_like": looks}

@@ -81,7 +81,7 @@ def read_pmml(data: bytes) -> Draft:
     Raises `ReleaseError` for malformed XML, entities and external references, naming place and value, and
     `Unsupported` for models and transformations that are not read. Cost: linear in the elements.
     """
-    root = parsed(data)
+    root = _parsed(data)
     if tag(root) != "PMML":
         raise ReleaseError(f"is no PMML file: its root element is <{tag(root)[:40]}>")
     header = first(root, "Header")
@@ -99,7 +99,7 @@ def read_pmml(data: bytes) -> Draft:
     return PmmlFile(fields, writer, "").read(model, transformations)
 
 
-def parsed(data: bytes) -> Element:
+def _parsed(data: bytes) -> Element:
     """Return the root element of an XML file; entities, external references and deep nesting are refused."""
     from xml.etree.ElementTree import ParseError, TreeBuilder
 
@@ -284,7 +284,7 @@ class PmmlFile:
 
     def draft(self, answer: PmmlAnswer) -> Draft:
         """Return the draft of some models."""
-        used = {name for model in answer.models for name in names_of(model)} - {self.label}
+        used = {name for model in answer.models for name in _names_of(model)} - {self.label}
         tested = {n if n in self.fields.data else self.fields.derived[n].attribute for n in used}
         numeric = {n for n in tested if self.fields.data[n].kind in ("integer", "float", "double")}
         plain = not self.fields.replaced and not any(n in self.fields.derived for n in used)
@@ -317,11 +317,11 @@ class PmmlFile:
         labels = self.labels([*(node for _, node in found), other])
         closed = data is not None and bool(data.values)  # else there may be classes that no rule predicts
         total = rule_set.get("recordCount")
-        rows = None if total is None else whole_number(total, "RuleSet.recordCount")
+        rows = None if total is None else _whole_number(total, "RuleSet.recordCount")
         rules: list[Rule] = []
         per_class = True
         for condition, node in found:
-            support = rule_support(node, labels, closed)
+            support = _rule_support(node, labels, closed)
             if condition is None:
                 if support.total:
                     raise ReleaseError("a rule that is never true has rows", place=node.place)
@@ -372,10 +372,10 @@ class PmmlFile:
             if not node.shares and element.get("nbCorrect") is not None and node.score is not None:
                 node.shares[node.score] = (float(number(element.get("nbCorrect"), f"{place}.nbCorrect")), None)
             own = predicate(element, self.fields, place)
-            yield conjunction((*above, own), place), node
+            yield _conjunction((*above, own), place), node
 
 
-def whole_number(text: str, place: str) -> int:
+def _whole_number(text: str, place: str) -> int:
     """Return a number of rows; `ReleaseError` for anything else."""
     found = number(text, place)
     if found < 0 or found != int(found):
@@ -383,7 +383,7 @@ def whole_number(text: str, place: str) -> int:
     return int(found)
 
 
-def conjunction(parts: tuple[Predicate, ...], place: str) -> tuple[tuple[str, Any], ...] | None:
+def _conjunction(parts: tuple[Predicate, ...], place: str) -> tuple[tuple[str, Any], ...] | None:
     """Return the tests of a rule, None where it is never true; `Unsupported` for what is no conjunction."""
     out: list[tuple[str, Any]] = []
     todo = list(reversed(parts))
@@ -400,7 +400,7 @@ def conjunction(parts: tuple[Predicate, ...], place: str) -> tuple[tuple[str, An
     return tuple(out)
 
 
-def rule_support(node: PmmlNode, labels: dict[str, Value], closed: bool) -> Support:
+def _rule_support(node: PmmlNode, labels: dict[str, Value], closed: bool) -> Support:
     """Return a rule's rows per class, or its number of rows; `closed`: there are no other classes than the labels."""
     counts = {text: pair[0] for text, pair in node.shares.items()}
     rows = node.rows
@@ -411,7 +411,7 @@ def rule_support(node: PmmlNode, labels: dict[str, Value], closed: bool) -> Supp
     if len(counts) == 1 and len(labels) == 2 and closed:
         count, other = next(iter(counts.values())), next((t for t in labels if t not in counts), "")
         counts[other] = rows - (count or 0.0)
-    size = whole_number(repr(rows), node.place)
+    size = _whole_number(repr(rows), node.place)
     every = [counts.get(text, 0.0 if len(counts) > 1 else None) for text in labels]
     if None in every or any(c != int(c or 0) or (c or 0) < 0 for c in every if c is not None):
         return Support(count=size)
@@ -419,7 +419,7 @@ def rule_support(node: PmmlNode, labels: dict[str, Value], closed: bool) -> Supp
     return Support(found) if sum(found) == size else Support(count=size)
 
 
-def names_of(model: AnyModel) -> set[str]:
+def _names_of(model: AnyModel) -> set[str]:
     """Return the features that a model's conditions name."""
     from recon.readers.formats.drafts.facts import conditions
 

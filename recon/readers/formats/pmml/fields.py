@@ -147,7 +147,7 @@ class Fields:
             self.indicators[name] = (base.name, base.value(inner.get("value"), f"DerivedField '{name}'"))
             return
         steps: list[tuple[str, float]] = []
-        base_name = affine(inner, steps, f"DerivedField '{name}'") if inner is not None else None
+        base_name = _affine(inner, steps, f"DerivedField '{name}'") if inner is not None else None
         if base_name is None or (base_name not in self.data and base_name not in self.derived):
             self.refused[name] = "unknown" if inner is None else tag(inner)
             return
@@ -158,7 +158,7 @@ class Fields:
             self.derived[name] = Feature(name, base_name)
             return
         is_float = element.get("dataType") == "float"
-        self.derived[name] = Feature(name, base_name, maker(steps, is_float), inverter(steps))
+        self.derived[name] = Feature(name, base_name, _maker(steps, is_float), _inverter(steps))
 
     def resolve(self, name: str | None, place: str) -> str:
         """Return the feature that a predicate names; `Unsupported` for transformations that are not read."""
@@ -194,7 +194,7 @@ class Fields:
         instead = self.replaced.get(name)
         if not self.is_float(name) and instead is None:
             return Feature(name, name)
-        rounded = maker([], True) if self.is_float(name) else None
+        rounded = _maker([], True) if self.is_float(name) else None
 
         def make(value: Value | None) -> Value:
             given = instead if value is None and instead is not None else value
@@ -202,14 +202,14 @@ class Fields:
                 return math.nan
             return given if rounded is None else rounded(given)
 
-        return Feature(name, name, make, inverter([]))
+        return Feature(name, name, make, _inverter([]))
 
     def gaps(self, name: str) -> bool:
         """Return whether a feature may be missing where the model sees it."""
         return name not in self.replaced
 
 
-def affine(element: Element, steps: list[tuple[str, float]], place: str) -> str | None:
+def _affine(element: Element, steps: list[tuple[str, float]], place: str) -> str | None:
     """Return the field behind x, x + c, x - c, x * c, x / c (c > 0 for the last two), None for anything else."""
     for _ in range(20):
         if tag(element) == "FieldRef":
@@ -227,7 +227,7 @@ def affine(element: Element, steps: list[tuple[str, float]], place: str) -> str 
     return None
 
 
-def maker(steps: list[tuple[str, float]], is_float: bool) -> Callable[[Value | None], Value]:
+def _maker(steps: list[tuple[str, float]], is_float: bool) -> Callable[[Value | None], Value]:
     """Return what a transformation makes of a value (NaN of a missing one)."""
 
     def make(value: Value | None) -> Value:
@@ -241,7 +241,7 @@ def maker(steps: list[tuple[str, float]], is_float: bool) -> Callable[[Value | N
     return make
 
 
-def inverter(steps: list[tuple[str, float]]) -> Callable[[Test], Test]:
+def _inverter(steps: list[tuple[str, float]]) -> Callable[[Test], Test]:
     """Return how a test on what is made becomes one on the value."""
 
     def back(end: Value | None) -> Value | None:
@@ -271,18 +271,18 @@ def predicate(element: Element, fields: Fields, place: str, depth: int = 0) -> P
         if name == "False":
             return FALSE
         if name == "SimplePredicate":
-            return simple(child, fields, place)
+            return _simple(child, fields, place)
         if name == "SimpleSetPredicate":
-            return of_set(child, fields, place)
+            return _of_set(child, fields, place)
         if name == "CompoundPredicate":
             if depth > 20:
                 raise ReleaseError("predicates are nested too deeply", place=place)
-            parts = [predicate(wrapped(c), fields, place, depth + 1) for c in child if tag(c) != "Extension"]
-            return compound(child.get("booleanOperator"), parts, place)
+            parts = [predicate(_wrapped(c), fields, place, depth + 1) for c in child if tag(c) != "Extension"]
+            return _compound(child.get("booleanOperator"), parts, place)
     return TRUE
 
 
-def wrapped(element: Element) -> Element:
+def _wrapped(element: Element) -> Element:
     """Return an element that holds this one, so that it is read like a node's predicate."""
     from xml.etree.ElementTree import Element as Made
 
@@ -291,7 +291,7 @@ def wrapped(element: Element) -> Element:
     return out
 
 
-def simple(element: Element, fields: Fields, place: str) -> Predicate:
+def _simple(element: Element, fields: Fields, place: str) -> Predicate:
     """Return a comparison with one value."""
     name, how = fields.resolve(element.get("field"), place), element.get("operator")
     if how == "isMissing":
@@ -299,11 +299,11 @@ def simple(element: Element, fields: Fields, place: str) -> Predicate:
     if how == "isNotMissing":
         return Atom(name, Test(), False)
     if name in fields.indicators:
-        return indicator(name, how, float(number(element.get("value"), place)), fields, place)
+        return _indicator(name, how, float(number(element.get("value"), place)), fields, place)
     kind = fields.type_of(name)
     value = kind.value(element.get("value"), place)
     if how in ("equal", "notEqual"):
-        return of_values(name, (value,), how == "equal", fields, place)
+        return _of_values(name, (value,), how == "equal", fields, place)
     if isinstance(value, (str, bool)):
         raise Unsupported(f"the PMML predicate on '{name}' orders values that are no numbers")
     if fields.rounded or kind.kind == "float":
@@ -319,7 +319,7 @@ def simple(element: Element, fields: Fields, place: str) -> Predicate:
     return Atom(name, ends[how])
 
 
-def indicator(name: str, how: str | None, at: float, fields: Fields, place: str) -> Predicate:
+def _indicator(name: str, how: str | None, at: float, fields: Fields, place: str) -> Predicate:
     """Return a comparison of a 0/1 field as a test on the field behind it."""
     operators: dict[str, Callable[[int], bool]] = {
         "equal": lambda x: x == at,
@@ -335,10 +335,10 @@ def indicator(name: str, how: str | None, at: float, fields: Fields, place: str)
     if zero == one:
         return TRUE if one else FALSE
     base, value = fields.indicators[name]
-    return of_values(base, (value,), one, fields, place)
+    return _of_values(base, (value,), one, fields, place)
 
 
-def of_set(element: Element, fields: Fields, place: str) -> Predicate:
+def _of_set(element: Element, fields: Fields, place: str) -> Predicate:
     """Return a test for some values."""
     name, array = fields.resolve(element.get("field"), place), first(element, "Array")
     how = element.get("booleanOperator")
@@ -350,10 +350,10 @@ def of_set(element: Element, fields: Fields, place: str) -> Predicate:
         raise ReleaseError(f"the array {(array.text or '')[:40]!r} has open quotes", place=place) from None
     kind = fields.type_of(name)
     values = tuple(dict.fromkeys(kind.value(w.replace("\x00", '"'), place) for w in words))
-    return of_values(name, values, how == "isIn", fields, place)
+    return _of_values(name, values, how == "isIn", fields, place)
 
 
-def of_values(name: str, values: tuple[Value, ...], are: bool, fields: Fields, place: str) -> Predicate:
+def _of_values(name: str, values: tuple[Value, ...], are: bool, fields: Fields, place: str) -> Predicate:
     """Return the test for values, or for all others."""
     allowed = fields.allowed(name)
     if allowed is not None and not set(values) <= allowed:
@@ -365,7 +365,7 @@ def of_values(name: str, values: tuple[Value, ...], are: bool, fields: Fields, p
     return Atom(name, Test(values=values)) if values else FALSE
 
 
-def compound(how: str | None, parts: list[Predicate], place: str) -> Predicate:
+def _compound(how: str | None, parts: list[Predicate], place: str) -> Predicate:
     """Return a compound predicate; parts on one field become one test where that is possible."""
     if how not in ("and", "or", "surrogate") or not parts:
         raise Unsupported(f"{place}: the compound predicate {str(how)[:20]!r} is not read")
@@ -374,7 +374,7 @@ def compound(how: str | None, parts: list[Predicate], place: str) -> Predicate:
     kept: list[Predicate] = []
     for part in parts:
         last = kept[-1] if kept else None
-        merged = fused(how, last, part) if isinstance(last, Atom) and isinstance(part, Atom) else None
+        merged = _fused(how, last, part) if isinstance(last, Atom) and isinstance(part, Atom) else None
         if merged is not None:
             kept[-1] = merged
         elif part != (TRUE if how == "and" else FALSE):
@@ -382,7 +382,7 @@ def compound(how: str | None, parts: list[Predicate], place: str) -> Predicate:
     return kept[0] if len(kept) == 1 else Both(how, tuple(kept))
 
 
-def fused(how: str, a: Atom, b: Atom) -> Atom | None:
+def _fused(how: str, a: Atom, b: Atom) -> Atom | None:
     """Return two tests on one field as one, None where they make none."""
     if a.name != b.name:
         return None

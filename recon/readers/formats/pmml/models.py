@@ -153,7 +153,7 @@ def tree_answer(tree: PmmlReading) -> PmmlAnswer:
     if len(found.grown.splits) < 2:
         raise Unsupported("the PMML tree has no split")
     if tree.how in ("ratios", "labels"):
-        return shares_answer(tree, found)
+        return _shares_answer(tree, found)
     kinds: tuple[CountKind, ...] = ("size",) if tree.how == "sizes" else ("exact",)
     classes = None if tree.how == "sizes" else tree.classes
     notes = (
@@ -162,11 +162,11 @@ def tree_answer(tree: PmmlReading) -> PmmlAnswer:
         else ()
     )
     figures = {i: tree.at(place) for i, place in found.holds.items()}
-    total = root_figures(tree)
-    lost = None in found.holds.values() and not all_below(tree)
+    total = _root_figures(tree)
+    lost = None in found.holds.values() and not _all_below(tree)
     if every and found.single and not lost and None not in figures.values():
         supports = [
-            support(figures[i] or (), tree) if i in figures else Support() for i in range(len(found.grown.splits))
+            _support(figures[i] or (), tree) if i in figures else Support() for i in range(len(found.grown.splits))
         ]
         n = sum(sum(f or ()) for f in figures.values())
         if total is not None and sum(total) != n:
@@ -174,17 +174,17 @@ def tree_answer(tree: PmmlReading) -> PmmlAnswer:
         return PmmlAnswer((found.grown.tree(supports, "tree"),), kinds, (), RowCount(n, n), classes, notes)
     if total is None:
         raise Unsupported("the PMML tree does not say how many rows its root has, and leaves stand at several places")
-    table = Table(tuple(bounds(tree, found, total, every)), "leaves")
+    table = Table(tuple(_bounds(tree, found, total, every)), "leaves")
     n = sum(total)
     return PmmlAnswer((table,), kinds, (), RowCount(n, n), classes, (*notes, SPREAD))
 
 
-def support(figures: tuple[int, ...], tree: PmmlReading) -> Support:
+def _support(figures: tuple[int, ...], tree: PmmlReading) -> Support:
     """Return the support of a leaf."""
     return Support(count=figures[0]) if tree.how == "sizes" else Support(figures)
 
 
-def root_figures(tree: PmmlReading) -> tuple[int, ...] | None:
+def _root_figures(tree: PmmlReading) -> tuple[int, ...] | None:
     """Return the rows of the root, from its leaves where it does not say."""
     own = tree.figures(tree.nodes[0])
     if own is not None:
@@ -195,7 +195,7 @@ def root_figures(tree: PmmlReading) -> tuple[int, ...] | None:
     return tuple(sum(column) for column in zip(*(f for f in leaves if f is not None), strict=True))
 
 
-def all_below(tree: PmmlReading) -> bool:
+def _all_below(tree: PmmlReading) -> bool:
     """Return whether every row of a node is in one of its children, as far as the file says."""
     for node in tree.nodes:
         if node.children and node.rows is not None:
@@ -205,13 +205,13 @@ def all_below(tree: PmmlReading) -> bool:
     return True
 
 
-def bounds(tree: PmmlReading, found: Unrolled, total: tuple[int, ...], every: bool) -> list[PublishedFigure]:
+def _bounds(tree: PmmlReading, found: Unrolled, total: tuple[int, ...], every: bool) -> list[PublishedFigure]:
     """Return exact figures of leaves that stand at one place, and upper bounds of every place of the others."""
     often: dict[Place, int] = {}
     for place in found.holds.values():
         if place is not None:
             often[place] = often.get(place, 0) + 1
-    out = [one(tree, (), k, n, "root", exact=True) for k, n in enumerate(total)] if tree.how != "sizes" else []
+    out = [_one(tree, (), k, n, "root", exact=True) for k, n in enumerate(total)] if tree.how != "sizes" else []
     for i, path in found.grown.paths():
         place = found.holds[i]
         if place is None or path is None or any(test == Test(missing=True) for _, test in path):
@@ -221,17 +221,17 @@ def bounds(tree: PmmlReading, found: Unrolled, total: tuple[int, ...], every: bo
             continue
         name = f"{tree.nodes[place[1]].place}{', rest' if place[0] == 'stay' else ''}"
         alone = every and often[place] == 1
-        out += [one(tree, path, k, n, name, exact=alone) for k, n in enumerate(figures)]
+        out += [_one(tree, path, k, n, name, exact=alone) for k, n in enumerate(figures)]
     return out
 
 
-def one(tree: PmmlReading, path: Condition, k: int, rows: int, name: str, exact: bool) -> PublishedFigure:
+def _one(tree: PmmlReading, path: Condition, k: int, rows: int, name: str, exact: bool) -> PublishedFigure:
     """Return a figure of one class (of all rows where the tree has sizes): a count, or "at most"."""
     where = path if tree.how == "sizes" else (*path, (tree.label, equals(tree.classes[k])))
     return PublishedFigure(where, count=rows, name=name) if exact else PublishedFigure(where, high=rows, name=name)
 
 
-def shares_answer(tree: PmmlReading, found: Unrolled) -> PmmlAnswer:
+def _shares_answer(tree: PmmlReading, found: Unrolled) -> PmmlAnswer:
     """Return the shares (or the commonest class) of every leaf at one place, as means of its classes."""
     figures: list[PublishedFigure] = []
     held = [p for p in found.holds.values() if p is not None]

@@ -112,19 +112,19 @@ class FieldState:
                 return False
             return True if self.allowed is not None and self.allowed <= values else None
         if self.allowed is not None and all(is_number(v) for v in self.allowed):
-            held = {within(v, test) for v in self.allowed}
+            held = {_within(v, test) for v in self.allowed}
             return held.pop() if len(held) == 1 else None
-        if clash(self.range, test):
+        if _clash(self.range, test):
             return False
-        return True if inside_of(self.range, test) else None
+        return True if _inside_of(self.range, test) else None
 
 
-def within(value: Value, test: Test) -> bool:
+def _within(value: Value, test: Test) -> bool:
     """Return whether a number lies in a range."""
-    return not clash(Test(low=value, high=value), test)
+    return not _clash(Test(low=value, high=value), test)
 
 
-def clash(a: Test, b: Test) -> bool:
+def _clash(a: Test, b: Test) -> bool:
     """Return whether two ranges have nothing in common."""
     for x, y in ((a, b), (b, a)):
         if x.low is not None and y.high is not None:
@@ -134,7 +134,7 @@ def clash(a: Test, b: Test) -> bool:
     return False
 
 
-def inside_of(a: Test, b: Test) -> bool:
+def _inside_of(a: Test, b: Test) -> bool:
     """Return whether range a lies in range b."""
     if b.low is not None:
         if a.low is None or exact(a.low) < exact(b.low):
@@ -212,7 +212,7 @@ class Unroller:
             elif isinstance(state, Try):
                 state = self.attempt(state.node, state.child)
             elif isinstance(state.predicate, Both):
-                state = unfold(state.predicate, state.true, state.false, state.unknown)
+                state = _unfold(state.predicate, state.true, state.false, state.unknown)
             else:
                 decided = self.decide(state.predicate, state.true, state.false, state.unknown, facts)
                 if isinstance(decided, BoosterSplit):
@@ -299,7 +299,7 @@ class Unroller:
             if isinstance(state, Try):
                 state = self.attempt(state.node, state.child)
             elif isinstance(state.predicate, Both):
-                state = unfold(state.predicate, state.true, state.false, state.unknown)
+                state = _unfold(state.predicate, state.true, state.false, state.unknown)
             else:
                 found = self.decide(state.predicate, state.true, state.false, state.unknown, facts, ahead=False)
                 if isinstance(found, BoosterSplit):
@@ -324,7 +324,7 @@ class Unroller:
         return {**facts, split.feature: then}, {**facts, split.feature: otherwise}
 
 
-def unfold(predicate: Both, true: State, false: State, unknown: State) -> State:
+def _unfold(predicate: Both, true: State, false: State, unknown: State) -> State:
     """Return the evaluation of a compound predicate's first part, with what follows (Kleene's logic)."""
     parts = predicate.parts
     if predicate.how == "not":

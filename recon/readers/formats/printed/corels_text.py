@@ -75,7 +75,7 @@ def read_corels_text(text: str) -> Draft:
     if lines[0][1].startswith(("RULELIST:", "OPTIMAL")):
         lines = lines[1:]
     cpp = bool(lines) and lines[0][1].startswith("if (")
-    rules = cpp_rules(lines) if cpp else python_rules(lines)
+    rules = _cpp_rules(lines) if cpp else _python_rules(lines)
     if len(rules) > MAX_RULES:
         raise ReleaseError(f"the list has more than {MAX_RULES:,} rules")
     for rule in rules:
@@ -83,15 +83,15 @@ def read_corels_text(text: str) -> Draft:
             raise ReleaseError(
                 "the rule predicts another label, or has counts where others have none", place=rule.place
             )
-    return listed(rules) if rules[0].counts is not None else bare(rules)
+    return _listed(rules) if rules[0].counts is not None else _bare(rules)
 
 
-def features_of(rules: Sequence[CorelsRule]) -> tuple[Feature, ...]:
+def _features_of(rules: Sequence[CorelsRule]) -> tuple[Feature, ...]:
     """Return the columns that the rules name, in order of appearance."""
     return tuple(Feature(n, n) for n in dict.fromkeys(name for rule in rules for name, _ in rule.antecedents))
 
 
-def label_of(rules: Sequence[CorelsRule], features: Sequence[Feature]) -> str:
+def _label_of(rules: Sequence[CorelsRule], features: Sequence[Feature]) -> str:
     """Return the name of the label, told from the columns where it is one."""
     label, taken = rules[0].label, {f.name for f in features}
     while label in taken:
@@ -99,9 +99,9 @@ def label_of(rules: Sequence[CorelsRule], features: Sequence[Feature]) -> str:
     return label
 
 
-def listed(rules: Sequence[CorelsRule]) -> Draft:
+def _listed(rules: Sequence[CorelsRule]) -> Draft:
     """Return the rule list with its counts: of the labels 0 and 1, or of those that the counts are the most of."""
-    features = features_of(rules)
+    features = _features_of(rules)
     names: tuple[Value | None, ...] = (0, 1)
     if not all(rule.prediction in BINARY for rule in rules):
         each = [([Fraction(c) for c in rule.counts or ()], rule.prediction) for rule in rules]
@@ -117,7 +117,7 @@ def listed(rules: Sequence[CorelsRule]) -> Draft:
         features,
         (RuleList(tuple(Rule(r.antecedents, s) for r, s in zip(rules, supports, strict=True))),),
         classes=classes if named else None,
-        label=label_of(rules, features),
+        label=_label_of(rules, features),
         rows=RowCount(rows, rows),
         reader_notes=()
         if named
@@ -125,14 +125,14 @@ def listed(rules: Sequence[CorelsRule]) -> Draft:
     )
 
 
-def bare(rules: Sequence[CorelsRule]) -> Draft:
+def _bare(rules: Sequence[CorelsRule]) -> Draft:
     """Return what a list without counts says, of every rule but the default (which may capture nothing).
 
     A rule's own rows are stated where the rules before it have one antecedent each: then they are one group. Else a
     row with its antecedents and its label exists.
     """
-    features = features_of(rules)
-    label = label_of(rules, features)
+    features = _features_of(rules)
+    label = _label_of(rules, features)
     values: dict[str, Value] = dict(BINARY) if all(r.prediction in BINARY for r in rules) else {}
     values = values or values_of(rule.prediction for rule in rules)
     figures: list[PublishedFigure] = []
@@ -164,7 +164,7 @@ def bare(rules: Sequence[CorelsRule]) -> Draft:
     )
 
 
-def python_rules(lines: Sequence[tuple[str, str]]) -> list[CorelsRule]:
+def _python_rules(lines: Sequence[tuple[str, str]]) -> list[CorelsRule]:
     """Return the rules of the form of pycorels; the conclusion stands on the same line or the next."""
     rules: list[CorelsRule] = []
     antecedents: Condition | None = None if lines and lines[0][1].startswith("if") else ()
@@ -175,7 +175,7 @@ def python_rules(lines: Sequence[tuple[str, str]]) -> list[CorelsRule]:
             if condition := IF.fullmatch(content):
                 if bool(condition[1]) is not bool(rules):
                     raise ReleaseError("'if' begins the list, 'else if' every other rule", place=place)
-                antecedents, content = literals(condition[2].split(" && "), place), condition[3]
+                antecedents, content = _literals(condition[2].split(" && "), place), condition[3]
             elif (default := ELSE.fullmatch(content)) and rules:
                 antecedents, content = (), default[1]
             else:
@@ -190,41 +190,41 @@ def python_rules(lines: Sequence[tuple[str, str]]) -> list[CorelsRule]:
         if not antecedents and rest:
             raise ReleaseError("the list goes on after its default rule", place=rest[-1][0])
         antecedents = None
-    return complete(rules)
+    return _complete(rules)
 
 
-def cpp_rules(lines: Sequence[tuple[str, str]]) -> list[CorelsRule]:
+def _cpp_rules(lines: Sequence[tuple[str, str]]) -> list[CorelsRule]:
     """Return the rules of the form of the C++ program; what it prints after the default rule is left out."""
     rules: list[CorelsRule] = []
     for place, content in lines:
         if default := CPP_ELSE.fullmatch(content):
-            rules.append(CorelsRule((), *predicted(default[1]), None, place))
+            rules.append(CorelsRule((), *_predicted(default[1]), None, place))
             break
         rule = CPP_IF.fullmatch(content)
         if rule is None or bool(rule[1]) is not bool(rules):
             raise ReleaseError(f"'{content[:60]}' is no rule of a list", place=place)
         if rule[2] == "1" and not rules:
-            rules.append(CorelsRule((), *predicted(rule[3]), None, place))
+            rules.append(CorelsRule((), *_predicted(rule[3]), None, place))
             break
-        antecedents = literals(rule[2].removeprefix("{").removesuffix("}").split(","), place)
-        rules.append(CorelsRule(antecedents, *predicted(rule[3]), None, place))
-    return complete(rules)
+        antecedents = _literals(rule[2].removeprefix("{").removesuffix("}").split(","), place)
+        rules.append(CorelsRule(antecedents, *_predicted(rule[3]), None, place))
+    return _complete(rules)
 
 
-def complete(rules: list[CorelsRule]) -> list[CorelsRule]:
+def _complete(rules: list[CorelsRule]) -> list[CorelsRule]:
     """Return the rules; `ReleaseError` where they do not end in a default rule."""
     if not rules or rules[-1].antecedents:
         raise ReleaseError("the list has no default rule (else)", place=rules[-1].place if rules else "")
     return rules
 
 
-def predicted(text: str) -> tuple[str, str]:
+def _predicted(text: str) -> tuple[str, str]:
     """Return label and value of `{recid:Yes}`."""
     label, _, value = text.removeprefix("{").removesuffix("}").rpartition(":")
     return label or "label", value
 
 
-def literals(texts: Sequence[str], place: str) -> Condition:
+def _literals(texts: Sequence[str], place: str) -> Condition:
     """Return antecedents as tests: a column is 1, or 0 after "not"."""
     names = [(t.strip().removeprefix("not ").strip(), 0 if t.strip().startswith("not ") else 1) for t in texts]
     if not all(name for name, _ in names):

@@ -67,18 +67,18 @@ def read_count_table(text: str) -> Draft:
 
     Raises `ReleaseError` naming the line for cells that are no counts, `TooLarge` beyond 1,000,000 lines.
     """
-    names, lines, beside = without_figures(*lines_of(text))
-    columns = [column(names[k], [line.cells[k] for line in lines]) for k in range(len(names))]
+    names, lines, beside = _without_figures(*_lines_of(text))
+    columns = [_column(names[k], [line.cells[k] for line in lines]) for k in range(len(names))]
     figures = []
     for i, line in enumerate(lines):
         cells = ((name, values[i]) for name, values in zip(names, columns, strict=True))
         condition = tuple((name, equals(value)) for name, value in cells if value is not None)
-        figures.append(figure_of(condition, line))
-    hints = {n: hint for n, values in zip(names, columns, strict=True) if (hint := hint_of(n, values)) is not None}
+        figures.append(_figure_of(condition, line))
+    hints = {n: hint for n, values in zip(names, columns, strict=True) if (hint := _hint_of(n, values)) is not None}
     if not hints:
         raise ReleaseError("no line of the table is about an attribute's value")
-    hints, notes = with_further_values(figures, hints)
-    rows, complete = rows_of(figures, hints)
+    hints, notes = _with_further_values(figures, hints)
+    rows, complete = _rows_of(figures, hints)
     unused = [name for name in names if name not in hints]
     notes += [f"'{name}' holds figures of the lines, no value of an attribute: it is set apart" for name in beside]
     notes += [f"'{name}' is free in every line, so that the table says nothing about it" for name in unused]
@@ -108,7 +108,7 @@ def delimiter_of(header: str) -> str:
     return max("\t;,", key=header.count)
 
 
-def lines_of(text: str) -> tuple[list[str], list[TableLine]]:
+def _lines_of(text: str) -> tuple[list[str], list[TableLine]]:
     """Return the attributes' names and the lines; refuse tables that are not of this form."""
     text = text.lstrip("\ufeff")
     header = next((raw for raw in text.splitlines() if raw.strip()), "")
@@ -121,7 +121,7 @@ def lines_of(text: str) -> tuple[list[str], list[TableLine]]:
             if not any(cells):
                 continue
             if at < 0:
-                names, at = cells, count_column(cells)
+                names, at = cells, _count_column(cells)
                 continue
             if len(cells) != len(names):
                 message = f"has {len(cells)} cells, the header {len(names)}"
@@ -136,7 +136,7 @@ def lines_of(text: str) -> tuple[list[str], list[TableLine]]:
     return names[:at] + names[at + 1 :], lines
 
 
-def without_figures(names: list[str], lines: list[TableLine]) -> tuple[list[str], list[TableLine], dict[str, bool]]:
+def _without_figures(names: list[str], lines: list[TableLine]) -> tuple[list[str], list[TableLine], dict[str, bool]]:
     """Return names and lines without columns that hold figures of the lines, and these, with whether counts imply them.
 
     They are called so, hold numbers, and the other columns tell all lines apart: an attribute of such a name does not.
@@ -151,13 +151,13 @@ def without_figures(names: list[str], lines: list[TableLine]) -> tuple[list[str]
             and all(map(DECIMAL.fullmatch, (n.rstrip("%") for n in numbers)))
             and len(set(rest)) == len(rest)
         ):
-            beside[name] = is_share([line.cells[k] for line in lines], [line.count for line in lines])
+            beside[name] = _is_share([line.cells[k] for line in lines], [line.count for line in lines])
             names = names[:k] + names[k + 1 :]
             lines = [replace(line, cells=cells) for line, cells in zip(lines, rest, strict=True)]
     return names, lines, beside
 
 
-def is_share(cells: Sequence[str], counts: Sequence[str]) -> bool:
+def _is_share(cells: Sequence[str], counts: Sequence[str]) -> bool:
     """Return whether cells are the counts' shares or percentages of their total, as far as their digits show."""
     if not all(map(INTEGER.fullmatch, counts)) or not (total := sum(map(int, counts))):
         return False
@@ -171,7 +171,7 @@ def is_share(cells: Sequence[str], counts: Sequence[str]) -> bool:
     )
 
 
-def count_column(names: Sequence[str]) -> int:
+def _count_column(names: Sequence[str]) -> int:
     """Return the column of the counts; `ReleaseError` unless exactly one is called so, and all names differ."""
     found = [k for k, name in enumerate(names) if name.lower() in COUNT_NAMES]
     if len(found) != 1:
@@ -186,7 +186,7 @@ def count_column(names: Sequence[str]) -> int:
     return found[0]
 
 
-def column(name: str, cells: Sequence[str]) -> list[Value | None]:
+def _column(name: str, cells: Sequence[str]) -> list[Value | None]:
     """Return the values of an attribute's cells, None where it is free; numbers or booleans where all cells are."""
     given = {cell for cell in cells if cell.lower() not in ANYTHING}
     values: dict[str, Value] = {cell: cell for cell in given}
@@ -199,7 +199,7 @@ def column(name: str, cells: Sequence[str]) -> list[Value | None]:
     return [values.get(cell) for cell in cells]
 
 
-def hint_of(name: str, values: Sequence[Value | None]) -> AnyAttribute | None:
+def _hint_of(name: str, values: Sequence[Value | None]) -> AnyAttribute | None:
     """Return the attribute of the values that occur, None where none does; numbers ascend, text as it appears."""
     seen = list(dict.fromkeys(v for v in values if v is not None))
     if not seen:
@@ -207,7 +207,7 @@ def hint_of(name: str, values: Sequence[Value | None]) -> AnyAttribute | None:
     return Listed(name, tuple(seen if isinstance(seen[0], str) else sorted(seen, key=exact)))
 
 
-def with_further_values(
+def _with_further_values(
     figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]
 ) -> tuple[dict[str, AnyAttribute], list[str]]:
     """Return the attributes with a value more where a total exceeds the values listed beside it, and a note on each.
@@ -226,7 +226,7 @@ def with_further_values(
         missing = counts.get(rest, total) - total
         if missing <= 0 or out[name] is not hints[name]:
             continue
-        values = values_of(hints[name])
+        values = _values_of(hints[name])
         if not isinstance(values[0], str):
             notes.append(
                 f"{missing:,} rows have a value of '{name}' that the table leaves out: declare it with --domain"
@@ -238,7 +238,7 @@ def with_further_values(
     return out, notes
 
 
-def figure_of(condition: Condition, line: TableLine) -> PublishedFigure:
+def _figure_of(condition: Condition, line: TableLine) -> PublishedFigure:
     """Return the figure of a line; `ReleaseError` for a count that is none."""
     text, place, name = line.count, f"line {line.number}", f"line {line.number}"
     if found := WHOLE.fullmatch(text):
@@ -269,7 +269,7 @@ def figure_of(condition: Condition, line: TableLine) -> PublishedFigure:
     raise ReleaseError(message, place=place)
 
 
-def rows_of(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) -> tuple[RowCount | None, bool]:
+def _rows_of(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) -> tuple[RowCount | None, bool]:
     """Return how many rows there are, and whether that is because every combination of values has a line.
 
     A line about everybody says it; else the lines about single combinations bound it from below.
@@ -277,7 +277,7 @@ def rows_of(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) 
     everybody = next((f.count for f in figures if not f.condition and f.count is not None), None)
     if everybody is not None:
         return RowCount(int(everybody), int(everybody)), False
-    if (total := total_of_parts(figures, hints)) is not None:
+    if (total := _total_of_parts(figures, hints)) is not None:
         return RowCount(total, total), True
     cells = {f.condition: f for f in figures if len(f.condition) == len(hints)}
     low = sum(int(f.count or f.low or 0) for f in cells.values())
@@ -291,14 +291,14 @@ def rows_of(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) 
     return RowCount(low, high), True
 
 
-def total_of_parts(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) -> int | None:
+def _total_of_parts(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) -> int | None:
     """Return the rows of everybody as a sum of counts of all values of attributes, None where some are not counted.
 
     Raises `ReleaseError` where two such sums of single attributes differ.
     """
     counts = {frozenset(f.condition): int(f.count) for f in figures if f.count is not None}
     known: dict[frozenset[tuple[str, Test]], int | None] = dict(counts)
-    parts = {name: [(name, equals(v)) for v in values_of(hint)] for name, hint in hints.items()}
+    parts = {name: [(name, equals(v)) for v in _values_of(hint)] for name, hint in hints.items()}
     if math.prod(1 + len(each) for each in parts.values()) > MAX_LINES:
         return None
 
@@ -321,6 +321,6 @@ def total_of_parts(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttri
     return rows(frozenset())
 
 
-def values_of(hint: AnyAttribute) -> list[Value]:
+def _values_of(hint: AnyAttribute) -> list[Value]:
     """Return the values of an attribute that occur in the table."""
     return [value for i in range(hint.span[1]) if (value := hint.value(i)) is not None]

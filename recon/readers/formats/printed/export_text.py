@@ -81,10 +81,10 @@ def read_export_text(text: str) -> Draft:
 
     Raises `ReleaseError` naming the line for what is no such text, `Unsupported` for regression trees.
     """
-    printed = parsed(text)
+    printed = _parsed(text)
     leaves = [printed.leaves[i] for i in sorted(printed.leaves)]
     width = width_of(leaves)
-    facts, names, kind, remarks = facts_of(printed.leaves, width)
+    facts, names, kind, remarks = _facts_of(printed.leaves, width)
     nodes = tuple(replace(n, facts=facts.get(i, n.facts)) for i, n in enumerate(printed.nodes))
     notes = (*((ONE_TREE,) if kind == "exact" else ()), MIDPOINTS, NO_MISSING)
     found = draft_of(nodes, names, Provenance(FORMAT, (kind,), notes), weights=True)
@@ -119,7 +119,7 @@ def width_of(leaves: Sequence[PrintedLeaf]) -> int:
     return widths[0] if widths else 0
 
 
-def facts_of(
+def _facts_of(
     leaves: Mapping[int, PrintedLeaf], width: int
 ) -> tuple[dict[int, LeafCounts], tuple[Value | None, ...], CountKind, list[str]]:
     """Return what the leaves say by node, the names of the columns, the kind of counts, what to tell the user.
@@ -132,7 +132,7 @@ def facts_of(
         one = {i: LeafCounts((1, None), ((place[leaf.name], (1, None)),)) for i, leaf in leaves.items()}
         return one, tuple(values.values()), "label", [LABELS]
     weights = {i: leaf.weights or () for i, leaf in leaves.items()}
-    whole = all(is_whole(w, sum(ws)) for ws in weights.values() for w in ws) and all(map(sum, weights.values()))
+    whole = all(_is_whole(w, sum(ws)) for ws in weights.values() for w in ws) and all(map(sum, weights.values()))
     names = column_names(((weights[i], leaf.name) for i, leaf in leaves.items()), width, ties=whole)
     if whole:
         counts = {i: [round(w) for w in ws] for i, ws in weights.items()}
@@ -141,17 +141,17 @@ def facts_of(
         }
         return exact, names, "exact", []
     # Monotonic constraints clip the shares of two classes: then a class may be printed that has no row.
-    clipped = width == 2 and all(is_whole(sum(ws), sum(ws)) for ws in weights.values())
+    clipped = width == 2 and all(_is_whole(sum(ws), sum(ws)) for ws in weights.values())
     some = {i: () if clipped else tuple((k, (1, None)) for k, w in enumerate(ws) if w) for i, ws in weights.items()}
     return {i: LeafCounts((1, None), found) for i, found in some.items()}, names, "label", [WEIGHTED]
 
 
-def is_whole(weight: Fraction | int, total: Fraction | int) -> bool:
+def _is_whole(weight: Fraction | int, total: Fraction | int) -> bool:
     """Return whether a weight is a whole number, but for what arithmetic in double precision loses."""
     return near(weight, round(weight), WHOLE * Fraction(max(1, total)))
 
 
-def parsed(text: str) -> ExportedTree:
+def _parsed(text: str) -> ExportedTree:
     """Return the nodes of the text; `ReleaseError` naming the first line that does not fit."""
     nodes: list[list[int]] = []  # then, otherwise of every node; leaves -1
     splits: dict[int, tuple[str, str]] = {}
@@ -185,16 +185,16 @@ def parsed(text: str) -> ExportedTree:
             splits[here] = split[1], split[3]
             path.append(here)
             continue
-        read_leaf(content, line, here, leaves, cut)
+        _read_leaf(content, line, here, leaves, cut)
         while path and nodes[path[-1]][1] >= 0:
             path.pop()
         done = not path
     if not done:
         raise ReleaseError("the text ends before its tree does" if nodes else "the text holds no tree")
-    return linked(nodes, splits, leaves, cut)
+    return _linked(nodes, splits, leaves, cut)
 
 
-def read_leaf(content: str, line: int, node: int, leaves: dict[int, PrintedLeaf], cut: dict[int, int]) -> None:
+def _read_leaf(content: str, line: int, node: int, leaves: dict[int, PrintedLeaf], cut: dict[int, int]) -> None:
     """Put a leaf, or how many levels were cut off, to its node; refuse everything else."""
     place = f"line {line}"
     if content.startswith("value:"):
@@ -214,7 +214,7 @@ def read_leaf(content: str, line: int, node: int, leaves: dict[int, PrintedLeaf]
     leaves[node] = PrintedLeaf(line, tuple(exact_number(w) for w in texts), found[2])
 
 
-def linked(
+def _linked(
     links: Sequence[Sequence[int]],
     splits: Mapping[int, tuple[str, str]],
     leaves: Mapping[int, PrintedLeaf],

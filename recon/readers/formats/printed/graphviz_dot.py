@@ -103,12 +103,12 @@ def read_dot(text: str) -> Draft:
     Raises `ReleaseError` naming the line or node for what is no such tree, `Unsupported` for several outputs.
     """
     plotted = text.lstrip("\ufeff \t\r\n").startswith("[")
-    boxes, children = plotted_boxes(text.lstrip("\ufeff \t\r\n")) if plotted else parsed(text)
-    order = in_order(boxes, children)
+    boxes, children = _plotted_boxes(text.lstrip("\ufeff \t\r\n")) if plotted else _parsed(text)
+    order = _in_order(boxes, children)
     place = {node: i for i, node in enumerate(order)}
     shown = [boxes[i] for i in order]
-    digit = finest(shown)
-    facts, names, kind, remarks = facts_of(shown, [[place[c] for c in children.get(i, ())] for i in order], digit)
+    digit = _finest(shown)
+    facts, names, kind, remarks = _facts_of(shown, [[place[c] for c in children.get(i, ())] for i in order], digit)
     nodes, thresholds = [], []
     for i, box, fact in zip(order, shown, facts, strict=True):
         if box.split is None or i not in children:
@@ -126,7 +126,7 @@ def read_dot(text: str) -> Draft:
         remarks.append("the file does not name every class: a domain whose label has as many values names the others")
     if any(box.split is not None and i not in children for i, box in zip(order, shown, strict=True)):
         remarks.append("the tree was cut off by max_depth: its inner nodes are read as leaves there")
-    features, named = numbered(found.features)
+    features, named = _numbered(found.features)
     return replace(
         found,
         features=features,
@@ -139,7 +139,7 @@ def read_dot(text: str) -> Draft:
     )
 
 
-def numbered(features: Sequence[Feature]) -> tuple[tuple[Feature, ...], bool]:
+def _numbered(features: Sequence[Feature]) -> tuple[tuple[Feature, ...], bool]:
     """Return the features, those up to the last where the file only numbers them (x[3]), and whether it names them."""
     found = [INDEXED.fullmatch(f.name) for f in features]
     if not found or None in found:
@@ -149,7 +149,7 @@ def numbered(features: Sequence[Feature]) -> tuple[tuple[Feature, ...], bool]:
     return tuple(Feature(f"{mark[0]}{k}{mark[2]}", f"x[{k}]") for k in range(last + 1)), False
 
 
-def parsed(text: str) -> tuple[dict[int, DrawnNode], dict[int, list[int]]]:
+def _parsed(text: str) -> tuple[dict[int, DrawnNode], dict[int, list[int]]]:
     """Return the boxes and the two children of every inner one; branches that were cut off are left out."""
     boxes: dict[int, DrawnNode] = {}
     children: dict[int, list[int]] = {}
@@ -168,7 +168,7 @@ def parsed(text: str) -> tuple[dict[int, DrawnNode], dict[int, list[int]]]:
             if label == CUT:
                 cut.add(i)
             else:
-                boxes[i] = box_of(label, node[3] is not None, place)
+                boxes[i] = _box_of(label, node[3] is not None, place)
         elif edge := EDGE.fullmatch(content):
             both = children.setdefault(int(edge[1]), [])
             both.insert(0 if edge[3] == "True" else len(both), int(edge[2]))
@@ -176,11 +176,11 @@ def parsed(text: str) -> tuple[dict[int, DrawnNode], dict[int, list[int]]]:
             held = f"{content} "
         else:
             raise ReleaseError(f"'{content[:60]}' is nothing that export_graphviz writes", place=place)
-    check_links(boxes, children, cut)
+    _check_links(boxes, children, cut)
     return boxes, children
 
 
-def plotted_boxes(text: str) -> tuple[dict[int, DrawnNode], dict[int, list[int]]]:
+def _plotted_boxes(text: str) -> tuple[dict[int, DrawnNode], dict[int, list[int]]]:
     """Return the boxes of a list of `plot_tree` and their children: a node with a test has the next two below it."""
     boxes: dict[int, DrawnNode] = {}
     children: dict[int, list[int]] = {}
@@ -204,16 +204,16 @@ def plotted_boxes(text: str) -> tuple[dict[int, DrawnNode], dict[int, list[int]]
         if label.replace("\\n", " ").strip() == CUT:
             cut.add(k)
         else:
-            boxes[k] = box_of(label, False, f"node {k}")
+            boxes[k] = _box_of(label, False, f"node {k}")
             if boxes[k].split is not None:
                 children[k] = []
                 waiting.append(k)
         k += 1
-    check_links(boxes, children, cut)
+    _check_links(boxes, children, cut)
     return boxes, children
 
 
-def check_links(boxes: Mapping[int, DrawnNode], children: dict[int, list[int]], cut: set[int]) -> None:
+def _check_links(boxes: Mapping[int, DrawnNode], children: dict[int, list[int]], cut: set[int]) -> None:
     """Refuse tests without two children; drop the edges to branches that were cut off."""
     ended = set()
     for i, pair in list(children.items()):
@@ -232,7 +232,7 @@ def check_links(boxes: Mapping[int, DrawnNode], children: dict[int, list[int]], 
         raise ReleaseError("has a test but no children", place=f"node {lone}")
 
 
-def in_order(boxes: Mapping[int, DrawnNode], children: Mapping[int, Sequence[int]]) -> list[int]:
+def _in_order(boxes: Mapping[int, DrawnNode], children: Mapping[int, Sequence[int]]) -> list[int]:
     """Return the nodes from the root on; `ReleaseError` where the edges make no tree of all boxes."""
     linked = {c for pair in children.values() for c in pair}
     roots = [i for i in boxes if i not in linked]
@@ -254,7 +254,7 @@ def in_order(boxes: Mapping[int, DrawnNode], children: Mapping[int, Sequence[int
     return out
 
 
-def box_of(label: str, markup: bool, place: str) -> DrawnNode:
+def _box_of(label: str, markup: bool, place: str) -> DrawnNode:
     """Return a node's figures; words before them may be missing, so that their form and order tell them apart."""
     if markup:
         lines = [part.replace(" &le; ", " <= ") for part in label.split("<br/>")]
@@ -262,7 +262,7 @@ def box_of(label: str, markup: bool, place: str) -> DrawnNode:
         lines = [part.replace('\\"', '"') for part in label.split("\\n")]
     if any(part.removeprefix("value = ").startswith("[[") for part in lines):
         raise Unsupported(f"{place}: a tree with several outputs is not read")
-    lines = joined(lines)
+    lines = _joined(lines)
     if lines and NUMBERED.fullmatch(lines[0]):
         lines = lines[1:]
     at = next((k for k, part in enumerate(lines) if VALUE.fullmatch(part)), len(lines) - 1)
@@ -276,7 +276,7 @@ def box_of(label: str, markup: bool, place: str) -> DrawnNode:
     if not SAMPLES.fullmatch(samples) or not all(NUMBER.fullmatch(part) and len(part) < 400 for part in texts):
         raise ReleaseError(f"'{lines[at - 1][:40]}' and '{lines[at][:40]}' are no figures of a node", place=place)
     name = lines[at + 1].removeprefix("class = ") if len(lines) > at + 1 else None
-    split, impurity = test_of(lines[: at - 1], place)
+    split, impurity = _test_of(lines[: at - 1], place)
     classes = texts if value.startswith("[") else ()
     return DrawnNode(
         split, impurity, samples, classes, None if name is not None and UNNAMED_CLASS.fullmatch(name) else name
@@ -286,7 +286,7 @@ def box_of(label: str, markup: bool, place: str) -> DrawnNode:
 Pair = tuple[str, str]
 
 
-def test_of(lines: Sequence[str], place: str) -> tuple[Pair | None, Pair | None]:
+def _test_of(lines: Sequence[str], place: str) -> tuple[Pair | None, Pair | None]:
     """Return the test (feature, threshold) and the impurity (word, figure) of a node, None where not printed."""
     split, impurity = None, None
     for part in lines:
@@ -300,7 +300,7 @@ def test_of(lines: Sequence[str], place: str) -> tuple[Pair | None, Pair | None]
     return split, impurity
 
 
-def joined(lines: Sequence[str]) -> list[str]:
+def _joined(lines: Sequence[str]) -> list[str]:
     """Return the lines of a label, a list of counts that runs over several of them as one."""
     out: list[str] = []
     for part in lines:
@@ -311,7 +311,7 @@ def joined(lines: Sequence[str]) -> list[str]:
     return out
 
 
-def finest(boxes: Sequence[DrawnNode]) -> Fraction:
+def _finest(boxes: Sequence[DrawnNode]) -> Fraction:
     """Return one unit of the last digit that the file prints: all its figures are rounded to the same one or finer."""
     texts = [t for b in boxes for t in (*b.value, *(b.impurity or ())[1:], *(b.split or ())[1:]) if NUMBER.fullmatch(t)]
     return min((u for t in texts if (u := unit(t)) < 1), default=Fraction(1))
@@ -320,7 +320,7 @@ def finest(boxes: Sequence[DrawnNode]) -> Fraction:
 Found = tuple[list[LeafCounts], tuple[Value | None, ...], CountKind, list[str]]
 
 
-def facts_of(boxes: Sequence[DrawnNode], children: Sequence[Sequence[int]], digit: Fraction) -> Found:
+def _facts_of(boxes: Sequence[DrawnNode], children: Sequence[Sequence[int]], digit: Fraction) -> Found:
     """Return what the nodes say, the names of the columns of `value`, the kind of counts, what to tell the user."""
     width = len(boxes[0].value)
     odd = next((i for i, b in enumerate(boxes) if len(b.value) != width), None)
@@ -333,14 +333,14 @@ def facts_of(boxes: Sequence[DrawnNode], children: Sequence[Sequence[int]], digi
     if any(v < 0 for row in values for v in row):
         raise ReleaseError("a 'value' is negative")
     if percent:
-        return shares_of(boxes, children, values, digit)
+        return _shares_of(boxes, children, values, digit)
     sizes = [int(b.samples) for b in boxes]
     if not width:
         return [LeafCounts((n, n)) for n in sizes], (), "size", ["a regression tree: only its numbers of rows are read"]
     shares = sizes[0] > 1 and all(near(sum(row), 1, digit * width) for row in values)
-    counts = [rounded(row, n, digit, shares) for row, n in zip(values, sizes, strict=True)]
+    counts = [_rounded(row, n, digit, shares) for row, n in zip(values, sizes, strict=True)]
     plain = all(c is not None for c in counts) and all(
-        of_counts(b.impurity, c, digit) for b, c in zip(boxes, counts, strict=True) if c is not None
+        _of_counts(b.impurity, c, digit) for b, c in zip(boxes, counts, strict=True) if c is not None
     )
     names = column_names(((v, b.name) for v, b in zip(values, boxes, strict=True)), width, ties=plain and not shares)
     if not plain:
@@ -352,7 +352,7 @@ def facts_of(boxes: Sequence[DrawnNode], children: Sequence[Sequence[int]], digi
     return facts, names, "exact", []
 
 
-def rounded(row: Sequence[Fraction], n: int, digit: Fraction, shares: bool) -> list[tuple[int, int]] | None:
+def _rounded(row: Sequence[Fraction], n: int, digit: Fraction, shares: bool) -> list[tuple[int, int]] | None:
     """Return between which numbers the rows of each class lie, None where `row` is no counts of n rows.
 
     Shares were rounded to the digit; counts are whole.
@@ -367,15 +367,15 @@ def rounded(row: Sequence[Fraction], n: int, digit: Fraction, shares: bool) -> l
     return found if fits and sum(low for low, _ in found) <= n <= sum(high for _, high in found) else None
 
 
-def of_counts(impurity: Pair | None, counts: Sequence[tuple[int, int]], digit: Fraction) -> bool:
+def _of_counts(impurity: Pair | None, counts: Sequence[tuple[int, int]], digit: Fraction) -> bool:
     """Return whether a printed impurity may be that of the counts (of monotonic constraints it is not)."""
     n = sum(low for low, _ in counts)
     if n == 0 or any(low != high for low, high in counts):
         return True
-    return of_shares(impurity, [Fraction(low, n) for low, _ in counts], Fraction(0), digit)
+    return _of_shares(impurity, [Fraction(low, n) for low, _ in counts], Fraction(0), digit)
 
 
-def of_shares(impurity: Pair | None, shares: Sequence[Fraction], off: Fraction, digit: Fraction) -> bool:
+def _of_shares(impurity: Pair | None, shares: Sequence[Fraction], off: Fraction, digit: Fraction) -> bool:
     """Return whether a printed impurity may be that of shares, each known to within `off`."""
     if impurity is None or impurity[0] not in {"gini", "entropy", "log_loss"}:
         return True
@@ -388,7 +388,7 @@ def of_shares(impurity: Pair | None, shares: Sequence[Fraction], off: Fraction, 
     return abs(found - printed) <= loose + float(digit) / 2 + 1e-6
 
 
-def shares_of(
+def _shares_of(
     boxes: Sequence[DrawnNode], children: Sequence[Sequence[int]], values: Sequence[Sequence[Fraction]], digit: Fraction
 ) -> Found:
     """Return the shares of classes, where the nodes' shares of all rows agree with them; else only that rows exist.
@@ -398,7 +398,7 @@ def shares_of(
     width, off = len(values[0]), digit / 2 + TINY
     size = [exact_number(b.samples.removesuffix("%")) for b in boxes]
     plain = all(near(sum(row), 1, off * width) for row in values)
-    plain = plain and all(of_shares(b.impurity, row, off, digit) for b, row in zip(boxes, values, strict=True))
+    plain = plain and all(_of_shares(b.impurity, row, off, digit) for b, row in zip(boxes, values, strict=True))
     for i, pair in enumerate(children):
         for k in range(width if pair else 0):
             three = (i, *pair)

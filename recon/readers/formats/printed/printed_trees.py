@@ -96,10 +96,10 @@ class PrintedDraft(Draft):
             super().of_forest()
         kept = tuple(note for note in self.origin.notes if note in {MIDPOINTS, NO_MISSING})
         counted = self.origin.counts == ("exact",)
-        nodes = self.nodes if counted else tuple(map(least_one, self.nodes))
+        nodes = self.nodes if counted else tuple(map(_least_one, self.nodes))
         origin = replace(self.origin, counts=("bag",) if counted else ("label",), notes=(ONE_MEMBER, *kept))
         found = draft_of(nodes, self.names, origin, self.label, self.ordered)
-        rows = RowCount(total(n.facts.size for n in map(least_one, self.nodes) if n.feature is None)[0])
+        rows = RowCount(_total(n.facts.size for n in map(_least_one, self.nodes) if n.feature is None)[0])
         return replace(self, models=found.models, nodes=tuple(nodes), origin=origin, rows=rows, member=counted)
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
@@ -116,27 +116,27 @@ class PrintedDraft(Draft):
         label, names = binder.domain.label, self.names
         if label is not None and None in names:
             values = [v for i in range(label.known[1]) if (v := label.value(i)) is not None]
-            names = named_by(names, values, self.ordered)
+            names = _named_by(names, values, self.ordered)
             place = {str(name): k for k, name in enumerate(names)} | {name: k for k, name in enumerate(names)}
             binder.order = [place.get(v, place.get(str(v))) for v in values] + [None] * label.missing
         elif label is None:
             names = (None,) * len(names)
-        found = models_of(self.nodes, names, self.label)
-        if any(getattr(a, "missing", False) for a in tested(self, binder)):
-            nodes = tuple(map(least_one, self.nodes)) if self.member else self.nodes
-            found = (Table((*totals(nodes, names, self.label), *upper(nodes, names, self.label))),)
+        found = _models_of(self.nodes, names, self.label)
+        if any(getattr(a, "missing", False) for a in _tested(self, binder)):
+            nodes = tuple(map(_least_one, self.nodes)) if self.member else self.nodes
+            found = (Table((*_totals(nodes, names, self.label), *_upper(nodes, names, self.label))),)
         if self.member:
             found = tuple(Forest((one,), bootstrap=True) for one in found if isinstance(one, Tree)) or found
         return tuple(replace(bind(model, binder), origin=self.origin) for model in found)
 
 
-def least_one(node: PrintedBranch) -> PrintedBranch:
+def _least_one(node: PrintedBranch) -> PrintedBranch:
     """Return a node that only says which classes have a row in it: each that has a count does."""
     classes = tuple((k, (1, None)) for k, (_, high) in node.facts.classes if high is None or high > 0)
     return node if node.feature is not None else replace(node, facts=LeafCounts((len(classes), None), classes))
 
 
-def tested(draft: PrintedDraft, binder: Binder) -> Iterator[AnyAttribute]:
+def _tested(draft: PrintedDraft, binder: Binder) -> Iterator[AnyAttribute]:
     """Yield the attributes behind the features that the tree tests."""
     for name in {n.feature for n in draft.nodes if n.feature is not None}:
         at = binder.features[name].attribute if name in binder.features else name
@@ -146,33 +146,33 @@ def tested(draft: PrintedDraft, binder: Binder) -> Iterator[AnyAttribute]:
             yield binder.domain.all[k]
 
 
-def upper(nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str) -> Iterator[PublishedFigure]:
+def _upper(nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str) -> Iterator[PublishedFigure]:
     """Yield that no more rows than a leaf has pass all of its tests: rows with missing values may have come to it."""
     loose = []
     for n in nodes:
         size, classes = (0, n.facts.size[1]), tuple((k, (0, high)) for k, (_, high) in n.facts.classes)
         loose.append(replace(n, facts=LeafCounts(size, classes)))
-    return figures_of(loose, names, label, True)
+    return _figures_of(loose, names, label, True)
 
 
-def totals(nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str) -> Iterator[PublishedFigure]:
+def _totals(nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str) -> Iterator[PublishedFigure]:
     """Yield what the leaves say together, which does not depend on the tests."""
     leaves = [n.facts for n in nodes if n.feature is None]
-    yield counted((), total(f.size for f in leaves))
+    yield _counted((), _total(f.size for f in leaves))
     for k, name in enumerate(names):
-        interval = total(dict(f.classes).get(k, (0, None)) for f in leaves)
+        interval = _total(dict(f.classes).get(k, (0, None)) for f in leaves)
         if name is not None and interval != (0, None):
-            yield counted(((label, equals(name)),), interval)
+            yield _counted(((label, equals(name)),), interval)
 
 
-def total(intervals: Iterable[Interval]) -> Interval:
+def _total(intervals: Iterable[Interval]) -> Interval:
     """Return the sum of numbers known as intervals."""
     found = list(intervals)
     ends = [high for _, high in found if high is not None]
     return sum(low for low, _ in found), sum(ends) if len(ends) == len(found) else None
 
 
-def named_by(names: Sequence[Value | None], values: list[Value], ordered: bool) -> tuple[Value | None, ...]:
+def _named_by(names: Sequence[Value | None], values: list[Value], ordered: bool) -> tuple[Value | None, ...]:
     """Return the names of the columns that a label of just as many values gives; the known ones must agree.
 
     Raises `ReleaseError` where a known name is not the label's value at its place.
@@ -193,20 +193,20 @@ def named_by(names: Sequence[Value | None], values: list[Value], ordered: bool) 
     return tuple(names)
 
 
-def models_of(nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str) -> tuple[AnyModel, ...]:
+def _models_of(nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str) -> tuple[AnyModel, ...]:
     """Return what the leaves say: a tree with counts or sizes where every leaf has them, figures for the rest."""
     leaves = [n.facts for n in nodes if n.feature is None]
     columns = set(range(len(names)))
     counted = bool(names) and all({k for k, (low, high) in f.classes if low == high} == columns for f in leaves)
     sized = all(f.size[0] == f.size[1] for f in leaves)
     if counted and None not in names:
-        return (tree_of(nodes, lambda f: Support(tuple(low for _, (low, _) in sorted(f.classes)))),)
-    sizes = (tree_of(nodes, lambda f: Support(count=f.size[0])),) if sized else ()
-    figures = tuple(figures_of(nodes, names, label, not sized))
+        return (_tree_of(nodes, lambda f: Support(tuple(low for _, (low, _) in sorted(f.classes)))),)
+    sizes = (_tree_of(nodes, lambda f: Support(count=f.size[0])),) if sized else ()
+    figures = tuple(_figures_of(nodes, names, label, not sized))
     return (*sizes, Table(figures)) if figures else sizes
 
 
-def tree_of(nodes: Sequence[PrintedBranch], support: Callable[[LeafCounts], Support]) -> Tree:
+def _tree_of(nodes: Sequence[PrintedBranch], support: Callable[[LeafCounts], Support]) -> Tree:
     """Return the nodes as a tree; inner nodes publish nothing."""
     conditions: dict[tuple[str, Test], Condition] = {}
     out = []
@@ -219,29 +219,28 @@ def tree_of(nodes: Sequence[PrintedBranch], support: Callable[[LeafCounts], Supp
     return Tree(Nodes.of(out))
 
 
-def figures_of(
+def _figures_of(
     nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str, sizes: bool
 ) -> Iterator[PublishedFigure]:
     """Yield the figures of every leaf, in file order."""
-    for facts, path in leaf_paths(nodes):
+    for facts, path in _leaf_paths(nodes):
         if sizes and facts.size != (0, None):
-            yield counted(path, facts.size)
+            yield _counted(path, facts.size)
         for k, interval in facts.classes:
             name = names[k]
             if name is not None and interval != (0, None):
-                yield counted((*path, (label, equals(name))), interval)
+                yield _counted((*path, (label, equals(name))), interval)
         for k, value, within in facts.shares:
             if names[k] is not None:
                 yield PublishedFigure(path, statistic=Statistic("mean", f"{label}={names[k]}", value, within))
 
 
-def counted(condition: Condition, interval: Interval) -> PublishedFigure:
-    """Return the figure of a count or an interval of counts."""
+def _counted(condition: Condition, interval: Interval) -> PublishedFigure:
     low, high = interval
     return PublishedFigure(condition, count=low) if low == high else PublishedFigure(condition, low=low, high=high)
 
 
-def leaf_paths(nodes: Sequence[PrintedBranch]) -> Iterator[tuple[LeafCounts, Condition]]:
+def _leaf_paths(nodes: Sequence[PrintedBranch]) -> Iterator[tuple[LeafCounts, Condition]]:
     """Yield the facts of every leaf and the tests on its path, one per feature and side.
 
     Raises `TooLarge` where the paths hold more than 5,000,000 tests.
@@ -259,11 +258,11 @@ def leaf_paths(nodes: Sequence[PrintedBranch]) -> Iterator[tuple[LeafCounts, Con
             found[i] = tuple((name, test) for (name, _), test in path.items())
             continue
         for child, test in ((node.then, node.test), (node.otherwise, node.other)):
-            stack.append((child, narrowed(path, node.feature, test)))
+            stack.append((child, _narrowed(path, node.feature, test)))
     return ((nodes[i].facts, found[i]) for i in sorted(found))
 
 
-def narrowed(path: dict[tuple[str, int], Test], feature: str, test: Test) -> dict[tuple[str, int], Test]:
+def _narrowed(path: dict[tuple[str, int], Test], feature: str, test: Test) -> dict[tuple[str, int], Test]:
     """Return the path with one more test; of two bounds on the same side the tighter one stays."""
     side = 2 if test.values is not None else int(test.low is not None)
     before = path.get((feature, side))
@@ -291,9 +290,9 @@ def draft_of(
 
     Where a name is unknown it says no more than sizes, until it is bound to a label of as many values.
     """
-    nodes, origin = without_copies(nodes, names, origin) if weights else (nodes, origin)
+    nodes, origin = _without_copies(nodes, names, origin) if weights else (nodes, origin)
     leaves = [n.facts for n in nodes if n.feature is None]
-    low, high = total(f.size for f in leaves)
+    low, high = _total(f.size for f in leaves)
     if low > MAX_ROWS:
         raise ReleaseError("the leaves hold more than 2^53 rows")
     features = tuple(dict.fromkeys(n.feature for n in nodes if n.feature is not None))
@@ -306,7 +305,7 @@ def draft_of(
     return PrintedDraft(
         origin,
         tuple(Feature(n, n) for n in features),
-        models_of(nodes, shown, label) or (Table(()),),
+        _models_of(nodes, shown, label) or (Table(()),),
         classes=known if known and shown == tuple(names) else None,
         label=label,
         rows=RowCount(low, high) if low or high is not None else None,
@@ -316,7 +315,7 @@ def draft_of(
     )
 
 
-def without_copies(
+def _without_copies(
     nodes: Sequence[PrintedBranch], names: Sequence[Value | None], origin: Provenance
 ) -> tuple[Sequence[PrintedBranch], Provenance]:
     """Return the nodes with intervals for the counts of classes that have a common divisor in all leaves."""
@@ -330,7 +329,7 @@ def without_copies(
     out = []
     for n in nodes:
         classes = tuple((k, (low // divisors[k], high)) for k, (low, high) in n.facts.classes)
-        out.append(n if n.feature else replace(n, facts=LeafCounts(total(i for _, i in classes), classes)))
+        out.append(n if n.feature else replace(n, facts=LeafCounts(_total(i for _, i in classes), classes)))
     shown = [k if name is None else name for k, name in enumerate(names)]
     notes = (copies_note(divisors, shown), *(note for note in origin.notes if note != ONE_TREE))
     return out, replace(origin, counts=("ratio",), notes=notes)
@@ -421,13 +420,13 @@ def settle(draft: Draft, binder: Binder) -> None:
         if draft.slack is None or feature is None or k is None or x is None or not is_number(x):
             continue
         upwards = test.low_open if test.high is None else not test.high_open  # x itself is below the border
-        moved = clear(binder.domain.all[k], comparison(draft, feature), x, float(draft.slack(x)), upwards)
+        moved = _clear(binder.domain.all[k], comparison(draft, feature), x, float(draft.slack(x)), upwards)
         if moved is not None:
             other = replace(test, low=moved) if test.high is None else replace(test, high=moved)
             binder.known[name, test] = plain.condition(name, other)
 
 
-def clear(
+def _clear(
     attribute: AnyAttribute, compare: Callable[[Value | None], Value], x: float, off: float, upwards: bool
 ) -> float | None:
     """Return a threshold near x (to within `off`) that no value is near: beyond the only value that may be equal to x.

@@ -72,7 +72,7 @@ def read_rpart_rds(data: bytes, memory: int) -> Draft:
     or columns were changed before the fit. Cost: linear in the file.
     """
     try:
-        top, notes = opened(data, memory)
+        top, notes = _opened(data, memory)
     except ReleaseError:
         raise
     except (TypeError, ValueError) as error:  # a broken file has parts of any type anywhere: texts that are arrays, ...
@@ -82,23 +82,23 @@ def read_rpart_rds(data: bytes, memory: int) -> Draft:
     return replace(draft, origin=origin, reader_notes=(*draft.reader_notes, *notes))
 
 
-def opened(data: bytes, memory: int) -> tuple[dict[str, object], list[str]]:
+def _opened(data: bytes, memory: int) -> tuple[dict[str, object], list[str]]:
     """Return the rpart model in an .rds file as `read_rpart_json` wants it, and what to say about it."""
     root = read_rds(data, memory)
-    found = the_tree(root)
-    tree, holder = named(found.value), named(found.holder)
-    check_holder(holder, found.path)
+    found = _the_tree(root)
+    tree, holder = _named(found.value), _named(found.holder)
+    _check_holder(holder, found.path)
     notes = [] if found.value is root else [f"only {found.path} is read, an rpart model"]
     if holder.get("contrasts", NOTHING).kind == "list":
         notes.append(DUMMIES)
     held = [f"{found.path}${name}" for name in ("where", "y") if tree.get(name, NOTHING).kind in NUMBERS]
     notes += [SEEN_ROWS.format(" and ".join(held))] if held else []
-    return as_json(found.value, tree, holder), notes
+    return _as_json(found.value, tree, holder), notes
 
 
-def the_tree(root: RObject) -> Model:
+def _the_tree(root: RObject) -> Model:
     """Return the only rpart model in the object; `Unsupported` naming what is there instead."""
-    models = models_in(root)
+    models = _models_in(root)
     trees = [m for m in models if "rpart" in m.value.classes]
     if len(trees) == 1:
         return trees[0]
@@ -116,7 +116,7 @@ def the_tree(root: RObject) -> Model:
     raise Unsupported(f"R objects of class '{first.value.classes[0][:60]}'{held} are not read, {advice}")
 
 
-def models_in(root: RObject) -> list[Model]:
+def _models_in(root: RObject) -> list[Model]:
     """Return the objects with a class, in file order: inside lists and environments that have none, and holders.
 
     Other objects are not entered: a tree inside a bagged or boosted one counts a resample of the rows.
@@ -126,28 +126,28 @@ def models_in(root: RObject) -> list[Model]:
     seen: set[int] = set()  # environments refer to each other
     while stack:
         model = stack.pop()
-        value = resolved(model.value)
+        value = _resolved(model.value)
         if id(value) in seen:
             continue
         seen.add(id(value))
         wanted = next((HOLDERS[c] for c in value.classes if c in HOLDERS), None)
-        inner = NOTHING if wanted is None else named(value).get(wanted, NOTHING)
+        inner = NOTHING if wanted is None else _named(value).get(wanted, NOTHING)
         if inner.classes:
             stack.append(Model(f"{model.path}${wanted}", inner, value))
         elif value.classes:
             found.append(replace(model, value=value))
         elif value.kind in {"list", "environment"}:
             parts = [(k, name, below) for k, (name, below) in enumerate(value.parts) if name != "(enclosing)"]
-            stack += [Model(step(model.path, name, k), below) for k, name, below in reversed(parts)]
+            stack += [Model(_step(model.path, name, k), below) for k, name, below in reversed(parts)]
     return found
 
 
-def step(path: str, name: str, number: int) -> str:
+def _step(path: str, name: str, number: int) -> str:
     """Return the R expression of a part of an object; cut where it grows long."""
     return f"{path[:200]}${name[:60]}" if name else f"{path[:200]}[[{number + 1}]]"
 
 
-def check_holder(holder: Parts, path: str) -> None:
+def _check_holder(holder: Parts, path: str) -> None:
     """Refuse a caret model whose tree saw other columns or other rows than those of the training data."""
     train = path.rpartition("$")[0]
     if holder.get("preProcess", NOTHING).kind != "nothing":
@@ -155,51 +155,51 @@ def check_holder(holder: Parts, path: str) -> None:
             f"caret changed the columns before the fit ({train}$preProcess), the tree's thresholds are not theirs: fit"
             " without preProcess, or save finalModel alone and declare a domain of the changed columns"
         )
-    if named(holder.get("control", NOTHING)).get("sampling", NOTHING).kind != "nothing":
+    if _named(holder.get("control", NOTHING)).get("sampling", NOTHING).kind != "nothing":
         raise Unsupported(
             f"caret sampled the rows before the fit ({train}$control$sampling), the tree's counts are not of the"
             " training data: fit without sampling"
         )
 
 
-def as_json(whole: RObject, tree: Parts, holder: Parts) -> dict[str, object]:
+def _as_json(whole: RObject, tree: Parts, holder: Parts) -> dict[str, object]:
     """Return a tree as `read_rpart_json` wants it; `holder`: the parts of the object that it was taken out of."""
     stored = tree.get("frame", NOTHING)
-    columns = named(stored)
-    frame: dict[str, object] = {name: vector(columns[name], f"frame${name}") for name in FRAME if name in columns}
-    variables = vector(columns.get("var", NOTHING), "frame$var")
-    levels = levels_of(attribute(whole, "xlevels"), set(map(str, variables)))
+    columns = _named(stored)
+    frame: dict[str, object] = {name: _vector(columns[name], f"frame${name}") for name in FRAME if name in columns}
+    variables = _vector(columns.get("var", NOTHING), "frame$var")
+    levels = _levels_of(_attribute(whole, "xlevels"), set(map(str, variables)))
     if sum(len(levels.get(str(name), ())) for name in variables) > MAX_VALUES:
         raise ReleaseError(f"splits on factors compare more than {MAX_VALUES:,} levels", place="frame$var")
-    splits = matrix(tree.get("splits", NOTHING), "splits")
+    splits = _matrix(tree.get("splits", NOTHING), "splits")
     top: dict[str, object] = {
         "frame": frame,
-        "node": node_numbers(attribute(stored, "row.names"), len(variables)),
+        "node": _node_numbers(_attribute(stored, "row.names"), len(variables)),
         "splits": splits,
         "cuts": [f"{line[3]:.17g}" if len(line) > 3 else "" for line in splits],
-        "csplit": matrix(tree.get("csplit", NOTHING), "csplit"),
+        "csplit": _matrix(tree.get("csplit", NOTHING), "csplit"),
         "xlevels": levels,
-        "label": response(holder.get("terms", NOTHING)) or response(tree.get("terms", NOTHING)) or "label",
+        "label": _response(holder.get("terms", NOTHING)) or _response(tree.get("terms", NOTHING)) or "label",
         "na": left_out(tree) or left_out(holder),
     }
-    if vector(tree.get("method", NOTHING), "method")[:1] == ["class"]:
-        classes = vector(attribute(whole, "ylevels"), "ylevels")
-        counts = matrix(columns.get("yval2", NOTHING), "frame$yval2")
+    if _vector(tree.get("method", NOTHING), "method")[:1] == ["class"]:
+        classes = _vector(_attribute(whole, "ylevels"), "ylevels")
+        counts = _matrix(columns.get("yval2", NOTHING), "frame$yval2")
         top["method"] = "class"
-        top["ylevels"], frame["yval2"] = counted_classes(classes, counts, "frame$yval2")
+        top["ylevels"], frame["yval2"] = _counted_classes(classes, counts, "frame$yval2")
     return top
 
 
-def levels_of(value: RObject, used: set[str]) -> dict[str, list[object]]:
+def _levels_of(value: RObject, used: set[str]) -> dict[str, list[object]]:
     """Return the levels of the factors that the tree tests; `Unsupported` where NA is a level."""
-    found = {name: vector(below, f"xlevels${name[:60]}") for name, below in named(value).items() if name in used}
+    found = {name: _vector(below, f"xlevels${name[:60]}") for name, below in _named(value).items() if name in used}
     for name, levels in found.items():
         if None in levels:
             raise Unsupported(f"NA is a level of the factor '{name[:60]}' (addNA): give it a name before the fit")
     return found
 
 
-def counted_classes(
+def _counted_classes(
     names: list[object], table: list[list[float]], place: str
 ) -> tuple[list[object], list[list[float]]]:
     """Return the classes that any row has, and yval2 (class, counts, shares, probability of the node) for these only.
@@ -214,22 +214,22 @@ def counted_classes(
     return [names[k] for k in kept], [[line[c] for c in columns] for line in table]
 
 
-def resolved(value: RObject) -> RObject:
+def _resolved(value: RObject) -> RObject:
     """Return the object that a reference means."""
     return value.values if value.kind == "reference" and isinstance(value.values, RObject) else value
 
 
-def named(value: RObject) -> Parts:
+def _named(value: RObject) -> Parts:
     """Return the parts of a list or environment as R's `$` gives them: the first of every name."""
-    return {name: resolved(below) for name, below in reversed(value.parts)}
+    return {name: _resolved(below) for name, below in reversed(value.parts)}
 
 
-def attribute(value: RObject, name: str) -> RObject:
+def _attribute(value: RObject, name: str) -> RObject:
     """Return an attribute, or nothing."""
-    return resolved(value.attributes.get(name, NOTHING))
+    return _resolved(value.attributes.get(name, NOTHING))
 
 
-def vector(value: RObject, place: str) -> list[object]:
+def _vector(value: RObject, place: str) -> list[object]:
     """Return the numbers or texts of a vector, a factor's levels; `ReleaseError` where it is none or too long."""
     if value.kind not in NUMBERS | {"character"}:
         raise ReleaseError(f"is of R's type '{value.kind}', neither numbers nor texts", place=place)
@@ -240,7 +240,7 @@ def vector(value: RObject, place: str) -> list[object]:
         found = value.values.tolist()
     elif not all(isinstance(v, (str, type(None))) for v in found):
         raise ReleaseError("has a part that is no text", place=place)
-    levels = attribute(value, "levels")
+    levels = _attribute(value, "levels")
     if value.kind != "integer" or levels.kind != "character":
         return found
     if not all(isinstance(v, int) and 1 <= v <= len(levels.values) for v in found):
@@ -248,11 +248,11 @@ def vector(value: RObject, place: str) -> list[object]:
     return [levels.values[int(str(v)) - 1] for v in found]
 
 
-def matrix(value: RObject, place: str) -> list[list[float]]:
+def _matrix(value: RObject, place: str) -> list[list[float]]:
     """Return the rows of a matrix of numbers, none where there is nothing."""
     if value.kind == "nothing":
         return []
-    dim = attribute(value, "dim")
+    dim = _attribute(value, "dim")
     if value.kind not in NUMBERS or dim.kind not in {"integer", "double"} or len(dim.values) != 2:
         raise ReleaseError("is no matrix of numbers", place=place)
     high, wide = (int(v) if 0 <= v <= MAX_VALUES else -1 for v in dim.values.tolist())
@@ -262,9 +262,9 @@ def matrix(value: RObject, place: str) -> list[list[float]]:
     return rows
 
 
-def node_numbers(value: RObject, size: int) -> list[object]:
+def _node_numbers(value: RObject, size: int) -> list[object]:
     """Return the numbers of the nodes: the frame's row names, which R writes as (NA, n) where they are 1 to n."""
-    found = vector(value, "row.names(frame)")
+    found = _vector(value, "row.names(frame)")
     if len(found) == 2 and found[0] == MISSING and value.kind == "integer":
         if found[1] not in {size, -size}:
             raise ReleaseError(f"names {found[1]} rows, the frame has {size}", place="row.names(frame)")
@@ -282,23 +282,23 @@ def left_out(fitted: Parts) -> int:
     return len(found.values) if found.kind in NUMBERS else 0
 
 
-def response(terms: RObject) -> str | None:
+def _response(terms: RObject) -> str | None:
     """Return the column that a formula explains: y of `y ~ .`, `factor(y) ~ .` and `data$y ~ .`, else None."""
-    inside = [resolved(below) for _, below in terms.parts]
-    if terms.kind != "call" or len(inside) != 3 or word(inside[0]) != "~":
+    inside = [_resolved(below) for _, below in terms.parts]
+    if terms.kind != "call" or len(inside) != 3 or _word(inside[0]) != "~":
         return None
     left = inside[1]
     if left.kind == "call":
-        inside = [resolved(below) for _, below in left.parts]
-        head = word(inside[0]) if inside else None
+        inside = [_resolved(below) for _, below in left.parts]
+        head = _word(inside[0]) if inside else None
         if head in FACTORS and len(inside) == 2:
             left = inside[1]
         elif head == "$" and len(inside) == 3:
             left = inside[2]
-    found = word(left)
+    found = _word(left)
     return found if found and found not in GENERATED else None
 
 
-def word(value: RObject) -> str | None:
+def _word(value: RObject) -> str | None:
     """Return a symbol's name, None for what is no symbol."""
     return value.values if value.kind == "symbol" and isinstance(value.values, str) else None

@@ -58,7 +58,7 @@ def read_streed_dot(text: str) -> Draft:
         number = int(found[1])
         if number in boxes:
             raise ReleaseError("stands there twice", place=f"node {number}")
-        boxes[number] = box_of(found[2], f"node {number}")
+        boxes[number] = _box_of(found[2], f"node {number}")
         if len(boxes) > MAX_PARTS:
             raise ReleaseError(f"has more than {MAX_PARTS:,} nodes", place="digraph Tree")
     if 0 not in boxes:
@@ -82,7 +82,7 @@ def read_streed_dot(text: str) -> Draft:
         order += [2 * number + 1, 2 * number + 2]
     if boxes:
         raise ReleaseError("no other node leads to this one", place=f"node {next(iter(boxes))}")
-    names = named(nodes)
+    names = _named(nodes)
     n = nodes[0].support.total or 0
     return Draft(
         Provenance("pystreed export_dot", ("exact",) if width else ("size",)),
@@ -91,8 +91,8 @@ def read_streed_dot(text: str) -> Draft:
         tuple(kept) if width else None,
         free_label(names),
         RowCount(n, n),
-        hints(nodes),
-        slack=printed_off,
+        _hints(nodes),
+        slack=_printed_off,
     )
 
 
@@ -131,7 +131,7 @@ def read_streed_text(text: str) -> Draft:
             predicted.append(int(leaf[1]))
             continue
         here = len(columns)
-        columns.append(column_of(first, f"line {i}"))
+        columns.append(_column_of(first, f"line {i}"))
         todo += [(depth + 1, here, ""), (depth, here, first), (depth + 1, here, "")]
     if todo:
         raise ReleaseError("the tree ends before all of its branches do", place="the last line")
@@ -139,44 +139,44 @@ def read_streed_text(text: str) -> Draft:
     nodes = [
         ModelNode(Support()) if c is None else ModelNode(Support(), (c,), below[1], below[0]) for c, below in pairs
     ]
-    names = named(nodes)
+    names = _named(nodes)
     return SkeletonDraft(
         Provenance("pystreed print_tree", ("label",)),
         as_features(names),
         classes=tuple(sorted(set(predicted), key=exact)),
         label=free_label(names),
-        hints=hints(nodes),
-        slack=printed_off,
+        hints=_hints(nodes),
+        slack=_printed_off,
         reader_notes=(f"a printed tree of pystreed says which label is predicted where; {NO_COUNTS}",),
         skeleton=Tree(Nodes.of(nodes)),
         predicted=tuple(predicted),
     )
 
 
-def box_of(text: str, place: str) -> PrintedNode:
+def _box_of(text: str, place: str) -> PrintedNode:
     """Return a node out of the lines of its label."""
     lines = html.unescape(text).split("\n")
     facts = [line.partition(" = ") for line in lines[1:]]
     stated = {key: value for key, _, value in facts}
     if len(lines) < 2 or set(stated) - {"Samples", "Class FQ"} or "Samples" not in stated:
         raise ReleaseError(f"is labelled {text[:40]!r}, not like export_dot of pystreed does it", place=place)
-    counts = tuple(whole(part, place) for part in stated.get("Class FQ", "[]").strip("[]").split(",") if part.strip())
-    rows = whole(stated["Samples"], place)
+    counts = tuple(_whole(part, place) for part in stated.get("Class FQ", "[]").strip("[]").split(",") if part.strip())
+    rows = _whole(stated["Samples"], place)
     if counts and sum(counts) != rows:
         raise ReleaseError(f"has {rows} rows, and classes of {sum(counts)}", place=place)
     if lines[0].startswith("Label = "):
         return PrintedNode(None, rows, counts)
-    return PrintedNode(column_of(lines[0], place), rows, counts)
+    return PrintedNode(_column_of(lines[0], place), rows, counts)
 
 
-def whole(text: str, place: str) -> int:
+def _whole(text: str, place: str) -> int:
     """Return a printed number of rows."""
     if not re.fullmatch(r" ?\d{1,16}", text):
         raise ReleaseError(f"holds {text[:20]!r}, which is no number of rows", place=place)
     return count(int(text), place)
 
 
-def column_of(text: str, place: str) -> tuple[str, Test]:
+def _column_of(text: str, place: str) -> tuple[str, Test]:
     """Return what a printed column asks of which attribute: a threshold, categories, or 1 of a 0/1 column."""
     text = text.replace(" \u2264 ", " <= ")
     if " <= " in text:
@@ -188,13 +188,13 @@ def column_of(text: str, place: str) -> tuple[str, Test]:
     for word, ends in ((" == ", ("", "")), (" in ", ("[", "]"))):
         name, found, rest = text.partition(word)
         if found and rest.startswith(ends[0]) and rest.endswith(ends[1]):
-            values = categories(rest[len(ends[0]) : len(rest) - len(ends[1])])
+            values = _categories(rest[len(ends[0]) : len(rest) - len(ends[1])])
             if values:
                 return name, Test(values=values)
     return text, equals(1)
 
 
-def categories(text: str) -> tuple[Value, ...]:
+def _categories(text: str) -> tuple[Value, ...]:
     """Return printed categories: quoted text, or numbers; none where the text is no list of them."""
     out: list[Value] = []
     item = re.compile(r"(?:'((?:[^'\\]|\\.)*)'|(-?\d+(?:\.\d+)?))(?:,|$)")
@@ -210,12 +210,12 @@ def categories(text: str) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(out))
 
 
-def named(nodes: list[ModelNode]) -> list[str]:
+def _named(nodes: list[ModelNode]) -> list[str]:
     """Return the attributes that a tree tests."""
     return list(dict.fromkeys(node.condition[0][0] for node in nodes if node.condition))
 
 
-def hints(nodes: list[ModelNode]) -> dict[str, Listed]:
+def _hints(nodes: list[ModelNode]) -> dict[str, Listed]:
     """Return that a column without a comparison is 0 or 1 (pystreed compares all others)."""
     asked: dict[str, set[Test]] = {}
     for node in nodes:
@@ -224,7 +224,7 @@ def hints(nodes: list[ModelNode]) -> dict[str, Listed]:
     return {name: Listed(name, (0, 1)) for name, tests in asked.items() if tests == {equals(1)}}
 
 
-def printed_off(threshold: Value) -> Fraction:
+def _printed_off(threshold: Value) -> Fraction:
     """Return how far a printed threshold can be off (pystreed's `_dynamic_float_formatter`)."""
     if isinstance(threshold, int):
         return Fraction(0)

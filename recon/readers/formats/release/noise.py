@@ -25,22 +25,22 @@ def to_noise(part: NoisePart, place: str) -> Noise:
     if part.adjusted:
         message = "counts adjusted to add up no longer carry independent noise: give the counts before that"
         raise ReleaseError(message, place=f"{place}.adjusted")
-    ledger = None if part.ledger is None else to_ledger(part.ledger, f"{place}.ledger")
+    ledger = None if part.ledger is None else _to_ledger(part.ledger, f"{place}.ledger")
     budget = {name: getattr(part, name) for name in ("epsilon", "delta", "sensitivity", "neighbours")}
     given = {name: value for name, value in budget.items() if value is not None}
     try:
         if part.scale is not None:
             if given:
                 raise ReleaseError(f"give 'scale' or {', '.join(map(repr, given))}, not both")
-            bound = None if part.bound is None else number(part.bound, "bound")
-            law = NoiseLaw(part.law, number(part.scale, "scale"), bound, part.rounded, part.clamped)
+            bound = None if part.bound is None else _number(part.bound, "bound")
+            law = NoiseLaw(part.law, _number(part.scale, "scale"), bound, part.rounded, part.clamped)
             return Noise(law, ledger=ledger)
-        return replace(from_budget(part), ledger=ledger)
+        return replace(_from_budget(part), ledger=ledger)
     except ReleaseError as error:
         raise error.at(place=place) from None
 
 
-def to_ledger(part: LedgerPart, place: str) -> PrivacyLedger:
+def _to_ledger(part: LedgerPart, place: str) -> PrivacyLedger:
     """Return the ledger of a file; `ReleaseError` where its totals are not those of its entries."""
     entries = (
         PrivacyStep(e.step, e.mechanism, float(e.epsilon), float(e.delta), e.standing, e.why) for e in part.entries
@@ -56,7 +56,7 @@ def to_ledger(part: LedgerPart, place: str) -> PrivacyLedger:
     return found
 
 
-def from_budget(part: NoisePart) -> Noise:
+def _from_budget(part: NoisePart) -> Noise:
     """Return the law that ε, δ and the sensitivity make; every number that matters must be given."""
     truncated = part.law == "truncated_laplace"
     if part.bound is not None:
@@ -65,8 +65,8 @@ def from_budget(part: NoisePart) -> Noise:
     missing = [name for name in needed if getattr(part, name) is None]
     if missing:
         raise ReleaseError(f"{' and '.join(map(repr, missing))} missing: give them, or the 'scale' of the noise")
-    epsilon, sensitivity = number(part.epsilon, "epsilon"), number(part.sensitivity, "sensitivity")
-    delta = number(part.delta or 0, "delta")
+    epsilon, sensitivity = _number(part.epsilon, "epsilon"), _number(part.sensitivity, "sensitivity")
+    delta = _number(part.delta or 0, "delta")
     for name, value in (("epsilon", epsilon), ("sensitivity", sensitivity)):
         if value <= 0:
             raise ReleaseError(f"{name} must be above 0, not {float(value):g}")
@@ -80,7 +80,7 @@ def from_budget(part: NoisePart) -> Noise:
     return Noise(law, epsilon, delta, sensitivity, part.neighbours)
 
 
-def number(value: float | None, name: str) -> Fraction:
+def _number(value: float | None, name: str) -> Fraction:
     """Return a JSON number exactly as it is written (0.1 is 1/10)."""
     if value is None or not math.isfinite(value):
         raise ReleaseError(f"{name} must be a finite number, not {value}")

@@ -63,7 +63,7 @@ OF_TABLES = ("recon audit", "recon certify", "recon count", "recon variability",
 SINGLE = ("scikit-learn", "XGBoost")  # formats of models that compare 32-bit numbers
 
 
-def to_test(part: TestPart, place: str) -> Test:
+def _to_test(part: TestPart, place: str) -> Test:
     """Return a test; `ReleaseError` for no key, or two that do not make a range."""
     given = {
         name: value
@@ -101,12 +101,12 @@ def to_test(part: TestPart, place: str) -> Test:
 def to_condition(part: ConditionPart, place: str) -> Condition:
     """Return a condition: every test with its attribute or column."""
     return tuple(
-        (name, to_test(test, f"{place}.{name}") if isinstance(test, TestPart) else Test(values=(test,)))
+        (name, _to_test(test, f"{place}.{name}") if isinstance(test, TestPart) else Test(values=(test,)))
         for name, test in part.items()
     )
 
 
-def to_attribute(part: AttributePart, place: str) -> AnyAttribute:
+def _to_attribute(part: AttributePart, place: str) -> AnyAttribute:
     """Return an attribute; `ReleaseError` unless it has values, or min and max."""
     try:
         if part.values is not None:
@@ -134,12 +134,12 @@ def to_attribute(part: AttributePart, place: str) -> AnyAttribute:
 def to_domain(part: DomainPart) -> Domain:
     """Return the declared domain."""
     columns = {
-        name: View(view.attribute, to_test(view, f"domain.columns.{name}")) for name, view in part.columns.items()
+        name: View(view.attribute, _to_test(view, f"domain.columns.{name}")) for name, view in part.columns.items()
     }
     try:
         return Domain(
-            tuple(to_attribute(a, f"domain.attributes[{i}]") for i, a in enumerate(part.attributes)),
-            None if part.label is None else to_attribute(part.label, "domain.label"),
+            tuple(_to_attribute(a, f"domain.attributes[{i}]") for i, a in enumerate(part.attributes)),
+            None if part.label is None else _to_attribute(part.label, "domain.label"),
             columns,
             tuple(to_condition(c, f"domain.impossible[{i}]") for i, c in enumerate(part.impossible)),
             part.source,
@@ -153,7 +153,7 @@ def to_domain(part: DomainPart) -> Domain:
 Read = Callable[[float, str], Published]
 
 
-def to_support(part: SupportPart, place: str, read: Read) -> Support:
+def _to_support(part: SupportPart, place: str, read: Read) -> Support:
     """Return the published counts; `ReleaseError` when both kinds are given, or `read` refuses one."""
     if part.counts is not None and part.count is not None:
         raise ReleaseError("give 'counts' or 'count', not both", place=place)
@@ -165,7 +165,7 @@ def to_support(part: SupportPart, place: str, read: Read) -> Support:
     )
 
 
-def to_count(value: float, place: str) -> int:
+def _to_count(value: float, place: str) -> int:
     """Return a number of rows (3.0 is 3); `ReleaseError` for a negative or fractional one."""
     if (isinstance(value, float) and not math.isfinite(value)) or value < 0 or value != int(value):
         raise ReleaseError(f"the count {count_text(value)} is no number of rows", place=place)
@@ -189,11 +189,11 @@ class SharedConditions:
         return found
 
 
-def to_nodes(parts: Sequence[NodePart], place: str, known: SharedConditions, read: Read) -> Nodes:
+def _to_nodes(parts: Sequence[NodePart], place: str, known: SharedConditions, read: Read) -> Nodes:
     """Return the nodes of a tree, its conditions in what is `known` so far; see `to_trees`."""
     for k, part in enumerate(parts):
         if (part.condition is None) != (part.then is None) or (part.then is None) != (part.otherwise is None):
-            refuse_half(part, f"{place}.nodes[{k}]")
+            _refuse_half(part, f"{place}.nodes[{k}]")
     conditions = (p.condition for p in parts)
     codes = [LEAF if c is None else known.code(c, place, k) for k, c in enumerate(conditions)]
     links = [child for p in parts for child in ((-1, -1) if p.then is None else (p.then, p.otherwise))]
@@ -202,50 +202,48 @@ def to_nodes(parts: Sequence[NodePart], place: str, known: SharedConditions, rea
         (),
         np.array(codes, dtype=np.int64),
         whole(links).reshape(-1, 2),
-        to_counts(parts, place, read),
+        _to_counts(parts, place, read),
         names if any(name is not None for name in names) else (),
     )
 
 
-def to_trees(parts: Mapping[str, Sequence[NodePart]], read: Read) -> list[Nodes]:
+def _to_trees(parts: Mapping[str, Sequence[NodePart]], read: Read) -> list[Nodes]:
     """Return the nodes of trees, given by the places they stand at; their conditions stand in one table."""
     known = SharedConditions()
-    found = [to_nodes(nodes, place, known, read) for place, nodes in parts.items()]
+    found = [_to_nodes(nodes, place, known, read) for place, nodes in parts.items()]
     table = tuple(known.listed)
     return [replace(nodes, conditions=table) for nodes in found]
 
 
-def refuse_half(part: NodePart, place: str) -> NoReturn:
+def _refuse_half(part: NodePart, place: str) -> NoReturn:
     """Raise `ReleaseError` for half an inner node."""
     if part.condition is None:
         raise ReleaseError("a node with 'then' or 'else' needs 'if'", place=place)
     raise ReleaseError("an inner node needs 'then' and 'else'", place=place)
 
 
-def to_counts(parts: Sequence[NodePart], place: str, read: Read) -> CountTable:
+def _to_counts(parts: Sequence[NodePart], place: str, read: Read) -> CountTable:
     """Return what nodes publish; `ReleaseError` when both kinds are given, or `read` refuses one."""
     figures = [p.counts if p.counts is not None else () if p.count is None else (p.count,) for p in parts]
     by_class = np.array([p.counts is not None for p in parts], dtype=bool)
     table = CountTable.of_figures(figures, by_class, [p.distinct for p in parts])
-    plain = read is to_count and table.values.dtype == np.int64 and table.values.min(initial=0) >= 0
+    plain = read is _to_count and table.values.dtype == np.int64 and table.values.min(initial=0) >= 0
     if plain and all(p.counts is None or p.count is None for p in parts):
         return table
-    return CountTable.of([to_support(p, f"{place}.nodes[{k}]", read) for k, p in enumerate(parts)])
+    return CountTable.of([_to_support(p, f"{place}.nodes[{k}]", read) for k, p in enumerate(parts)])
 
 
-def to_rules(part: RuleListPart | RuleSetPart, place: str, read: Read) -> tuple[Rule, ...]:
-    """Return the rules of a list or set."""
-    return tuple(to_rule(rule, f"{place}.rules[{k}]", read) for k, rule in enumerate(part.rules))
+def _to_rules(part: RuleListPart | RuleSetPart, place: str, read: Read) -> tuple[Rule, ...]:
+    return tuple(_to_rule(rule, f"{place}.rules[{k}]", read) for k, rule in enumerate(part.rules))
 
 
-def to_rule(part: RulePart, place: str, read: Read) -> Rule:
-    """Return a rule."""
-    return Rule(to_condition(part.condition, f"{place}.if"), to_support(part, place, read), part.name)
+def _to_rule(part: RulePart, place: str, read: Read) -> Rule:
+    return Rule(to_condition(part.condition, f"{place}.if"), _to_support(part, place, read), part.name)
 
 
-def to_forest(part: ForestPart, name: str, place: str, read: Read) -> Forest:
+def _to_forest(part: ForestPart, name: str, place: str, read: Read) -> Forest:
     """Return a forest; `ReleaseError` for multiplicities that are no table of whole numbers."""
-    nodes = to_trees({f"{place}.trees[{t}]": tree.nodes for t, tree in enumerate(part.trees)}, read)
+    nodes = _to_trees({f"{place}.trees[{t}]": tree.nodes for t, tree in enumerate(part.trees)}, read)
     pairs = enumerate(zip(part.trees, nodes, strict=True))
     trees = [Tree(found, tree.name or f"tree {t}") for t, (tree, found) in pairs]
     bags: Any = part.multiplicities  # a list of lists: the forest makes an array of it
@@ -261,7 +259,7 @@ def to_forest(part: ForestPart, name: str, place: str, read: Read) -> Forest:
         raise error.at(place=f"{place}.multiplicities") from None
 
 
-def to_figure(part: StatementPart, place: str, read: Read) -> PublishedFigure:
+def _to_figure(part: StatementPart, place: str, read: Read) -> PublishedFigure:
     """Return a published figure, its numbers as written; `ReleaseError` for two statistics and for no counts."""
     kinds: tuple[tuple[StatisticKind, StatisticPart | None], ...] = (
         ("mean", part.mean),
@@ -273,7 +271,7 @@ def to_figure(part: StatementPart, place: str, read: Read) -> PublishedFigure:
         raise ReleaseError(f"give one of {', '.join(repr(s.kind) for s in given)}, not several", place=place)
     for word, bound in (("at_least", part.at_least), ("at_most", part.at_most)):
         if bound is not None:
-            to_count(bound, f"{place}.{word}")
+            _to_count(bound, f"{place}.{word}")
     return PublishedFigure(
         to_condition(part.where, f"{place}.where"),
         None if part.count is None else read(part.count, f"{place}.count"),
@@ -295,7 +293,7 @@ def to_models(release: ReleasePart, first: int = 0, several: bool | None = None)
 
 def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number, and where it was read from."""
-    found, given = to_bare_model(part, place, number), getattr(part, "learner", None)
+    found, given = _to_bare_model(part, place, number), getattr(part, "learner", None)
     learner = None if given is None else to_learner(given, part.kind, f"{place}.learner")
     unused = (
         () if part.unused is None else tuple(UnusedPublication(u.what, u.why, u.labels, u.about) for u in part.unused)
@@ -310,7 +308,7 @@ def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     return replace(found, origin=origin)
 
 
-def to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
+def _to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number."""
     if part.dataset is not None:
         raise ReleaseError("models of several datasets are not read by this version", place=f"{place}.dataset")
@@ -318,21 +316,21 @@ def to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
         raise Unsupported(f"{place}: tables of areas are asked about by {', '.join(OF_TABLES)} (recon.Tables)")
     name = part.name or part.kind.replace("_", " ") + number
     noise: Noise | None = None
-    read: Read = to_count
+    read: Read = _to_count
     if part.noise is not None:
         noise, read = to_noise(part.noise, f"{place}.noise"), figure
     if isinstance(part, TreePart):
-        return Tree(to_trees({place: part.nodes}, read)[0], name, noise)
+        return Tree(_to_trees({place: part.nodes}, read)[0], name, noise)
     if isinstance(part, RuleListPart):
-        return RuleList(to_rules(part, place, read), name, noise)
+        return RuleList(_to_rules(part, place, read), name, noise)
     if isinstance(part, RuleSetPart):
-        return RuleSet(to_rules(part, place, read), name, noise)
+        return RuleSet(_to_rules(part, place, read), name, noise)
     if isinstance(part, BoostingPart):
-        nodes = to_trees({f"{place}.trees[{t}]": tree.nodes for t, tree in enumerate(part.trees)}, read)
+        nodes = _to_trees({f"{place}.trees[{t}]": tree.nodes for t, tree in enumerate(part.trees)}, read)
         return replace(to_boosting(part, nodes, name, place), noise=noise)
     if isinstance(part, ForestPart):
-        return replace(to_forest(part, name, place, read), noise=noise)
-    figures = (to_figure(f, f"{place}.statements[{k}]", read) for k, f in enumerate(part.statements))
+        return replace(_to_forest(part, name, place, read), noise=noise)
+    figures = (_to_figure(f, f"{place}.statements[{k}]", read) for k, f in enumerate(part.statements))
     return Table(tuple(figures), name, noise, complete=part.complete)
 
 

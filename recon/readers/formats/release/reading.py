@@ -50,15 +50,15 @@ def parse(data: bytes, file: str) -> ReleasePart:
     parsed_json(data)
     try:
         found = DECODER.decode(data.removeprefix(BOM))
-        if no_key_twice(data, found):
+        if _no_key_twice(data, found):
             current().check()
             return found
     except (msgspec.DecodeError, RecursionError):
         pass  # and say what is wrong, or take what only json takes (1e999)
-    return parse_slowly(data, file)
+    return _parse_slowly(data, file)
 
 
-def no_key_twice(data: bytes, found: ReleasePart) -> bool:
+def _no_key_twice(data: bytes, found: ReleasePart) -> bool:
     """Return True if no object of the text names a key twice and no character is half of one; False: perhaps.
 
     What was read is written again without what stands at its default. A key that stood twice is written once, so that
@@ -67,10 +67,10 @@ def no_key_twice(data: bytes, found: ReleasePart) -> bool:
     return ESCAPED.search(data) is None and ENCODER.encode(found).count(b":") == data.count(b":")
 
 
-def parse_slowly(data: bytes, file: str) -> ReleasePart:
+def _parse_slowly(data: bytes, file: str) -> ReleasePart:
     """Return the parts of a release file, one sentence for what is wrong; five times slower than the decoder."""
     try:
-        found = json_object(data.decode("utf-8-sig"))
+        found = _json_object(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ReleaseError(f"is not UTF-8 text (byte {error.start})", file=file) from None
     except ReleaseError as error:
@@ -86,7 +86,7 @@ def converted(found: Any, kind: Any, file: str = "") -> Any:
     try:
         return msgspec.convert(found, kind)
     except msgspec.ValidationError as error:
-        raise explain(error, found, file) from None
+        raise _explain(error, found, file) from None
     except RecursionError:
         raise ReleaseError("is nested too deeply to be a release file", file=file) from None
 
@@ -94,13 +94,13 @@ def converted(found: Any, kind: Any, file: str = "") -> Any:
 def strict_json(text: str) -> Any:
     """Return parsed JSON; `ReleaseError` for doubled keys, NaN, and whatever else other readers take silently."""
     parsed_json(text)
-    return json_object(text)
+    return _json_object(text)
 
 
-def json_object(text: str) -> Any:
+def _json_object(text: str) -> Any:
     """Return parsed JSON as `strict_json`, its memory already taken from the budget."""
     try:
-        found = json.loads(text, object_pairs_hook=no_doubles, parse_constant=no_constant)
+        found = json.loads(text, object_pairs_hook=no_doubles, parse_constant=_no_constant)
         if "\\ud" in text.lower():
             json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -129,52 +129,52 @@ def no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def no_constant(text: str) -> NoReturn:
+def _no_constant(text: str) -> NoReturn:
     """Refuse NaN and Infinity."""
     raise ReleaseError(f"the number {text} is not finite")
 
 
-def explain(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseError:
+def _explain(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseError:
     """Return a validation error as one sentence with place and value."""
     text, _, path = str(error).partition(" - at `$")
-    place, value, scalar_or_test = found_at(root, STEP.findall(path.rstrip("`")))
+    place, value, scalar_or_test = _found_at(root, STEP.findall(path.rstrip("`")))
     if named := UNKNOWN.fullmatch(text):
-        return ReleaseError("unknown key", place=joined(place, named[1]), file=file)
+        return ReleaseError("unknown key", place=_joined(place, named[1]), file=file)
     if named := LACKING.fullmatch(text):
         if named[1] == "kind":
             message = "has no 'kind': give tree, rule_list, rule_set, forest, boosting, table or tables"
             return ReleaseError(message, place=place, file=file)
-        return ReleaseError("is missing", place=joined(place, named[1]), file=file)
+        return ReleaseError("is missing", place=_joined(place, named[1]), file=file)
     shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     if scalar_or_test and text.startswith("Expected `bool | int | float | str | object`"):
         said = 'It must be a value, or a test such as {"in": [1, 2]} or {"at_most": 3}'
     elif not scalar_or_test and place.rpartition(".")[2] in LITERAL:
-        said = "It must be " + allowed(place)
+        said = "It must be " + _allowed(place)
     elif wanted := WANTED.match(text):
         said = "It must be " + " or ".join(WORDS.get(word, word) for word in wanted[1].split(" | ")) + (wanted[2] or "")
     else:
-        said = "It must be " + allowed(place)
+        said = "It must be " + _allowed(place)
     return ReleaseError(f"{said}, but it is {shown}", place=place, file=file)
 
 
-def allowed(place: str) -> str:
+def _allowed(place: str) -> str:
     """Return the values that the schema lists for the key at a place, in words; msgspec does not say which."""
     name = place.rpartition(".")[2].partition("[")[0]
     schema = json_schema()
     parts = [schema, *schema["$defs"].values()]
-    found = [repr(v) for part in parts for v in listed(part.get("properties", {}).get(name, {}))]
+    found = [repr(v) for part in parts for v in _listed(part.get("properties", {}).get(name, {}))]
     *first, last = dict.fromkeys(found) or ["another value"]
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def listed(kind: dict[str, Any]) -> list[Any]:
+def _listed(kind: dict[str, Any]) -> list[Any]:
     """Return the values that a JSON Schema lists, its alternatives and items included."""
     inner = [*kind.get("anyOf", ()), kind.get("items") or {}]
-    return [v for v in kind.get("enum", ()) if v is not None] + [v for one in inner if one for v in listed(one)]
+    return [v for v in kind.get("enum", ()) if v is not None] + [v for one in inner if one for v in _listed(one)]
 
 
-def found_at(root: Any, steps: Sequence[tuple[str, str]]) -> tuple[str, Any, bool]:
+def _found_at(root: Any, steps: Sequence[tuple[str, str]]) -> tuple[str, Any, bool]:
     """Return a place, the value there, and whether it is an entry of a condition; msgspec does not say which entry."""
     place, value, entry = "", root, False
     for name, index in steps:
@@ -183,12 +183,12 @@ def found_at(root: Any, steps: Sequence[tuple[str, str]]) -> tuple[str, Any, boo
             place, value = f"{place}[{index}]", value[int(index)]
             continue
         kind = ViewPart if place.endswith("columns") else ScalarOrTest
-        key = next(k for k, one in value.items() if not fits(one, kind)) if entry else name
-        place, value = joined(place, key), value[key]
+        key = next(k for k, one in value.items() if not _fits(one, kind)) if entry else name
+        place, value = _joined(place, key), value[key]
     return place, value, entry
 
 
-def fits(value: Any, kind: Any) -> bool:
+def _fits(value: Any, kind: Any) -> bool:
     """Return True if a value is of a kind of the schema."""
     try:
         msgspec.convert(value, kind)
@@ -197,6 +197,6 @@ def fits(value: Any, kind: Any) -> bool:
     return True
 
 
-def joined(place: str, name: str) -> str:
+def _joined(place: str, name: str) -> str:
     """Return the place of a key of an object."""
     return f"{place}.{name}" if place else name

@@ -44,7 +44,7 @@ OWN = ("value", "weight")  # sums that have a key of their own, at most one of e
 FACTORS = ("gradient", "hessian", "square")
 
 
-def double(number: float, place: str) -> float:
+def _double(number: float, place: str) -> float:
     """Return the double nearest to a number of the file; `ReleaseError` where it is not finite."""
     try:
         found = float(number)
@@ -60,18 +60,18 @@ def double(number: float, place: str) -> float:
 def to_boosting(part: BoostingPart, nodes: Sequence[Nodes], name: str, place: str) -> Boosting:
     """Return a boosted model whose trees have the given nodes; `ReleaseError` naming what does not fit."""
     trees = tuple(Tree(n, t.name or f"tree {i}") for i, (n, t) in enumerate(zip(nodes, part.trees, strict=True)))
-    sums = tuple(to_sums(tree, f"{place}.trees[{i}]") for i, tree in enumerate(part.trees))
-    start = tuple(double(x, f"{place}.start[{i}]") for i, x in enumerate(part.start))
-    base = start if part.base is None else tuple(double(x, f"{place}.base[{i}]") for i, x in enumerate(part.base))
-    return Boosting(trees, sums, to_gradients(part, f"{place}.gradients"), start, base, tuple(part.labels), name)
+    sums = tuple(_to_sums(tree, f"{place}.trees[{i}]") for i, tree in enumerate(part.trees))
+    start = tuple(_double(x, f"{place}.start[{i}]") for i, x in enumerate(part.start))
+    base = start if part.base is None else tuple(_double(x, f"{place}.base[{i}]") for i, x in enumerate(part.base))
+    return Boosting(trees, sums, _to_gradients(part, f"{place}.gradients"), start, base, tuple(part.labels), name)
 
 
-def to_gradients(part: BoostingPart, place: str) -> Gradients:
+def _to_gradients(part: BoostingPart, place: str) -> Gradients:
     """Return how the library computes gradients."""
     given = part.gradients
     names = [f.name for f in fields(Gradients)]
     numbers = {
-        n: double(getattr(given, n), f"{place}.{n}") for n in names if n not in ("loss", "scores", "rounded", "stages")
+        n: _double(getattr(given, n), f"{place}.{n}") for n in names if n not in ("loss", "scores", "rounded", "stages")
     }
     for name in ("scale", "factor"):
         if numbers[name] <= 0:
@@ -79,7 +79,7 @@ def to_gradients(part: BoostingPart, place: str) -> Gradients:
     return Gradients(given.loss, given.scores, given.rounded, **numbers, stages=given.stages)
 
 
-def to_sums(tree: BoostedTreePart, place: str) -> TreeSums:
+def _to_sums(tree: BoostedTreePart, place: str) -> TreeSums:
     """Return what a tree publishes beside counts; a node's value comes first, then its weight, then its other sums."""
     steps: list[float] = []
     found: list[tuple[int, str, tuple[float, ...]]] = []
@@ -89,9 +89,9 @@ def to_sums(tree: BoostedTreePart, place: str) -> TreeSums:
             message = "an inner node has no 'step'" if node.condition is not None else "a leaf needs a 'step'"
             raise ReleaseError(message, place=at)
         if node.step is not None:
-            steps.append(double(node.step, f"{at}.step"))
-        for what, one, where in published(node):
-            found.append((k, what, figure(one, f"{at}.{where}")))
+            steps.append(_double(node.step, f"{at}.step"))
+        for what, one, where in _published(node):
+            found.append((k, what, _figure(one, f"{at}.{where}")))
     table = np.array([f for _, _, f in found], dtype=np.float64).reshape(-1, len(FACTORS) + 2)
     gradient, hessian, square, low, high = table.T.copy()
     nodes = np.array([k for k, _, _ in found], dtype=np.int64)
@@ -101,7 +101,7 @@ def to_sums(tree: BoostedTreePart, place: str) -> TreeSums:
     )
 
 
-def published(node: BoostedNodePart) -> Iterator[tuple[str, SumPart, str]]:
+def _published(node: BoostedNodePart) -> Iterator[tuple[str, SumPart, str]]:
     """Yield what each sum of a node is, the sum, and where in the node it stands."""
     for key in OWN:
         one: SumPart | None = getattr(node, key)
@@ -111,10 +111,10 @@ def published(node: BoostedNodePart) -> Iterator[tuple[str, SumPart, str]]:
         yield named.what, named, f"sums[{i}]"
 
 
-def figure(one: SumPart, place: str) -> tuple[float, ...]:
+def _figure(one: SumPart, place: str) -> tuple[float, ...]:
     """Return a sum's factors and the ends of its interval; `ReleaseError` for an empty one, and for no factors."""
     keys = (*FACTORS, "at_least", "at_most")
-    found = tuple(double(getattr(one, key), f"{place}.{key}") for key in keys)
+    found = tuple(_double(getattr(one, key), f"{place}.{key}") for key in keys)
     if not any(found[: len(FACTORS)]):
         raise ReleaseError("gives none of 'gradient', 'hessian' and 'square', so that it says nothing", place=place)
     if found[-2] > found[-1]:
@@ -122,26 +122,26 @@ def figure(one: SumPart, place: str) -> tuple[float, ...]:
     return found
 
 
-def boosting_json(model: Boosting, nodes: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
+def _boosting_json(model: Boosting, nodes: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
     """Return what stands in a file of a boosted model; `nodes`: those of each tree, with their counts."""
-    out: dict[str, Any] = {"gradients": gradients_json(model.gradients), "start": list(model.start)}
+    out: dict[str, Any] = {"gradients": _gradients_json(model.gradients), "start": list(model.start)}
     if model.base != model.start:
         out["base"] = list(model.base)
     if model.labels:
         out["labels"] = list(model.labels)
     out["trees"] = [
-        {"name": tree.name, "round": sums.round, "of": sums.of, "nodes": with_sums(tree, sums, one)}
+        {"name": tree.name, "round": sums.round, "of": sums.of, "nodes": _with_sums(tree, sums, one)}
         for tree, sums, one in zip(model.trees, model.sums, nodes, strict=True)
     ]
     return out
 
 
-def gradients_json(law: Gradients) -> dict[str, Any]:
+def _gradients_json(law: Gradients) -> dict[str, Any]:
     """Return how gradients are computed as it stands in a file: the loss, and what is not at its default."""
     return {f.name: value for f in fields(law) if (value := getattr(law, f.name)) != f.default}
 
 
-def with_sums(tree: Tree, sums: TreeSums, nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _with_sums(tree: Tree, sums: TreeSums, nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the nodes of a tree with steps and sums."""
     steps = dict(zip(tree.nodes.leaves.tolist(), sums.step.tolist(), strict=True))
     columns = [getattr(sums, key).tolist() for key in (*FACTORS, "low", "high")]
@@ -196,7 +196,7 @@ def test_json(test: Test) -> Any:
     return out | ({"or_missing": True} if test.missing else {})
 
 
-def condition_json(condition: Condition) -> dict[str, Any]:
+def _condition_json(condition: Condition) -> dict[str, Any]:
     """Return a condition as it stands in a file, which cannot hold two tests of one attribute: `ReleaseError`."""
     if len({name for name, _ in condition}) < len(condition):
         raise ReleaseError(f"two tests of one attribute cannot be written: {', '.join(n for n, _ in condition)}")
@@ -223,9 +223,9 @@ def domain_json(domain: Domain) -> dict[str, Any]:
     if domain.label is not None:
         out["label"] = attribute_json(domain.label)
     if domain.columns:
-        out["columns"] = {name: view_json(view) for name, view in domain.columns.items()}
+        out["columns"] = {name: _view_json(view) for name, view in domain.columns.items()}
     if domain.impossible:
-        out["impossible"] = [condition_json(c) for c in domain.impossible]
+        out["impossible"] = [_condition_json(c) for c in domain.impossible]
     out["source"] = domain.source
     if domain.order:
         out["order"] = list(domain.order)
@@ -234,13 +234,13 @@ def domain_json(domain: Domain) -> dict[str, Any]:
     return out
 
 
-def view_json(view: View) -> dict[str, Any]:
+def _view_json(view: View) -> dict[str, Any]:
     """Return a binary column as it stands in a file; one value is written as a list of one."""
     test = test_json(view.test)
     return {"attribute": view.attribute, **(test if isinstance(test, dict) else {"in": [test]})}
 
 
-def support_json(support: Support, name: str | None) -> dict[str, Any]:
+def _support_json(support: Support, name: str | None) -> dict[str, Any]:
     """Return the counts (and name) of a node or rule as they stand in a file."""
     out: dict[str, Any] = {} if name is None else {"name": name}
     if support.counts is not None:
@@ -250,21 +250,21 @@ def support_json(support: Support, name: str | None) -> dict[str, Any]:
     return out if support.distinct is None else {**out, "distinct": support.distinct}
 
 
-def nodes_json(nodes: Sequence[ModelNode]) -> list[dict[str, Any]]:
+def _nodes_json(nodes: Sequence[ModelNode]) -> list[dict[str, Any]]:
     """Return the nodes of a tree as they stand in a file."""
     out = []
     for node in nodes:
         inner: dict[str, Any] = {}
         if node.condition is not None:
-            inner = {"if": condition_json(node.condition), "then": node.then, "else": node.otherwise}
-        out.append({**inner, **support_json(node.support, node.name)})
+            inner = {"if": _condition_json(node.condition), "then": node.then, "else": node.otherwise}
+        out.append({**inner, **_support_json(node.support, node.name)})
     return out
 
 
-def figure_json(figure: PublishedFigure) -> dict[str, Any]:
+def _figure_json(figure: PublishedFigure) -> dict[str, Any]:
     """Return a published figure as it stands in a file."""
     out: dict[str, Any] = {} if figure.name is None else {"name": figure.name}
-    out["where"] = condition_json(figure.condition)
+    out["where"] = _condition_json(figure.condition)
     if figure.suppressed is not None:
         out["suppressed"] = figure.suppressed
     count = None if figure.count is None else plain(figure.count)
@@ -277,7 +277,7 @@ def figure_json(figure: PublishedFigure) -> dict[str, Any]:
     return out
 
 
-def unused_json(unused: UnusedPublication) -> dict[str, Any]:
+def _unused_json(unused: UnusedPublication) -> dict[str, Any]:
     """Return figures that no statement carries as they stand in a file."""
     labels = {"labels": True} if unused.labels else {}
     return {"what": unused.what, "why": unused.why, **labels, **({"about": unused.about} if unused.about else {})}
@@ -292,7 +292,7 @@ def left_out(origin: Provenance) -> list[UnusedPublication]:
     ]
 
 
-def model_json(model: AnyModel) -> dict[str, Any]:
+def _model_json(model: AnyModel) -> dict[str, Any]:
     """Return a model as it stands in a file."""
     out: dict[str, Any] = {"kind": model.kind, "name": model.name}
     if model.origin is not None:
@@ -300,24 +300,24 @@ def model_json(model: AnyModel) -> dict[str, Any]:
         if found.format:
             out["read_from"] = {"format": found.format, "counts": list(found.counts), "notes": list(found.notes)}
         if found.format or found.unused:
-            out["unused"] = [unused_json(one) for one in left_out(found)]
+            out["unused"] = [_unused_json(one) for one in left_out(found)]
         if found.learner is not None and isinstance(model, (Tree, Forest, RuleList)):
             out["learner"] = learner_json(found.learner)
     if model.noise is not None:
         out["noise"] = noise_json(model.noise)
     if isinstance(model, (RuleList, RuleSet)):
-        rules = [{"if": condition_json(r.condition), **support_json(r.support, r.name)} for r in model.rules]
+        rules = [{"if": _condition_json(r.condition), **_support_json(r.support, r.name)} for r in model.rules]
         return {**out, "rules": rules}
     if isinstance(model, Forest):
         out |= {"bootstrap": True} if model.bootstrap else {"resample": "without"} if model.subsample else {}
-        out["trees"] = [{"name": t.name, "nodes": nodes_json(t.nodes)} for t in model.trees]
+        out["trees"] = [{"name": t.name, "nodes": _nodes_json(t.nodes)} for t in model.trees]
         return out if model.multiplicities is None else {**out, "multiplicities": model.multiplicities.tolist()}
     if isinstance(model, Boosting):
-        return {**out, **boosting_json(model, [nodes_json(t.nodes) for t in model.trees])}
+        return {**out, **_boosting_json(model, [_nodes_json(t.nodes) for t in model.trees])}
     if isinstance(model, Table):
         out |= {"complete": True} if model.complete else {}
-        return {**out, "statements": [figure_json(f) for f in model.statements]}
-    return {**out, "nodes": nodes_json(model.nodes)}
+        return {**out, "statements": [_figure_json(f) for f in model.statements]}
+    return {**out, "nodes": _nodes_json(model.nodes)}
 
 
 def release_json(domain: Domain, models: Sequence[AnyModel], rows: RowCount | None) -> dict[str, Any]:
@@ -327,17 +327,17 @@ def release_json(domain: Domain, models: Sequence[AnyModel], rows: RowCount | No
         out["rows"] = rows.low
     elif rows is not None and (rows.low or rows.high is not None):
         out["rows"] = {"at_least": rows.low} | ({} if rows.high is None else {"at_most": rows.high})
-    return out | {"models": [model_json(m) for m in models]}
+    return out | {"models": [_model_json(m) for m in models]}
 
 
 def dump(release: Mapping[str, Any]) -> str:
     """Return the file's text: one line per attribute, node and rule, so that people can read and diff it."""
     lines = json.dumps(release, ensure_ascii=False, allow_nan=False)
-    pieces = [f'"recon": {release["recon"]}', '"domain": ' + block(release["domain"], "  ")]
+    pieces = [f'"recon": {release["recon"]}', '"domain": ' + _block(release["domain"], "  ")]
     if "rows" in release:
         pieces.append('"rows": ' + json.dumps(release["rows"]))
     if release.get("models"):
-        models = ",\n  ".join(block(m, "    ") for m in release["models"])
+        models = ",\n  ".join(_block(m, "    ") for m in release["models"])
         pieces.append(f'"models": [\n  {models}]')
     text = "{" + ",\n ".join(pieces) + "}\n"
     if json.loads(text) != json.loads(lines):
@@ -345,12 +345,12 @@ def dump(release: Mapping[str, Any]) -> str:
     return json_shown(text)
 
 
-def block(part: Mapping[str, Any], indent: str) -> str:
+def _block(part: Mapping[str, Any], indent: str) -> str:
     """Return an object with each entry of its lists and mappings on a line of its own."""
     pieces = []
     for key, value in part.items():
         if isinstance(value, list) and value and isinstance(value[0], (dict, str, list)):
-            inner = f",\n{indent} ".join(entry(v, f"{indent}  ") for v in value)
+            inner = f",\n{indent} ".join(_entry(v, f"{indent}  ") for v in value)
             pieces.append(f"{json.dumps(key)}: [\n{indent} {inner}]")
         elif isinstance(value, dict) and key == "columns":
             inner = f",\n{indent} ".join(
@@ -358,14 +358,14 @@ def block(part: Mapping[str, Any], indent: str) -> str:
             )
             pieces.append(f"{json.dumps(key)}: {{\n{indent} {inner}}}")
         elif isinstance(value, dict) and {"ledger", "entries"} & set(value):
-            pieces.append(f"{json.dumps(key)}: {block(value, indent + '  ')}")
+            pieces.append(f"{json.dumps(key)}: {_block(value, indent + '  ')}")
         else:
             pieces.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}")
     return "{" + f",\n{indent}".join(pieces) + "}"
 
 
-def entry(part: Any, indent: str) -> str:
+def _entry(part: Any, indent: str) -> str:
     """Return an entry of a list on one line; a tree of a forest with a line per node."""
     if isinstance(part, dict) and "nodes" in part:
-        return block(part, indent)
+        return _block(part, indent)
     return json.dumps(part, ensure_ascii=False, allow_nan=False)

@@ -78,7 +78,7 @@ def rule_list(found: Mapping[str, Any], origin: str, sure: bool) -> Draft:
     for i, rule in enumerate(rules):
         if not isinstance(rule, dict):
             raise ReleaseError("is no rule", place=f"rules[{i}]")
-        conditions.append(antecedent(rule, names, i, i + 1 == len(rules)))
+        conditions.append(_antecedent(rule, names, i, i + 1 == len(rules)))
         literals += len(conditions[-1])
         if literals > MAX_LITERALS:
             raise ReleaseError(f"holds more than {MAX_LITERALS:,} antecedents", place="rules")
@@ -100,7 +100,7 @@ def rule_list(found: Mapping[str, Any], origin: str, sure: bool) -> Draft:
         n = sum(sum(c) for c in counts if c is not None)
         return Draft(Provenance(origin, ("exact",)), models=(RuleList(full),), rows=RowCount(n, n), **fields)
     skeleton = RuleList(tuple(Rule(c, Support()) for c in conditions))
-    figures = tuple(labels_of(conditions, predicted, label)) if sure else ()
+    figures = tuple(_labels_of(conditions, predicted, label)) if sure else ()
     return SkeletonDraft(
         Provenance(origin, ("label",), (CAPTURES,)),
         models=(Table(figures, "rule list"),) if figures else (),
@@ -111,7 +111,7 @@ def rule_list(found: Mapping[str, Any], origin: str, sure: bool) -> Draft:
     )
 
 
-def antecedent(rule: dict[Any, Any], names: Sequence[str], at: int, last: bool) -> Condition:
+def _antecedent(rule: dict[Any, Any], names: Sequence[str], at: int, last: bool) -> Condition:
     """Return a rule's condition: 0/1 tests on columns; empty for the last rule, [0]."""
     place = f"rules[{at}].antecedents"
     found = rule.get("antecedents")
@@ -129,11 +129,10 @@ def antecedent(rule: dict[Any, Any], names: Sequence[str], at: int, last: bool) 
         name, value = names[abs(x) - 1], int(x > 0)
         if literals.setdefault(name, value) != value:
             raise ReleaseError(f"asks for '{name}' and for its opposite", place=place)
-    return condition_of(literals)
+    return _condition_of(literals)
 
 
-def condition_of(literals: Literals) -> Condition:
-    """Return literals as a condition."""
+def _condition_of(literals: Literals) -> Condition:
     return tuple((name, equals(value)) for name, value in literals.items())
 
 
@@ -156,18 +155,18 @@ def train_labels(rule: dict[Any, Any], at: int) -> tuple[int, int] | None:
     return count(found[0], place), count(found[1], place)
 
 
-def labels_of(conditions: Sequence[Condition], predicted: Sequence[Value], label: str) -> list[PublishedFigure]:
+def _labels_of(conditions: Sequence[Condition], predicted: Sequence[Value], label: str) -> list[PublishedFigure]:
     """Return what the predicted labels say of the rules whose rows are a box; the default rule may be empty."""
     out = []
     plain: list[Literals] = [{name: int(test.values == (1,)) for name, test in c} for c in conditions]
     for i in range(min(len(conditions) - 1, MAX_COMPARED)):
-        box = captured(plain[i], plain[:i])
+        box = _captured(plain[i], plain[:i])
         if box is not None:
-            out.append(commonest(condition_of(box), label, predicted[i], 2, f"rule {i}"))
+            out.append(commonest(_condition_of(box), label, predicted[i], 2, f"rule {i}"))
     return out
 
 
-def captured(rule: Literals, before: Sequence[Literals]) -> Literals | None:
+def _captured(rule: Literals, before: Sequence[Literals]) -> Literals | None:
     """Return the literals of the rows that meet a rule and none before it, None where these are not one box.
 
     A rule before that has one literal more than the box takes away the half with that literal; one that contradicts

@@ -52,15 +52,15 @@ def read(thing: Thing, form: str) -> Draft:
     if thing.get("tree_") is None:
         raise Unsupported("the model holds no tree: its search found none (max_error, time_limit)")
     classes = class_values(thing)
-    nodes, values, errors = grown(thing.get("tree_"), classes)
+    nodes, values, errors = _grown(thing.get("tree_"), classes)
     used = max((int(node.condition[0][0][1:]) for node in nodes if node.condition), default=0)
     names = [f"x{i}" for i in range(used + 1)]
     label = free_label(names)
     own = any(thing.get(f) is not None for f in ("error_function", "fast_error_function", "leaf_value_function"))
     weighted = thing.get("sample_weight")
     plain = not own and (weighted is None or (isinstance(weighted, list) and not weighted))
-    totals = class_totals(thing, errors, len(classes)) if plain else None
-    figures = statements(thing, nodes, values, errors, classes, label) if plain else []
+    totals = _class_totals(thing, errors, len(classes)) if plain else None
+    figures = _statements(thing, nodes, values, errors, classes, label) if plain else []
     if totals is not None:
         groups = zip(classes, totals, strict=True)
         figures += [PublishedFigure(((label, equals(c)),), count=n, name=f"all rows of class {c}") for c, n in groups]
@@ -82,7 +82,7 @@ def read(thing: Thing, form: str) -> Draft:
     )
 
 
-def grown(root: Any, classes: Sequence[Value]) -> tuple[list[ModelNode], dict[int, Value], dict[int, int | None]]:
+def _grown(root: Any, classes: Sequence[Value]) -> tuple[list[ModelNode], dict[int, Value], dict[int, int | None]]:
     """Return the nodes, the value of each leaf and its error (None: printed with too few digits)."""
     nodes: list[ModelNode] = []
     values: dict[int, Value] = {}
@@ -98,7 +98,7 @@ def grown(root: Any, classes: Sequence[Value]) -> tuple[list[ModelNode], dict[in
         seen.add(id(node))
         if "error" in node:
             values[i] = leaf_value(node.get("value"), classes, place)
-            errors[i] = leaf_error(node["error"], place)
+            errors[i] = _leaf_error(node["error"], place)
             nodes.append(ModelNode(Support()))
             continue
         feature = node.get("feat")
@@ -119,14 +119,14 @@ def leaf_value(value: Any, classes: Sequence[Value], place: str) -> Value:
     return classes[list(classes).index(found)]
 
 
-def leaf_error(value: Any, place: str) -> int | None:
+def _leaf_error(value: Any, place: str) -> int | None:
     """Return the number of rows of other classes in a leaf, None where it may be rounded."""
     if isinstance(value, float) and (value >= PRINTED or value != value // 1):
         return None
     return count(value, f"{place}.error")
 
 
-def statements(
+def _statements(
     thing: Thing,
     nodes: Sequence[ModelNode],
     values: dict[int, Value],
@@ -143,7 +143,7 @@ def statements(
         tests += len(path)
         if tests > MAX_TESTS:
             raise ReleaseError(f"has more than {MAX_TESTS:,} tests on its paths", place="tree_")
-        box = shortened(path)
+        box = _shortened(path)
         if box is None:
             continue  # contradicts itself: no row comes here
         others = tuple(c for c in classes if c != values[i])
@@ -156,7 +156,7 @@ def statements(
     return out
 
 
-def shortened(path: Condition) -> Condition | None:
+def _shortened(path: Condition) -> Condition | None:
     """Return the tests of a path, each once; None where they contradict each other."""
     found: dict[str, Test] = {}
     for name, test in path:
@@ -165,7 +165,7 @@ def shortened(path: Condition) -> Condition | None:
     return tuple(found.items())
 
 
-def class_totals(thing: Thing, errors: dict[int, int | None], classes: int) -> list[int] | None:
+def _class_totals(thing: Thing, errors: dict[int, int | None], classes: int) -> list[int] | None:
     """Return the training rows per class out of the root's shares and the printed accuracy, None if they leave doubt.
 
     n rows of which e are wrong have the accuracy 1 - e/n, printed to six decimals: n lies in an interval, and is a
@@ -179,7 +179,7 @@ def class_totals(thing: Thing, errors: dict[int, int | None], classes: int) -> l
     if not 0 < accuracy < 1 or any(e is None for e in errors.values()):
         return None
     wrong = sum(e for e in errors.values() if e is not None)
-    exact = [as_ratio(p) for p in parts(shares, "shares", "tree_.proba")]
+    exact = [_as_ratio(p) for p in parts(shares, "shares", "tree_.proba")]
     if not wrong or any(r is None for r in exact) or sum(r for r in exact if r is not None) != 1:
         return None
     step = math.lcm(*(r.denominator for r in exact if r is not None))
@@ -193,7 +193,7 @@ def class_totals(thing: Thing, errors: dict[int, int | None], classes: int) -> l
     return [int(r * n) for r in exact if r is not None]
 
 
-def as_ratio(share: Any) -> Fraction | None:
+def _as_ratio(share: Any) -> Fraction | None:
     """Return the ratio of small whole numbers that a share is, None where it is none."""
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
         return None

@@ -50,15 +50,15 @@ def read(thing: Thing, form: str) -> Draft:
             raise ReleaseError("holds no fitted model", place="figs")
     names, named = model_features(model)
     roots = parts(model.get("trees_"), "trees", "trees_")
-    trees = [grown(root, len(names), f"trees_[{i}]") for i, root in enumerate(roots)]
+    trees = [_grown(root, len(names), f"trees_[{i}]") for i, root in enumerate(roots)]
     classes = None if thing.class_name.startswith("FIGSRegressor") else class_values(model)
-    found, note = (None, "") if classes is None else class_counts(model, trees, classes)
+    found, note = (None, "") if classes is None else _class_counts(model, trees, classes)
     sizes = [[size(node) for node in tree] for tree in trees]
     counts: tuple[CountKind, ...] = ("size",) if found is None else ("exact",)
     drawn = []
     for t, tree in enumerate(trees):
         supports = [Support(count=n) for n in sizes[t]] if found is None else [Support(c) for c in found[t]]
-        nodes = (built(node, support, names) for node, support in zip(tree, supports, strict=True))
+        nodes = (_built(node, support, names) for node, support in zip(tree, supports, strict=True))
         drawn.append(Tree(Nodes.of(nodes), f"tree {t}"))
     encoder = "" if model.get("categorical_features_") is None else "its categories are 0/1 columns of the domain"
     why = "they are means of what other trees leave" if len(trees) > 1 else note or "the target is a number"
@@ -89,7 +89,7 @@ class FigsNode:
     right: int = -1
 
 
-def grown(root: Any, features: int, place: str) -> list[FigsNode]:
+def _grown(root: Any, features: int, place: str) -> list[FigsNode]:
     """Return the nodes of a tree, parents before children; `ReleaseError` for links that make no tree."""
     out: list[FigsNode] = []
     seen: set[int] = set()
@@ -114,7 +114,7 @@ def grown(root: Any, features: int, place: str) -> list[FigsNode]:
     return out
 
 
-def built(node: FigsNode, support: Support, names: list[str]) -> ModelNode:
+def _built(node: FigsNode, support: Support, names: list[str]) -> ModelNode:
     """Return a node as a published one; inner nodes publish nothing that their leaves do not."""
     if node.left < 0:
         return ModelNode(support)
@@ -125,10 +125,10 @@ def size(node: FigsNode) -> int:
     """Return the training rows of a node; versions that did not store them stored counts."""
     if node.thing.has("n_samples_"):
         return count(node.thing.get("n_samples_"), f"{node.place}.n_samples_")
-    return count(float(weights(node).sum()), f"{node.place}.value_sklearn")
+    return count(float(_weights(node).sum()), f"{node.place}.value_sklearn")
 
 
-def weights(node: FigsNode) -> NDArray[np.float64]:
+def _weights(node: FigsNode) -> NDArray[np.float64]:
     """Return the weighted rows per class of a node."""
     found = node.thing.get("value_sklearn")
     if (
@@ -141,11 +141,11 @@ def weights(node: FigsNode) -> NDArray[np.float64]:
     return found.astype(np.float64)
 
 
-def class_counts(
+def _class_counts(
     model: Thing, trees: list[list[FigsNode]], classes: tuple[Value, ...]
 ) -> tuple[list[Counts] | None, str]:
     """Return the rows per class of every node (None: only sizes are known), and how they were found."""
-    stored = from_rows(model, trees, len(classes))
+    stored = _from_rows(model, trees, len(classes))
     if stored is not None:
         text = (
             "class counts follow from the label and the leaves of every row, which the file stores: see recon inspect"
@@ -155,7 +155,7 @@ def class_counts(
     for tree in trees:
         found.append([])
         for node in tree:
-            share = weights(node)
+            share = _weights(node)
             if len(share) != len(classes):
                 raise ReleaseError(f"holds {len(share)} classes of {len(classes)}", place=f"{node.place}.value_sklearn")
             whole = np.rint(share)
@@ -167,7 +167,7 @@ def class_counts(
     return found, ""
 
 
-def from_rows(model: Thing, trees: list[list[FigsNode]], classes: int) -> list[Counts] | None:
+def _from_rows(model: Thing, trees: list[list[FigsNode]], classes: int) -> list[Counts] | None:
     """Return the rows per class of every node, out of the stored labels and memberships of all rows, if there."""
     labels = model.get("Y")
     if (

@@ -57,13 +57,13 @@ def read(thing: Thing, form: str) -> Draft:
     credible intervals. Cost: linear in rules.
     """
     if thing.class_name == "BayesianRuleListClassifier":
-        return bayesian(thing, form)
+        return _bayesian(thing, form)
     if thing.class_name == "FastFrugalTreeClassifier":
-        return frugal(thing, form)
+        return _frugal(thing, form)
     return greedy(thing, form)
 
 
-def provenance(thing: Thing, form: str, counts: tuple[CountKind, ...], notes: tuple[str, ...] = ()) -> Provenance:
+def _provenance(thing: Thing, form: str, counts: tuple[CountKind, ...], notes: tuple[str, ...] = ()) -> Provenance:
     """Return where a list was found."""
     return Provenance(f"imodels {thing.class_name} ({form})", counts, notes)
 
@@ -84,7 +84,7 @@ class ListStep:
         return () if self.test is None else (self.test,)
 
 
-def steps(thing: Thing, names: Sequence[str], closed: bool) -> list[ListStep]:
+def _steps(thing: Thing, names: Sequence[str], closed: bool) -> list[ListStep]:
     """Return the stored rules, each with the rows that reach it and those that leave there; checked to add up.
 
     `closed`: rows at the threshold itself are on its right side.
@@ -130,7 +130,7 @@ def greedy(thing: Thing, form: str) -> Draft:
     names, named = model_features(thing)
     classes = two_classes(thing)
     rules, ones = [], []
-    found = steps(thing, names, closed=True)
+    found = _steps(thing, names, closed=True)
     for step in found:
         share = step.raw.get("val" if step.test is None else "val_right")
         ones.append(share_of(share, step.leaving, f"{step.place}.{'val' if step.test is None else 'val_right'}"))
@@ -141,7 +141,7 @@ def greedy(thing: Thing, form: str) -> Draft:
             message = f"leaves {left} rows of class {classes[1]!r}, the rules after it hold {sum(ones[i + 1 :])}"
             raise ReleaseError(message, place=f"{step.place}.val")
     return Draft(
-        provenance(thing, form, ("exact",)),
+        _provenance(thing, form, ("exact",)),
         as_features(names),
         (RuleList(tuple(rules)),),
         classes,
@@ -151,11 +151,11 @@ def greedy(thing: Thing, form: str) -> Draft:
     )
 
 
-def frugal(thing: Thing, form: str) -> Draft:
+def _frugal(thing: Thing, form: str) -> Draft:
     """Return the draft of a fast-and-frugal tree: rows per exit, and that each decides for its commonest class."""
     names, named = model_features(thing)
     classes, label = two_classes(thing), free_label(names)
-    found = steps(thing, names, closed=False)
+    found = _steps(thing, names, closed=False)
     rules, figures = [], []
     before: Condition = ()
     for i, step in enumerate(found):
@@ -168,7 +168,7 @@ def frugal(thing: Thing, form: str) -> Draft:
             figures.append(commonest((*before, *step.condition), label, value, 2, f"exit {i}"))
         before = before if step.test is None else (*before, (step.test[0], opposite(step.test[1])))
     return Draft(
-        provenance(thing, form, ("size", "label")),
+        _provenance(thing, form, ("size", "label")),
         as_features(names),
         (RuleList(tuple(rules)), Table(tuple(figures), "decisions")),
         classes,
@@ -179,7 +179,7 @@ def frugal(thing: Thing, form: str) -> Draft:
     )
 
 
-def bayesian(thing: Thing, form: str) -> Draft:
+def _bayesian(thing: Thing, form: str) -> Draft:
     """Return the draft of a Bayesian rule list: class counts out of posterior means and credible intervals."""
     if thing.get("discretizer") is not None:
         raise Unsupported("the list binned its columns itself: fit it on binary columns (imodels 3 asks for them)")
@@ -209,10 +209,10 @@ def bayesian(thing: Thing, form: str) -> Draft:
         if not isinstance(interval, (tuple, list)) or len(interval) != 2:
             raise ReleaseError("holds no interval", place=f"ci_theta[{i}]")
         ends = (number(interval[0], f"ci_theta[{i}]"), number(interval[1], f"ci_theta[{i}]"))
-        rules.append(Rule(condition, Support(beta_counts(number(mean, f"theta[{i}]"), ends, weights, i))))
+        rules.append(Rule(condition, Support(_beta_counts(number(mean, f"theta[{i}]"), ends, weights, i))))
     n = sum(r.support.total or 0 for r in rules)
     return Draft(
-        provenance(thing, form, ("exact",)),
+        _provenance(thing, form, ("exact",)),
         as_features(names),
         (RuleList(tuple(rules)),),
         classes,
@@ -249,7 +249,7 @@ def antecedents(thing: Thing, names: Sequence[str]) -> list[Condition]:
     raise ReleaseError("has no default rule", place="d_star")
 
 
-def beta_counts(mean: float, ends: tuple[float, float], prior: tuple[float, float], rule: int) -> tuple[int, int]:
+def _beta_counts(mean: float, ends: tuple[float, float], prior: tuple[float, float], rule: int) -> tuple[int, int]:
     """Return the rows of class 0 and 1 behind a posterior mean and a 95 % credible interval.
 
     The width falls as the number of rows grows: bisection, then the one number nearby that meets mean and interval.

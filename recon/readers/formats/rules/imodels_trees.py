@@ -76,10 +76,10 @@ def read(thing: Thing, form: str) -> Draft:
         if not isinstance(inner, Thing) or inner.class_name not in sklearn_trees.KINDS:
             raise ReleaseError("holds no fitted decision tree", place="estimator_")
         return sklearn_trees.read(inner, form)
-    return boosted(thing, form) if name == "BoostedRulesClassifier" else shrunk(thing, form)
+    return _boosted(thing, form) if name == "BoostedRulesClassifier" else _shrunk(thing, form)
 
 
-def draft(
+def _draft(
     thing: Thing,
     form: str,
     trees: Sequence[CountedTree],
@@ -105,7 +105,7 @@ def draft(
     )
 
 
-def shrunk(thing: Thing, form: str) -> Draft:
+def _shrunk(thing: Thing, form: str) -> Draft:
     """Return the draft of a tree with hierarchical shrinkage, or of a forest that saw every row."""
     inner = thing.get("estimator_")
     if not isinstance(inner, Thing):
@@ -133,15 +133,15 @@ def shrunk(thing: Thing, form: str) -> Draft:
             continue
         if arrays.value.shape[1] != len(classes):
             raise ReleaseError(f"has values for {arrays.value.shape[1]} classes of {len(classes)}", place=place)
-        trees.append(CountedTree(arrays, unshrunk_counts(thing, tree, arrays)))
-    return draft(thing, form, trees, names, classes)
+        trees.append(CountedTree(arrays, _unshrunk_counts(thing, tree, arrays)))
+    return _draft(thing, form, trees, names, classes)
 
 
-def unshrunk_counts(thing: Thing, tree: Thing, arrays: TreeArrays) -> NodeCounts:
+def _unshrunk_counts(thing: Thing, tree: Thing, arrays: TreeArrays) -> NodeCounts:
     """Return the rows per class behind shrunk shares; sizes alone where the impurities say otherwise."""
     raw = thing.get("reg_param")
     reg = 1.0 if raw is None else number(raw, "reg_param")
-    share = unshrunk(arrays, str(thing.get("shrinkage_scheme_")), reg)
+    share = _unshrunk(arrays, str(thing.get("shrinkage_scheme_")), reg)
     sizes = only_sizes(arrays.rows, arrays.value.shape[1], SHRUNK_AGAIN)
     if share is None or not np.isfinite(share).all() or (share < -PRECISE).any():
         return sizes
@@ -154,7 +154,7 @@ def unshrunk_counts(thing: Thing, tree: Thing, arrays: TreeArrays) -> NodeCounts
     return row_counts(found, tree.get("criterion"), None, tree.get("class_weight"))
 
 
-def unshrunk(arrays: TreeArrays, scheme: str, reg: float) -> NDArray[np.float64] | None:
+def _unshrunk(arrays: TreeArrays, scheme: str, reg: float) -> NDArray[np.float64] | None:
     """Return the share of each class per node before shrinkage, None for an unknown scheme; level by level."""
     after, weight = arrays.value, arrays.weighted
     if scheme not in {"node_based", "constant", "leaf_based"} or reg < 0 or (weight <= 0).any():
@@ -174,7 +174,7 @@ def unshrunk(arrays: TreeArrays, scheme: str, reg: float) -> NDArray[np.float64]
     return before
 
 
-def boosted(thing: Thing, form: str) -> Draft:
+def _boosted(thing: Thing, form: str) -> Draft:
     """Return the draft of boosted rules: classes of the first tree, which saw equal weights, sizes of the others."""
     names, classes = model_features(thing), class_values(thing)
     trees: list[CountedTree] = []
@@ -185,13 +185,13 @@ def boosted(thing: Thing, form: str) -> Draft:
             raise Unsupported(f"boosted rules of {inner} are not read: only those of decision trees are")
         arrays = stored_arrays(tree, len(names[0]), place)
         check_classes(arrays, len(classes), place)
-        trees.append(CountedTree(arrays, boosted_counts(tree, arrays, first=not i)))
+        trees.append(CountedTree(arrays, _boosted_counts(tree, arrays, first=not i)))
     # A row of weight 0 is in no node: such a later tree is about fewer rows, and left out.
     full = [t for t in trees if t.arrays.rows[0] == trees[0].arrays.rows[0]]
-    return draft(thing, form, full, names, classes)
+    return _draft(thing, form, full, names, classes)
 
 
-def boosted_counts(tree: Any, arrays: TreeArrays, first: bool) -> NodeCounts:
+def _boosted_counts(tree: Any, arrays: TreeArrays, first: bool) -> NodeCounts:
     """Return what the nodes of one boosting stage count; rows weigh 1/n in the first."""
     text = "later trees of a boosted model weigh the rows: only their number of rows per leaf is known"
     if not first or arrays.weighted[0] <= 0:

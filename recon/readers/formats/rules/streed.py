@@ -48,9 +48,9 @@ def of_model(model: Any) -> Draft:
     classes = tuple(plain_class(c.item() if hasattr(c, "item") else c) for c in model.classes_)
     if not all(isinstance(c, int) and c >= 0 for c in classes):
         raise Unsupported(f"a STreeDClassifier counts labels 0, 1, ...: fit it on these, not on {list(classes)[:5]}")
-    binary, columns, named = binarised(model)
+    binary, columns, named = _binarised(model)
     names = [f"x{c}" if isinstance(c, int) else str(c) for c in columns]
-    nodes = grown(model.tree_, binary, classes)
+    nodes = _grown(model.tree_, binary, classes)
     n = sum(node.support.total or 0 for node in nodes if node.condition is None)
     return Draft(
         Provenance("pystreed STreeDClassifier (in memory)", ("exact",)),
@@ -63,11 +63,12 @@ def of_model(model: Any) -> Draft:
     )
 
 
-def binarised(model: Any) -> tuple[list[Column], list[Any], bool]:
+def _binarised(model: Any) -> tuple[list[Column], list[Any], bool]:
     """Return the test behind every 0/1 column of the tree, the attributes in order, and whether they have names."""
     maker = model.binarizer_
     kinds = [
-        [plain(c) for c in part] for part in (maker.binary_columns, maker.categorical_columns, maker.continuous_columns)
+        [_plain(c) for c in part]
+        for part in (maker.binary_columns, maker.categorical_columns, maker.continuous_columns)
     ]
     every = [c for part in kinds for c in part]
     named = not all(isinstance(c, int) for c in every)
@@ -75,13 +76,13 @@ def binarised(model: Any) -> tuple[list[Column], list[Any], bool]:
     found: list[Column] = [(c, equals(1)) for c in name[0]]
     if name[1]:
         for column, values in zip(name[1], maker.categorical_binarizer.categories_, strict=True):
-            found += [(column, category(v)) for v in values]
+            found += [(column, _category(v)) for v in values]
     if name[2]:
         for column, thresholds in zip(name[2], maker.continuous_binarizer.thresholds_, strict=True):
             found += [(column, Test(high=float(t))) for t in thresholds]
     if maker.binary_feature_limiter is None:
         return found, every if named else sorted(every), named
-    kept = [plain(c) for c in maker.binary_feature_limiter.select_features_]
+    kept = [_plain(c) for c in maker.binary_feature_limiter.select_features_]
     if not all(isinstance(c, int) for c in kept):  # names of columns, as the binarizers wrote them
         written = list(name[0])
         for part in (maker.categorical_binarizer, maker.continuous_binarizer):
@@ -90,18 +91,18 @@ def binarised(model: Any) -> tuple[list[Column], list[Any], bool]:
     return [found[c] for c in kept], every if named else sorted(every), named
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return a numpy number as a Python one."""
     return value.item() if hasattr(value, "item") else value
 
 
-def category(value: Any) -> Test:
+def _category(value: Any) -> Test:
     """Return the test for a category, or for several that were put together."""
     values = value if isinstance(value, list) else [value]
-    return Test(values=tuple(plain(v) for v in values))
+    return Test(values=tuple(_plain(v) for v in values))
 
 
-def grown(root: Any, columns: Sequence[Column], classes: Sequence[Value]) -> list[ModelNode]:
+def _grown(root: Any, columns: Sequence[Column], classes: Sequence[Value]) -> list[ModelNode]:
     """Return the nodes of a tree in memory, parents before children."""
     nodes: list[ModelNode] = []
     todo = [root]
@@ -109,7 +110,7 @@ def grown(root: Any, columns: Sequence[Column], classes: Sequence[Value]) -> lis
         if len(todo) > MAX_PARTS:
             raise ReleaseError(f"the tree has more than {MAX_PARTS:,} nodes")
         if node.is_leaf_node():
-            every = [count(plain(c), f"node {i}") for c in node.num_instances_per_class]  # of labels 0, 1, ..., each
+            every = [count(_plain(c), f"node {i}") for c in node.num_instances_per_class]  # of labels 0, 1, ..., each
             counts = tuple(every[int(c)] if int(c) < len(every) else 0 for c in classes)
             if sum(counts) != node.num_instances:
                 raise ReleaseError(f"counts {every} of {node.num_instances} rows", place=f"node {i}")

@@ -37,7 +37,7 @@ def lightgbm_text_findings(text: str, path: str) -> list[Finding]:
     lines = dict(line.split("=", 1) for line in text.splitlines() if "=" in line[:40] and not line.startswith("["))
     names = text.partition("\nfeature_names=")[2].partition("\n")[0].split()
     infos = text.partition(f"\n{_NAMES}=")[2].partition("\n")[0].split()
-    found = range_findings([_RANGE.fullmatch(i) for i in infos], infos, names, path)
+    found = _range_findings([_RANGE.fullmatch(i) for i in infos], infos, names, path)
     categories = re.search(r"^pandas_categorical:(.*)$", text, re.MULTILINE)
     if categories is not None:
         parsed_json(categories.group(1))
@@ -104,7 +104,7 @@ def counts_finding(path: str) -> Finding:
     )  # fmt: skip
 
 
-def range_findings(ranges: list[re.Match[str] | None], infos: list[str], names: list[str], path: str) -> list[Finding]:
+def _range_findings(ranges: list[re.Match[str] | None], infos: list[str], names: list[str], path: str) -> list[Finding]:
     """Return that LightGBM's feature_infos give the exact extremes of numbers and all values of categories."""
     where = f"{path}({_NAMES})" if path else _NAMES
     notes = [f"{_name(names, i)} from {r.group(1)} to {r.group(2)}" for i, r in enumerate(ranges) if r is not None]

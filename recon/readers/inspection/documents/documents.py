@@ -92,7 +92,7 @@ def parsed_document(data: bytes, memory: int = 1 << 30) -> tuple[str, Any] | Non
         return "XGBoost model", whole.get("Model", whole) if isinstance(whole, dict) else whole
     try:
         text = data.decode("utf-8-sig")
-        if is_lightgbm(text[:2_000].lstrip(), text):
+        if _is_lightgbm(text[:2_000].lstrip(), text):
             return "LightGBM model as text", lightgbm_as_json(text)
         parsed_json(text)
         content = json.loads(text)
@@ -102,7 +102,7 @@ def parsed_document(data: bytes, memory: int = 1 << 30) -> tuple[str, Any] | Non
     return None if kind is None else (kind, catboost_values(content) if kind.startswith("CatBoost") else content)
 
 
-def is_lightgbm(head: str, text: str) -> bool:
+def _is_lightgbm(head: str, text: str) -> bool:
     """Return whether a text is a model of LightGBM."""
     return head.startswith("tree\n") and ("feature_infos=" in text or "\nversion=" in head)
 
@@ -121,7 +121,7 @@ def _json(data: bytes, text: str, head: str) -> Found | None:
 
 def _printed(text: str, head: str) -> Found | None:
     """Return what a model printed as text says."""
-    if is_lightgbm(head, text):
+    if _is_lightgbm(head, text):
         from recon.readers.inspection.documents.booster_text import lightgbm_as_json, lightgbm_text_findings
 
         kind, odd = "LightGBM model as text", document_ledger("LightGBM model as text", lightgbm_as_json(text))

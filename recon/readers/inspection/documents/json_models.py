@@ -21,7 +21,7 @@ from recon.readers.inspection.ledger.forms import document_ledger
 _ZERO = "set the leaf weights to 0: predictions do not read them"
 
 
-def catboost_json(content: Any) -> Found:
+def _catboost_json(content: Any) -> Found:
     """Return the same of a parsed JSON model of CatBoost."""
     return "CatBoost model as JSON", None, catboost_findings(json_booster(content)) + _unsorted(content)
 
@@ -142,7 +142,7 @@ def json_findings(content: Any) -> Found | None:
         return kind, None, [*_lightgbm(content), *odd]
     if kind == "XGBoost model":
         return kind, None, [*_xgboost(content["learner"]), *odd]
-    kind, rows, found = catboost_json(content) if kind == "CatBoost model as JSON" else _rpart(content)
+    kind, rows, found = _catboost_json(content) if kind == "CatBoost model as JSON" else _rpart(content)
     return kind, rows, [*found, *odd]
 
 

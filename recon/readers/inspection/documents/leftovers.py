@@ -124,7 +124,7 @@ _READ = re.compile(
 )
 
 
-def free_texts(content: Any, most: int = LONGEST) -> list[str]:
+def _free_texts(content: Any, most: int = LONGEST) -> list[str]:
     """Return the texts in parsed JSON, keys too, that are longer than names are, or lists of numbers. Iterative."""
     found, stack = [], [content]
     while stack:
@@ -144,7 +144,7 @@ def name_findings(names: Any, path: str, own: Sequence[str] = ()) -> list[Findin
 
     `own`: sentences of recon among them.
     """
-    texts = [one for one in free_texts(names) if one not in own]
+    texts = [one for one in _free_texts(names) if one not in own]
     size = sum(len(one.encode("utf-8", "replace")) for one in texts)
     return [not_understood(path, size, "a text" if len(texts) == 1 else f"{len(texts):,} texts")] if texts else []
 
@@ -162,7 +162,7 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     features = {w for line in lines if line.startswith("feature_names=") for w in line[14:].split()}
     fits = [known.fullmatch(line) for line in lines]
     lists = {i: len(one["list"].split()) for i, one in enumerate(fits) if one and one.groupdict().get("list")}
-    odd = [i for i, one in enumerate(fits) if one is None or lists.get(i, 0) > most_common(lists.values())]
+    odd = [i for i, one in enumerate(fits) if one is None or lists.get(i, 0) > _most_common(lists.values())]
     odd += [i for i, one in enumerate(fits) if one is not None and kind in PRINTED
             and len(LISTED.findall(_outside(one, lines[i]))) >= _MANY]  # fmt: skip
     odd = sorted(set(odd))
@@ -182,7 +182,7 @@ def _outside(found: re.Match[str], line: str) -> str:
     return line[:begin] + line[end:]
 
 
-def most_common(sizes: Iterable[int]) -> int:
+def _most_common(sizes: Iterable[int]) -> int:
     """Return the length that most lists have: what is longer has more in it than numbers of classes."""
     counted = Counter(sizes).most_common(1)
     return counted[0][0] if counted else 0
@@ -208,14 +208,14 @@ def _drawing_leftovers(text: str) -> list[Finding]:
         at = found.end()
     lines = [line.strip() for label in labels for line in _BREAK.split(label[1:-1]) if line.strip()]
     values = {line: len(re.findall(NUMBER, line)) for line in set(lines) if _VALUES.fullmatch(line)}
-    usual = most_common(values[line] for line in lines if line in values)
+    usual = _most_common(values[line] for line in lines if line in values)
     odd += sum(len(line) for line in lines if line in values and values[line] > usual)
-    odd += sum(len(line) for line in lines if line not in values and not is_label(line))
+    odd += sum(len(line) for line in lines if line not in values and not _is_label(line))
     what = f"{skipped:,} lines of text" if skipped > 1 else "text"
     return [not_understood("(drawing)", odd, what)] if odd else []
 
 
-def is_label(line: str) -> bool:
+def _is_label(line: str) -> bool:
     """Return whether a line of a node's label is a test, a figure or a name."""
     return _TEST.fullmatch(line) is not None or is_name(line)
 
@@ -244,7 +244,7 @@ def member_leftovers(data: bytes) -> list[Finding]:
     named = set(re.findall(r'"([^"\\]*)"', schema))
     odd = {name: size for name, size in sizes.items() if name != "schema.json" and name not in named}
     odd |= {"(comment)": comment} if comment else {}
-    more = schema_leftovers(json.loads(schema)) + odd_spelling(schema.encode("utf-8", "replace"))
+    more = _schema_leftovers(json.loads(schema)) + odd_spelling(schema.encode("utf-8", "replace"))
     odd |= {"schema.json": more} if more else {}
     return [not_understood(f"(member {name[:80]})", size, "an archive's member") for name, size in odd.items()]
 
@@ -256,7 +256,7 @@ _IDS = re.compile(r'"__id__": -?\d+,?|"\d+\.npy"')
 _STATES = ("RandomStateNode", "RandomGeneratorNode")  # nodes whose content is read as the state of an object
 
 
-def schema_leftovers(schema: Any) -> int:
+def _schema_leftovers(schema: Any) -> int:
     """Return the bytes of a schema of skops that no reader reads: keys that nodes have not, nodes under a known id."""
     total, met = 0, dict[Any, Any]()
     stack = [(schema, False)]

@@ -34,7 +34,7 @@ _SUPPRESS = "round or suppress the counts, or leave them out: predictions do not
 
 
 @cache
-def elements() -> Mapping[str, list[str]]:
+def _elements() -> Mapping[str, list[str]]:
     """Return element -> attributes of PMML 4.4, made from its schema (pmml.xsd of dmg.org)."""
     return cast("Mapping[str, list[str]]", json.loads((HERE / "pmml.json").read_text(encoding="utf-8")))
 
@@ -92,7 +92,7 @@ class _PmmlCounter:
             self.array, self.entries = "", int(_number(attributes.get("n", "")) or 0)
         if inside & {"InlineTable", "Extension"}:
             return
-        known = elements().get(name)
+        known = _elements().get(name)
         for key, value in attributes.items():
             mine = known is not None and (key in known or key.partition(":")[0] in {"xmlns", "xsi", "xml"})
             if key.partition(":")[0] == "xmlns" and not _NAMESPACES.fullmatch(value):
@@ -134,7 +134,7 @@ class _PmmlCounter:
                 self.mapped += len(data.strip())
         elif last in TEXTS and last in {"Array", *_SPARSE}:
             self.array += data
-        elif last and last not in elements():
+        elif last and last not in _elements():
             self.odd[last] += len(data)
         else:
             self.notes += len(data.strip())

@@ -31,11 +31,11 @@ def leaf_value_findings(draft: Draft, rows: int | None) -> list[Finding]:
     High where they hold a bit or more per training row (a label is one), medium where less, or their number is not
     known, info for a single tree with few digits.
     """
-    values = [v for v in values_of(draft) if v.size]
+    values = [v for v in _values_of(draft) if v.size]
     if not values:
         return []
     every = np.concatenate(values)
-    digits, each = decimals(every), bits(every)
+    digits, each = _decimals(every), _bits(every)
     total = each * every.size
     level: Level = "medium"
     if len(values) == 1 and digits <= FEW:
@@ -52,20 +52,20 @@ def leaf_value_findings(draft: Draft, rows: int | None) -> list[Finding]:
     return [Finding(level, RULE, "(leaf values)", what, follows, _REMEDY, values=tuple(every[:3].tolist()))]
 
 
-def values_of(draft: Draft) -> list[NDArray[np.float64]]:
+def _values_of(draft: Draft) -> list[NDArray[np.float64]]:
     """Return the leaf values of every tree, as stored; [] where they are no statements on the rows."""
     from encoders.models.models import Boosting
     from recon.readers.formats.sklearn.pipelines.pipeline import PipelineDraft
 
     if isinstance(draft, PipelineDraft) and draft.inner is not None:
-        return values_of(draft.inner)
+        return _values_of(draft.inner)
     said = getattr(draft, "values", None)  # of scikit-learn: the trees hold what the file holds
     if said is not None and hasattr(draft, "trees"):
         return [np.asarray(t.arrays.value, dtype=float)[t.arrays.leaf, 0] for t in draft.trees]
     return [np.asarray(s.step, dtype=float) for m in draft.models if isinstance(m, Boosting) for s in m.sums]
 
 
-def decimals(values: NDArray[np.float64]) -> int:
+def _decimals(values: NDArray[np.float64]) -> int:
     """Return how many decimals half of the values need at least, 17 for all that a double has."""
     for k in range(MOST):
         if np.mean(np.round(values, k) == values) >= 0.5:
@@ -73,9 +73,9 @@ def decimals(values: NDArray[np.float64]) -> int:
     return MOST
 
 
-def bits(values: NDArray[np.float64]) -> float:
+def _bits(values: NDArray[np.float64]) -> float:
     """Return how many bits a value holds at most, by its decimals and its precision."""
-    digits = decimals(values)
+    digits = _decimals(values)
     cap = SINGLE if bool((values == values.astype(np.float32)).all()) else DOUBLE
     if digits == MOST:
         return cap

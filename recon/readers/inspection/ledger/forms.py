@@ -243,7 +243,7 @@ _WORDS = re.compile(r"[a-z_]{1,40}")  # a key that holds no number
 
 
 @cache
-def forms() -> Mapping[str, Any]:
+def _forms() -> Mapping[str, Any]:
     """Return kind -> (path -> types and the most characters or entries, path -> groups of lists) of the made table."""
     return cast("Mapping[str, Any]", json.loads((HERE / "documents.json").read_text(encoding="utf-8")))
 
@@ -253,18 +253,18 @@ def sentences() -> list[str]:
     return cast("list[str]", json.loads((HERE / "sentences.json").read_text(encoding="utf-8")))
 
 
-def letter(value: Any) -> str:
+def _letter(value: Any) -> str:
     """Return the type of a value: null or truth value, number (also as text), text, list or dict."""
     if value is None or isinstance(value, bool):
         return "b"
     if isinstance(value, (int, float)):
         return "n"
     if isinstance(value, str):
-        return "n" if number_of(value) is not None else "t"
+        return "n" if _number_of(value) is not None else "t"
     return "l" if isinstance(value, list) else "d"
 
 
-def number_of(text: str) -> float | None:
+def _number_of(text: str) -> float | None:
     """Return the number that a text is, None of all others."""
     try:
         return float(text.strip("[]")) if len(text) <= 30 else None
@@ -272,12 +272,12 @@ def number_of(text: str) -> float | None:
         return None
 
 
-def below(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _below(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the values right in a dict or list with their paths in the form.
 
     Indexes are `*`, nodes inside nodes have the path of their root, keys of maps by name are `<name>`.
     """
-    last = last_of(path)
+    last = _last_of(path)
     if isinstance(value, dict):
         for key, one in value.items():
             yield path if key in INNER else f"{path}.{'<name>' if last in NAMED else key}", one
@@ -286,20 +286,20 @@ def below(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield f"{path}.*" if not path.endswith(".*") or isinstance(one, list) else path, one
 
 
-def last_of(path: str) -> str:
+def _last_of(path: str) -> str:
     """Return the last step of a path; of entries of a history of losses, that they are."""
     return "*history" if path.endswith("_history.*") else path.rpartition(".")[2]
 
 
-def lengths(held: Mapping[str, Any]) -> dict[str, int]:
+def _lengths(held: Mapping[str, Any]) -> dict[str, int]:
     """Return the lengths of the lists in a dict (`key[]`), and its whole numbers; those of dicts right in it too."""
     found: dict[str, int] = {}
     inner = [("", held), *((f"{key}.", one) for key, one in held.items() if isinstance(one, dict) and key not in NAMED)]
     for before, one in inner:
         for key, value in one.items():
-            if before.rstrip(".") in INNER or (key in INNER and not is_flat(value)):
+            if before.rstrip(".") in INNER or (key in INNER and not _is_flat(value)):
                 continue
-            whole = number_of(value) if isinstance(value, str) else value
+            whole = _number_of(value) if isinstance(value, str) else value
             if isinstance(value, list) or (isinstance(value, dict) and key in NAMED):
                 found[f"{before}{key}[]"] = len(value)
             elif (
@@ -309,7 +309,7 @@ def lengths(held: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
-def is_flat(value: Any) -> bool:
+def _is_flat(value: Any) -> bool:
     """Return whether a value is a list in which no dict stands."""
     return isinstance(value, list) and not any(isinstance(one, dict) for one in value)
 
@@ -365,19 +365,19 @@ def is_listing(text: str) -> bool:
 
 def document_ledger(kind: str, content: Any, whole: bool = False) -> FileLedger:
     """Return the ledger of parsed JSON of a kind; linear in it. `whole`: with what is implied, too."""
-    paths, groups = forms()[kind]
+    paths, groups = _forms()[kind]
     fixed = longer(kind, content)
     known, odd, small = Counter[str](), Counter[str](), Counter[str]()
     stack = [("", content)]
     while stack:
         path, value = stack.pop()
         types, most = paths.get(path, ("", 0))
-        form, last = letter(value), last_of(path)
+        form, last = _letter(value), _last_of(path)
         if path in TOLD.get(kind, ()):
             known[path] += size_of_json(value)
         elif form not in types and not (types and (form == "b" or (form in "ld" and not value))):
             if form == "d" and _WORDS.fullmatch(last) and all(_WORDS.fullmatch(key) for key in value):
-                stack += below(path, value)
+                stack += _below(path, value)
             else:
                 few = form in "bnt" and size_of_json(value) <= NUMBER and _WORDS.fullmatch(last) is not None
                 (small if few else odd)[path] += size_of_json(value) + (0 if few else len(last))  # the key, too
@@ -390,7 +390,7 @@ def document_ledger(kind: str, content: Any, whole: bool = False) -> FileLedger:
         elif path.endswith(".*") and form == "l" and len(value) > max(FEW, 2 * most):
             odd[path] += size_of_json(value)
         else:
-            stack += below(path, value)
+            stack += _below(path, value)
             if isinstance(value, dict):
                 told = {one for one in TOLD.get(kind, ()) if not path}
                 odd += _longer(
@@ -439,7 +439,7 @@ def _longer(
 
     `fixed`: paths of lists whose length figures of the document say.
     """
-    sizes, found = lengths(held), Counter[str]()
+    sizes, found = _lengths(held), Counter[str]()
     if "cat_boundaries[]" in sizes:
         splits = min(sizes.get("num_cat", 0), max(0, sizes.get("num_leaves", 0) - 1))
         most = {"cat_boundaries": splits + 1, "cat_threshold": WORDS * splits}

@@ -68,7 +68,7 @@ class TreeShape:
         return float((gap / np.maximum(np.abs(figures[self.inner]), 1e-12)).max())
 
 
-def entropy(shares: Floats) -> Floats:
+def _entropy(shares: Floats) -> Floats:
     """Return the entropy of shares of classes, in bits."""
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
     found: Floats = -(shares * logs).sum(axis=-1)
@@ -80,7 +80,7 @@ def impurity(shares: Floats, criterion: Any) -> Floats | None:
     if criterion == "gini":
         found: Floats = 1.0 - (shares**2).sum(axis=-1)
         return found
-    return entropy(shares) if criterion in {"entropy", "log_loss"} else None
+    return _entropy(shares) if criterion in {"entropy", "log_loss"} else None
 
 
 def of_sklearn(nodes: Any, values: Any, criterion: Any, kept: bool, whole: bool) -> dict[str, str]:
@@ -124,7 +124,7 @@ def of_sklearn(nodes: Any, values: Any, criterion: Any, kept: bool, whole: bool)
     return found
 
 
-def of_arrays(shape: TreeShape, rows: Floats, weight: Floats, value: Floats, gain: Floats) -> dict[str, str]:
+def _of_arrays(shape: TreeShape, rows: Floats, weight: Floats, value: Floats, gain: Floats) -> dict[str, str]:
     """Return "rows", "weight", "value" and "gain" -> why inner nodes' figures are implied by those of the leaves.
 
     `value` of a leaf is -Σg / (Σh + lambda) times any rate, `weight` Σh; lambda is one of those that people use.
@@ -161,7 +161,7 @@ def _is_multiple(given: Floats, made: Floats) -> bool:
     return factor > 0 and np.allclose(given, factor * made, rtol=1e-2, atol=1e-2 * factor * size)
 
 
-def of_xgboost(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
+def _of_xgboost(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
     """Return key -> why it is implied in all trees of a parsed model of XGBoost."""
     model = content["learner"]["gradient_booster"]
     trees = (model.get("model") or model["gbtree"]["model"])["trees"]
@@ -174,7 +174,7 @@ def of_xgboost(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
         if not whole:
             continue
         value = _numbers(tree["base_weights"])
-        found = of_arrays(shape, np.zeros(0), weight, value, _numbers(tree["loss_changes"]))
+        found = _of_arrays(shape, np.zeros(0), weight, value, _numbers(tree["loss_changes"]))
         parents = np.asarray(tree["parents"], dtype=np.int64)
         if (parents[shape.left] == shape.inner).all() and (parents[shape.right] == shape.inner).all():
             found["parents"] = "which node has which children, which it is"
@@ -183,7 +183,7 @@ def of_xgboost(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
     return _in_all(each, keys)
 
 
-def of_lightgbm_text(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
+def _of_lightgbm_text(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
     """Return key -> why it is implied in all trees of LightGBM's model text as values."""
     each = []
     for tree in content["trees"]:
@@ -201,12 +201,12 @@ def of_lightgbm_text(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
             for key in (("count", "weight", "value") if whole else ("count", "", ""))
         )
         gain = np.r_[_numbers(tree["split_gain"]), np.zeros(leaves)] if whole else np.zeros(0)
-        each.append(of_arrays(shape, rows, weight, value, gain))
+        each.append(_of_arrays(shape, rows, weight, value, gain))
     keys = {"rows": "internal_count", "weight": "internal_weight", "value": "internal_value", "gain": "split_gain"}
     return _in_all(each, keys)
 
 
-def of_lightgbm_dump(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
+def _of_lightgbm_dump(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
     """Return key -> why it is implied in all trees of LightGBM's `dump_model()`."""
     each = []
     for one in content["tree_info"]:
@@ -220,12 +220,12 @@ def of_lightgbm_dump(content: Mapping[str, Any], whole: bool) -> dict[str, str]:
             for key in (("count", "weight", "value") if whole else ("count", "", ""))
         )
         gain = _numbers([n.get("split_gain", 0.0) for n in nodes]) if whole else np.zeros(0)
-        each.append(of_arrays(TreeShape.of(left, right), rows, weight, value, gain))
+        each.append(_of_arrays(TreeShape.of(left, right), rows, weight, value, gain))
     keys = {"rows": "internal_count", "weight": "internal_weight", "value": "internal_value", "gain": "split_gain"}
     return _in_all(each, keys)
 
 
-def of_xgboost_dump(content: Sequence[Mapping[str, Any]], _: bool) -> dict[str, str]:
+def _of_xgboost_dump(content: Sequence[Mapping[str, Any]], _: bool) -> dict[str, str]:
     """Return key -> why it is implied in all trees of XGBoost's dump."""
     each = []
     for root in content:
@@ -234,7 +234,7 @@ def of_xgboost_dump(content: Sequence[Mapping[str, Any]], _: bool) -> dict[str, 
         left, right = ([at.get(n.get(key), -1) for n in nodes] for key in ("yes", "no"))
         shape = TreeShape.of(left, right)
         cover, none = _numbers([n["cover"] for n in nodes]), np.zeros(0)
-        found = of_arrays(shape, none, cover, none, none)
+        found = _of_arrays(shape, none, cover, none, none)
         each.append({"weight": CONTRADICTION} if shape.off(cover) > FAR else found)
     return _in_all(each, {"weight": "cover"})
 
@@ -249,8 +249,8 @@ def of_rpart(numbers: Sequence[Any], rows: Sequence[Any]) -> dict[str, str]:
 
 
 OF_KINDS: Mapping[str, Callable[[Any, bool], dict[str, str]]] = {
-    "XGBoost model": of_xgboost, "XGBoost dump": of_xgboost_dump, "LightGBM dump": of_lightgbm_dump,
-    "LightGBM model as text": of_lightgbm_text,
+    "XGBoost model": _of_xgboost, "XGBoost dump": _of_xgboost_dump, "LightGBM dump": _of_lightgbm_dump,
+    "LightGBM model as text": _of_lightgbm_text,
     "rpart": lambda content, _: of_rpart(content["node"], [row["n"] for row in _rows(content["frame"])]),
 }  # fmt: skip
 

@@ -37,14 +37,14 @@ def odd_spelling(data: bytes, kind: str = "") -> int:
     if first is None or b"\0" in data[:4_096] or kind.startswith("table"):
         return 0
     head = first.group()
-    spaces = json_spaces if head in {b"{", b"["} else xml_spaces if head == b"<" else None
-    numbers = [size for size in digits_beyond(data) if size]
-    odd = line_spaces(data, kind.startswith(_STRICT)) if spaces is None else spaces(data)
+    spaces = _json_spaces if head in {b"{", b"["} else _xml_spaces if head == b"<" else None
+    numbers = [size for size in _digits_beyond(data) if size]
+    odd = _line_spaces(data, kind.startswith(_STRICT)) if spaces is None else spaces(data)
     odd += sum(numbers)
     return odd if odd > MOST or max(numbers, default=0) > EACH else 0
 
 
-def digits_beyond(data: bytes) -> Iterator[int]:
+def _digits_beyond(data: bytes) -> Iterator[int]:
     """Yield how many digits long numbers in a text have beyond those that doubles have."""
     long = _NUMBERS.finditer(data) if b"0" * _SHORT in data.translate(_DIGITS) else iter(())
     for found in chain(long, _POWERS.finditer(data)):
@@ -57,7 +57,7 @@ def digits_beyond(data: bytes) -> Iterator[int]:
         yield zeros + max(0, len(shown.rstrip(b"0")) - DIGITS if b"." in text else len(shown) - WHOLE)
 
 
-def json_spaces(data: bytes) -> int:
+def _json_spaces(data: bytes) -> int:
     """Return the bytes of spaces in JSON that deviate from the way in which all of it is written."""
     if len(data.translate(None, b" \t\r\n")) == len(data):
         return 0
@@ -98,7 +98,7 @@ def _deviating(runs: Iterator[tuple[tuple[object, ...], bytes]]) -> int:
     return odd
 
 
-def xml_spaces(data: bytes) -> int:
+def _xml_spaces(data: bytes) -> int:
     """Return the bytes of spaces between and inside of tags that deviate from the way in which all of it is written."""
     bare = _STRING.sub(b'""', data)
 
@@ -117,7 +117,7 @@ def xml_spaces(data: bytes) -> int:
     return _deviating(runs())
 
 
-def line_spaces(data: bytes, strict: bool = False) -> int:
+def _line_spaces(data: bytes, strict: bool = False) -> int:
     """Return the bytes of spaces in lines of text that no line needs: behind lines, several, in empty lines.
 
     `strict`: a library writes none of these, others one or two behind a line or in it.

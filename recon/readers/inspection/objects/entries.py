@@ -94,7 +94,7 @@ def object_entries(
     groups: dict[tuple[Any, ...], list[LedgerEntry]] = {}
     found: list[Finding] = []
     free: set[Any] = set()  # texts and numbers of the file that no fit has
-    every = list(held_attributes(places))
+    every = list(_held_attributes(places))
     columns = frozenset(t for held in every if held.first.attribute == COLUMN_NAMES for t in held.texts)
     for held in every:
         said = told.get(id(held.first)) or _status(held, free, read_whole, columns)
@@ -125,7 +125,7 @@ def object_entries(
     return [_together(group) for group in groups.values()], found
 
 
-def held_attributes(places: Sequence[GraphPlace]) -> Iterable[Held]:
+def _held_attributes(places: Sequence[GraphPlace]) -> Iterable[Held]:
     """Return what every attribute of every object holds, shared values once, in the order of the walk."""
     found: dict[tuple[int, str], Held] = {}
     met: set[int] = set()
@@ -147,7 +147,7 @@ def held_attributes(places: Sequence[GraphPlace]) -> Iterable[Held]:
             met.add(id(value))
         extra = place.extra + (padding_bytes(value) if isinstance(value, np.ndarray) else 0)
         extra += sum(extra_bytes(p) for p in parts_of(value) if isinstance(p, Thing) and is_scalar(p))
-        size = own_size(value, place)
+        size = _own_size(value, place)
         one.entries += _plain_entries(value)
         if one.largest is None or (size and size > one.most):
             one.largest, one.most = place, size
@@ -172,15 +172,15 @@ def _plain_entries(value: Any) -> int:
     return sum(not isinstance(p, (str, bytes, Name)) for p in parts) if all(map(_is_plain, parts)) else 0
 
 
-def own_size(value: Any, place: GraphPlace | None = None) -> int:
+def _own_size(value: Any, place: GraphPlace | None = None) -> int:
     """Return the bytes of a value of a walk, without the values in it that the walk goes on to, and without blobs."""
     if isinstance(value, Thing):
         if is_sparse(value):
             return sum(map(size_of, value.attributes.values()))
-        given = [v for v in (*value.args, *value.kwargs.values()) if not is_blob(v, place)]
+        given = [v for v in (*value.args, *value.kwargs.values()) if not _is_blob(v, place)]
         size = sum(size_of(v) for v in given if _is_plain(v)) + sum(map(size_of, value.kwargs))
         return max(NUMBER, size) if size else 0
-    if is_blob(value, place):
+    if _is_blob(value, place):
         return 0
     parts = parts_of(value)
     if not parts:
@@ -193,10 +193,10 @@ def own_size(value: Any, place: GraphPlace | None = None) -> int:
 
 
 def _plain_size(parts: list[Any], place: GraphPlace | None) -> int:
-    return sum(size_in_list(p) for p in parts if not is_blob(p, place))
+    return sum(size_in_list(p) for p in parts if not _is_blob(p, place))
 
 
-def is_blob(value: Any, place: GraphPlace | None = None) -> bool:
+def _is_blob(value: Any, place: GraphPlace | None = None) -> bool:
     """Return whether a value is opened and told by itself: bytes that nothing explains, a model of LightGBM as text."""
     if isinstance(value, (bytes, bytearray)):
         return place is None or len(value) > explained(place)
@@ -235,7 +235,7 @@ def _own_texts(value: Any) -> Iterator[str]:
     """Yield the texts and names of a value of a walk, without those of values that the walk goes on to."""
     if isinstance(value, Thing):
         yield from (t for v in value.args if isinstance(v, (str, Name)) for t in texts_of(v))
-    elif not is_blob(value):
+    elif not _is_blob(value):
         yield from texts_of([one for one in parts_of(value) if not has_parts(one)] if has_parts(value) else value)
 
 

@@ -278,7 +278,7 @@ def tree_parts(places: Iterable[GraphPlace], whole: bool) -> tuple[dict[int, lis
                 values[id(place.owner)] = place
     for key, place in nodes.items():
         beside = values.get(key)
-        odd = stray(place.value)
+        odd = _stray(place.value)
         if odd:
             wrong.append(not_understood(place.path, odd, "nodes", STRAY))
         made, boosted = _implied(place, beside, whole)
@@ -297,7 +297,7 @@ def tree_parts(places: Iterable[GraphPlace], whole: bool) -> tuple[dict[int, lis
     return found, wrong
 
 
-def stray(nodes: Any) -> int:
+def _stray(nodes: Any) -> int:
     """Return the bytes of nodes of a tree that no other leads to, and of values at leaves that no leaf has."""
     names = set(nodes.dtype.names)
     left, right = ("left_child", "right_child") if "left_child" in names else ("left", "right")
@@ -390,15 +390,15 @@ def seed_findings(places: list[GraphPlace]) -> Seeds:
             held += mine
             reported.update(id(p.owner) for p in mine)
     for place in places:
-        if not is_seed(place) or (id(place.owner) in reported and not place.nested):
+        if not _is_seed(place) or (id(place.owner) in reported and not place.nested):
             continue
         found.append(_other(place))
-        if is_removable(place):
+        if _is_removable(place):
             held.append(place)
-    return Seeds(found, held, rows, [p for p in places if is_seed(p) and _is_short(p.value)])
+    return Seeds(found, held, rows, [p for p in places if _is_seed(p) and _is_short(p.value)])
 
 
-def is_seed(place: GraphPlace) -> bool:
+def _is_seed(place: GraphPlace) -> bool:
     """Return whether the place is a seed or a generator that an object holds."""
     value = place.value
     if place.holder is not None:  # parameters of a search
@@ -417,7 +417,7 @@ def _is_short(value: Any) -> bool:
     return isinstance(value, (Thing, np.ndarray)) and (isinstance(value, Thing) or value.nbytes <= 8 * MOST_SEEDS)
 
 
-def is_removable(place: GraphPlace) -> bool:
+def _is_removable(place: GraphPlace) -> bool:
     """Return whether the seed can be None without a change of predictions: only fitting reads it."""
     owner = place.owner
     if place.holder is not None:
@@ -434,7 +434,7 @@ def _seeds_of(ensemble: GraphPlace, places: list[GraphPlace]) -> list[GraphPlace
     """Return the seeds of an ensemble and of its members."""
     members = ensemble.value.get("estimators_")
     inside = {id(ensemble.value), *(id(m) for m in members)}
-    return [p for p in places if p.holder is None and is_seed(p) and id(p.owner) in inside]
+    return [p for p in places if p.holder is None and _is_seed(p) and id(p.owner) in inside]
 
 
 def _bag_finding(place: GraphPlace, bags: EnsembleBags) -> Finding:
@@ -478,7 +478,7 @@ def _other(place: GraphPlace) -> Finding:
     what = f"generator {value.class_name}" if isinstance(value, Thing) else "seed"
     if isinstance(value, Thing):
         follows += "; a generator's state can be run backwards to the first draw"
-    removable = is_removable(place)
+    removable = _is_removable(place)
     remove = TAKE_OUT if removable else "set it to None before fitting"
     values = (value,) if isinstance(value, int) else ()
     return Finding("info", "seed", place.path, what, follows, remove, removable, values)

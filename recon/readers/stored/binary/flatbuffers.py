@@ -95,7 +95,7 @@ class FlatbufferTable:
     def text(self, field: int) -> str:
         """Return a text, "" where it is left out."""
         at = self.place(field)
-        return "" if at is None else text_at(self.buffer, self.buffer.pointed(at))
+        return "" if at is None else _text_at(self.buffer, self.buffer.pointed(at))
 
     def numbers(self, field: int, code: str) -> NDArray[Any]:
         """Return a vector of numbers, empty where it is left out."""
@@ -136,10 +136,10 @@ class FlatbufferTable:
 
     def texts(self, field: int) -> list[str]:
         """Return the texts of a vector."""
-        return [text_at(self.buffer, at) for at in self.places(field)]
+        return [_text_at(self.buffer, at) for at in self.places(field)]
 
 
-def text_at(buffer: Buffer, at: int) -> str:
+def _text_at(buffer: Buffer, at: int) -> str:
     """Return the text at a place."""
     raw = buffer.array(at + 4, "<u1", buffer.number(at, "<u4")).tobytes()
     try:

@@ -28,12 +28,12 @@ _MAX_FIELDS = 10_000  # of a structured dtype, nested ones counted each time the
 _DEEPEST = 4  # structured dtypes inside structured dtypes: numpy compares them recursively
 
 
-def is_dtype(thing: object) -> bool:
+def _is_dtype(thing: object) -> bool:
     """Return whether the value is a dtype of numpy that was not built."""
     return isinstance(thing, RawThing) and thing.callable.name == "dtype" and str(thing.callable) == "numpy.dtype"
 
 
-def raw_bytes(value: Any) -> bytes | None:
+def _raw_bytes(value: Any) -> bytes | None:
     """Return the bytes a value stands for in pickles of any protocol, None where it stands for none."""
     if isinstance(value, RawThing) and not value.built and value.how == "reduce":
         args, what = value.args, str(value.callable)
@@ -42,7 +42,7 @@ def raw_bytes(value: Any) -> bytes | None:
         elif what in {"builtins.bytes", "__builtin__.bytes", "builtins.bytearray", "__builtin__.bytearray"}:
             value = args[0] if args else b""
             if isinstance(value, RawThing):  # one level: bytearray(encode(text, "latin1"))
-                return raw_bytes(value) if str(value.callable) == "_codecs.encode" else None
+                return _raw_bytes(value) if str(value.callable) == "_codecs.encode" else None
     if isinstance(value, str):  # Python 2, and protocols that have no bytes
         try:
             return value.encode("latin1")
@@ -67,7 +67,7 @@ def _dtype(value: Any, depth: int, known: dict[int, tuple[np.dtype[Any] | None, 
     """Return the dtype and the number of its fields; each RawThing is read once however often it is shared."""
     if isinstance(value, np.dtype):
         return value, 1
-    if not is_dtype(value) or not value.args or depth > _DEEPEST:
+    if not _is_dtype(value) or not value.args or depth > _DEEPEST:
         return None, 0
     if id(value) in known:
         return known[id(value)]
@@ -95,9 +95,9 @@ def _structured(state: tuple[Any, ...], depth: int, known: dict[int, Any]) -> tu
         base, shape = state[2] if isinstance(state[2], tuple) and len(state[2]) == 2 else (None, None)
         inner, count = _dtype(base, depth + 1, known)
         lengths = (shape,) if isinstance(shape, int) else shape
-        if inner is None or math.prod(lengths_of(lengths)) * inner.itemsize > 1 << 31:
+        if inner is None or math.prod(_lengths_of(lengths)) * inner.itemsize > 1 << 31:
             return None, 0
-        return np.dtype((inner, lengths_of(lengths))), count
+        return np.dtype((inner, _lengths_of(lengths))), count
     names, fields = state[3], state[4]
     if not isinstance(names, tuple) or not isinstance(fields, dict) or len(state) < 6 or len(names) > _MAX_FIELDS:
         return None, 0
@@ -121,12 +121,12 @@ def _date(code: str, state: tuple[Any, ...]) -> np.dtype[Any] | None:
     unit = state[8][1] if len(state) > 8 and isinstance(state[8], tuple) and len(state[8]) == 2 else None
     if not isinstance(unit, tuple) or len(unit) < 2 or not isinstance(unit[1], int) or not 0 < unit[1] < 10**6:
         return None
-    base = raw_bytes(unit[0])
+    base = _raw_bytes(unit[0])
     text = "" if base is None else base.decode("latin1")
     return np.dtype(f"{code[0]}8[{unit[1]}{text}]") if text in _UNITS else None
 
 
-def lengths_of(shape: Any) -> tuple[int, ...]:
+def _lengths_of(shape: Any) -> tuple[int, ...]:
     """Return the shape; raise `ReleaseError` where it is none."""
     if not isinstance(shape, tuple) or len(shape) > 32:
         raise ReleaseError("the shape of an array is not a tuple of lengths")
@@ -149,7 +149,7 @@ _FEW, _SHORT = 16, 32  # fields of a record, and characters of their names, that
 _PLAIN_ARRAYS = frozenset({"ndarray", "memmap", "matrix"})
 
 
-def is_array(thing: RawThing) -> bool:
+def _is_array(thing: RawThing) -> bool:
     """Return whether the Thing is an array of numpy (of no other subclass than matrix and memmap)."""
     name = thing.callable.name
     if thing.how != "reduce" or thing.callable.module.partition(".")[0] != "numpy":
@@ -167,7 +167,7 @@ def shaped(data: Any, dtype: np.dtype[Any], shape: Any, fortran: bool, offset: i
 
     Raises `ReleaseError` unless shape and item size ask for bytes that are there.
     """
-    lengths = lengths_of(shape)
+    lengths = _lengths_of(shape)
     count = math.prod(lengths)
     if dtype.hasobject or count * dtype.itemsize > len(data) - offset:
         raise ReleaseError(
@@ -214,10 +214,10 @@ def _from_thing(thing: RawThing) -> Any:
     if dtype.hasobject:
         if dtype.kind != "O" or not isinstance(data, list):
             return thing
-        if math.prod(lengths_of(shape)) != len(data):
+        if math.prod(_lengths_of(shape)) != len(data):
             raise ReleaseError(f"an array of shape {shape!s:.80} holds {len(data):,} objects")
         return np.empty(shape, object)
-    content = raw_bytes(data)
+    content = _raw_bytes(data)
     if content is None:
         return thing
     array = shaped(content, dtype, shape, fortran)
@@ -230,15 +230,15 @@ def _scalar(thing: RawThing) -> Any:
     """Return the Python number or text of a numpy scalar, or the Thing where it is none."""
     if not 1 <= len(thing.args) <= 2:
         return thing
-    dtype, content = to_dtype(thing.args[0]), raw_bytes(thing.args[1]) if len(thing.args) == 2 else b""
+    dtype, content = to_dtype(thing.args[0]), _raw_bytes(thing.args[1]) if len(thing.args) == 2 else b""
     if dtype is None or content is None or dtype.kind not in "biufcUS":
         return thing
     if len(content) != dtype.itemsize:
         raise ReleaseError(f"a numpy scalar of type {dtype!s:.80} has {len(content):,} bytes")
-    return plain_number(shaped(content, dtype, (), False)[()])
+    return _plain_number(shaped(content, dtype, (), False)[()])
 
 
-def plain_number(value: Any) -> Any:
+def _plain_number(value: Any) -> Any:
     """Return the Python number or text of a numpy scalar (long doubles lose what a double does not hold)."""
     if value.dtype.kind == "f":
         return float(value)
@@ -255,7 +255,7 @@ def _children(node: Any) -> list[Any]:
         return [*node.keys(), *node.values()]
     if not isinstance(node, RawThing):
         return []
-    if is_array(node):
+    if _is_array(node):
         content = node.state[-1] if isinstance(node.state, tuple) else None
         return list(content) if isinstance(content, list) else []
     what = str(node.callable)
@@ -323,16 +323,16 @@ class _Resolver:
         if isinstance(node, np.ndarray):
             return _native(node)
         if isinstance(node, np.generic):
-            return plain_number(node)
+            return _plain_number(node)
         if not isinstance(node, RawThing):
             return node
         found: Any = node
-        if is_array(node):
+        if _is_array(node):
             found = _from_thing(node)
         elif is_scalar(node):
             dtype = to_dtype(node.args[0]) if len(node.args) == 2 else None
             found = self.of(node.args[1]) if dtype is not None and dtype.kind == "O" else _scalar(node)
-        elif is_dtype(node):
+        elif _is_dtype(node):
             found = to_dtype(node)
         elif _is_plain(node):
             found = self.builtin(node, [self.of(part) for part in node.args])
@@ -351,7 +351,7 @@ class _Resolver:
             return complex(*args)
         if name == "slice":
             return slice(*args) if 1 <= len(args) <= 3 else None
-        return raw_bytes(thing)
+        return _raw_bytes(thing)
 
     def are_keys(self, parts: list[Any]) -> bool:
         if not all(isinstance(part, _KEYS) for part in parts):
@@ -397,12 +397,12 @@ def _empty(node: Any) -> Any:
     if isinstance(node, RawThing):
         if str(node.callable) in _MAPPINGS:
             return {}
-        if is_array(node) and _children(node):
+        if _is_array(node) and _children(node):
             return _from_thing(node)
     return None
 
 
-def to_array(value: Any) -> np.ndarray[Any, Any]:
+def _to_array(value: Any) -> np.ndarray[Any, Any]:
     """Return the array that a value stands for (read-only); raise `ReleaseError` where it stands for none."""
     found = resolve(value)
     if not isinstance(found, np.ndarray):
@@ -417,23 +417,23 @@ def extra_bytes(thing: RawThing) -> int:
     """
     args, bare = thing.args, thing.is_bare()
     dtype: Any = None
-    if is_array(thing) and thing.callable.name == "_frombuffer":
+    if _is_array(thing) and thing.callable.name == "_frombuffer":
         bare, dtype = bare and not thing.built, args[1]
-    elif is_array(thing):
-        bare = bare and len(args) == 3 and args[1] == (0,) and raw_bytes(args[2]) == b"b" and len(thing.state) <= 5
+    elif _is_array(thing):
+        bare = bare and len(args) == 3 and args[1] == (0,) and _raw_bytes(args[2]) == b"b" and len(thing.state) <= 5
         dtype = thing.state[2] if len(thing.state) == 5 else thing.state[1]
     elif is_scalar(thing):
         bare, dtype = bare and not thing.built, args[0] if args else None
-    elif is_dtype(thing):
+    elif _is_dtype(thing):
         dtype = thing
     else:
         bare = bare and not thing.built
-    return (0 if bare else weight(thing)) + dtype_extra(dtype)
+    return (0 if bare else weight(thing)) + _dtype_extra(dtype)
 
 
-def dtype_extra(dtype: Any) -> int:
+def _dtype_extra(dtype: Any) -> int:
     """Return the bytes of notes, titles, and of many or long names of fields in a dtype that was not built."""
-    if not isinstance(dtype, RawThing) or not is_dtype(dtype):
+    if not isinstance(dtype, RawThing) or not _is_dtype(dtype):
         return 0
     state = dtype.state if isinstance(dtype.state, tuple) else ()
     total = 0 if dtype.is_bare() and len(dtype.args) <= 3 else weight(dtype)
@@ -450,7 +450,7 @@ def dtype_extra(dtype: Any) -> int:
             total += weight(list(fields))
         for field in fields.values():
             if isinstance(field, tuple) and field:
-                total += dtype_extra(field[0]) + weight(field[2:])
+                total += _dtype_extra(field[0]) + weight(field[2:])
     return total
 
 

@@ -85,7 +85,7 @@ class Machine:
                     self.budget.settle()
                     self.budget.opcodes -= count  # of a pickle inside a pickle: both count
                     root = self.stack.pop()
-                    self.odd += unreached(self.lost, root)
+                    self.odd += _unreached(self.lost, root)
                     return root
             raise ReleaseError(f"the pickle has more than {MAX_OPCODES:,} opcodes")
         except ReleaseError as error:
@@ -432,7 +432,7 @@ _KNOWN = _table()
 Machine.table = [_KNOWN.get(bytes([code]), _UNKNOWN) for code in range(256)]
 
 
-def unreached(lost: list[Any], root: Any) -> int:
+def _unreached(lost: list[Any], root: Any) -> int:
     """Return the bytes of what was dropped while a pickle was read and does not stand in its root; linear."""
     return weight(lost, reached(root)) if lost else 0
 
@@ -443,7 +443,7 @@ def check_end(data: bytes, end: int) -> None:
         raise ReleaseError(f"{len(data) - end:,} bytes follow the end of the pickle", place=f"byte {end:,}")
 
 
-def read_pickle(data: bytes, budget: PickleBudget) -> tuple[Any, int]:
+def _read_pickle(data: bytes, budget: PickleBudget) -> tuple[Any, int]:
     """Return the root of a pickle that fills `data` and its protocol (0 where none is given: 0 or 1)."""
     machine = Machine(data, budget)
     root = machine.run()

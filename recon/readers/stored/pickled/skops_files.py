@@ -88,7 +88,7 @@ class Archive:
         return found
 
 
-def read_npy(data: bytes) -> np.ndarray[Any, Any]:
+def _read_npy(data: bytes) -> np.ndarray[Any, Any]:
     """Return the array in the bytes of a .npy file (numpy/lib/format.py); never objects, never more than is there."""
     if data[:6] != b"\x93NUMPY" or len(data) < 12 or data[6] not in {1, 2, 3}:
         raise ReleaseError("an array is not in numpy's .npy format")
@@ -355,7 +355,7 @@ class Reader:
         named = self.name(node)
         if node["type"] == "json":
             return _objects(self.list_of(node["content"], depth), _tuple(self.value(node["shape"], depth)))
-        found = read_npy(self.archive.read(node["file"]))
+        found = _read_npy(self.archive.read(node["file"]))
         return found[()] if found.ndim == 0 and named.name != "ndarray" else found
 
     def dtype(self, node: Node, depth: int) -> Any:
@@ -365,7 +365,7 @@ class Reader:
     def sparse(self, node: Node, depth: int) -> Any:
         """Return a sparse matrix as an object with its arrays as attributes."""
         inner = Archive(self.archive.read(node["file"]), self.memory)
-        arrays: Node = {name.removesuffix(".npy"): read_npy(inner.read(name)) for name in inner.infos}
+        arrays: Node = {name.removesuffix(".npy"): _read_npy(inner.read(name)) for name in inner.infos}
         if "shape" in arrays:
             arrays["_shape"] = tuple(int(part) for part in arrays.pop("shape"))
         return self.thing(node, "newobj", state=arrays)

@@ -50,7 +50,7 @@ PROTECTED_SHOWN = 8  # names of columns in a refusal
 MISSING = "(missing)"
 
 
-def protected_column(release: EncodedRelease, data: pd.DataFrame, renamed: pd.DataFrame, name: str) -> pd.Series[Any]:
+def _protected_column(release: EncodedRelease, data: pd.DataFrame, renamed: pd.DataFrame, name: str) -> pd.Series[Any]:
     """Return the value of every row in a column of the data, or in an attribute that several columns of it spell out.
 
     `renamed` are the same data by the names of the domain. Raises `ReleaseError` where there is neither.
@@ -61,14 +61,14 @@ def protected_column(release: EncodedRelease, data: pd.DataFrame, renamed: pd.Da
             return data.iloc[:, at[0]]
     k = release.domain.place.get(name)
     if k is not None and not isinstance(release.domain.all[k], Continuous):
-        return spelled_out(release, renamed, k)
+        return _spelled_out(release, renamed, k)
     listed = ", ".join(f"'{named(column)}'" for column in data.columns[:PROTECTED_SHOWN])
     more = ", ..." if len(data.columns) > PROTECTED_SHOWN else ""
     message = f"the data have no column '{named(name)}' (--protected); their columns are {listed}{more}"
     raise ReleaseError(message, file=data.attrs.get("file", ""))
 
 
-def spelled_out(release: EncodedRelease, renamed: pd.DataFrame, k: int) -> pd.Series[Any]:
+def _spelled_out(release: EncodedRelease, renamed: pd.DataFrame, k: int) -> pd.Series[Any]:
     """Return the values of an attribute whose columns (one-hot, or thresholds) the data have.
 
     A row that they leave several values of gets all of them in one text ("18-20 or 21-22").
@@ -89,7 +89,7 @@ def spelled_out(release: EncodedRelease, renamed: pd.DataFrame, k: int) -> pd.Se
     return pd.Series(np.array(texts, dtype=object)[codes])
 
 
-def people_in_groups(column: pd.Series[Any], name: str, file: str = "") -> tuple[NDArray[np.int64], list[str], str]:
+def _people_in_groups(column: pd.Series[Any], name: str, file: str = "") -> tuple[NDArray[np.int64], list[str], str]:
     """Return the group of every row, the names of the groups, and what was done to numbers ("": nothing).
 
     Numbers with more than 12 different values are cut at their quartiles; empty cells are a group of their own. Raises
@@ -104,7 +104,7 @@ def people_in_groups(column: pd.Series[Any], name: str, file: str = "") -> tuple
     texts = numbers if numeric else held.map(str)
     note, group = "", np.full(len(column), -1, dtype=np.int64)
     if numeric and texts.nunique() > LISTED_VALUES:
-        group[~empty], names = quartiles(texts.to_numpy(dtype=np.float64))
+        group[~empty], names = _quartiles(texts.to_numpy(dtype=np.float64))
         note = f"'{named(name)}' has {texts.nunique():,} different numbers: it was cut at its quartiles"
     else:
         codes, values = pd.factorize(texts, sort=True)
@@ -112,27 +112,27 @@ def people_in_groups(column: pd.Series[Any], name: str, file: str = "") -> tuple
             message = f"the column '{named(name)}' (--protected) has {len(values):,} different values"
             raise ReleaseError(f"{message}: give one that groups people, with at most {MOST_GROUPS}", file=file)
         group[~empty] = codes
-        names = [number_text(value) if numeric else str(value) for value in values.tolist()]
+        names = [_number_text(value) if numeric else str(value) for value in values.tolist()]
     if empty.any():
         group[empty] = len(names)
         names = [*names, MISSING]
     return group, names, note
 
 
-def quartiles(values: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
+def _quartiles(values: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
     """Return the quarter of every number and the quarters in words; equal numbers are in one quarter.
 
     The ends are values of the data (inverse of the empirical distribution); quarters that would be empty are left out.
     """
     ends = np.unique(np.quantile(values, (0.25, 0.5, 0.75), method="inverted_cdf"))
     ends = ends[ends < values.max()]
-    words = [number_text(end) for end in ends.tolist()]
+    words = [_number_text(end) for end in ends.tolist()]
     between = [f"above {low} to {high}" for low, high in pairwise(words)]
     names = [f"at most {words[0]}", *between, f"above {words[-1]}"] if words else ["all"]
     return np.searchsorted(ends, values, side="left").astype(np.int64), names
 
 
-def number_text(value: Any) -> str:
+def _number_text(value: Any) -> str:
     """Return a number as people write it: whole numbers without a point."""
     return f"{int(value):d}" if float(value).is_integer() else f"{float(value):g}"
 
@@ -143,7 +143,7 @@ def by_group(found: RowGroups, column: pd.Series[Any], name: str, file: str = ""
     Of each group: rows; mean bits left and mean share left over its rows with a figure (None: no row has one); pinned
     rows; least bits left of one of its rows.
     """
-    group, names, note = people_in_groups(column, name, file)
+    group, names, note = _people_in_groups(column, name, file)
     known = ~np.isnan(found.bits_left)
     lines: list[dict[str, Any]] = []
     for g, value in enumerate(names):
@@ -170,7 +170,7 @@ def by_group(found: RowGroups, column: pd.Series[Any], name: str, file: str = ""
     return {"attribute": name, "groups": lines}, notes
 
 
-def by_gap(release: EncodedRelease, frame: pd.DataFrame) -> pd.DataFrame:
+def _by_gap(release: EncodedRelease, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with every number of a continuous attribute replaced by the first one in the same gap.
 
     A gap lies between two thresholds of the release: no statement tells its numbers apart. Left as they are: numbers
@@ -184,13 +184,13 @@ def by_gap(release: EncodedRelease, frame: pd.DataFrame) -> pd.DataFrame:
     for k, columns in columns_by_attribute(frame, release.domain).items():
         alone = len(columns) == 1 and isinstance(release.domain.all[k], Continuous)
         if alone and str(frame.columns[columns[0]]) in release.domain.place:
-            cells = first_of_gap(release, k, frame.iloc[:, columns[0]], bool(frame.attrs.get("text")))
+            cells = _first_of_gap(release, k, frame.iloc[:, columns[0]], bool(frame.attrs.get("text")))
             if cells is not None:
                 out.isetitem(columns[0], cells)
     return out
 
 
-def first_of_gap(release: EncodedRelease, k: int, column: pd.Series[Any], text: bool) -> NDArray[Any] | None:
+def _first_of_gap(release: EncodedRelease, k: int, column: pd.Series[Any], text: bool) -> NDArray[Any] | None:
     """Return the column with the first cell of every gap in place of all; None where some cell is no plain number."""
     import pandas as pd
 
@@ -230,7 +230,7 @@ def first_of_gap(release: EncodedRelease, k: int, column: pd.Series[Any], text: 
     return np.asarray(cells[first[start]][gap.reshape(-1)][back.reshape(-1)])
 
 
-def equal_rows(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _equal_rows(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the positions of the distinct rows (the first of each), and per row which of them it is.
 
     Cells are equal as they stand. Cost: linear in cells.
@@ -256,7 +256,7 @@ OUT_OF_ORDER = (
 )
 
 
-def with_positions(groups: RowGroups, found: PlacedRows, rows: pd.DataFrame) -> tuple[RowGroups, str]:
+def _with_positions(groups: RowGroups, found: PlacedRows, rows: pd.DataFrame) -> tuple[RowGroups, str]:
     """Return what is known about every row with what is proved of its position, and a note on that.
 
     `rows` are the training rows in the order of the data. Where some true value is not among those left at its position
@@ -265,7 +265,7 @@ def with_positions(groups: RowGroups, found: PlacedRows, rows: pd.DataFrame) -> 
     if len(groups) != found.rows or not compared(found, rows)["inside"]:
         return groups, OUT_OF_ORDER
     whole = np.asarray(np.stack([column.exact for column in found.columns]).all(axis=0))
-    bits, before = bits_at_positions(found)
+    bits, before = _bits_at_positions(found)
     bits[whole] = 0.0
     fewer = ~np.isnan(bits) & ~(groups.bits_left <= bits)
     share = np.where(whole | (before == 0), 0.0, bits / before if before else bits)
@@ -280,7 +280,7 @@ def with_positions(groups: RowGroups, found: PlacedRows, rows: pd.DataFrame) -> 
     ), note
 
 
-def bits_at_positions(found: PlacedRows) -> tuple[Floats, float]:
+def _bits_at_positions(found: PlacedRows) -> tuple[Floats, float]:
     """Return the bits left of the row at every position, at most, and those before.
 
     NaN with an attribute of any numbers. Attributes are counted one by one: that some of their combinations are
@@ -331,38 +331,38 @@ def exposed_rows(
     """
     limits = limits or Limits()
     renamed, notes = named_like(data, release.domain, label)
-    rows, unknown = known_columns(renamed, release)
+    rows, unknown = _known_columns(renamed, release)
     rows = whole_rows(rows, release.domain)
-    refuse_gaps(rows)
+    _refuse_gaps(rows)
     people = rows
-    rows = by_gap(release, rows)
+    rows = _by_gap(release, rows)
     limits.check("the training data beside the release")
     demand_attributes(release, rows)
     seen = TrueRows.of(release, rows)
-    refuse_others(release, rows, seen)
+    _refuse_others(release, rows, seen)
     found = row_groups(release, measures, seen, limits)
     if positions is not None:
-        found, said_of_order = with_positions(found, positions, people)
+        found, said_of_order = _with_positions(found, positions, people)
         notes = [*notes, said_of_order]
     groups: dict[str, Any] | None = None
     if protected is not None:
         groups, said = by_group(
-            found, protected_column(release, data, renamed, protected), protected, data.attrs.get("file", "")
+            found, _protected_column(release, data, renamed, protected), protected, data.attrs.get("file", "")
         )
         notes = [*notes, *said]
     unknown = [name for name in unknown if name != protected]
-    notes = [*notes, *figure_notes(found, measures), *data_notes(people, unknown)]
+    notes = [*notes, *_figure_notes(found, measures), *_data_notes(people, unknown)]
     own = label if label is not None else None if release.domain.label is None else release.domain.label.name
     return {
         "label": own,
-        "most_exposed": [line(found, i, people if show_rows else None) for i in found.order()[:top].tolist()],
+        "most_exposed": [_line(found, i, people if show_rows else None) for i in found.order()[:top].tolist()],
         "in_all": len(found),
         "by_group": groups,
         "notes": notes,
     }
 
 
-def known_columns(frame: pd.DataFrame, release: EncodedRelease) -> tuple[pd.DataFrame, list[str]]:
+def _known_columns(frame: pd.DataFrame, release: EncodedRelease) -> tuple[pd.DataFrame, list[str]]:
     """Return the columns that the domain knows, and the names of the others."""
     domain = release.domain
     names = [str(column) for column in frame.columns]
@@ -372,7 +372,7 @@ def known_columns(frame: pd.DataFrame, release: EncodedRelease) -> tuple[pd.Data
     return out, [name for i, name in enumerate(names) if i not in set(kept)]
 
 
-def refuse_gaps(rows: pd.DataFrame) -> None:
+def _refuse_gaps(rows: pd.DataFrame) -> None:
     """Raise `ReleaseError` for an empty cell of an attribute that is never missing: its row has no group."""
     for i, name in enumerate(map(str, rows.columns)):
         column = rows.iloc[:, i]
@@ -384,7 +384,7 @@ def refuse_gaps(rows: pd.DataFrame) -> None:
             raise ReleaseError(message, place=place, file=rows.attrs.get("file", ""))
 
 
-def refuse_others(release: EncodedRelease, rows: pd.DataFrame, seen: TrueRows) -> None:
+def _refuse_others(release: EncodedRelease, rows: pd.DataFrame, seen: TrueRows) -> None:
     """Raise `ReleaseError` where the data are no possible world of the release, with the first statement they break."""
     broken = violations(as_released(release), rows, seen)
     if not broken:
@@ -401,7 +401,7 @@ def refuse_others(release: EncodedRelease, rows: pd.DataFrame, seen: TrueRows) -
     raise ReleaseError(message, file=rows.attrs.get("file", ""))
 
 
-def line(found: RowGroups, i: int, shown: pd.DataFrame | None) -> dict[str, Any]:
+def _line(found: RowGroups, i: int, shown: pd.DataFrame | None) -> dict[str, Any]:
     """Return what is said of the row at a position; with its values where they are `shown`."""
     worlds, bits = found.worlds_per_row(i), float(found.bits_left[i])
     least, most = int(found.least[i]), int(found.most[i])
@@ -426,20 +426,20 @@ def values(data: pd.DataFrame, i: int) -> dict[str, Any]:
     return out
 
 
-def figure_notes(found: RowGroups, measures: Measures) -> list[str]:
+def _figure_notes(found: RowGroups, measures: Measures) -> list[str]:
     """Return what has to be known to read the figures: what they are given, and of how many rows there are none."""
     where = "her cell (combination of regions)" if measures.of_cells else "her leaf or rule, and class,"
     notes = [f"bits left: what is still not known about a person once {where} is known"]
     without = np.isnan(found.bits_left)
     if without.any():
-        notes.append(f"{int(without.sum()):,} of {len(found):,} rows have no figure: {no_figure(found, measures)}")
+        notes.append(f"{int(without.sum()):,} of {len(found):,} rows have no figure: {_no_figure(found, measures)}")
     given = int(found.given_back.sum())
     if given:
         notes.append(f"leaf values give back {given:,} of the rows")
     return notes
 
 
-def no_figure(found: RowGroups, measures: Measures) -> str:
+def _no_figure(found: RowGroups, measures: Measures) -> str:
     """Return why rows have no figure."""
     if measures.counted.relative:
         return UNSIZED
@@ -448,9 +448,9 @@ def no_figure(found: RowGroups, measures: Measures) -> str:
     return "the sizes of their groups are only known between bounds"
 
 
-def data_notes(rows: pd.DataFrame, unknown: Iterable[str]) -> list[str]:
+def _data_notes(rows: pd.DataFrame, unknown: Iterable[str]) -> list[str]:
     """Return what is to be said of the data: people with equal rows, columns that the model does not know."""
-    _, back = equal_rows(rows)
+    _, back = _equal_rows(rows)
     alike = int((np.bincount(back)[back] > 1).sum())
     notes = [f"{alike:,} of {len(rows):,} rows equal another row in every column that the model knows"] if alike else []
     others = list(unknown)

@@ -56,7 +56,7 @@ def people(
     found = certify(release, asked, limits=limits)
     lines: list[Json] = [dict(zip(found.columns, one, strict=True)) for one in found.itertuples(index=False, name=None)]
     prior = found["prior"].tolist() if "prior" in found else [None] * len(lines)
-    names = person_names(own) if show_rows else [None] * len(lines)
+    names = _person_names(own) if show_rows else [None] * len(lines)
     rows: list[Json] = [
         {
             "position": int(one["profile"]),
@@ -96,7 +96,7 @@ def without_names(frame: pd.DataFrame, release: EncodedRelease) -> tuple[pd.Data
     return asked, frame.iloc[:, own]
 
 
-def person_names(own: pd.DataFrame) -> list[str | None]:
+def _person_names(own: pd.DataFrame) -> list[str | None]:
     """Return what every person is called: the first such column; None where it is empty."""
     if not own.shape[1]:
         return [None] * len(own)

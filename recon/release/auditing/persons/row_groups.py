@@ -99,17 +99,17 @@ def row_groups(release: EncodedRelease, measures: Measures, seen: TrueRows, limi
     lines = measures.exposure
     block = None if measures.of_cells else release.statements.single
     if block is not None and len(lines) == len(block):
-        found = statements_of(block, seen, release.statements.domain.label)
+        found = _statements_of(block, seen, release.statements.domain.label)
     else:
-        found = cells_of(release, lines, seen, limits)
-    groups = of_lines(release, lines, found)
+        found = _cells_of(release, lines, seen, limits)
+    groups = _of_lines(release, lines, found)
     if measures.counted.relative:  # sizes are volumes there: only their ratios mean anything, and 1 is no single row
         nothing = np.full(len(groups), np.nan)
         groups = replace(groups, bits_left=nothing, share_left=nothing, worlds=[None] * len(groups.worlds))
     return given_back(release, seen, groups).at(seen.back)
 
 
-def statements_of(block: Partition, seen: TrueRows, label: int | None) -> Numbers:
+def _statements_of(block: Partition, seen: TrueRows, label: int | None) -> Numbers:
     """Return the statement of one partition that counts each distinct row; -1 where the row leaves it open."""
     region = seen.regions(block.boxes)
     if label is None or (block.label == ANY_LABEL).all():
@@ -122,7 +122,7 @@ def statements_of(block: Partition, seen: TrueRows, label: int | None) -> Number
     return np.where((region >= 0) & known, table[region, value], -1).astype(np.int64)
 
 
-def cells_of(release: EncodedRelease, lines: pd.DataFrame, seen: TrueRows, limits: Limits) -> Numbers:
+def _cells_of(release: EncodedRelease, lines: pd.DataFrame, seen: TrueRows, limits: Limits) -> Numbers:
     """Return the line of the cell that each distinct row lies in, of cells that surely hold rows; -1 elsewhere."""
     nowhere = np.full(len(seen.codes), -1, dtype=np.int64)
     if not len(lines):
@@ -138,7 +138,7 @@ def cells_of(release: EncodedRelease, lines: pd.DataFrame, seen: TrueRows, limit
     return np.where(found >= 0, owner[found], -1).astype(np.int64) if len(owner) else nowhere
 
 
-def of_lines(release: EncodedRelease, lines: pd.DataFrame, line: Numbers) -> RowGroups:
+def _of_lines(release: EncodedRelease, lines: pd.DataFrame, line: Numbers) -> RowGroups:
     """Return what the lines of exposure say about rows in them."""
 
     def taken(name: str, none: float) -> NDArray[np.float64]:
@@ -163,7 +163,7 @@ def given_back(release: EncodedRelease, seen: TrueRows, found: RowGroups) -> Row
     """Return the same with the rows pinned down that leaf values of boosted models give back whole."""
     whole = np.zeros(len(seen.codes), dtype=bool)
     for _, block in proofs(release.statements):
-        at = statements_of(block, seen, release.statements.domain.label)
+        at = _statements_of(block, seen, release.statements.domain.label)
         single = single_rows(release, block)
         whole |= (at >= 0) & (block.low[at] > 0) & single[block.region[at]] & (block.label[at] != ANY_LABEL)
     new = whole & ~found.pinned

@@ -26,10 +26,10 @@ def who_lines(profiles: Mapping[str, Any] | None, persons: Mapping[str, Any] | N
 
     A line that begins with a blank belongs to the one before.
     """
-    return [*(profile_lines(profiles) if profiles else []), *(person_lines(persons) if persons else [])]
+    return [*(_profile_lines(profiles) if profiles else []), *(_person_lines(persons) if persons else [])]
 
 
-def profile_lines(profiles: Mapping[str, Any]) -> list[str]:
+def _profile_lines(profiles: Mapping[str, Any]) -> list[str]:
     """Return how many of the given people have each verdict, and the gravest ones one by one."""
     rows, total = profiles["rows"], profiles["rows_in_all"]
     if not total:
@@ -40,10 +40,10 @@ def profile_lines(profiles: Mapping[str, Any]) -> list[str]:
     out = [f"of {total:,} given {'person' if total == 1 else 'people'}{cut}: {', '.join(listed)}"]
     for one in rows[:SHOWN]:
         likely = one["probability"]
-        share = "" if likely is None or one["verdict"] != "possible" else f", probability {percent(likely)}"
-        known = values(one.get("profile_values"))
+        share = "" if likely is None or one["verdict"] != "possible" else f", probability {_percent(likely)}"
+        known = _values(one.get("profile_values"))
         proof = f"; certificate {one['certificate'][:16]}" if one["certificate"] else ""
-        out.append(f"  {person(one)}: {named(one['verdict'])}{share}: {named(one['why'], 1_000)}{proof}{known}")
+        out.append(f"  {_person(one)}: {named(one['verdict'])}{share}: {named(one['why'], 1_000)}{proof}{known}")
     if total > SHOWN:
         out.append(f"  and {total - SHOWN:,} more")
     conventions = dict.fromkeys(one["convention"] for one in rows if one["convention"] and one["verdict"] == "possible")
@@ -54,12 +54,12 @@ def profile_lines(profiles: Mapping[str, Any]) -> list[str]:
     return out
 
 
-def person(one: Mapping[str, Any]) -> str:
+def _person(one: Mapping[str, Any]) -> str:
     """Return what a person is called: by position, and by name where names are shown."""
     return f"profile {one['position']}" + (f" ({named(one['name'])})" if one["name"] is not None else "")
 
 
-def percent(share: float) -> str:
+def _percent(share: float) -> str:
     """Return a share as a percentage that is never rounded to all or nothing."""
     text = f"{100 * share:.1f} %"
     if share < 1.0 and text == "100.0 %":
@@ -67,49 +67,49 @@ def percent(share: float) -> str:
     return "below 0.1 %" if share > 0.0 and text == "0.0 %" else text
 
 
-def person_lines(persons: Mapping[str, Any]) -> list[str]:
+def _person_lines(persons: Mapping[str, Any]) -> list[str]:
     """Return the most exposed training rows by position, and the exposure of groups of people."""
     rows, out = persons["most_exposed"], list[str]()
     if rows:
         out.append(f"the most exposed of {persons['in_all']:,} training rows, by position from 0:")
-        out += [f"  {row_text(one)}" for one in rows[:SHOWN]]
+        out += [f"  {_row_text(one)}" for one in rows[:SHOWN]]
     groups = persons["by_group"]
     if groups:
         out.append(f"exposure by '{named(groups['attribute'])}', the most exposed group first:")
-        out += [f"  {group_text(one)}" for one in groups["groups"][:SHOWN]]
+        out += [f"  {_group_text(one)}" for one in groups["groups"][:SHOWN]]
         if len(groups["groups"]) > SHOWN:
             out.append(f"  and {len(groups['groups']) - SHOWN:,} more groups")
-        if gap := widest_gap(groups["groups"]):
+        if gap := _widest_gap(groups["groups"]):
             out.append(gap)
     return [*out, *(f"note: {named(note, 1_000)}" for note in persons["notes"])]
 
 
-def row_text(one: Mapping[str, Any]) -> str:
+def _row_text(one: Mapping[str, Any]) -> str:
     """Return what is said of one training row."""
     where = "" if one["group"] is None else f" in {named(one['group'])}"
     held = one["group_rows"]
-    size = "" if held is None else f" ({rows_text(*held)})"
+    size = "" if held is None else f" ({_rows_text(*held)})"
     bits = one["bits_left"]
     open_ = "no figure" if bits is None else f"{bits:,.2f} bits left"
     left = "known wholly" if one["pinned"] else open_
-    return f"position {one['position']}{where}{size}: {left}{values(one.get('row'))}"
+    return f"position {one['position']}{where}{size}: {left}{_values(one.get('row'))}"
 
 
-def values(row: Mapping[str, Any] | None) -> str:
+def _values(row: Mapping[str, Any] | None) -> str:
     """Return the values of a person where they were asked for, "" else."""
     if not row:
         return ""
     return ": " + ", ".join(f"{named(name, 60)} = {named(str(value), 60)}" for name, value in row.items())
 
 
-def rows_text(least: int, most: int) -> str:
+def _rows_text(least: int, most: int) -> str:
     """Return a number of rows in words, or between which two it lies."""
     if least == most:
         return f"{least:,} row" if least == 1 else f"{least:,} rows"
     return f"{least:,} to {most:,} rows"
 
 
-def group_text(one: Mapping[str, Any]) -> str:
+def _group_text(one: Mapping[str, Any]) -> str:
     """Return what is said of one group of people."""
     mean, least = one["mean_bits_left"], one["least_bits_left"]
     left = (
@@ -117,10 +117,10 @@ def group_text(one: Mapping[str, Any]) -> str:
         if mean is None
         else f"{mean:,.2f} bits left per person on average, {least:,.2f} of the most exposed"
     )
-    return f"{named(one['value'])}: {rows_text(one['rows'], one['rows'])}, {left}, {one['pinned']:,} known wholly"
+    return f"{named(one['value'])}: {_rows_text(one['rows'], one['rows'])}, {left}, {one['pinned']:,} known wholly"
 
 
-def widest_gap(groups: list[Mapping[str, Any]]) -> str:
+def _widest_gap(groups: list[Mapping[str, Any]]) -> str:
     """Return by how much the most and the least exposed of the larger groups differ, "" where they hardly do."""
     known = [one for one in groups if one["mean_bits_left"] is not None and one["rows"] >= LEAST_ROWS]
     gap = known[-1]["mean_bits_left"] - known[0]["mean_bits_left"] if known else 0.0

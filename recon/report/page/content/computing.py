@@ -39,14 +39,14 @@ from recon.report.page.content.people import added, who
 LEAKING_LISTED = 1000  # rows of one table
 
 
-def leaking(document: Document) -> PagePart:
+def _leaking(document: Document) -> PagePart:
     """Return the part on where it leaks; empty lists leave their table out."""
     blocks: list[Block] = []
     exposed = document.get("exposed") or []
     if exposed:
-        blocks.append(exposed_table(document))
+        blocks.append(_exposed_table(document))
     elif document["facts"].get("groups"):
-        blocks.append(groups_table(document))
+        blocks.append(_groups_table(document))
     drawing = document.get("drawing")
     if drawing and (svg := model_drawing(drawing)):
         what = "The tree" if drawing["kind"] == "tree" else "The rules in their order"
@@ -55,11 +55,11 @@ def leaking(document: Document) -> PagePart:
         blocks.append(ChartBlock("The model and where it is exposed", svg, text.strip()))
     curve = document.get("curve") or []
     if len(curve) > 1 and (svg := exposure_curve(curve)):
-        blocks.append(ChartBlock("How exposure is spread over people", svg, curve_in_words(curve), told=True))
-    blocks += attributes(document)
-    blocks += forced(document)
-    blocks += cells(document)
-    blocks += one_class(document)
+        blocks.append(ChartBlock("How exposure is spread over people", svg, _curve_in_words(curve), told=True))
+    blocks += _attributes(document)
+    blocks += _forced(document)
+    blocks += _cells(document)
+    blocks += _one_class(document)
     intro = "Groups with the fewest bits left come first, and of these the smallest. "
     intro += "Possible rows: how many different rows each of the people in a group could have."
     if not blocks:
@@ -67,7 +67,7 @@ def leaking(document: Document) -> PagePart:
     return PagePart("leaks", "Where it leaks", intro, blocks)
 
 
-def exposed_table(document: Document) -> TableBlock:
+def _exposed_table(document: Document) -> TableBlock:
     """Return the groups, the most exposed first."""
     groups = document["exposed"][:LEAKING_LISTED]
     classes = any(one.get("class") is not None for one in groups)
@@ -93,7 +93,7 @@ def exposed_table(document: Document) -> TableBlock:
     )
 
 
-def groups_table(document: Document) -> TableBlock:
+def _groups_table(document: Document) -> TableBlock:
     """Return the groups, the smallest first, where exposure was not worked out."""
     groups = document["facts"]["groups"][:LEAKING_LISTED]
     rows: Rows = [(name_of(one["name"]), name_of(one.get("where"), WHERE), rows_of(one["rows"])) for one in groups]
@@ -103,7 +103,7 @@ def groups_table(document: Document) -> TableBlock:
     )
 
 
-def curve_in_words(curve: list[list[float]]) -> str:
+def _curve_in_words(curve: list[list[float]]) -> str:
     """Return what the curve says at the points that people ask for."""
     said = []
     for bound in (0.1, 0.25, 0.5):
@@ -112,7 +112,7 @@ def curve_in_words(curve: list[list[float]]) -> str:
     return f"Of the people in the data, {'; '.join(said)}."
 
 
-def attributes(document: Document) -> list[Block]:
+def _attributes(document: Document) -> list[Block]:
     """Return what is revealed of each attribute, drawn and as a table."""
     found = document.get("attribute_bits") or []
     if not found:
@@ -141,7 +141,7 @@ def attributes(document: Document) -> list[Block]:
     return [ChartBlock("What is revealed of each attribute", svg, text), table] if svg else [table]
 
 
-def forced(document: Document) -> list[Block]:
+def _forced(document: Document) -> list[Block]:
     """Return the rows and values that are certain in every possible world."""
     found, out = document.get("forced") or {}, list[Block]()
     if found.get("rows"):
@@ -158,13 +158,13 @@ def forced(document: Document) -> list[Block]:
     return out
 
 
-def cells(document: Document) -> list[Block]:
+def _cells(document: Document) -> list[Block]:
     """Return the suppressed and interval cells, drawn and as a table, the narrowest first."""
     found = sorted(document.get("interval_cells") or [], key=lambda one: one["feasible"][1] - one["feasible"][0])
     if not found:
         return []
     rows: Rows = [
-        (name_of(one["name"], 160), published(one), feasible(one), "yes" if one.get("recovered") else "no")
+        (name_of(one["name"], 160), _published(one), _feasible(one), "yes" if one.get("recovered") else "no")
         for one in found[:LEAKING_LISTED]
     ]
     left_out = document.get("interval_cells_left_out") or 0
@@ -176,7 +176,7 @@ def cells(document: Document) -> list[Block]:
     return [ChartBlock("Suppressed cells and what they can still be", svg, text), table] if svg else [table]
 
 
-def published(cell: Document) -> str:
+def _published(cell: Document) -> str:
     """Return what was published of a cell without an exact count."""
     least, most = cell["published"]
     if least is None and most is None:
@@ -184,14 +184,14 @@ def published(cell: Document) -> str:
     return rows_of((least or 0, most))
 
 
-def feasible(cell: Document) -> str:
+def _feasible(cell: Document) -> str:
     """Return what a cell can still be; outer bounds are called so."""
     least, most = cell["feasible"]
     text = rows_of((least, most))
     return text if cell.get("tight") or least == most else f"{text} (perhaps narrower)"
 
 
-def one_class(document: Document) -> list[Block]:
+def _one_class(document: Document) -> list[Block]:
     """Return the groups whose rows are all of one class."""
     found = document["facts"].get("class_disclosure") or {}
     groups = found.get("groups") or []
@@ -268,13 +268,13 @@ def parts(document: Document) -> list[PagePart]:
     The findings in words and the glossary are among them.
     """
     found = [
-        judging(document), leaking(document), who(document), added(document), helping(document), in_words(document),
-        computed(document), glossary(),
+        judging(document), _leaking(document), who(document), added(document), helping(document), _in_words(document),
+        _computed(document), _glossary(),
     ]  # fmt: skip
     return [one for one in found if one is not None]
 
 
-def in_words(document: Document) -> PagePart:
+def _in_words(document: Document) -> PagePart:
     """Return the sections of the report, as a terminal prints them."""
     blocks: list[Block] = [
         SentenceBlock(sentence_of(title, 160), [" " * line.startswith(" ") + sentence_of(line, 1000) for line in lines])
@@ -285,15 +285,15 @@ def in_words(document: Document) -> PagePart:
     )
 
 
-def glossary() -> PagePart:
+def _glossary() -> PagePart:
     """Return the words of the report."""
     return PagePart("glossary", "Glossary", "The words of this report in plain words.", [PairBlock("", list(GLOSSARY))])
 
 
-def computed(document: Document) -> PagePart:
+def _computed(document: Document) -> PagePart:
     """Return how the figures were computed."""
     how, made = document.get("how") or {}, document["made"]
-    blocks: list[Block] = [files_table(document), PairBlock("The run", run_of(document, how))]
+    blocks: list[Block] = [_files_table(document), PairBlock("The run", _run_of(document, how))]
     if how.get("conventions"):
         blocks.append(
             PairBlock("Conventions", [(name_of(a, 60), sentence_of(b)) for a, b in how["conventions"][:LISTED]])
@@ -336,7 +336,7 @@ def computed(document: Document) -> PagePart:
     return PagePart("how", "How it was computed", intro, blocks)
 
 
-def files_table(document: Document) -> TableBlock:
+def _files_table(document: Document) -> TableBlock:
     """Return the files with their hashes."""
     rows: Rows = [
         (name_of(one["file"], 160), name_of(one.get("sha256"), 64), name_of(one.get("kind"), 40).replace("_", " "),
@@ -346,12 +346,12 @@ def files_table(document: Document) -> TableBlock:
     return TableBlock("The files that were audited", ("File", "SHA-256", "Kind", "Format"), rows)
 
 
-def run_of(document: Document, how: Document) -> list[tuple[str, str]]:
+def _run_of(document: Document, how: Document) -> list[tuple[str, str]]:
     """Return the facts of the run: command, date, versions, seed, limits, time."""
     made = document["made"]
     seconds = how.get("seconds") if how.get("seconds") is not None else made.get("seconds")
     given = {key: value for key, value in (how.get("limits") or {}).items() if value is not None}
-    limits = ", ".join(limit_text(key, value) for key, value in given.items())
+    limits = ", ".join(_limit_text(key, value) for key, value in given.items())
     pairs = [
         ("Command", made.get("command")), ("Date", made.get("date")), ("recon", made["recon"]),
         ("Python", made.get("python")), ("Convention", document.get("convention")),
@@ -361,7 +361,7 @@ def run_of(document: Document, how: Document) -> list[tuple[str, str]]:
     return [(label, name_of(value, 300)) for label, value in pairs if value is not None]
 
 
-def limit_text(key: str, value: object) -> str:
+def _limit_text(key: str, value: object) -> str:
     """Return a limit for people: memory in megabytes, others as they are."""
     if key == "cut_short" and isinstance(value, list):
         return f"cut short by the clock: {', '.join(name_of(one, 60) for one in value[:LISTED])}"

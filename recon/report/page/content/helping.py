@@ -55,7 +55,7 @@ def helping(document: Document) -> PagePart | None:
             span_of(one.get("least_bits_left"), 2),
             span_of(one.get("smallest_group")),
             NOT_KNOWN if one.get("class_disclosed_rows") is None else rows_of(one["class_disclosed_rows"]),
-            *([accuracy(one)] if judged else []),
+            *([_accuracy(one)] if judged else []),
             *([sentence_of(one.get("note") or "-", 240)] if notes else []),
         )
         for one in remedies[:LISTED]
@@ -63,7 +63,7 @@ def helping(document: Document) -> PagePart | None:
     first = 2 if policy else 1
     figures = frozenset(range(first, len(head) - notes))
     wide = frozenset({0, len(head) - 1} if notes else {0})
-    blocks: list[Block] = [TableBlock("The audit under each remedy", head, rows, figures, wide, measured_on(remedies))]
+    blocks: list[Block] = [TableBlock("The audit under each remedy", head, rows, figures, wide, _measured_on(remedies))]
     if svg := remedy_bars(remedies):
         blocks.append(
             ChartBlock("Remedies beside the model as published", svg, "New figures beside old, as in the table above.")
@@ -79,14 +79,14 @@ def helping(document: Document) -> PagePart | None:
     return PagePart("helps", "What would help", intro, blocks)
 
 
-def accuracy(remedy: Document) -> str:
+def _accuracy(remedy: Document) -> str:
     """Return the share of rows that a remedied model predicts right."""
     if remedy.get("accuracy") is None:
         return "-"
     return percent(remedy["accuracy"], 1)
 
 
-def measured_on(remedies: list[Document]) -> str:
+def _measured_on(remedies: list[Document]) -> str:
     """Return on how many rows accuracy was measured, "" where it was not."""
     rows = sorted(
         {one["rows_judged"] for one in remedies if one.get("accuracy") is not None and one.get("rows_judged")}
@@ -112,7 +112,7 @@ def judging(document: Document) -> PagePart | None:
         (
             name_of(one["title"], 120),
             OUTCOMES[one["outcome"]],
-            threshold(one.get("threshold")),
+            _threshold(one.get("threshold")),
             name_of(one["found"], 120),
             check_sentence(one, 400),
             name_of(one.get("source"), 240),
@@ -124,12 +124,12 @@ def judging(document: Document) -> PagePart | None:
     if rows:
         blocks.append(TableBlock("Every check of the policy", head, rows, wide=frozenset({4, 5})))
     for one in checks[:LISTED]:
-        blocks += places(one)
+        blocks += _places(one)
     intro = sentence_of(assessment["sentence"])
     return PagePart("policy", "Against the policy", intro, blocks)
 
 
-def threshold(value: object) -> str:
+def _threshold(value: object) -> str:
     """Return a threshold for people."""
     if isinstance(value, list):
         return name_of(", ".join(map(str, value)), 80)
@@ -138,7 +138,7 @@ def threshold(value: object) -> str:
     return f"{value:,}"
 
 
-def places(check: Document) -> list[Block]:
+def _places(check: Document) -> list[Block]:
     """Return where a check fails and what to do, for checks that are not met."""
     found = check.get("places") or []
     if check["outcome"] not in {"violated", "inconclusive"}:

@@ -33,9 +33,9 @@ def who(document: Document) -> PagePart | None:
     """Return the part on people; None where none were given."""
     blocks: list[Block] = []
     if profiles := document.get("profiles"):
-        blocks.append(profile_table(profiles))
+        blocks.append(_profile_table(profiles))
     if persons := document.get("persons"):
-        blocks += person_blocks(persons)
+        blocks += _person_blocks(persons)
     if not blocks:
         return None
     intro = (
@@ -49,7 +49,7 @@ def who(document: Document) -> PagePart | None:
     return PagePart("who", "Who", intro, blocks)
 
 
-def profile_table(profiles: Document) -> TableBlock:
+def _profile_table(profiles: Document) -> TableBlock:
     """Return the given people with what is known of each; their values where they were asked for."""
     shown = any(one.get("profile_values") for one in profiles.get("rows") or [])
     rows: Rows = [
@@ -58,9 +58,9 @@ def profile_table(profiles: Document) -> TableBlock:
             name_of(one.get("name"), 60),
             MEANS.get(one["verdict"], name_of(one["verdict"], 30)),
             "-" if one.get("probability") is None else percent(one["probability"], 1),
-            short(one.get("certificate")),
+            _short(one.get("certificate")),
             sentence_of(one.get("why") or "-", 240),
-            *([values_of(one.get("profile_values") or {})] if shown else []),
+            *([_values_of(one.get("profile_values") or {})] if shown else []),
         )
         for one in (profiles.get("rows") or [])[:LISTED]
     ]
@@ -78,14 +78,14 @@ def profile_table(profiles: Document) -> TableBlock:
     return TableBlock(caption, head, rows, frozenset({3}), frozenset({5, 6}), more)
 
 
-def short(certificate: str | None) -> str:
+def _short(certificate: str | None) -> str:
     """Return the first digits of a certificate's hash, enough to find it by."""
     if certificate is None:
         return "-"
     return name_of(certificate) if len(certificate) <= 16 else f"{name_of(certificate[:16])}…"
 
 
-def person_blocks(persons: Document) -> list[Block]:
+def _person_blocks(persons: Document) -> list[Block]:
     """Return the most exposed training rows, and exposure by a protected attribute."""
     out, found = list[Block](), persons.get("most_exposed") or []
     if found:
@@ -107,7 +107,7 @@ def person_blocks(persons: Document) -> list[Block]:
                 possible_rows(one.get("worlds_per_row")),
                 bits(one.get("bits_left")),
                 "yes" if one.get("pinned") else "no",
-                *([values_of(one.get("row") or {})] if shown else []),
+                *([_values_of(one.get("row") or {})] if shown else []),
             )
             for one in found[:LISTED]
         ]
@@ -142,7 +142,7 @@ def person_blocks(persons: Document) -> list[Block]:
     return out
 
 
-def values_of(row: Document) -> str:
+def _values_of(row: Document) -> str:
     """Return a row's values in one line."""
     return name_of(", ".join(f"{name_of(key, 40)} = {name_of(value, 40)}" for key, value in row.items()), 600)
 
@@ -179,13 +179,13 @@ def added(document: Document) -> PagePart | None:
     for key, caption in (("earlier", "Earlier releases"), ("left_out", "Registered files that were not released")):
         if entries := adds.get(key) or []:
             blocks.append(
-                TableBlock(caption, ("File", "Date", "Decision", "SHA-256"), list(map(entry, entries[:LISTED])))
+                TableBlock(caption, ("File", "Date", "Decision", "SHA-256"), list(map(_entry, entries[:LISTED])))
             )
     intro = f"The release together with those of the register {name_of(adds['register'], 120)}, about the same rows."
     return PagePart("adds", "What the earlier releases add", intro, blocks)
 
 
-def entry(one: Document) -> tuple[str, ...]:
+def _entry(one: Document) -> tuple[str, ...]:
     """Return the cells of an earlier file of a register."""
     return (
         name_of(one["file"]),

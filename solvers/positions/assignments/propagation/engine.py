@@ -75,7 +75,7 @@ class LabelStatements:
     high: Ints
 
 
-def label_step(problem: RowProblem, domains: Domains, limits: Limits) -> Labelled | None:
+def _label_step(problem: RowProblem, domains: Domains, limits: Limits) -> Labelled | None:
     """Return a proof of labels that are still open, None where none was found in time: the first of `label_steps`."""
     return next(label_steps(problem, domains, limits), None)
 
@@ -87,7 +87,7 @@ def label_steps(problem: RowProblem, domains: Domains, limits: Limits) -> Iterat
     contradict each other, a step gives a row a label that it cannot have, if some row has one. Cost: two linear
     programs with an unknown per open row and label, then up to `SINGLE` more; at most half of the time left.
     """
-    left, known = domains.labels(), totals(problem)
+    left, known = domains.labels(), _totals(problem)
     open_rows = np.flatnonzero(left.sum(axis=1) > 1)
     if not len(open_rows) or known is None or not left.any(axis=1).all() or limits.expired():
         return
@@ -97,7 +97,7 @@ def label_steps(problem: RowProblem, domains: Domains, limits: Limits) -> Iterat
             yield from search.steps(limits.stage("labels"))
 
 
-def totals(problem: RowProblem) -> Totals | None:
+def _totals(problem: RowProblem) -> Totals | None:
     """Return what the trees count of every label, None where no tree tells labels. Cost: linear in the values."""
     labels = problem.release.domain.labels
     usable = np.ones(problem.trees, dtype=bool)
@@ -111,7 +111,7 @@ def totals(problem: RowProblem) -> Totals | None:
     return Totals(sums[0], sums[1], sums[2], usable)
 
 
-def statements(problem: RowProblem, known: Totals) -> LabelStatements:
+def _statements(problem: RowProblem, known: Totals) -> LabelStatements:
     """Return the statements on labels, without those that the others imply (a row has exactly one label)."""
     found: list[tuple[int, int, bool, int, int]] = []
     for t in np.flatnonzero(known.usable).tolist():
@@ -126,7 +126,7 @@ def statements(problem: RowProblem, known: Totals) -> LabelStatements:
     return LabelStatements(tree, label, distinct.astype(bool), low, high)
 
 
-def proves(problem: RowProblem, domains: Domains, step: Labelled) -> bool:
+def _proves(problem: RowProblem, domains: Domains, step: Labelled) -> bool:
     """Return whether the weighted sums of a step leave less than one exception to its labels, in whole numbers.
 
     With z[i, k] = 1 where row i has label k, D = `over` and whole weights y[s] on statements low <= a[s] z <= high,
@@ -137,11 +137,11 @@ def proves(problem: RowProblem, domains: Domains, step: Labelled) -> bool:
 
     rows with one label left included. Less than D: there is none. Cost: weights times rows.
     """
-    known = totals(problem)
-    return known is not None and leaves_no_exception(problem, known, domains.labels(), step)
+    known = _totals(problem)
+    return known is not None and _leaves_no_exception(problem, known, domains.labels(), step)
 
 
-def leaves_no_exception(problem: RowProblem, known: Totals, left: Bits, step: Labelled) -> bool:
+def _leaves_no_exception(problem: RowProblem, known: Totals, left: Bits, step: Labelled) -> bool:
     """Return what `proves` does, of totals and labels left (rows, labels) that are at hand."""
     rows, labels = step.rows, step.labels
     if step.over < 1 or len(set(rows)) != len(rows) or len(labels) != len(rows) or not rows:
@@ -183,7 +183,7 @@ class LabelSearch:
         unknown = held.copy()
         unknown[np.arange(len(open_rows)), self.first] = False
         self.place, self.label = (x.astype(np.int64) for x in np.nonzero(unknown))  # of every unknown: its row, a label
-        self._state(statements(problem, known))
+        self._state(_statements(problem, known))
 
     def _state(self, given: LabelStatements) -> None:
         """Write the statements about the open rows down as (row, column, coefficient)."""
@@ -290,7 +290,7 @@ class LabelSearch:
                 for s in np.flatnonzero(y).tolist()
             )
             step = Labelled(tuple(rows.tolist()), tuple(labels.tolist()), over, weights)
-            if leaves_no_exception(self.problem, self.totals, self.left, step):
+            if _leaves_no_exception(self.problem, self.totals, self.left, step):
                 return step
         return None
 
@@ -460,7 +460,7 @@ class Propagation:
                 return True
             for step in steps:
                 self.steps.append(step)
-                if not labelled(tables, state, self.problem, step):
+                if not _labelled(tables, state, self.problem, step):
                     return False
             if not steps:
                 tried = True
@@ -493,7 +493,7 @@ class Propagation:
         return settled
 
 
-def labelled(tables: ProblemTables, state: DomainState, problem: RowProblem, step: Labelled) -> bool:
+def _labelled(tables: ProblemTables, state: DomainState, problem: RowProblem, step: Labelled) -> bool:
     """Remove what gives rows other labels; return whether every row has a value left in every tree that saw it."""
     rows, label = np.array(step.rows, dtype=np.int64), np.array(step.labels, dtype=np.int64)
     for k in np.unique(label).tolist():

@@ -37,7 +37,7 @@ def flow(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Remova
         violated = one.complete()
         state.match[t, rows] = one.match
         if violated is not None:
-            return [*found, hall(tables, t, m, *violated)], True
+            return [*found, _hall(tables, t, m, *violated)], True
         for full, values in one.closed_sets():
             members = np.zeros(held.shape[1], dtype=bool)
             members[values] = True
@@ -48,12 +48,12 @@ def flow(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Remova
                 out = one.held & ~members & inside.any(axis=1, keepdims=True)
             if out.any():
                 one.held &= ~out
-                found.append(hall(tables, t, m, full, values))
+                found.append(_hall(tables, t, m, full, values))
         held[rows] = one.held
     return found, kept(tables, state, t, held)
 
 
-def hall(tables: ProblemTables, t: int, m: int, full: bool, values: Ints) -> Hall:
+def _hall(tables: ProblemTables, t: int, m: int, full: bool, values: Ints) -> Hall:
     """Return a set of a tree's values, numbered as in the problem."""
     return Hall(t, m, full, tuple((np.sort(values) + tables.value[t]).tolist()))
 

@@ -65,8 +65,8 @@ class ProblemTables(NamedTuple):
         owner = np.repeat(np.arange(problem.trees), np.diff(packing.first))
         at = packing.at
         most = np.maximum(problem.times.max(axis=1, initial=0), 0).astype(np.int64)
-        parts, part = packed_sets(problem)
-        ways, way = ways_to_weigh(int(most.max(initial=1)))
+        parts, part = _packed_sets(problem)
+        ways, way = _ways_to_weigh(int(most.max(initial=1)))
         meet = np.zeros((0, packing.words), dtype=np.uint64)
         if Meetings.room(problem) <= limits.memory:
             meet = Meetings(problem).met(limits)
@@ -86,7 +86,7 @@ def packed(bits: Bits) -> Words:
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
-def packed_sets(problem: RowProblem) -> tuple[Words, Ints]:
+def _packed_sets(problem: RowProblem) -> tuple[Words, Ints]:
     """Return (values, words) the parts that values allow of the attributes in `problem.sets`, and where each begins."""
     tables = [packed(allowed) for _, allowed in sorted(problem.sets.items())]
     starts = np.cumsum([0, *(table.shape[1] for table in tables)]).astype(np.int64)
@@ -94,7 +94,7 @@ def packed_sets(problem: RowProblem) -> tuple[Words, Ints]:
     return np.ascontiguousarray(np.concatenate([empty, *tables], axis=1)), starts
 
 
-def ways_to_weigh(most: int) -> tuple[NDArray[np.int32], Ints]:
+def _ways_to_weigh(most: int) -> tuple[NDArray[np.int32], Ints]:
     """Return all (n_1, n_2, ...) with Σ m n_m = w for w = 0 to `EXACT`, and where those of each w begin.
 
     Multiplicities above `EXACT` have no column: no row of theirs fits.

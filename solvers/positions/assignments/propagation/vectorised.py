@@ -13,7 +13,7 @@ from solvers.positions.assignments.propagation.tables import EXACT, MOST_SUMS, D
 from solvers.statements.meetings import WORD, Words
 
 
-def tightened(tables: ProblemTables, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Ints, Bits]:
+def _tightened(tables: ProblemTables, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Ints, Bits]:
     """Return bounds on n_m for some values of a tree, and for which there is no solution.
 
     `q`, `p` (values, multiplicities from 1): the rows that surely and possibly lie in a value. With w, low and high of
@@ -25,16 +25,16 @@ def tightened(tables: ProblemTables, values: Ints, q: Ints, p: Ints) -> tuple[In
     weight = tables.weight[values]
     for w in np.unique(weight[weight <= EXACT]).tolist():
         some = np.flatnonzero(weight == w)
-        low[some], high[some], none[some] = by_all_ways(tables, w, values[some], q[some], p[some])
+        low[some], high[some], none[some] = _by_all_ways(tables, w, values[some], q[some], p[some])
     some = np.flatnonzero(weight > EXACT)
     if len(some):
-        low[some], high[some], none[some] = by_sums(
+        low[some], high[some], none[some] = _by_sums(
             weight[some], tables.low[values[some]], tables.high[values[some]], q[some], p[some]
         )
     return low, high, none
 
 
-def by_all_ways(tables: ProblemTables, w: int, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Ints, Bits]:
+def _by_all_ways(tables: ProblemTables, w: int, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Ints, Bits]:
     """Return the least and greatest n_m over all ways to make the weight `w` that the bounds admit."""
     ways: NDArray[np.int32] = tables.ways[int(tables.way[w]) : int(tables.way[w + 1])]
     width = min(q.shape[1], ways.shape[1])  # of greater multiplicities no row fits
@@ -53,7 +53,7 @@ def by_all_ways(tables: ProblemTables, w: int, values: Ints, q: Ints, p: Ints) -
     return low, high, none
 
 
-def by_sums(w: Ints, least: Ints, greatest: Ints, q: Ints, p: Ints) -> tuple[Ints, Ints, Bits]:
+def _by_sums(w: Ints, least: Ints, greatest: Ints, q: Ints, p: Ints) -> tuple[Ints, Ints, Bits]:
     """Return bounds on n_m by the weighted sums of `tightened`, to the fixpoint."""
     most = q.shape[1]
     m = np.arange(1, most + 1)
@@ -81,7 +81,7 @@ def by_sums(w: Ints, least: Ints, greatest: Ints, q: Ints, p: Ints) -> tuple[Int
             return low, high, none
 
 
-def revise(tables: ProblemTables, state: DomainState, rows: Ints) -> tuple[list[int], bool]:
+def _revise(tables: ProblemTables, state: DomainState, rows: Ints) -> tuple[list[int], bool]:
     """Revise rows against the trees that changed, each to its fixpoint.
 
     Returns the rows that lost values, in order, and whether the last of them has no value left in some tree.
@@ -89,7 +89,7 @@ def revise(tables: ProblemTables, state: DomainState, rows: Ints) -> tuple[list[
     found = []
     for i in rows.tolist():
         before = state.words[i].copy()
-        alive = revised_row(tables, state, i)
+        alive = _revised_row(tables, state, i)
         state.changed[i] = False
         lost = before != state.words[i]
         if lost.any():
@@ -101,7 +101,7 @@ def revise(tables: ProblemTables, state: DomainState, rows: Ints) -> tuple[list[
     return found, False
 
 
-def revised_row(tables: ProblemTables, state: DomainState, i: int) -> bool:
+def _revised_row(tables: ProblemTables, state: DomainState, i: int) -> bool:
     """Revise a row to its fixpoint; return whether every tree that saw it has a value left."""
     if not tables.compared:
         return True
@@ -116,17 +116,17 @@ def revised_row(tables: ProblemTables, state: DomainState, i: int) -> bool:
             if lost.any():
                 row[:] = kept
                 pending[tables.owner[lost]] = True
-                if not living(tables, row)[seen].all():
+                if not _living(tables, row)[seen].all():
                     return False
-        lost_trees = miss_common_parts(tables, row) if tables.parts.shape[1] else np.zeros(0, dtype=np.int64)
+        lost_trees = _miss_common_parts(tables, row) if tables.parts.shape[1] else np.zeros(0, dtype=np.int64)
         if not len(lost_trees):
             return True
-        if not living(tables, row)[seen].all():
+        if not _living(tables, row)[seen].all():
             return False
         pending[lost_trees] = True
 
 
-def living(tables: ProblemTables, row: Words) -> Bits:
+def _living(tables: ProblemTables, row: Words) -> Bits:
     """Return (trees,): whether a row has a value left in every tree."""
     return np.bincount(tables.owner[row != 0], minlength=tables.trees) > 0
 
@@ -139,7 +139,7 @@ def values_left(tables: ProblemTables, row: Words, t: int) -> Ints:
     return found
 
 
-def miss_common_parts(tables: ProblemTables, row: Words) -> Ints:
+def _miss_common_parts(tables: ProblemTables, row: Words) -> Ints:
     """Remove the values that miss, in some attribute, the parts that all trees leave; return the trees that lost."""
     left = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[tables.at])
     tree = tables.owner[tables.at[left] // WORD]
@@ -183,10 +183,10 @@ def bounds(tables: ProblemTables, t: int, held: Bits) -> tuple[Ints, Ints, Ints,
         p[:, m - 1] = held[times == m].sum(axis=0)
         q[:, m - 1] = held[(times == m) & single].sum(axis=0)
     values = np.arange(int(tables.value[t]), int(tables.value[t + 1]))
-    return q, p, *tightened(tables, values, q, p)
+    return q, p, *_tightened(tables, values, q, p)
 
 
-def count(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[int], bool]:
+def _count(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[int], bool]:
     """Bound the numbers of rows in every value of a tree, and remove and fix rows, to the fixpoint.
 
     Returns the values whose bounds removed something, in order, and whether the last of them is contradicted.
@@ -229,7 +229,7 @@ def narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[list
     while True:
         rows = np.flatnonzero(state.changed.any(axis=1))[: max(1, budget)]
         budget -= len(rows)
-        found, contradicted = revise(tables, state, rows)
+        found, contradicted = _revise(tables, state, rows)
         steps += [(True, i) for i in found]
         if contradicted:
             return steps, False
@@ -239,7 +239,7 @@ def narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[list
             if budget <= 0:
                 return steps, None
             budget -= 1 + len(state.changed) * int(tables.value[t + 1] - tables.value[t]) // unit
-            found, contradicted = count(tables, state, t)
+            found, contradicted = _count(tables, state, t)
             steps += [(False, v) for v in found]
             if contradicted:
                 return steps, False

@@ -96,28 +96,28 @@ def class_counts(tree: Round, objective: Objective, known: RateCandidates) -> tu
     """Return the rows of the class per leaf, None where they are not proved to be the only whole numbers."""
     try:
         with np.errstate(all="raise", under="ignore"):
-            found = explanations(tree, objective, known)
+            found = _explanations(tree, objective, known)
     except ArithmeticError:  # figures too large, or too many rows for float32
         return None
     return found.pop() if len(found) == 1 else None
 
 
-def explanations(tree: Round, objective: Objective, known: RateCandidates) -> set[tuple[int, ...]]:
+def _explanations(tree: Round, objective: Objective, known: RateCandidates) -> set[tuple[int, ...]]:
     """Return all counts per leaf that explain the tree."""
     n = int(tree.rows.sum())
     found: set[tuple[int, ...]] = set()
-    for total in starts(tree, objective, n):
+    for total in _starts(tree, objective, n):
         share = total / n
-        for counts in solutions(tree, objective, known, share, objective.score(share), total):
+        for counts in _solutions(tree, objective, known, share, objective.score(share), total):
             if sum(counts) == total:
                 found.add(counts)
     if not objective.log_share and (not found or tree.rate != 1):
         # without boost_from_average everybody starts at 0, and any number of rows may be of the class
-        found |= set(solutions(tree, objective, known, 0.5, 0.0, None))
+        found |= set(_solutions(tree, objective, known, 0.5, 0.0, None))
     return found
 
 
-def starts(tree: Round, objective: Objective, n: int) -> range:
+def _starts(tree: Round, objective: Objective, n: int) -> range:
     """Return the class totals whose starting score is printed as the root's value."""
     off = SIX_DIGITS * abs(tree.start) + 2e-7
     low, high = objective.share(tree.start - off) * n, objective.share(tree.start + off) * n
@@ -125,7 +125,7 @@ def starts(tree: Round, objective: Objective, n: int) -> range:
     return range(first, last + 1) if last - first < MAX_STARTS else range(0)
 
 
-def solutions(
+def _solutions(
     tree: Round, objective: Objective, known: RateCandidates, share: float, start: float, total: int | None
 ) -> list[tuple[int, ...]]:
     """Return the counts per leaf that explain all its leaves from one starting score."""
@@ -137,12 +137,12 @@ def solutions(
     rates = (tree.rate,) if total is None else known.rates
     off = tree.off[0] / objective.sigmoid
     if not rates or (not known.sure and total is None):
-        return by_trial(tree, base, step, rates) if not off else []
-    found = [c for rate in rates if (c := settled(tree, base, step, rate, known, off)) is not None]
-    return found if found or known.sure or off else by_trial(tree, base, step, rates)
+        return _by_trial(tree, base, step, rates) if not off else []
+    found = [c for rate in rates if (c := _settled(tree, base, step, rate, known, off)) is not None]
+    return found if found or known.sure or off else _by_trial(tree, base, step, rates)
 
 
-def by_trial(
+def _by_trial(
     tree: Round, base: NDArray[np.float64], step: NDArray[np.float64], rates: Sequence[float]
 ) -> list[tuple[int, ...]]:
     """Return the counts for whatever learning rate (none given) or lambda makes all of them whole."""
@@ -150,13 +150,13 @@ def by_trial(
     if rates and rates[0] > 0:  # lambda is unknown: base + step H / rate + step lambda / rate; 0 is tried by itself
         fixed = base + step * tree.weight / rates[0]
         error = error + SIX_DIGITS * np.abs(fixed - base)
-        zero = settled(tree, base, step, rates[0], RateCandidates(tuple(rates)))
+        zero = _settled(tree, base, step, rates[0], RateCandidates(tuple(rates)))
         found = {tuple(c.tolist()) for c in one_unknown(fixed, step / rates[0], tree.rows, error)}
         return list(found | ({zero} if zero is not None else set()))
     return [tuple(c.tolist()) for c in one_unknown(base, step * tree.weight, tree.rows, error)]
 
 
-def settled(
+def _settled(
     tree: Round,
     base: NDArray[np.float64],
     step: NDArray[np.float64],

@@ -72,7 +72,7 @@ def text_booster(text: str) -> LightGBMFile:
     head, *blocks = text.split("\nTree=")
     if not blocks:
         raise Unsupported("the LightGBM model has no trees")
-    top = pairs(head)
+    top = _pairs(head)
     blocks[-1], _, tail = blocks[-1].partition("end of trees")
     names = top.get("feature_names", "").split()
     infos = top.get("feature_infos", "").split()
@@ -88,22 +88,22 @@ def text_booster(text: str) -> LightGBMFile:
         "LightGBM, model file",
         names,
         top.get("objective", ""),
-        integer(top.get("num_tree_per_iteration", "1"), "num_tree_per_iteration"),
+        _integer(top.get("num_tree_per_iteration", "1"), "num_tree_per_iteration"),
         "average_output" in top,
         monotone,
-        {n: info for n, text_ in zip(names, infos, strict=False) if (info := text_info(text_)) is not None},
+        {n: info for n, text_ in zip(names, infos, strict=False) if (info := _text_info(text_)) is not None},
         params if params else None,
-        value_lists(categories),
-        [text_tree(block, t) for t, block in enumerate(blocks)],
+        _value_lists(categories),
+        [_text_tree(block, t) for t, block in enumerate(blocks)],
     )
 
 
-def pairs(block: str) -> dict[str, str]:
+def _pairs(block: str) -> dict[str, str]:
     """Return the key=value lines of a block (a line without "=" is a key)."""
     return {key: value for key, _, value in (line.partition("=") for line in block.splitlines()) if key}
 
 
-def text_info(text: str) -> tuple[float, float] | tuple[int, ...] | None:
+def _text_info(text: str) -> tuple[float, float] | tuple[int, ...] | None:
     """Return the range "[a:b]" or the categories "a:b:c" of a feature, None for what says nothing."""
     try:
         if text.startswith("["):
@@ -115,25 +115,25 @@ def text_info(text: str) -> tuple[float, float] | tuple[int, ...] | None:
         return None
 
 
-def text_tree(block: str, t: int) -> StoredLightGBMTree:
+def _text_tree(block: str, t: int) -> StoredLightGBMTree:
     """Return the arrays of one tree."""
-    found, place = pairs(block), f"Tree={t}"
+    found, place = _pairs(block), f"Tree={t}"
 
     def numbers(key: str, size: int) -> list[float]:
         parts = found.get(key, "").split()
         if len(parts) != size:
             raise refuse(f"there are {len(parts)} numbers, not {size}", f"{place}.{key}")
-        return [real(x, f"{place}.{key}") for x in parts]
+        return [_real(x, f"{place}.{key}") for x in parts]
 
     def integers(key: str, size: int) -> list[int]:
-        return [integer(x, f"{place}.{key}") for x in numbers(key, size)]
+        return [_integer(x, f"{place}.{key}") for x in numbers(key, size)]
 
-    leaves = integer(found.get("num_leaves", ""), f"{place}.num_leaves")
+    leaves = _integer(found.get("num_leaves", ""), f"{place}.num_leaves")
     if not 1 <= leaves <= MAX_NODES:
         raise refuse(f"{leaves} leaves", f"{place}.num_leaves")
-    out = StoredLightGBMTree(place, rate=real(found.get("shrinkage", "1"), f"{place}.shrinkage"))
+    out = StoredLightGBMTree(place, rate=_real(found.get("shrinkage", "1"), f"{place}.shrinkage"))
     if leaves == 1:
-        out.start = real(found.get("leaf_value", "0"), f"{place}.leaf_value")
+        out.start = _real(found.get("leaf_value", "0"), f"{place}.leaf_value")
         return out
     if not found.get("leaf_count"):
         raise Unsupported(f"{place}: 'leaf_count' is missing: save the model again with save_model()")
@@ -142,7 +142,7 @@ def text_tree(block: str, t: int) -> StoredLightGBMTree:
     out.left, out.right = integers("left_child", inner), integers("right_child", inner)
     out.value = numbers("leaf_value", leaves)
     # Before 2.3 there are no weights; leaves of linear trees have no one value: then only counts are used.
-    plain = found.get("leaf_weight") and not integer(found.get("is_linear", "0"), f"{place}.is_linear")
+    plain = found.get("leaf_weight") and not _integer(found.get("is_linear", "0"), f"{place}.is_linear")
     out.weight = numbers("leaf_weight", leaves) if plain else [0.0] * leaves
     out.count = integers("leaf_count", leaves)
     out.inner = integers("internal_count", inner) if found.get("internal_count") else []
@@ -150,16 +150,16 @@ def text_tree(block: str, t: int) -> StoredLightGBMTree:
     found["threshold"] = found.get("threshold", "").replace("inf", "1e308")  # only missing values go right
     out.threshold = list(numbers("threshold", inner))
     if any(kind & 1 for kind in out.kind):
-        sets = integer(found.get("num_cat", "0"), f"{place}.num_cat")
+        sets = _integer(found.get("num_cat", "0"), f"{place}.num_cat")
         ends = integers("cat_boundaries", sets + 1) if 0 < sets <= inner else [0]
         words = integers("cat_threshold", ends[-1]) if 0 <= ends[-1] <= MAX_NODES else []
         for i, kind in enumerate(out.kind):
             if kind & 1:
-                out.threshold[i] = bit_set(cast(float, out.threshold[i]), ends, words, f"{place}.threshold")
+                out.threshold[i] = _bit_set(cast(float, out.threshold[i]), ends, words, f"{place}.threshold")
     return out
 
 
-def bit_set(index: float, ends: list[int], words: list[int], place: str) -> tuple[int, ...]:
+def _bit_set(index: float, ends: list[int], words: list[int], place: str) -> tuple[int, ...]:
     """Return the categories in one of a tree's bit sets."""
     k = int(index)
     if not 0 <= k < len(ends) - 1 or not 0 <= ends[k] <= ends[k + 1] <= len(words):
@@ -168,7 +168,7 @@ def bit_set(index: float, ends: list[int], words: list[int], place: str) -> tupl
     return tuple(32 * w + bit for w, word in enumerate(own) for bit in range(32) if word >> bit & 1)
 
 
-def real(text: Any, place: str) -> float:
+def _real(text: Any, place: str) -> float:
     """Return a finite number; `ReleaseError` naming the place."""
     try:
         found = float(text) if isinstance(text, (str, int, float)) and not isinstance(text, bool) else math.nan
@@ -179,15 +179,15 @@ def real(text: Any, place: str) -> float:
     return found
 
 
-def integer(text: Any, place: str) -> int:
+def _integer(text: Any, place: str) -> int:
     """Return a whole number; `ReleaseError` naming the place."""
-    found = real(text, place)
+    found = _real(text, place)
     if found != int(found) or abs(found) > 1 << 53:
         raise refuse(f"{str(text)[:40]!r} is no whole number", place)
     return int(found)
 
 
-def value_lists(found: Any) -> list[list[Value]]:
+def _value_lists(found: Any) -> list[list[Value]]:
     """Return pandas' categories per categorical column."""
     if found is None:
         return []
@@ -214,17 +214,17 @@ def json_booster(found: Any) -> LightGBMFile:
         "LightGBM, dump_model() JSON",
         names,
         str(found.get("objective", "")),
-        integer(found.get("num_tree_per_iteration", 1), "num_tree_per_iteration"),
+        _integer(found.get("num_tree_per_iteration", 1), "num_tree_per_iteration"),
         found.get("average_output") is True,
         found.get("monotone_constraints") not in (None, [], [0] * len(names)),
-        dict(json_infos(info if isinstance(info, dict) else {})),
+        dict(_json_infos(info if isinstance(info, dict) else {})),
         None,
-        value_lists(found.get("pandas_categorical")),
-        [json_tree(tree, f"tree_info[{t}]") for t, tree in enumerate(trees)],
+        _value_lists(found.get("pandas_categorical")),
+        [_json_tree(tree, f"tree_info[{t}]") for t, tree in enumerate(trees)],
     )
 
 
-def json_infos(found: Mapping[str, Any]) -> Iterator[tuple[str, tuple[float, float] | tuple[int, ...]]]:
+def _json_infos(found: Mapping[str, Any]) -> Iterator[tuple[str, tuple[float, float] | tuple[int, ...]]]:
     """Yield the range or the categories of every feature that has one."""
     for name, one in found.items():
         if not isinstance(one, dict):
@@ -236,15 +236,15 @@ def json_infos(found: Mapping[str, Any]) -> Iterator[tuple[str, tuple[float, flo
             yield name, (float(low), float(high))
 
 
-def json_tree(found: dict[str, Any], place: str) -> StoredLightGBMTree:
+def _json_tree(found: dict[str, Any], place: str) -> StoredLightGBMTree:
     """Return the arrays of one nested tree, its nodes numbered depth first."""
-    out = StoredLightGBMTree(place, rate=real(found.get("shrinkage", 1), f"{place}.shrinkage"))
+    out = StoredLightGBMTree(place, rate=_real(found.get("shrinkage", 1), f"{place}.shrinkage"))
     root = found.get("tree_structure")
     if isinstance(root, dict) and "split_feature" in root:
-        out.start = real(root.get("internal_value", 0), f"{place}.tree_structure.internal_value")
+        out.start = _real(root.get("internal_value", 0), f"{place}.tree_structure.internal_value")
     else:
         held = root.get("leaf_value", 0) if isinstance(root, dict) else 0
-        out.start = real(held, f"{place}.tree_structure.leaf_value")
+        out.start = _real(held, f"{place}.tree_structure.leaf_value")
         return out
     todo: list[tuple[Any, str, list[int], int]] = [(root, f"{place}.tree_structure", [], 0)]
     while todo:
@@ -253,21 +253,21 @@ def json_tree(found: dict[str, Any], place: str) -> StoredLightGBMTree:
             raise refuse("a node is missing", here)
         if "split_feature" not in node:
             links[at] = -1 - len(out.value)
-            out.value.append(real(node.get("leaf_value"), f"{here}.leaf_value"))
+            out.value.append(_real(node.get("leaf_value"), f"{here}.leaf_value"))
             plain = "leaf_const" not in node  # leaves of linear trees have no one value
-            out.weight.append(real(node.get("leaf_weight"), f"{here}.leaf_weight") if plain else 0.0)
-            out.count.append(integer(node.get("leaf_count"), f"{here}.leaf_count"))
+            out.weight.append(_real(node.get("leaf_weight"), f"{here}.leaf_weight") if plain else 0.0)
+            out.count.append(_integer(node.get("leaf_count"), f"{here}.leaf_count"))
             continue
         i = len(out.feature)
         if links:
             links[at] = i
-        out.feature.append(integer(node["split_feature"], f"{here}.split_feature"))
-        out.threshold.append(json_threshold(node, here))
+        out.feature.append(_integer(node["split_feature"], f"{here}.split_feature"))
+        out.threshold.append(_json_threshold(node, here))
         words = {"None": NONE, "Zero": IS_ZERO, "NaN": IS_NAN}
         missing = words.get(str(node.get("missing_type")))
         if missing is None:
             raise refuse(f"{str(node.get('missing_type'))[:40]!r} is not None, Zero or NaN", f"{here}.missing_type")
-        out.inner.append(integer(node.get("internal_count", -1), f"{here}.internal_count"))
+        out.inner.append(_integer(node.get("internal_count", -1), f"{here}.internal_count"))
         listed = isinstance(out.threshold[-1], tuple)
         out.kind.append(int(listed) | 2 * bool(node.get("default_left")) | 4 * missing)
         out.left.append(0)
@@ -278,11 +278,11 @@ def json_tree(found: dict[str, Any], place: str) -> StoredLightGBMTree:
     return out
 
 
-def json_threshold(node: Mapping[str, Any], here: str) -> float | tuple[int, ...]:
+def _json_threshold(node: Mapping[str, Any], here: str) -> float | tuple[int, ...]:
     """Return a node's threshold, or the categories that go left."""
     how, threshold = node.get("decision_type"), node.get("threshold")
     if how == "<=":
-        return real(threshold, f"{here}.threshold")
+        return _real(threshold, f"{here}.threshold")
     if how != "==":
         raise refuse(f"{str(how)[:40]!r} is neither '<=' nor '=='", f"{here}.decision_type")
-    return tuple(integer(x, f"{here}.threshold") for x in str(threshold).split("||"))
+    return tuple(_integer(x, f"{here}.threshold") for x in str(threshold).split("||"))

@@ -88,21 +88,21 @@ def read_lightgbm_text(text: str, classes: Sequence[Value] | None = None) -> Dra
 
     Raises `ReleaseError` naming the tree and key, `Unsupported` for what says nothing about rows. Linear in nodes.
     """
-    return to_draft(text_booster(text.replace("\r\n", "\n")), classes)
+    return _to_draft(text_booster(text.replace("\r\n", "\n")), classes)
 
 
 def read_lightgbm(found: Any, classes: Sequence[Value] | None = None) -> Draft:
     """Return what the JSON of `dump_model()` says; see `read_lightgbm_text`."""
-    return to_draft(json_booster(found), classes)
+    return _to_draft(json_booster(found), classes)
 
 
-def to_draft(booster: LightGBMFile, classes: Sequence[Value] | None) -> Draft:
+def _to_draft(booster: LightGBMFile, classes: Sequence[Value] | None) -> Draft:
     """Return the statements of a booster in its own terms."""
     columns = LightGBMFeatures.of(booster)
-    grown = [(t, tree, grow(tree, columns)) for t, tree in enumerate(booster.trees) if tree.feature]
+    grown = [(t, tree, _grow(tree, columns)) for t, tree in enumerate(booster.trees) if tree.feature]
     if not grown:
         raise Unsupported("no tree of the LightGBM model has a split: it says nothing about its rows")
-    found = LightGBMReading(booster, grown, labels(booster, classes))
+    found = LightGBMReading(booster, grown, _labels(booster, classes))
     models, kinds, remarks = found.statements()
     full = found.exact_rows
     notes = [ANY_WEIGHT, *([SAME_ROWS] if len(booster.trees) > 1 else [])]
@@ -118,14 +118,14 @@ def to_draft(booster: LightGBMFile, classes: Sequence[Value] | None) -> Draft:
         found.classes if "exact" in kinds else None,
         found.label,
         rows=RowCount(max(sum(tree.count) for _, tree, _ in grown), None) if full is None else RowCount(full, full),
-        hints=hints(columns, full),
+        hints=_hints(columns, full),
         named=not all(re.fullmatch(r"Column_\d+", name) for name in columns.names),
         reader_notes=tuple(remarks),
-        gaps=seen_missing(booster),
+        gaps=_seen_missing(booster),
     )
 
 
-def seen_missing(booster: LightGBMFile) -> frozenset[str]:
+def _seen_missing(booster: LightGBMFile) -> frozenset[str]:
     """Return the numeric features of which some training value was missing: only theirs have missing type NaN.
 
     Of categorical features rare values have it, too (src/io/bin.cpp, FindBin).
@@ -134,7 +134,7 @@ def seen_missing(booster: LightGBMFile) -> frozenset[str]:
     return frozenset(booster.names[feature] for feature, kind in splits if not kind & 1 and kind >> 2 & 3 == IS_NAN)
 
 
-def labels(booster: LightGBMFile, classes: Sequence[Value] | None) -> tuple[Value, ...]:
+def _labels(booster: LightGBMFile, classes: Sequence[Value] | None) -> tuple[Value, ...]:
     """Return the label's values in the order of its codes, () where the model is no classifier."""
     kind = booster.objective.partition(" ")[0]
     size = {"binary": 2, "multiclass": booster.per_round, "multiclassova": booster.per_round}.get(kind, 0)
@@ -190,7 +190,7 @@ class LightGBMFeatures:
         return -math.inf if info is None or isinstance(info[0], int) else info[0]
 
 
-def grow(tree: StoredLightGBMTree, columns: LightGBMFeatures) -> BoosterTree:
+def _grow(tree: StoredLightGBMTree, columns: LightGBMFeatures) -> BoosterTree:
     """Return the tree with its conditions, nodes depth first; leaf j of the file is found by `order`."""
     out, seen = BoosterTree(), 0
     file: list[int] = []
@@ -212,7 +212,7 @@ def grow(tree: StoredLightGBMTree, columns: LightGBMFeatures) -> BoosterTree:
             out.children.append((-1 - node, -1))  # leaves remember their number in the file
             seen += 1
             continue
-        split, swapped = to_split(tree, node, columns)
+        split, swapped = _to_split(tree, node, columns)
         out.splits.append(split)
         out.children.append((-1, -1))
         sides = (tree.right[node], tree.left[node]) if swapped else (tree.left[node], tree.right[node])
@@ -220,11 +220,11 @@ def grow(tree: StoredLightGBMTree, columns: LightGBMFeatures) -> BoosterTree:
         todo.append((sides[0], here, 0))
     if seen != leaves or len(out.splits) != leaves + inner:
         raise refuse("some node is reached by no path", tree.place)
-    check_counts(tree, out, file)
+    _check_counts(tree, out, file)
     return out
 
 
-def check_counts(tree: StoredLightGBMTree, grown: BoosterTree, file: Sequence[int]) -> None:
+def _check_counts(tree: StoredLightGBMTree, grown: BoosterTree, file: Sequence[int]) -> None:
     """Refuse a tree whose inner nodes count other rows than the leaves below them; `file`: the nodes' numbers in it."""
     if not tree.inner:
         return
@@ -238,14 +238,14 @@ def check_counts(tree: StoredLightGBMTree, grown: BoosterTree, file: Sequence[in
             raise refuse(message, tree.place)
 
 
-def to_split(tree: StoredLightGBMTree, node: int, columns: LightGBMFeatures) -> tuple[BoosterSplit, bool]:
+def _to_split(tree: StoredLightGBMTree, node: int, columns: LightGBMFeatures) -> tuple[BoosterSplit, bool]:
     """Return the split of a node, and whether its `then` side is the file's right child."""
     name, kind, threshold = columns.names[tree.feature[node]], tree.kind[node], tree.threshold[node]
     missing, default_left = kind >> 2 & 3, bool(kind & 2)
     if isinstance(threshold, tuple):
-        return BoosterSplit(name, Test(values=category_values(name, threshold, columns, tree.place)), None), False
+        return BoosterSplit(name, Test(values=_category_values(name, threshold, columns, tree.place)), None), False
     if missing == IS_ZERO:
-        return zero_split(name, threshold, default_left, columns)
+        return _zero_split(name, threshold, default_left, columns)
     gaps = missing == IS_NAN
     if gaps and 0 < threshold < TINY and default_left and columns.lowest(name) > 0:  # "missing", or any value
         return BoosterSplit(name, Test(missing=True), Test()), False
@@ -257,7 +257,7 @@ def to_split(tree: StoredLightGBMTree, node: int, columns: LightGBMFeatures) -> 
     return split_of(name, Test(high=threshold, missing=default_left if gaps else threshold >= 0), True), False
 
 
-def category_values(name: str, codes: tuple[int, ...], columns: LightGBMFeatures, place: str) -> tuple[Value, ...]:
+def _category_values(name: str, codes: tuple[int, ...], columns: LightGBMFeatures, place: str) -> tuple[Value, ...]:
     """Return the categories that go left, as pandas wrote them or as codes."""
     values = columns.coded.get(name)
     if not codes or (values is not None and max(codes) >= len(values)):
@@ -265,7 +265,9 @@ def category_values(name: str, codes: tuple[int, ...], columns: LightGBMFeatures
     return codes if values is None else tuple(values[c] for c in codes)
 
 
-def zero_split(name: str, threshold: float, default_left: bool, columns: LightGBMFeatures) -> tuple[BoosterSplit, bool]:
+def _zero_split(
+    name: str, threshold: float, default_left: bool, columns: LightGBMFeatures
+) -> tuple[BoosterSplit, bool]:
     """Return the split of a feature whose zeros count as missing (zero_as_missing): they go the default way."""
     if (threshold >= 0) == default_left:
         test = Test(high=threshold, missing=default_left)  # missing values count as zeros
@@ -278,14 +280,14 @@ def zero_split(name: str, threshold: float, default_left: bool, columns: LightGB
     raise Unsupported(f"the model takes zeros of '{name}' for missing (zero_as_missing): they lie inside its range")
 
 
-def hints(columns: LightGBMFeatures, rows: int | None) -> dict[str, AnyAttribute]:
+def _hints(columns: LightGBMFeatures, rows: int | None) -> dict[str, AnyAttribute]:
     """Return the categories, and the ranges where every row was looked at for them."""
     out: dict[str, AnyAttribute] = {}
     for name, info in columns.infos.items():
         gaps = name in columns.gaps
         if name in columns.coded:
             if columns.coded[name]:
-                out[name] = listed(name, columns.coded[name], gaps)
+                out[name] = _listed(name, columns.coded[name], gaps)
         elif isinstance(info[0], int) and isinstance(info[-1], int):
             codes = sorted({int(v) for v in info if v >= 0})
             if codes:  # LightGBM leaves rare categories out (min_data_in_bin): one value stands for them
@@ -295,7 +297,7 @@ def hints(columns: LightGBMFeatures, rows: int | None) -> dict[str, AnyAttribute
     return out
 
 
-def listed(name: str, values: Sequence[Value], gaps: bool) -> Listed:
+def _listed(name: str, values: Sequence[Value], gaps: bool) -> Listed:
     """Return the attribute of some categories, numbers ascending."""
     in_order = values if any(isinstance(v, str) for v in values) else sorted(values)
     return Listed(name, tuple(in_order), missing=gaps)
@@ -331,11 +333,11 @@ class LightGBMReading:
         """Return the number of training rows, None where every tree saw a sample of them."""
         first = self.trees[0][1]
         params = self.booster.params
-        if self.booster.average or (params is not None and bagged(params)):
+        if self.booster.average or (params is not None and _bagged(params)):
             return None
         if params is None and not (self.proved and self.undrawn()):
             return None
-        if params is not None and sparse_rounds(params) <= self.trees[0][0] // max(1, self.booster.per_round):
+        if params is not None and _sparse_rounds(params) <= self.trees[0][0] // max(1, self.booster.per_round):
             return None
         return sum(first.count)
 
@@ -363,7 +365,7 @@ class LightGBMReading:
         later = dict.fromkeys(x.rate for i, x, _ in self.trees if i >= self.booster.per_round)
         rates = tuple(later) if len(later) <= MAX_RATES else ()
         known = RateCandidates(rates) if self.booster.params is None else parameters(self.booster.params, rates)
-        if known is None or (self.booster.params is not None and bagged(self.booster.params)):
+        if known is None or (self.booster.params is not None and _bagged(self.booster.params)):
             return None
         if self.booster.params is None and not rates:  # nor lambda_l2: two unknown numbers explain any two leaves
             return None
@@ -423,7 +425,7 @@ class LightGBMReading:
     def joined(self, groves: Sequence[Grove], notes: list[str]) -> AnyModel:
         """Return the trees as a boosted model with its leaf values, or as a forest with a note that says why."""
         try:
-            last = math.inf if self.booster.params is None else sparse_rounds(self.booster.params)
+            last = math.inf if self.booster.params is None else _sparse_rounds(self.booster.params)
             return boosting(self.booster, groves, self.proved, last)
         except Unsupported as found:
             notes.append(f"leaf values are not used: {found}")
@@ -438,14 +440,14 @@ def by_node(grown: BoosterTree, of_leaves: Sequence[int]) -> list[int]:
     ]
 
 
-def bagged(params: dict[str, str]) -> bool:
+def _bagged(params: dict[str, str]) -> bool:
     """Return whether every tree saw a sample of the rows."""
     shares = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
     drawn = number(params, "bagging_freq", 0.0) > 0 and any(number(params, key, 1.0) < 1 for key in shares)
     return drawn or params.get("boosting") in ("rf", "random_forest")
 
 
-def sparse_rounds(params: dict[str, str]) -> float:
+def _sparse_rounds(params: dict[str, str]) -> float:
     """Return the round from which on rows are sampled by gradient (GOSS: after 1 / learning rate rounds)."""
     if "goss" not in (params.get("boosting"), params.get("data_sample_strategy")):
         return math.inf

@@ -99,7 +99,7 @@ def digits(lists: Sequence[Sequence[float]]) -> float:
     return 0.5 * 10.0**-places * (1 + OFF) if many > 1 else 0.0
 
 
-def significant(x: float) -> int:
+def _significant(x: float) -> int:
     """Return how many significant digits the shortest decimal form of a number has."""
     return len(repr(x).partition("e")[0].replace(".", "").replace("-", "").strip("0"))
 
@@ -107,7 +107,7 @@ def significant(x: float) -> int:
 def span(text: str | None, otherwise: float) -> NumberSpan:
     """Return the numbers that a parameter printed with six digits may stand for."""
     value = otherwise if text is None else number({"x": text}, "x", otherwise)
-    return NumberSpan.near(value, READ if significant(value) <= SHORT else SIX)
+    return NumberSpan.near(value, READ if _significant(value) <= SHORT else SIX)
 
 
 def solved(
@@ -117,16 +117,16 @@ def solved(
 
     The rows of a class in the leaves give G, hence rate = -(value - start)(H + lambda) / G of every leaf.
     """
-    leaves = [leaf for g in first for leaf in measured(booster, g, proved[g.number], setting)]
-    rate, ridge = common(leaves, setting.ridge, setting.listed), setting.ridge
+    leaves = [leaf for g in first for leaf in _measured(booster, g, proved[g.number], setting)]
+    rate, ridge = _common(leaves, setting.ridge, setting.listed), setting.ridge
     vague = ridge.high - ridge.low > SIX * ridge.high
-    fit = by_pairs([leaf for leaf in leaves if not leaf.listed]) if rate is None or vague else None
+    fit = _by_pairs([leaf for leaf in leaves if not leaf.listed]) if rate is None or vague else None
     if fit is not None:  # printed with too few digits, or not at all
         shift = NumberSpan(setting.listed.low - ridge.low, setting.listed.high - ridge.high)
         found = fit if booster.params is None else fit.both(NumberSpan.near((ridge.low + ridge.high) / 2, SIX))
         if found.low <= found.high:
             again = replace(setting, ridge=found, listed=NumberSpan(found.low + shift.low, found.high + shift.high))
-            better = common(leaves, again.ridge, again.listed)
+            better = _common(leaves, again.ridge, again.listed)
             rate, setting = (rate, setting) if better is None else (better, again)
     if rate is None:
         raise Unsupported("one learning rate does not explain the first round's values")
@@ -147,7 +147,7 @@ class FirstLeaf:
         return NumberSpan(self.ratio.low * low * (1 - OFF), self.ratio.high * high * (1 + OFF))
 
 
-def measured(booster: LightGBMFile, g: Grove, counts: Sequence[int], setting: BoostingSetting) -> list[FirstLeaf]:
+def _measured(booster: LightGBMFile, g: Grove, counts: Sequence[int], setting: BoostingSetting) -> list[FirstLeaf]:
     """Return the leaves of a tree of the first round whose gradients do not cancel."""
     of, classes = g.number, max(2, booster.per_round)
     mine = 1 if setting.law.loss == "log_loss" else of
@@ -176,7 +176,7 @@ def measured(booster: LightGBMFile, g: Grove, counts: Sequence[int], setting: Bo
     return out
 
 
-def common(leaves: Sequence[FirstLeaf], ridge: NumberSpan, listed: NumberSpan) -> NumberSpan | None:
+def _common(leaves: Sequence[FirstLeaf], ridge: NumberSpan, listed: NumberSpan) -> NumberSpan | None:
     """Return the learning rates that explain all the leaves, None where there are none."""
     found = NumberSpan(0.0, math.inf)
     for leaf in leaves:
@@ -184,7 +184,7 @@ def common(leaves: Sequence[FirstLeaf], ridge: NumberSpan, listed: NumberSpan) -
     return found if 0 < found.low <= found.high < math.inf else None
 
 
-def by_pairs(leaves: Sequence[FirstLeaf]) -> NumberSpan | None:
+def _by_pairs(leaves: Sequence[FirstLeaf]) -> NumberSpan | None:
     """Return the lambdas with which the leaves of least and greatest weight have one learning rate."""
     if len(leaves) < 2:
         return None
@@ -208,7 +208,7 @@ def rate_of(booster: LightGBMFile, tree: StoredLightGBMTree, first: NumberSpan, 
     """
     if not rounded and float(f"{first.low:.6g}") <= tree.rate <= float(f"{first.high:.6g}"):
         return first
-    places, several = significant(tree.rate), sum(t.rate == tree.rate for t in booster.trees) >= SEVERAL
+    places, several = _significant(tree.rate), sum(t.rate == tree.rate for t in booster.trees) >= SEVERAL
     return NumberSpan.near(tree.rate, READ if places > FINE or (several and places <= SHORT) else SIX)
 
 

@@ -63,22 +63,22 @@ class Errors:
 
 def errors(grown: BoosterTree, rows: Sequence[int], gradient: Sizes, hessian: Sizes) -> Errors:
     """Return the errors of a tree's nodes, `rows` (nodes,) in them; children stand behind their parents."""
-    return Errors(of_gradients(grown, rows, gradient), of_hessians(grown, rows, hessian))
+    return Errors(_of_gradients(grown, rows, gradient), _of_hessians(grown, rows, hessian))
 
 
-def of_gradients(grown: BoosterTree, rows: Sequence[int], of: Sizes) -> list[float]:
+def _of_gradients(grown: BoosterTree, rows: Sequence[int], of: Sizes) -> list[float]:
     """Return the errors of the sums of gradients per node."""
-    return [0.0] * len(rows) if of.exact else rounded(grown, rows, of.most, 0.0)
+    return [0.0] * len(rows) if of.exact else _rounded(grown, rows, of.most, 0.0)
 
 
-def of_hessians(grown: BoosterTree, rows: Sequence[int], of: Sizes) -> list[float]:
+def _of_hessians(grown: BoosterTree, rows: Sequence[int], of: Sizes) -> list[float]:
     """Return the errors of the sums of hessians per node.
 
     In the exact case only kEpsilon and its consequences are rounded: per level at most twelve times u H at a split, and
     six per level in what histograms hold beside their node's sum.
     """
     if not of.exact:
-        return rounded(grown, rows, of.most, 8 * EPSILON)
+        return _rounded(grown, rows, of.most, 8 * EPSILON)
     out, beside = [0.0] * len(rows), [0.0] * len(rows)
     for i, (split, links) in enumerate(zip(grown.splits, grown.children, strict=True)):
         if split is None:
@@ -90,7 +90,7 @@ def of_hessians(grown: BoosterTree, rows: Sequence[int], of: Sizes) -> list[floa
     return out
 
 
-def rounded(grown: BoosterTree, rows: Sequence[int], most: float, more: float) -> list[float]:
+def _rounded(grown: BoosterTree, rows: Sequence[int], most: float, more: float) -> list[float]:
     """Return errors of sums per node where every addition may be rounded; `more` is added on every level."""
     out = [MORE * rows[0] * UNIT * rows[0] * most] * len(rows)
     anew, depth = list(rows[:1]) * len(rows), [0] * len(rows)

@@ -70,7 +70,7 @@ class Reach:
     odds: Floats
 
 
-def before(
+def _before(
     trees: Sequence[tuple[int, int, StoredLightGBMTree]], start: Floats, off: float, boxes: int = MAX_BOXES
 ) -> Iterator[Reach]:
     """Yield per tree (round, score it adds to, tree) between which scores rows lie before its round.
@@ -78,29 +78,29 @@ def before(
     `start`: those of the first round; scores add up from 0. `off`: how far a leaf's value may be from what was added.
     Trees come round by round. Cost: boxes times leaves times features that are cut.
     """
-    cuts = chosen([tree for _, _, tree in trees], boxes)
+    cuts = _chosen([tree for _, _, tree in trees], boxes)
     shape = (cuts.cell.shape[1], len(start))
     low, high = np.zeros(shape), np.zeros(shape)
-    first = meetings(trees[0][2], cuts)
+    first = _meetings(trees[0][2], cuts)
     found, last = Reach(start, start, np.outer((start[0], -start[0]), np.ones(len(first)))), 0
     for turn, of, tree in trees:
         if turn != last:
             odds = (np.where(first, end, -np.inf).max(axis=1) for end in (high[:, 0], -low[:, 0]))
             found, last = Reach(low.min(axis=0), high.max(axis=0), np.stack(list(odds))), turn
         yield found
-        values, met = np.array(tree.value), meetings(tree, cuts)
+        values, met = np.array(tree.value), _meetings(tree, cuts)
         slack = off + 2.0**-50 * (1.0 + np.abs(values).max() + max(np.abs(low).max(), np.abs(high).max()))
         low[:, of] += np.where(met, values[:, None], np.inf).min(axis=0) - slack
         high[:, of] += np.where(met, values[:, None], -np.inf).max(axis=0) + slack
 
 
-def chosen(trees: Sequence[StoredLightGBMTree], boxes: int) -> FeatureCuts:
+def _chosen(trees: Sequence[StoredLightGBMTree], boxes: int) -> FeatureCuts:
     """Return the thresholds with the greatest spread of leaves on their trees, up to so many boxes."""
     weight: Counter[tuple[int, float]] = Counter()
     for tree in trees:
         spread = max(tree.value) - min(tree.value)
         for feature, threshold, kind in zip(tree.feature, tree.threshold, tree.kind, strict=True):
-            if isinstance(threshold, float) and plain(kind):
+            if isinstance(threshold, float) and _plain(kind):
                 weight[feature, threshold] += spread  # type: ignore[assignment]
     leaves = [len(tree.value) for tree in trees]
     most = min(boxes, MAX_WORK // (12 * sum(leaves)), MAX_CELLS // max(leaves))
@@ -116,12 +116,12 @@ def chosen(trees: Sequence[StoredLightGBMTree], boxes: int) -> FeatureCuts:
     return FeatureCuts(thresholds, grid)
 
 
-def plain(kind: int) -> bool:
+def _plain(kind: int) -> bool:
     """Return whether a split compares numbers, of which none counts as missing."""
     return not kind & 1 and kind >> 2 & 3 == NONE
 
 
-def meetings(tree: StoredLightGBMTree, cuts: FeatureCuts) -> NDArray[np.bool_]:
+def _meetings(tree: StoredLightGBMTree, cuts: FeatureCuts) -> NDArray[np.bool_]:
     """Return which leaves meet which boxes (leaves, boxes), at least those that do."""
     sides = {feature: np.ones((len(tree.value), len(t) + 1), dtype=np.bool_) for feature, t in cuts.thresholds.items()}
     todo: list[tuple[int, dict[int, tuple[float, float]]]] = [(0, {})]
@@ -137,7 +137,7 @@ def meetings(tree: StoredLightGBMTree, cuts: FeatureCuts) -> NDArray[np.bool_]:
             continue
         feature, threshold = tree.feature[node], tree.threshold[node]
         left = right = spans
-        if isinstance(threshold, float) and plain(tree.kind[node]):
+        if isinstance(threshold, float) and _plain(tree.kind[node]):
             low, high = spans.get(feature, (-np.inf, np.inf))
             left = {**spans, feature: (low, min(high, threshold))}
             right = {**spans, feature: (max(low, threshold), high)}
@@ -152,7 +152,7 @@ Floats = NDArray[np.float64]
 LARGE = 1e7
 
 
-def odd_parameter(booster: LightGBMFile) -> str | None:
+def _odd_parameter(booster: LightGBMFile) -> str | None:
     """Return why leaf values are no function of sums of plain gradients, None where nothing says so."""
     kind, params = booster.objective.partition(" ")[0], booster.params or {}
     if kind not in ("binary", "multiclass"):
@@ -181,7 +181,7 @@ def boosting(
     From round `last` on rows were sampled. Raises `Unsupported` with the reason where leaf values cannot be used.
     Cost: linear in nodes, but for the bounds of scores (`recon.readers.formats.boosters.lightgbm.sums`).
     """
-    reason = odd_parameter(booster)
+    reason = _odd_parameter(booster)
     if reason is not None:
         raise Unsupported(reason)
     per_round = booster.per_round
@@ -189,39 +189,39 @@ def boosting(
         raise Unsupported(
             "the rows of each class in the first round are not proved: of a model without weights they are"
         )
-    if not all(sensible(g.stored) for g in groves):
+    if not all(_sensible(g.stored) for g in groves):
         raise Unsupported("some leaf value, weight or learning rate is no figure of training")
-    rate, setting = solved(booster, groves[:per_round], proved, settled(booster, groves, proved))
-    last = min(last, complete(booster, groves))
+    rate, setting = solved(booster, groves[:per_round], proved, _settled(booster, groves, proved))
+    last = min(last, _complete(booster, groves))
     found = []
-    for g, known in zip(groves, bounded(groves, proved, setting), strict=True):
+    for g, known in zip(groves, _bounded(groves, proved, setting), strict=True):
         turn, of = divmod(g.number, per_round)
         own = rate if not turn else rate_of(booster, g.stored, rate, setting.value)
         steps = np.array(g.stored.value)[g.order]
         use = turn < last
-        found.append(tree_sums(booster, g, setting, known, own) if use else TreeSums(turn, of, steps, *nothing()))
+        found.append(_tree_sums(booster, g, setting, known, own) if use else TreeSums(turn, of, steps, *_nothing()))
     trees, base = tuple(g.tree for g in groves), (0.0,) * per_round
     return Boosting(trees, tuple(found), setting.law, setting.start, base, (*range(max(2, per_round)),))
 
 
-def sensible(tree: StoredLightGBMTree) -> bool:
+def _sensible(tree: StoredLightGBMTree) -> bool:
     """Return whether the figures of a tree are of a size that training can give."""
     values = max(map(abs, tree.value)) < LARGE and 1 / LARGE < tree.rate < LARGE
     return values and min(tree.weight) >= 0 and max(tree.weight) < LARGE * LARGE
 
 
-def settled(booster: LightGBMFile, groves: Sequence[Grove], proved: Mapping[int, Sequence[int]]) -> BoostingSetting:
+def _settled(booster: LightGBMFile, groves: Sequence[Grove], proved: Mapping[int, Sequence[int]]) -> BoostingSetting:
     """Return what the trees share, with what parameters say."""
     rows, params = sum(groves[0].stored.count), booster.params or {}
     value, weight = digits([g.stored.value for g in groves]), digits([g.stored.weight for g in groves])
-    start = tuple(starting(booster, groves[t].stored, sum(proved[t]), rows) for t in range(booster.per_round))
+    start = tuple(_starting(booster, groves[t].stored, sum(proved[t]), rows) for t in range(booster.per_round))
     ridge, extra = (span(params.get(key), otherwise) for key, otherwise in (("lambda_l2", 0.0), ("cat_l2", 10.0)))
     listed = NumberSpan(ridge.low + extra.low, ridge.high + extra.high)
     onehot = int(number(params, "max_cat_to_onehot", 4.0))
-    return BoostingSetting(law_of(booster, start, groves, value), start, ridge, listed, onehot, value, weight, rows)
+    return BoostingSetting(_law_of(booster, start, groves, value), start, ridge, listed, onehot, value, weight, rows)
 
 
-def complete(booster: LightGBMFile, groves: Sequence[Grove]) -> float:
+def _complete(booster: LightGBMFile, groves: Sequence[Grove]) -> float:
     """Return the first round of which some tree is not among those that count all the rows.
 
     A tree without a split adds its value to every score: 0 after the first round.
@@ -231,23 +231,23 @@ def complete(booster: LightGBMFile, groves: Sequence[Grove]) -> float:
     return gone[0] // booster.per_round if gone else math.inf
 
 
-def starting(booster: LightGBMFile, tree: StoredLightGBMTree, total: int, rows: int) -> float:
+def _starting(booster: LightGBMFile, tree: StoredLightGBMTree, total: int, rows: int) -> float:
     """Return the score from which a class with so many rows starts: 0 if the first tree has no bias."""
     if booster.objective.startswith("multiclass"):
         return math.log(total / rows)
     if tree.rate != 1 or number(booster.params or {}, "boost_from_average", 1.0) == 0 or 2 * total == rows:
         return 0.0
     share = total / rows
-    return math.log(share / (1 - share)) / sigmoid_of(booster)
+    return math.log(share / (1 - share)) / _sigmoid_of(booster)
 
 
-def sigmoid_of(booster: LightGBMFile) -> float:
+def _sigmoid_of(booster: LightGBMFile) -> float:
     """Return the factor of scores in a logistic loss."""
     words = dict(word.partition(":")[::2] for word in booster.objective.split())
     return number(words, "sigmoid", 1.0)
 
 
-def law_of(booster: LightGBMFile, start: tuple[float, ...], groves: Sequence[Grove], off: float) -> Gradients:
+def _law_of(booster: LightGBMFile, start: tuple[float, ...], groves: Sequence[Grove], off: float) -> Gradients:
     """Return how gradients follow from scores; `off`: rounding of each printed value.
 
     Binary: r = -y s / (1 + exp(y s F)), h = |r| (s - |r|) in double, exp within 4 ulp, s F rounded: r is off by
@@ -262,18 +262,18 @@ def law_of(booster: LightGBMFile, start: tuple[float, ...], groves: Sequence[Gro
         k = booster.per_round
         far = UNIT * (k + 16 + min(farthest * 2, 1500.0))
         return Gradients("softmax", "float64", "float32", 1.0, k / (k - 1), far, 2 * far, error, first)
-    s = sigmoid_of(booster)
+    s = _sigmoid_of(booster)
     far = UNIT * (16 + min(s * farthest, 750.0))
     return Gradients("log_loss", "float64", "float32", s, 1.0, far, 16 * UNIT * max(1.0, s * s), error, first)
 
 
-def nothing() -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats, Floats, tuple[str, ...]]:
+def _nothing() -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats, Floats, tuple[str, ...]]:
     """Return the figures of a tree of which nothing is used."""
     none = np.zeros(0)
     return np.zeros(0, dtype=np.int64), none, none, none, none, none, ()
 
 
-def tree_sums(
+def _tree_sums(
     booster: LightGBMFile, g: Grove, setting: BoostingSetting, known: tuple[Sizes, Sizes], rate: NumberSpan
 ) -> TreeSums:
     """Return the figures of a tree's leaves: values and weights.
@@ -292,8 +292,8 @@ def tree_sums(
             above = above_of(g.stored.value[j], setting, of, turn)
             ridge = setting.listed if lists[j] else setting.ridge
             mine = (off.gradient[node], off.hessian[node])
-            figures.append((node, "value", of_value(above, weight, ridge, rate, mine, units[0], setting)))
-        figures.append((node, "weight", (0.0, 1.0, *snapped(weight - by, weight + by, units[1]))))
+            figures.append((node, "value", _of_value(above, weight, ridge, rate, mine, units[0], setting)))
+        figures.append((node, "weight", (0.0, 1.0, *_snapped(weight - by, weight + by, units[1]))))
     numbers = np.array([found for _, _, found in figures]).reshape(-1, 4).T
     nodes = np.array([node for node, _, _ in figures], dtype=np.int64)
     steps, square = np.array(g.stored.value)[g.order], np.zeros(len(nodes))
@@ -301,7 +301,7 @@ def tree_sums(
     return TreeSums(turn, of, steps, nodes, numbers[0], numbers[1], square, numbers[2], numbers[3], what)
 
 
-def of_value(
+def _of_value(
     above: tuple[float, float],
     weight: float,
     ridge: NumberSpan,
@@ -326,7 +326,7 @@ def of_value(
         ]
         low, high = min(ends), max(ends)
         low, high = low - abs(low) * OFF - off[0], high + abs(high) * OFF + off[0]
-        return 1.0, 0.0, *snapped(low, high, unit)
+        return 1.0, 0.0, *_snapped(low, high, unit)
     slope = value * 2 / (rate.low + rate.high)
     most = weight + setting.weight + ridge.high + off[1] + EPSILON
     ends = [-value * x / r for x in (ridge.low, ridge.high) for r in (rate.low, rate.high)]
@@ -335,7 +335,7 @@ def of_value(
     return 1.0, slope, min(ends) - more, max(ends) + more
 
 
-def snapped(low: float, high: float, unit: float) -> tuple[float, float]:
+def _snapped(low: float, high: float, unit: float) -> tuple[float, float]:
     """Return the interval cut to multiples of a unit (0: none); as it is where there is none inside.
 
     All sums are such multiples and doubles (`Sizes`). Without one inside no rows fit, and the interval says so.
@@ -347,7 +347,7 @@ def snapped(low: float, high: float, unit: float) -> tuple[float, float]:
     return low, high
 
 
-def bounded(
+def _bounded(
     groves: Sequence[Grove], proved: Mapping[int, Sequence[int]], setting: BoostingSetting
 ) -> list[tuple[Sizes, Sizes]]:
     """Return, per tree, the sizes of gradients and hessians that its rows can have: rough ones if they do."""
@@ -355,14 +355,14 @@ def bounded(
     places = [(*divmod(g.number, per_round), g.stored) for g in groves]
     out: list[tuple[Sizes, Sizes]] = []
     for boxes in (1, MAX_BOXES):
-        found = zip(groves, before(places, start, setting.value, boxes), strict=True)
-        out = [sizes(setting, reach, g, groves[0], proved) for g, reach in found]
+        found = zip(groves, _before(places, start, setting.value, boxes), strict=True)
+        out = [_sizes(setting, reach, g, groves[0], proved) for g, reach in found]
         if all(one.exact for pair in out for one in pair):
             break
     return out
 
 
-def sizes(
+def _sizes(
     setting: BoostingSetting, reach: Reach, g: Grove, first: Grove, proved: Mapping[int, Sequence[int]]
 ) -> tuple[Sizes, Sizes]:
     """Return the sizes of gradients and hessians of all rows whose scores lie within `reach`.
@@ -376,7 +376,7 @@ def sizes(
         odds = (law.scale * float(reach.low[0]), law.scale * float(reach.high[0]))
         ones, rows = np.array(proved[0]), np.array(first.stored.count)
         sides = (law.scale * reach.odds + off, (rows - ones, ones))
-        total = law.scale * max(float((n * shares(x)).sum()) for x, n in zip(*sides, strict=True))
+        total = law.scale * max(float((n * _shares(x)).sum()) for x, n in zip(*sides, strict=True))
     else:
         others = np.delete(np.stack([reach.low, reach.high]), of, axis=1)
         below, above = (
@@ -385,7 +385,7 @@ def sizes(
         )
         mine = sum(proved[of])
         odds, total = (below, above), float(max(mine, setting.rows - mine))
-    least = float(min(shares(np.array([odds[0] - off, -odds[1] - off]))))  # of p and of 1 - p
+    least = float(min(_shares(np.array([odds[0] - off, -odds[1] - off]))))  # of p and of 1 - p
     size, more = law.scale if law.loss == "log_loss" else 1.0, 1 + 1e-6
     gradient = Sizes(least * size / more, size * more, total * more)
     curve = law.factor * size * size
@@ -393,6 +393,6 @@ def sizes(
     return gradient, Sizes(curve * least * (1 - least) / more, curve / 4 * more, weights * more + 1e-9)
 
 
-def shares(odds: Floats) -> Floats:
+def _shares(odds: Floats) -> Floats:
     """Return 1 / (1 + exp(-odds))."""
     return 1 / (1 + np.exp(-np.clip(odds, -700.0, 700.0)))

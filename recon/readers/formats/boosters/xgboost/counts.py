@@ -89,7 +89,7 @@ def starting_shares(booster: XGBoostFile) -> ObjectiveStart:
 def sizes(tree: StoredXGBoostTree, share: float | None, factor: float) -> Cover | None:
     """Return the rows of every node, None where some cover is no whole number of equal hessians."""
     cover = np.array(tree.cover)
-    off = 0.0 if share is None else share_error(share)
+    off = 0.0 if share is None else _share_error(share)
     h = factor if share is None else factor * share * (1 - share)
     if h <= 0 or bool((cover < 0).any()):
         return None
@@ -105,7 +105,7 @@ def sizes(tree: StoredXGBoostTree, share: float | None, factor: float) -> Cover 
     return Cover(found, 0.5 if share is None else share, off)
 
 
-def share_error(share: float) -> float:
+def _share_error(share: float) -> float:
     """Return how far float32 arithmetic may take the share through the logarithm and back."""
     if share == 0.5:
         return 0.0
@@ -122,16 +122,16 @@ def class_counts(tree: StoredXGBoostTree, cover: Cover) -> list[int] | None:
     base, error = rows * cover.share, rows * (cover.off + SINGLE) + 1e-6
     try:
         with np.errstate(all="raise", under="ignore"):
-            tried = pairs_tried(base, value * weight, value, rows, error)
+            tried = _pairs_tried(base, value * weight, value, rows, error)
     except ArithmeticError:  # too many rows for float32
         return None
-    found = [c for c in tried[:MAX_LEFT] if fits_inside(tree, cover, leaves, c)]
+    found = [c for c in tried[:MAX_LEFT] if _fits_inside(tree, cover, leaves, c)]
     if len(found) != 1 or len(tried) > MAX_LEFT:
         return None
     return sums(tree.grown, dict(zip(leaves, found[0].tolist(), strict=True)))
 
 
-def pairs_tried(
+def _pairs_tried(
     base: NDArray[np.float64],
     first: NDArray[np.float64],
     second: NDArray[np.float64],
@@ -166,7 +166,7 @@ def pairs_tried(
     return different(counts, rows, worst)
 
 
-def fits_inside(tree: StoredXGBoostTree, cover: Cover, leaves: list[int], counts: NDArray[np.int64]) -> bool:
+def _fits_inside(tree: StoredXGBoostTree, cover: Cover, leaves: list[int], counts: NDArray[np.int64]) -> bool:
     """Return whether one lambda explains the weights of all inner nodes (they are not times the learning rate)."""
     every = np.array(sums(tree.grown, dict(zip(leaves, counts.tolist(), strict=True))))
     inner = np.array([i for i, split in enumerate(tree.grown.splits) if split is not None])

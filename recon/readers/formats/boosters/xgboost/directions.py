@@ -68,7 +68,7 @@ class SplitSides:
 
     def marked(self, values: Ranges) -> Ranges:
         """Return what goes left where these values were taken for missing."""
-        return normal([*self.below, *values]) if self.left else without(self.below, values, self.attribute)
+        return normal([*self.below, *values]) if self.left else _without(self.below, values, self.attribute)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Directions:
                     self.sides[self.splits[-1]] = self.of(split)
         lefts = {test.missing for name, test in self.splits if not self.explained(name, test)}
         self.mixed = len(lefts) > 1
-        self.special = any(beyond(test.high) for _, test in self.splits)
+        self.special = any(_beyond(test.high) for _, test in self.splits)
         self.hist = lefts == {False}  # whose thresholds are values that were there
         self.alike = not self.mixed and not self.special
         self.dense = not self.mixed and not self.refuted(None)
@@ -171,7 +171,7 @@ class Directions:
             if isinstance(attribute, Continuous) and feature.make is None and own.high is not None:
                 all_ = attribute.known[1][0] < exact(own.high)
                 return SplitSides(
-                    attribute, normal([*([attribute.known] if all_ else []), *gap(attribute, own)]), own.missing
+                    attribute, normal([*([attribute.known] if all_ else []), *_gap(attribute, own)]), own.missing
                 )
             if not self.listed_values(attribute, split.feature):
                 raise
@@ -179,7 +179,7 @@ class Directions:
         passed = [
             (i, i + 1) for i, v in enumerate(self.listed_values(attribute, split.feature)) if passes(test, compare(v))
         ]
-        return SplitSides(attribute, normal([*passed, *gap(attribute, own)]), test.missing)
+        return SplitSides(attribute, normal([*passed, *_gap(attribute, own)]), test.missing)
 
     def point(self, name: str, value: Value) -> Ranges:
         """Return where a feature has this value."""
@@ -242,7 +242,7 @@ class Directions:
 
     def present(self, m: Value) -> bool:
         """Return whether a threshold of `hist` is this value, which was there, then."""
-        cuts = {float(end) for _, t in self.splits if (end := threshold(t)) is not None} if self.hist else set()
+        cuts = {float(end) for _, t in self.splits if (end := _threshold(t)) is not None} if self.hist else set()
         single = float(np.float32(m))
         return single in cuts or (single > 0 and float(np.float32(2 * single + 1e-5)) in cuts)
 
@@ -324,7 +324,7 @@ class Directions:
                 else:
                     right = complement(sides.below, attribute.span)
                     grows, shrinks = (sides.below, right) if sides.left else (right, sides.below)
-                    pairs = [(grows, normal([*grows, *places])), (without(shrinks, places, attribute), shrinks)]
+                    pairs = [(grows, normal([*grows, *places])), (_without(shrinks, places, attribute), shrinks)]
                     pairs = pairs if sides.left else pairs[::-1]
             for child, (small, large) in zip(grown.children[node], pairs, strict=True):
                 name = attribute.name
@@ -364,17 +364,16 @@ class Directions:
         return tuple(out)
 
 
-def gap(attribute: AnyAttribute, test: Test) -> tuple[tuple[int, int], ...]:
+def _gap(attribute: AnyAttribute, test: Test) -> tuple[tuple[int, int], ...]:
     """Return the position of "missing" where it passes."""
     return (attribute.gap,) if test.missing and attribute.missing else ()
 
 
-def without(ranges: Ranges, values: Ranges, attribute: AnyAttribute) -> Ranges:
-    """Return the ranges without some values."""
+def _without(ranges: Ranges, values: Ranges, attribute: AnyAttribute) -> Ranges:
     return intersection(ranges, complement(values, attribute.span)) if values else ranges
 
 
-def threshold(test: Test) -> float | None:
+def _threshold(test: Test) -> float | None:
     """Return the float32 threshold behind a test's end (`below_single`)."""
     if test.high is None or not is_number(test.high):
         return None
@@ -382,9 +381,9 @@ def threshold(test: Test) -> float | None:
     return float(near if float(near) >= test.high else np.nextafter(near, np.float32(np.inf)))
 
 
-def beyond(end: Value | None) -> bool:
+def _beyond(end: Value | None) -> bool:
     """Return whether a threshold is one that XGBoost puts beyond all values of a column."""
-    found = threshold(Test(high=end))
+    found = _threshold(Test(high=end))
     if found is None or found == 0:
         return False
     if abs(found) < 1.1e-5:  # 0, or the sum of a number and its opposite, and 1e-5 or 1e-6

@@ -77,12 +77,12 @@ def real(found: Any, place: str) -> float:
     return value
 
 
-def single(found: Any, place: str) -> float:
+def _single(found: Any, place: str) -> float:
     """Return the float32 number that was written in its shortest form; `ReleaseError` naming the place."""
     return float(np.float32(real(found, place)))
 
 
-def integer(found: Any, place: str) -> int:
+def _integer(found: Any, place: str) -> int:
     """Return a whole number, written as such or as text; `ReleaseError` naming the place."""
     value = real(found, place)
     if value != int(value) or abs(value) > 1 << 53:
@@ -90,7 +90,7 @@ def integer(found: Any, place: str) -> int:
     return int(value)
 
 
-def listed(found: Mapping[str, Any], key: str, place: str, size: int | None = None) -> list[Any]:
+def _listed(found: Mapping[str, Any], key: str, place: str, size: int | None = None) -> list[Any]:
     """Return a list of a known length; `ReleaseError` naming the place."""
     value = found.get(key)
     if not isinstance(value, list) or (size is not None and len(value) != size):
@@ -110,8 +110,8 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> XGBoostF
     elif booster.get("name") != "gbtree":
         raise Unsupported(f"XGBoost's booster {str(booster.get('name'))[:40]!r} has no trees")
     model, params = part(booster, "model"), part(learner, "learner_model_param")
-    size = integer(params.get("num_feature", 0), "learner.learner_model_param.num_feature")
-    if not 0 < size <= MAX_NODES or integer(params.get("num_target", 1), "num_target") != 1:
+    size = _integer(params.get("num_feature", 0), "learner.learner_model_param.num_feature")
+    if not 0 < size <= MAX_NODES or _integer(params.get("num_target", 1), "num_target") != 1:
         raise Unsupported("XGBoost models without features or of several targets are not read")
     names = learner.get("feature_names") or []
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names) or len(names) not in (0, size):
@@ -119,12 +119,12 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> XGBoostF
     if len(set(names)) != len(names):
         raise refuse("a name stands twice", "learner.feature_names")
     called = names or [f"f{i}" for i in range(size)]
-    categories = category_names(model.get("cats"), called)
+    categories = _category_names(model.get("cats"), called)
     types = learner.get("feature_types")
     typed = zip(called, types, strict=False) if isinstance(types, list) else ()
     whole = {name for name, kind in typed if kind in ("int", "i")}
-    groups = listed(model, "tree_info", "model")
-    trees = listed(model, "trees", "model", len(groups))
+    groups = _listed(model, "tree_info", "model")
+    trees = _listed(model, "trees", "model", len(groups))
     parallel = part(model, "gbtree_model_param").get("num_parallel_tree", 1)
     objective = part(learner, "objective")
     weigh = objective.get("reg_loss_param")
@@ -142,27 +142,27 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> XGBoostF
         called,
         bool(names),
         str(objective.get("name", "")),
-        integer(params.get("num_class", 0), "learner.learner_model_param.num_class"),
-        base_scores(params.get("base_score", "5E-1")),
-        max(1, integer(parallel, "model.gbtree_model_param.num_parallel_tree")),
+        _integer(params.get("num_class", 0), "learner.learner_model_param.num_class"),
+        _base_scores(params.get("base_score", "5E-1")),
+        max(1, _integer(parallel, "model.gbtree_model_param.num_parallel_tree")),
         [
-            json_tree(tree, f"trees[{t}]", integer(group, "model.tree_info"), called, categories, whole)
+            _json_tree(tree, f"trees[{t}]", _integer(group, "model.tree_info"), called, categories, whole)
             for t, (tree, group) in enumerate(zip(trees, groups, strict=True))
         ],
-        str(params.get("boost_from_average")) == "1" and version_of(found) >= [3, 1],
+        str(params.get("boost_from_average")) == "1" and _version_of(found) >= [3, 1],
         hints,
         dart,
         step,
     )
 
 
-def version_of(found: Mapping[str, Any]) -> list[int]:
+def _version_of(found: Mapping[str, Any]) -> list[int]:
     """Return the version that wrote the file, [0] where it does not say."""
     version = found.get("version")
     return version if isinstance(version, list) and version and all(type(v) is int for v in version) else [0]
 
 
-def base_scores(found: Any) -> tuple[float, ...]:
+def _base_scores(found: Any) -> tuple[float, ...]:
     """Return the starting scores: "5E-1", or a vector "[4.2E-1,...]" since XGBoost 3.1."""
     place = "learner.learner_model_param.base_score"
     text = str(found).strip()
@@ -170,7 +170,7 @@ def base_scores(found: Any) -> tuple[float, ...]:
     return tuple(real(x.strip(), place) for x in parts)
 
 
-def category_names(found: Any, names: Sequence[str]) -> dict[str, list[Value]]:
+def _category_names(found: Any, names: Sequence[str]) -> dict[str, list[Value]]:
     """Return the values behind categories' codes, where the file has them."""
     out: dict[str, list[Value]] = {}
     encoded = found.get("enc") if isinstance(found, dict) else None
@@ -191,7 +191,7 @@ def category_names(found: Any, names: Sequence[str]) -> dict[str, list[Value]]:
     return out
 
 
-def json_tree(
+def _json_tree(
     found: Any,
     place: str,
     group: int,
@@ -202,16 +202,16 @@ def json_tree(
     """Return one tree from its arrays; `whole` are the features that are whole numbers."""
     if not isinstance(found, dict):
         raise refuse("no object", place)
-    out, left = StoredXGBoostTree(place, group), listed(found, "left_children", place)
+    out, left = StoredXGBoostTree(place, group), _listed(found, "left_children", place)
     size = len(left)
     if not 0 < size <= MAX_NODES or group < 0:
         raise refuse(f"{size} nodes", place)
     keys = ("right_children", "split_indices", "split_conditions", "base_weights", "sum_hessian", "default_left")
-    right, feature, condition, weight, cover, default = (listed(found, key, place, size) for key in keys)
+    right, feature, condition, weight, cover, default = (_listed(found, key, place, size) for key in keys)
     kinds = found.get("split_type") or [0] * size
     if not isinstance(kinds, list) or len(kinds) != size:
         raise refuse(f"a list of {size} is expected", f"{place}.split_type")
-    sets = category_sets(found, place) if any(kinds) else {}
+    sets = _category_sets(found, place) if any(kinds) else {}
     todo, seen = [(0, -1, 0)], 0
     while todo:
         node, parent, side = todo.pop()
@@ -223,28 +223,28 @@ def json_tree(
             a, b = out.grown.children[parent]
             out.grown.children[parent] = (here, b) if side == 0 else (a, here)
         out.grown.children.append((-1, -1))
-        out.cover.append(single(cover[node], f"{place}.sum_hessian[{node}]"))
+        out.cover.append(_single(cover[node], f"{place}.sum_hessian[{node}]"))
         if left[node] == -1:
             out.grown.splits.append(None)
-            out.weight.append(single(condition[node], f"{place}.split_conditions[{node}]"))
+            out.weight.append(_single(condition[node], f"{place}.split_conditions[{node}]"))
             continue
-        out.weight.append(single(weight[node], f"{place}.base_weights[{node}]"))
-        k = integer(feature[node], f"{place}.split_indices[{node}]")
+        out.weight.append(_single(weight[node], f"{place}.base_weights[{node}]"))
+        k = _integer(feature[node], f"{place}.split_indices[{node}]")
         if not 0 <= k < len(names):
             raise refuse(f"feature {k} is none of {len(names)}", f"{place}.split_indices[{node}]")
         missing_left = bool(default[node])
         if kinds[node]:  # the listed categories go right
-            values = values_of(sets.get(node, ()), names[k], categories, place)
+            values = _values_of(sets.get(node, ()), names[k], categories, place)
             out.grown.splits.append(BoosterSplit(names[k], Test(values=values, missing=not missing_left), None))
             todo += [(left[node], here, 1), (right[node], here, 0)]
             continue
-        end, is_open = below_single(single(condition[node], f"{place}.split_conditions[{node}]"), names[k] in whole)
+        end, is_open = _below_single(_single(condition[node], f"{place}.split_conditions[{node}]"), names[k] in whole)
         out.grown.splits.append(split_of(names[k], Test(high=end, high_open=is_open, missing=missing_left), True))
         todo += [(right[node], here, 1), (left[node], here, 0)]
     return out
 
 
-def below_single(threshold: float, whole: bool) -> tuple[float, bool]:
+def _below_single(threshold: float, whole: bool) -> tuple[float, bool]:
     """Return the end, and whether it is open, of the numbers that are below a threshold once rounded to float32.
 
     XGBoost rounds every value first, and its thresholds are often values of the training rows: 13.05 itself is below
@@ -258,21 +258,21 @@ def below_single(threshold: float, whole: bool) -> tuple[float, bool]:
     return (float(before) + threshold) / 2, int(single.view(np.uint32)) & 1 == 0
 
 
-def category_sets(found: Mapping[str, Any], place: str) -> dict[int, tuple[int, ...]]:
+def _category_sets(found: Mapping[str, Any], place: str) -> dict[int, tuple[int, ...]]:
     """Return the categories that go right, per node."""
-    every = [integer(v, f"{place}.categories") for v in listed(found, "categories", place)]
-    nodes = listed(found, "categories_nodes", place)
-    starts, lengths = (listed(found, f"categories_{k}", place, len(nodes)) for k in ("segments", "sizes"))
+    every = [_integer(v, f"{place}.categories") for v in _listed(found, "categories", place)]
+    nodes = _listed(found, "categories_nodes", place)
+    starts, lengths = (_listed(found, f"categories_{k}", place, len(nodes)) for k in ("segments", "sizes"))
     out = {}
     for node, start, length in zip(nodes, starts, lengths, strict=True):
-        a, n = integer(start, f"{place}.categories_segments"), integer(length, f"{place}.categories_sizes")
+        a, n = _integer(start, f"{place}.categories_segments"), _integer(length, f"{place}.categories_sizes")
         if a < 0 or n < 1 or a + n > len(every):
             raise refuse(f"the categories {a}..{a + n} are not there", f"{place}.categories_segments")
-        out[integer(node, f"{place}.categories_nodes")] = tuple(every[a : a + n])
+        out[_integer(node, f"{place}.categories_nodes")] = tuple(every[a : a + n])
     return out
 
 
-def values_of(codes: Sequence[int], name: str, categories: Mapping[str, list[Value]], place: str) -> tuple[Value, ...]:
+def _values_of(codes: Sequence[int], name: str, categories: Mapping[str, list[Value]], place: str) -> tuple[Value, ...]:
     """Return the values behind categories' codes."""
     known = categories.get(name)
     if not codes or min(codes) < 0 or (known is not None and max(codes) >= len(known)):
@@ -285,13 +285,13 @@ def dump_booster(found: Any) -> XGBoostFile:
     if not isinstance(found, list) or not found:
         raise ReleaseError("is no JSON of XGBoost's dump_model(dump_format='json'): a list of trees is expected")
     names: dict[str, None] = {}
-    trees = [dump_tree(tree, f"trees[{t}]", names) for t, tree in enumerate(found[:2])]
+    trees = [_dump_tree(tree, f"trees[{t}]", names) for t, tree in enumerate(found[:2])]
     every = list(names)
     named = not all(n[:1] == "f" and n[1:].isdigit() for n in every)
     return XGBoostFile("XGBoost, dump_model JSON", every, named, "", 0, None, 1, trees)
 
 
-def dump_tree(root: Any, place: str, names: dict[str, None]) -> StoredXGBoostTree:
+def _dump_tree(root: Any, place: str, names: dict[str, None]) -> StoredXGBoostTree:
     """Return one nested tree, its nodes numbered depth first; new feature names are added to `names`."""
     out = StoredXGBoostTree(place, 0)
     todo: list[tuple[Any, int, int]] = [(root, -1, 0)]
@@ -321,12 +321,12 @@ def dump_tree(root: Any, place: str, names: dict[str, None]) -> StoredXGBoostTre
         if {yes, no} != set(by_id) or gone not in by_id:
             raise refuse("'yes', 'no' and 'missing' do not name its two children", at)
         if isinstance(condition, list):
-            codes = tuple(integer(c, f"{at}.split_condition") for c in condition)
-            split = BoosterSplit(name, Test(values=values_of(codes, name, {}, at), missing=gone == yes), None)
+            codes = tuple(_integer(c, f"{at}.split_condition") for c in condition)
+            split = BoosterSplit(name, Test(values=_values_of(codes, name, {}, at), missing=gone == yes), None)
         elif condition is None:
             raise Unsupported(f"{at}: the split of indicator '{name}' has no condition: use save_model('model.json')")
         else:
-            test = Test(high=single(condition, f"{at}.split_condition"), high_open=True, missing=gone == yes)
+            test = Test(high=_single(condition, f"{at}.split_condition"), high_open=True, missing=gone == yes)
             split = split_of(name, test, True)
         out.grown.splits.append(split)
         todo += [(by_id[no], here, 1), (by_id[yes], here, 0)]

@@ -112,7 +112,7 @@ TABLE = tuple(
 )
 
 
-def single_log(x: float) -> float:
+def _single_log(x: float) -> float:
     """Return logf of a float32 number above 0, normal and finite; `ValueError` for others."""
     bits = struct.unpack("<I", struct.pack("<f", x))[0]
     if bits == 0x3F800000:
@@ -164,18 +164,18 @@ class XGBoostRates:
         )
 
 
-def start(base: float) -> float:
+def _start(base: float) -> float:
     """Return the score that rows start at, of a base_score: float32 arithmetic."""
     odds = np.float32(np.float32(1) / np.float32(base)) - np.float32(1)
-    return -single_log(float(odds))
+    return -_single_log(float(odds))
 
 
-def gradients() -> Gradients:
+def _gradients() -> Gradients:
     """Return how gradients follow from scores (docstring of the module)."""
     return Gradients("log_loss", "float32", "float32", relative=2.0**-31, stages="float32")
 
 
-def unusable(booster: XGBoostFile) -> str:
+def _unusable(booster: XGBoostFile) -> str:
     """Return why later trees' figures are not used, "" where they are: what the file says of its training."""
     if booster.dump:
         return "a dump says neither learning rate nor weights of inner nodes"
@@ -188,7 +188,7 @@ def unusable(booster: XGBoostFile) -> str:
     return ""
 
 
-def rates_of(tree: StoredXGBoostTree, cover: Cover) -> XGBoostRates | str:
+def _rates_of(tree: StoredXGBoostTree, cover: Cover) -> XGBoostRates | str:
     """Return the only usual learning rate and lambda that make the first tree's counts whole, else why there is none.
 
     Cost: candidates times nodes.
@@ -198,12 +198,12 @@ def rates_of(tree: StoredXGBoostTree, cover: Cover) -> XGBoostRates | str:
     inner = np.array([split is not None for split in tree.grown.splits])
     error = rows * (cover.off + 16 * SUMS_HALF) + 1e-6
     found: list[tuple[float, float]] = []
-    for ridge in map(single, RIDGES):
-        whole = counted(rows[inner] * cover.share, weight[inner], hessian[inner] + ridge, rows[inner], error[inner])
+    for ridge in map(_single, RIDGES):
+        whole = _counted(rows[inner] * cover.share, weight[inner], hessian[inner] + ridge, rows[inner], error[inner])
         if whole is None:
             continue
-        for rate in map(single, RATES):
-            below = counted(rows[~inner] * cover.share, weight[~inner] / rate, hessian[~inner] + ridge,
+        for rate in map(_single, RATES):
+            below = _counted(rows[~inner] * cover.share, weight[~inner] / rate, hessian[~inner] + ridge,
                             rows[~inner], error[~inner])  # fmt: skip
             if below is None:
                 continue
@@ -216,7 +216,7 @@ def rates_of(tree: StoredXGBoostTree, cover: Cover) -> XGBoostRates | str:
     return XGBoostRates(*found[0])
 
 
-def counted(base: Floats, weight: Floats, below: Floats, rows: Floats, error: Floats) -> NDArray[np.int64] | None:
+def _counted(base: Floats, weight: Floats, below: Floats, rows: Floats, error: Floats) -> NDArray[np.int64] | None:
     """Return base + weight * below as whole numbers in 0..rows, None where one is none."""
     count = base + weight * below
     near = np.rint(count)
@@ -225,12 +225,12 @@ def counted(base: Floats, weight: Floats, below: Floats, rows: Floats, error: Fl
     return near.astype(np.int64) if bool(fits.all()) else None
 
 
-def single(value: float) -> float:
+def _single(value: float) -> float:
     """Return the nearest float32."""
     return float(np.float32(value))
 
 
-def depths(tree: StoredXGBoostTree) -> NDArray[np.int64]:
+def _depths(tree: StoredXGBoostTree) -> NDArray[np.int64]:
     """Return how many splits stand above every node. Children stand behind their parents."""
     out = np.zeros(len(tree.grown.splits), dtype=np.int64)
     for i, split in enumerate(tree.grown.splits):
@@ -239,11 +239,11 @@ def depths(tree: StoredXGBoostTree) -> NDArray[np.int64]:
     return out
 
 
-def tree_sums(tree: StoredXGBoostTree, t: int, rates: XGBoostRates, rows: int) -> TreeSums:
+def _tree_sums(tree: StoredXGBoostTree, t: int, rates: XGBoostRates, rows: int) -> TreeSums:
     """Return what the figures of one tree say: cover and weight of every node, in the order of the nodes."""
     cover, weight = np.array(tree.cover), np.array(tree.weight)
     leaf = np.array([split is None for split in tree.grown.splits])
-    each = (1 + 3 * depths(tree)) * (rows + 8) * UNIT * 1.01
+    each = (1 + 3 * _depths(tree)) * (rows + 8) * UNIT * 1.01
     in_h, in_g = each * float(cover[0]) * (1 + 2 * SUMS_HALF), each * float(rows)
     high = cover * (1 + 1.001 * SUMS_HALF) + in_h
     low = np.maximum(cover * (1 - 1.001 * SUMS_HALF) - in_h, 0.0)
@@ -270,7 +270,7 @@ PREDICTED = 1e-5  # relative: how far float32 takes the sum of hessians from wha
 EQUAL = 3  # roots with the same number of rows tell that none was drawn from so many trees on
 
 
-def all_rows_seen(
+def _all_rows_seen(
     booster: XGBoostFile, start: ObjectiveStart, trees: Sequence[tuple[int, StoredXGBoostTree]], covers: Sequence[Cover]
 ) -> bool | None:
     """Return whether the first round saw all rows: True, False, None where the file does not tell."""
@@ -291,7 +291,7 @@ def all_rows_seen(
     return math.isclose(booster.trees[1].cover[0], expected, rel_tol=PREDICTED, abs_tol=1e-6)
 
 
-def same_rows(booster: XGBoostFile, trees: Sequence[tuple[int, StoredXGBoostTree]], covers: Sequence[Cover]) -> int:
+def _same_rows(booster: XGBoostFile, trees: Sequence[tuple[int, StoredXGBoostTree]], covers: Sequence[Cover]) -> int:
     """Return how many of the trees, from the first one on, nothing in the file shows to be of other rows.
 
     Their roots have as many rows. Of squared error: from one root to the next the weight -G / (n + lambda) moves by
@@ -356,12 +356,12 @@ def read_xgboost_ubj(
     """
     found = read_ubjson(data, memory)
     if isinstance(found, dict) and isinstance(found.get("Model"), dict):
-        draws = subsampled(found.get("Config"))
-        return to_draft(json_booster(found["Model"], "XGBoost, UBJSON of a pickle"), classes, (), draws, marker)
-    return to_draft(json_booster(found, "XGBoost, save_model UBJSON"), classes, ())
+        draws = _subsampled(found.get("Config"))
+        return _to_draft(json_booster(found["Model"], "XGBoost, UBJSON of a pickle"), classes, (), draws, marker)
+    return _to_draft(json_booster(found, "XGBoost, save_model UBJSON"), classes, ())
 
 
-def subsampled(config: Any) -> bool | None:
+def _subsampled(config: Any) -> bool | None:
     """Return whether the settings of a pickled booster say that every tree saw a sample of the rows, None: unsaid."""
     try:
         trained = part(config, "learner", "gradient_booster", "tree_train_param")
@@ -375,7 +375,7 @@ def read_xgboost(found: Any, classes: Sequence[Value] | None = None) -> Draft:
 
     Raises `ReleaseError` naming the tree and key, `Unsupported` for objectives whose covers are no sizes.
     """
-    return to_draft(json_booster(found), classes, ())
+    return _to_draft(json_booster(found), classes, ())
 
 
 def read_xgboost_dump(found: Any, classes: Sequence[Value] | None = None) -> Draft:
@@ -383,10 +383,10 @@ def read_xgboost_dump(found: Any, classes: Sequence[Value] | None = None) -> Dra
 
     Sizes of the first tree, where its covers are multiples of a quarter (base_score 0.5); see `read_xgboost`.
     """
-    return to_draft(dump_booster(found), classes, (HALF,))
+    return _to_draft(dump_booster(found), classes, (HALF,))
 
 
-def to_draft(
+def _to_draft(
     booster: XGBoostFile,
     classes: Sequence[Value] | None,
     assumed: tuple[str, ...],
@@ -404,17 +404,17 @@ def to_draft(
     trees = [(t, tree) for t, tree in enumerate(first) if len(tree.grown.splits) > 1]
     if not trees:
         raise Unsupported("no tree of the first round has a split: the XGBoost model says nothing about its rows")
-    labels, label = label_values(begin, classes), label_name(booster.names)
-    covers = [cover_of(t, tree, begin, booster) for t, tree in trees]
-    kept = same_rows(booster, trees, covers) if begin.every else len(trees)
+    labels, label = _label_values(begin, classes), label_name(booster.names)
+    covers = [_cover_of(t, tree, begin, booster) for t, tree in trees]
+    kept = _same_rows(booster, trees, covers) if begin.every else len(trees)
     trees, covers = trees[:kept], covers[:kept]
-    seen = True if draws is False and booster.parallel == 1 else all_rows_seen(booster, begin, trees, covers)
+    seen = True if draws is False and booster.parallel == 1 else _all_rows_seen(booster, begin, trees, covers)
     minimum = booster.parallel > 1 or draws is True or seen is not True
     if booster.dump and minimum:
         raise Unsupported(UNPROVED)
-    least, copies = without_copies(trees, covers, labels)
+    least, copies = _without_copies(trees, covers, labels)
     drawn, minimum = minimum, minimum or bool(copies)
-    models, kinds, remarks, counted = statements(trees, covers, label, labels, least if minimum else None, drawn)
+    models, kinds, remarks, counted = _statements(trees, covers, label, labels, least if minimum else None, drawn)
     if booster.dump and "exact" not in kinds:
         raise Unsupported(UNPROVED)
     rows = max(int(n[0]) for n in least)
@@ -425,13 +425,13 @@ def to_draft(
     if kept < len(first):
         remarks += [f"from tree {kept} on the leaf values belong to other rows, or to drawn ones: those are left out"]
     if len(booster.trees) > len(first) and shares and not booster.dump:
-        found = "the trees may have seen samples of the rows" if minimum else later(booster, covers[0])
+        found = "the trees may have seen samples of the rows" if minimum else _later(booster, covers[0])
         if isinstance(found, XGBoostRates):
-            models, notes = (boosting(booster, models[0], found, rows),), (*notes, MADE, found.note, SAME_ROWS)
+            models, notes = (_boosting(booster, models[0], found, rows),), (*notes, MADE, found.note, SAME_ROWS)
         else:
             remarks += [LATER, found]
     return DirectedDraft(
-        Provenance(booster.form, kinds, notes, unused=unused_figures(booster, models, kinds, minimum, remarks)),
+        Provenance(booster.form, kinds, notes, unused=_unused_figures(booster, models, kinds, minimum, remarks)),
         tuple(Feature(name, name) for name in booster.names),
         models,
         labels if "exact" in kinds or isinstance(models[0], Boosting) else None,
@@ -448,7 +448,7 @@ def to_draft(
     )
 
 
-def unused_figures(
+def _unused_figures(
     booster: XGBoostFile, models: Sequence[AnyModel], kinds: Sequence[CountKind], minimum: bool, remarks: Sequence[str]
 ) -> tuple[UnusedPublication, ...]:
     """Return that figures of a booster are not used; nothing where all of them are, or one tree gives its classes."""
@@ -458,23 +458,23 @@ def unused_figures(
     return (UnusedPublication(FIGURES, remarks[-1] if remarks else SIZES, labels=alone),)
 
 
-def later(booster: XGBoostFile, cover: Cover) -> XGBoostRates | str:
+def _later(booster: XGBoostFile, cover: Cover) -> XGBoostRates | str:
     """Return learning rate and lambda, with which all trees' figures are used, or why they are not."""
-    return unusable(booster) or rates_of(booster.trees[0], cover)
+    return _unusable(booster) or _rates_of(booster.trees[0], cover)
 
 
-def boosting(booster: XGBoostFile, first: AnyModel, rates: XGBoostRates, rows: int) -> Boosting:
+def _boosting(booster: XGBoostFile, first: AnyModel, rates: XGBoostRates, rows: int) -> Boosting:
     """Return all trees with what their figures say; `first`: the first one, which counts rows."""
     assert booster.base is not None
     assert isinstance(first, Tree)
     nothing = Support()
     later = (tree.grown.tree([nothing] * len(tree.grown.splits), f"tree {t}") for t, tree in enumerate(booster.trees))
-    said = tuple(tree_sums(tree, t, rates, rows) for t, tree in enumerate(booster.trees))
-    score = (start(booster.base[0]),)
-    return Boosting((first, *list(later)[1:]), said, gradients(), score, score, (0, 1))
+    said = tuple(_tree_sums(tree, t, rates, rows) for t, tree in enumerate(booster.trees))
+    score = (_start(booster.base[0]),)
+    return Boosting((first, *list(later)[1:]), said, _gradients(), score, score, (0, 1))
 
 
-def label_values(begin: ObjectiveStart, classes: Sequence[Value] | None) -> tuple[Value, ...]:
+def _label_values(begin: ObjectiveStart, classes: Sequence[Value] | None) -> tuple[Value, ...]:
     """Return the label's values in the order of its codes, () where the model is no classifier."""
     size = max(2, len(begin.shares)) if begin.classes else 0
     if classes is not None and size and len(classes) != size:
@@ -482,7 +482,7 @@ def label_values(begin: ObjectiveStart, classes: Sequence[Value] | None) -> tupl
     return tuple(range(size)) if classes is None or not size else tuple(classes)
 
 
-def cover_of(t: int, tree: StoredXGBoostTree, begin: ObjectiveStart, booster: XGBoostFile) -> Cover:
+def _cover_of(t: int, tree: StoredXGBoostTree, begin: ObjectiveStart, booster: XGBoostFile) -> Cover:
     """Return the figures of one tree with its sizes; `Unsupported` where its covers are no numbers of rows."""
     share = begin.shares[tree.group] if begin.shares and tree.group < len(begin.shares) else None
     found = sizes(tree, share, begin.factor)
@@ -495,7 +495,7 @@ def cover_of(t: int, tree: StoredXGBoostTree, begin: ObjectiveStart, booster: XG
 Answer = tuple[tuple[AnyModel, ...], tuple[CountKind, ...], list[str], list[FirstTreeCounts]]
 
 
-def without_copies(
+def _without_copies(
     trees: Sequence[tuple[int, StoredXGBoostTree]], covers: Sequence[Cover], labels: tuple[Value, ...]
 ) -> tuple[list[list[int]], str]:
     """Return how many rows the nodes have at least, and why that is fewer than their covers ("": it is not)."""
@@ -516,7 +516,7 @@ def without_copies(
     return out, copies_note(divisors, labels if len(divisors) == len(labels) else ())
 
 
-def statements(
+def _statements(
     trees: Sequence[tuple[int, StoredXGBoostTree]],
     covers: Sequence[Cover],
     label: str,

@@ -78,19 +78,19 @@ def read(thing: Thing, form: str) -> Draft:
         stages = histogram_stages(thing, len(names))
         arrays = [tree for stage in stages for tree in stage]
     else:
-        arrays = [stored_arrays(e, len(names), f"estimators_[{i}]") for i, e in enumerate(listed(thing))]
+        arrays = [stored_arrays(e, len(names), f"estimators_[{i}]") for i, e in enumerate(_listed(thing))]
     for i, one in enumerate(arrays):
         place = f"tree {i} of _predictors" if histogram else f"tree {i} of estimators_"
         one.agree(place, rows="count" if histogram else "n_node_samples")
     counts = [only_sizes(a.rows, 1 if classes is None else len(classes), "") for a in arrays]
-    first = None if classes is None else first_counts(thing, arrays[0], len(classes))
+    first = None if classes is None else _first_counts(thing, arrays[0], len(classes))
     counts[0] = counts[0] if first is None else first
-    out = held_out(thing)
-    part = out or subsampled(thing)
+    out = _held_out(thing)
+    part = out or _subsampled(thing)
     same = [i for i, a in enumerate(arrays) if part or a.rows[0] == arrays[0].rows[0]]
     values = leaf_values(thing, arrays, classes) if len(same) == len(arrays) else OTHER_ROWS
     notes = [LEAST] if out else []
-    notes += ["every tree was fitted on a part of the rows"] if subsampled(thing) else []
+    notes += ["every tree was fitted on a part of the rows"] if _subsampled(thing) else []
     notes += [CONTINUED] if thing.get("warm_start") and len(arrays) > 1 else []
     lines = (*counting_notes([counts[0]]), *([LATER] if len(same) > 1 else []))
     if first is None:
@@ -109,10 +109,10 @@ def read(thing: Thing, form: str) -> Draft:
         replace(origin, counts=("distinct",)) if part else origin,  # rows that were left out may be in any leaf
         tuple(Feature(x, x) for x in names),
         classes=classes,
-        rows=RowCount(n) if subsampled(thing) else with_held_out(thing, n) if out else RowCount(n, n),
+        rows=RowCount(n) if _subsampled(thing) else _with_held_out(thing, n) if out else RowCount(n, n),
         named=named,
         single=not histogram,
-        occurring="" if classes is None else classes_said(thing, arrays, first),
+        occurring="" if classes is None else _classes_said(thing, arrays, first),
         reader_notes=lines,
         trees=tuple(CountedTree(arrays[i], counts[i]) for i in same),
         forest=True,
@@ -122,7 +122,7 @@ def read(thing: Thing, form: str) -> Draft:
     )
 
 
-def held_out(thing: Thing) -> bool:
+def _held_out(thing: Thing) -> bool:
     """Return whether a part of the rows was held out for early stopping, as far as the file says so."""
     if thing.class_name.startswith("Hist"):
         kept = thing.get("_use_validation_data", thing.get("validation_fraction", 0.1) is not None)
@@ -130,7 +130,7 @@ def held_out(thing: Thing) -> bool:
     return not thing.class_name.startswith("Ada") and thing.get("n_iter_no_change") is not None
 
 
-def with_held_out(thing: Thing, seen: int) -> RowCount:
+def _with_held_out(thing: Thing, seen: int) -> RowCount:
     """Return how many rows there were where trees saw these: of n rows ceil(share * n) were held out, or n - share.
 
     sklearn/model_selection/_split.py, `_validate_shuffle_split`. Histogram boosting may have been given a table of its
@@ -149,14 +149,14 @@ def with_held_out(thing: Thing, seen: int) -> RowCount:
     return RowCount(seen if thing.class_name.startswith("Hist") else totals[0], totals[-1])
 
 
-def classes_said(thing: Thing, trees: Sequence[TreeArrays], first: NodeCounts | None) -> Literal["each", "only"]:
+def _classes_said(thing: Thing, trees: Sequence[TreeArrays], first: NodeCounts | None) -> Literal["each", "only"]:
     """Return what `classes_` says of the rows that the trees count: not held out, and of no weight but 0 alone."""
     if thing.class_name.startswith("Ada"):
         return "only" if first is None else "each"
     if thing.class_name.startswith("Hist"):  # rows of weight 0 count
-        return "only" if held_out(thing) else "each"
-    plain = subsampled(thing) or all((t.rows == t.weighted).all() for t in trees)
-    return "each" if plain and not held_out(thing) else "only"
+        return "only" if _held_out(thing) else "each"
+    plain = _subsampled(thing) or all((t.rows == t.weighted).all() for t in trees)
+    return "each" if plain and not _held_out(thing) else "only"
 
 
 def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] | None) -> BoostedLeafValues | str:
@@ -168,23 +168,23 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] 
         return "its loss is none of the library's"
     if loss not in ({"squared_error", "ls", "least_squares"} if classes is None else {"log_loss", "deviance"}):
         return f"its loss is {loss[:40]!r}"
-    if why := unusual(thing, trees):
+    if why := _unusual(thing, trees):
         return why
     number = 0 if classes is None else len(classes)
     if number == 1 or len(trees) % (number if number > 2 else 1):
         return "its trees do not fit its classes"
     if not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
         return "its learning rate is no number above 0"
-    if int(trees[0].rows[0]) > MOST_ROWS or not all(map(trained, trees)):
+    if int(trees[0].rows[0]) > MOST_ROWS or not all(map(_trained, trees)):
         return "its figures are not those of training"
-    recent = fitted_by(thing) >= COMMON_LOSSES
+    recent = _fitted_by(thing) >= COMMON_LOSSES
     if number > 2 and not recent:
         return "so old a version (before 1.4) computes shares of classes in another way"
     found = histogram_values if histogram else gradient_values
     return found(thing, trees, float(rate), number, recent)
 
 
-def trained(tree: TreeArrays) -> bool:
+def _trained(tree: TreeArrays) -> bool:
     """Return whether figures of a tree are numbers of a sane size, and rows of nodes those of their children."""
     inner = ~tree.leaf
     below = tree.rows[tree.left[inner]] + tree.rows[tree.right[inner]]
@@ -192,18 +192,18 @@ def trained(tree: TreeArrays) -> bool:
     return bool((tree.rows > 0).all() and (below == tree.rows[inner]).all() and (np.abs(numbers) < MOST_FIGURE).all())
 
 
-def fitted_by(thing: Thing) -> tuple[int, int]:
+def _fitted_by(thing: Thing) -> tuple[int, int]:
     """Return the version that wrote the file, (0, 0) where it does not say."""
     parts = str(thing.get("_sklearn_version")).split(".")[:2]
     known = len(parts) == 2 and all(p.isdigit() and len(p) < 6 for p in parts)
     return (int(parts[0]), int(parts[1])) if known else (0, 0)
 
 
-def unusual(thing: Thing, trees: list[TreeArrays]) -> str:
+def _unusual(thing: Thing, trees: list[TreeArrays]) -> str:
     """Return why training was not that of all rows alike from the start, "" where it may have been."""
-    if subsampled(thing):
+    if _subsampled(thing):
         return "every tree was fitted on a part of the rows"
-    if held_out(thing):
+    if _held_out(thing):
         return HELD_OUT
     if thing.get("class_weight") is not None:
         return "classes were weighted (class_weight)"
@@ -219,7 +219,7 @@ def unusual(thing: Thing, trees: list[TreeArrays]) -> str:
     return ""
 
 
-def listed(thing: Thing) -> list[Any]:
+def _listed(thing: Thing) -> list[Any]:
     """Return the base trees, stage by stage."""
     found = thing.get("estimators_")
     flat = found.ravel().tolist() if isinstance(found, np.ndarray) and found.dtype == object else found
@@ -232,13 +232,13 @@ def listed(thing: Thing) -> list[Any]:
     return flat
 
 
-def subsampled(thing: Thing) -> bool:
+def _subsampled(thing: Thing) -> bool:
     """Return whether every stage saw only a random part of the rows."""
     share = thing.get("subsample", 1.0)
     return not (isinstance(share, (int, float)) and share >= 1.0)
 
 
-def first_counts(thing: Thing, tree: TreeArrays, classes: int) -> NodeCounts | None:
+def _first_counts(thing: Thing, tree: TreeArrays, classes: int) -> NodeCounts | None:
     """Return the rows per class of the first tree, None where they are hidden."""
     if thing.class_name.startswith("Ada"):
         check_classes(tree, classes, "estimators_[0]")
@@ -253,17 +253,17 @@ def first_counts(thing: Thing, tree: TreeArrays, classes: int) -> NodeCounts | N
         start = np.asarray(raw, dtype=float).ravel() if isinstance(raw, (np.ndarray, float)) else np.zeros(0)
         if len(start) != 1 or not all(isinstance(x, (int, float)) for x in (rate, ridge)) or not rate:
             return None
-        return solved_leaves(tree, 1 / (1 + math.exp(-float(start[0]))), float(rate), float(ridge), SINGLE)
+        return _solved_leaves(tree, 1 / (1 + math.exp(-float(start[0]))), float(rate), float(ridge), SINGLE)
     init = thing.get("init_")
     prior = init.get("class_prior_") if isinstance(init, Thing) and init.class_name == "DummyClassifier" else None
     if not isinstance(prior, np.ndarray) or len(prior) != 2 or thing.get("loss") not in ("log_loss", "deviance"):
         return None
     if not np.allclose(tree.rows, tree.weighted, rtol=1e-9, atol=0):
         return None
-    return solved_leaves(tree, float(prior[1]), 1.0, 0.0, DOUBLE)
+    return _solved_leaves(tree, float(prior[1]), 1.0, 0.0, DOUBLE)
 
 
-def solved_leaves(tree: TreeArrays, p: float, rate: float, ridge: float, error: float) -> NodeCounts | None:
+def _solved_leaves(tree: TreeArrays, p: float, rate: float, ridge: float, error: float) -> NodeCounts | None:
     """Return the classes of every leaf from its value; None where they are not whole within the rounding error.
 
     The root's share of class 1 must be p over all rows: the leaves then add up to it. Of a tree of one leaf p alone

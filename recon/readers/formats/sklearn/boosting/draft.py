@@ -135,7 +135,7 @@ class BoostingDraft(TreesDraft):
         if found is None:
             return models
         fits = isinstance(forest, Forest) and not (found.labels and binder.domain.label is None)
-        sums = found.within(greatest_label(binder)) if fits else ()
+        sums = found.within(_greatest_label(binder)) if fits else ()
         if not isinstance(forest, Forest) or not sums:
             alone = len(self.trees) == 1
             unused = UnusedPublication(
@@ -147,7 +147,7 @@ class BoostingDraft(TreesDraft):
         return (Boosting(forest.trees, sums, found.gradients, start, start, labels, "boosting", None, self.origin),)
 
 
-def greatest_label(binder: Binder) -> float:
+def _greatest_label(binder: Binder) -> float:
     """Return the greatest size of a value of the domain's label, infinity where that is not known."""
     label = binder.domain.label
     if isinstance(label, Listed):

@@ -85,27 +85,27 @@ class Residuals:
         return around(low, self.error + 8 * UNIT * high)[0], around(high, self.error + 8 * UNIT * high)[1]
 
 
-def residuals(tree: TreeArrays, mean: Floats, cap: float) -> Residuals:
+def _residuals(tree: TreeArrays, mean: Floats, cap: float) -> Residuals:
     """Return what means say; `mean` bounds |S| / n, `cap` every |r|.
 
     Without a cap (a regression) values are means everywhere, else S of leaves is not known yet.
     """
     n = tree.rows.astype(np.float64)
-    variance, error, absolute = variances(tree, mean, cap)
+    variance, error, absolute = _variances(tree, mean, cap)
     total = n * tree.value[:, 0]
     low, high = around(total, UNIT * (n * absolute + 3 * np.abs(total)))
     known = ~tree.leaf | bool(np.isinf(cap))
     return Residuals(np.where(known, low, -np.inf), np.where(known, high, np.inf), known, variance, error, absolute)
 
 
-def variances(tree: TreeArrays, mean: Floats, cap: float) -> tuple[Floats, Floats, Floats]:
+def _variances(tree: TreeArrays, mean: Floats, cap: float) -> tuple[Floats, Floats, Floats]:
     """Return V per node, how far it may be off, and an upper bound on Σ|r|."""
     n = tree.rows.astype(np.float64)
     inner = np.flatnonzero(~tree.leaf)
     left, right = tree.left[inner], tree.right[inner]
     above = n.copy()
     above[left], above[right] = n[inner], n[inner]
-    square = np.minimum(cap * cap, second_moments(tree, mean, n, above))
+    square = np.minimum(cap * cap, _second_moments(tree, mean, n, above))
     total, absolute = n * square, n * np.sqrt(square)
     off, off_squares = n * UNIT * absolute, (n + 2) * UNIT * total
     whole = n[inner] * UNIT * absolute[inner]
@@ -118,7 +118,7 @@ def variances(tree: TreeArrays, mean: Floats, cap: float) -> tuple[Floats, Float
     return n * tree.impurity, error * OWN, absolute
 
 
-def second_moments(tree: TreeArrays, mean: Floats, n: Floats, above: Floats) -> Floats:
+def _second_moments(tree: TreeArrays, mean: Floats, n: Floats, above: Floats) -> Floats:
     """Return upper bounds on Q / n: the impurity, the mean's square, and a crude bound on their rounding.
 
     With N rows in the node above, whose Q is at most that of the root, the impurity is off by at most
@@ -130,7 +130,7 @@ def second_moments(tree: TreeArrays, mean: Floats, n: Floats, above: Floats) -> 
     return bounds
 
 
-def pairs(tree: TreeArrays, given: Residuals, newton: Floats, off: Floats) -> Residuals:
+def _pairs(tree: TreeArrays, given: Residuals, newton: Floats, off: Floats) -> Residuals:
     """Return the residuals with S of leaves, where it follows from the leaf beside and the node above.
 
     `newton` are leaf values S / H, up to `off` for S - v H.
@@ -145,9 +145,9 @@ def pairs(tree: TreeArrays, given: Residuals, newton: Floats, off: Floats) -> Re
     low[leaf] = np.nextafter(low[here] - high[other], -np.inf)
     high[leaf] = np.nextafter(high[here] - low[other], np.inf)
     here, left, right = inner[leaves == 2], both[leaves == 2, 0], both[leaves == 2, 1]
-    ends = [quadratic(tree, given, here, left, right, sign) for sign in (1.0, -1.0)]
+    ends = [_quadratic(tree, given, here, left, right, sign) for sign in (1.0, -1.0)]
     fits = [
-        possible(tree, given, newton, off, left, a[0], a[1]) & possible(tree, given, newton, off, right, a[2], a[3])
+        _possible(tree, given, newton, off, left, a[0], a[1]) & _possible(tree, given, newton, off, right, a[2], a[3])
         for a in ends
     ]
     for a, only in ((ends[0], fits[0] & ~fits[1]), (ends[1], fits[1] & ~fits[0])):
@@ -160,7 +160,7 @@ def pairs(tree: TreeArrays, given: Residuals, newton: Floats, off: Floats) -> Re
 Ends = tuple[Floats, Floats, Floats, Floats]
 
 
-def quadratic(
+def _quadratic(
     tree: TreeArrays,
     given: Residuals,
     here: NDArray[np.int64],
@@ -187,7 +187,7 @@ def quadratic(
     )
 
 
-def possible(
+def _possible(
     tree: TreeArrays, given: Residuals, newton: Floats, off: Floats, at: NDArray[np.int64], low: Floats, high: Floats
 ) -> NDArray[np.bool_]:
     """Return whether leaves can have S between the ends: with 0 <= H <= n / 4 and (Q + H)² <= n Q."""
@@ -227,7 +227,7 @@ def leaf_values(
     `classes` 0: of a regression; `recent`: fitted by version 1.4 or a later one, otherwise of at most two classes.
     """
     scores = classes if classes > 2 else 1
-    found = first_scores(thing.get("init_"), classes)
+    found = _first_scores(thing.get("init_"), classes)
     if isinstance(found, str):
         return found
     start, error = found
@@ -235,7 +235,7 @@ def leaf_values(
     ends = ScoreEnds.of(start, steps)
     drift = error + 2 * UNIT * ends.travelled * OWN if error else 0.0
     if not classes:
-        every = tuple(tree_means(tree, step, t) for t, (tree, step) in enumerate(zip(trees, steps, strict=True)))
+        every = tuple(_tree_means(tree, step, t) for t, (tree, step) in enumerate(zip(trees, steps, strict=True)))
         return BoostedLeafValues(Gradients("squared_error", score_error=drift, start_error=error), start, (), every)
     rough = Rough(10.0, 5.0)
     law = Gradients(
@@ -247,13 +247,13 @@ def leaf_values(
         law = Gradients("softmax", "float64", "float64", 1.0, 1.0, off * UNIT, (classes + 4) * UNIT, drift, error)
     factor = (classes - 1) / classes if classes > 2 else 1.0
     every = tuple(
-        tree_sums(tree, step, (t // scores, t % scores), factor, rough, bool(ends.size[t // scores] < SATURATED))
+        _tree_sums(tree, step, (t // scores, t % scores), factor, rough, bool(ends.size[t // scores] < SATURATED))
         for t, (tree, step) in enumerate(zip(trees, steps, strict=True))
     )
     return BoostedLeafValues(law, start, tuple(range(classes)), every)
 
 
-def first_scores(init: Any, classes: int) -> tuple[tuple[float, ...], float] | str:
+def _first_scores(init: Any, classes: int) -> tuple[tuple[float, ...], float] | str:
     """Return the scores before the first tree and how far they may be off, or why they are not known."""
     if init == "zero":
         return (0.0,) * (classes if classes > 2 else 1), 0.0
@@ -278,7 +278,9 @@ def first_scores(init: Any, classes: int) -> tuple[tuple[float, ...], float] | s
     return tuple(several.tolist()), 4 * (classes + 8) * UNIT * (1.0 + float(np.abs(logs).max()))
 
 
-def tree_sums(tree: TreeArrays, step: Floats, at: tuple[int, int], factor: float, rough: Rough, sane: bool) -> TreeSums:
+def _tree_sums(
+    tree: TreeArrays, step: Floats, at: tuple[int, int], factor: float, rough: Rough, sane: bool
+) -> TreeSums:
     """Return the figures of one tree of a classifier, number `at` = (round, score).
 
     Its values are `factor` times Σr / Σh; `sane`: no score is so great that p (1 - p) is lost.
@@ -286,10 +288,10 @@ def tree_sums(tree: TreeArrays, step: Floats, at: tuple[int, int], factor: float
     n, leaf = tree.rows.astype(np.float64), tree.leaf
     newton = tree.value[:, 0] / factor
     mean = np.where(leaf, np.minimum(np.abs(newton) / 4 + 1e-9, 1.0), np.abs(tree.value[:, 0]))
-    found = residuals(tree, mean, 1.0)
+    found = _residuals(tree, mean, 1.0)
     depth, size = pairwise(n), np.minimum(np.abs(newton) * n / 4, found.absolute * OWN)
     off = UNIT * (depth * found.absolute + (depth + 8 + rough.relative) * size + rough.absolute * n * np.abs(newton))
-    found = pairs(tree, found, newton, off)
+    found = _pairs(tree, found, newton, off)
     ratio = np.flatnonzero(leaf & (sane | (newton != 0)))  # 0 is also what saturated leaves get: `_safe_divide`
     low, high = around(np.zeros(len(ratio)), off[ratio])
     sums = np.flatnonzero(found.known)
@@ -303,9 +305,9 @@ def tree_sums(tree: TreeArrays, step: Floats, at: tuple[int, int], factor: float
     )
 
 
-def tree_means(tree: TreeArrays, step: Floats, round_: int) -> TreeSums:
+def _tree_means(tree: TreeArrays, step: Floats, round_: int) -> TreeSums:
     """Return the figures of one tree of a regression: its values are means of residuals, in leaves too."""
-    found = residuals(tree, np.abs(tree.value[:, 0]), np.inf)
+    found = _residuals(tree, np.abs(tree.value[:, 0]), np.inf)
     every = np.arange(len(tree.rows))
     ends = found.squares(tree.rows.astype(np.float64))
     return stacked(

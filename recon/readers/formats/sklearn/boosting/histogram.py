@@ -68,7 +68,7 @@ def histogram_stages(thing: Thing, features: int) -> list[list[TreeArrays]]:
     if not isinstance(stages, list) or not stages or not all(isinstance(s, list) and s for s in stages):
         raise ReleaseError("is not fitted: it has no trees", place="_predictors")
     return [
-        [histogram_tree(p, features, f"_predictors[{i}][{k}]") for k, p in enumerate(stage)]
+        [_histogram_tree(p, features, f"_predictors[{i}][{k}]") for k, p in enumerate(stage)]
         for i, stage in enumerate(stages)
     ]
 
@@ -76,7 +76,7 @@ def histogram_stages(thing: Thing, features: int) -> list[list[TreeArrays]]:
 FIELDS = ("value", "count", "feature_idx", "num_threshold", "missing_go_to_left", "left", "right", "is_leaf")
 
 
-def histogram_tree(predictor: Any, features: int, place: str) -> TreeArrays:
+def _histogram_tree(predictor: Any, features: int, place: str) -> TreeArrays:
     """Return the checked arrays of one stored `TreePredictor`."""
     nodes = predictor.get("nodes") if isinstance(predictor, Thing) else None
     names: Sequence[str] = getattr(getattr(nodes, "dtype", None), "names", None) or ()
@@ -122,7 +122,7 @@ def leaf_values(
     size = ScoreEnds.of(first, steps).size
     if not classes:
         pairs = [
-            means(tree, step, t, rate, float(ridge)) for t, (tree, step) in enumerate(zip(trees, steps, strict=True))
+            _means(tree, step, t, rate, float(ridge)) for t, (tree, step) in enumerate(zip(trees, steps, strict=True))
         ]
         law = Gradients("squared_error", rounded="float32")
         return BoostedLeafValues(
@@ -133,13 +133,13 @@ def leaf_values(
         off = (4 * (6.0 + 2 * float(size[:-1].max())) + 2 * classes + 16) * UNIT
         law = Gradients("softmax", "float64", "float32", 1.0, 1.0, off, (classes + 4) * UNIT)
     every = []
-    for t, (tree, gain, step) in enumerate(zip(trees, gains(thing), steps, strict=True)):
-        exact = exact_sums(float(tree.rows[0]), least_share(float(size[t // scores]), classes))
-        every.append(tree_sums(tree, gain, step, (t // scores, t % scores), rate, float(ridge), exact))
+    for t, (tree, gain, step) in enumerate(zip(trees, _gains(thing), steps, strict=True)):
+        exact = _exact_sums(float(tree.rows[0]), _least_share(float(size[t // scores]), classes))
+        every.append(_tree_sums(tree, gain, step, (t // scores, t % scores), rate, float(ridge), exact))
     return BoostedLeafValues(law, first, tuple(range(classes)), tuple(every))
 
 
-def means(tree: TreeArrays, step: Floats, round_: int, rate: float, ridge: float) -> tuple[TreeSums, Floats]:
+def _means(tree: TreeArrays, step: Floats, round_: int, rate: float, ridge: float) -> tuple[TreeSums, Floats]:
     """Return the figures of one tree of a regression (H = n), and how much wider each is per unit of gradients."""
     n = tree.rows.astype(np.float64)
     newton = np.where(tree.leaf, tree.value[:, 0] / rate, tree.value[:, 0])
@@ -147,16 +147,16 @@ def means(tree: TreeArrays, step: Floats, round_: int, rate: float, ridge: float
     low, high = around(-newton * (n + ridge), UNIT * 8 * size + np.abs(newton) * 1.0001e-15)
     used = np.arange(1, len(n))
     sums = stacked((round_, 0, step), GradientFigures("value", used, 1.0, 0.0, 0.0, low[used], high[used]))
-    return sums, off_per_gradient(tree)[used]
+    return sums, _off_per_gradient(tree)[used]
 
 
-def off_per_gradient(tree: TreeArrays) -> Floats:
+def _off_per_gradient(tree: TreeArrays) -> Floats:
     """Return how far sums of gradients over every node may be off, per unit of the greatest gradient."""
-    d, rows = depths(tree) + 1.0, float(tree.rows[0])
+    d, rows = _depths(tree) + 1.0, float(tree.rows[0])
     return d * (d * (rows + 2) + BINS) * UNIT * rows * OWN
 
 
-def gains(thing: Thing) -> list[Floats | None]:
+def _gains(thing: Thing) -> list[Floats | None]:
     """Return the gain of every node's split, tree by tree; None where a tree has none that are numbers."""
     found: list[Floats | None] = []
     for stage in thing.get("_predictors"):
@@ -167,7 +167,7 @@ def gains(thing: Thing) -> list[Floats | None]:
     return found
 
 
-def tree_sums(
+def _tree_sums(
     tree: TreeArrays,
     gain: Floats | None,
     step: Floats,
@@ -183,19 +183,19 @@ def tree_sums(
     most = np.minimum(size * (QUARTER * n + ridge), n * 1.01 + size * 1e-15)  # |v| (H + l2), which is |G|
     error = 6 * UNIT * most + size * 1.0001e-15
     if not exact:
-        error += off_per_gradient(tree) * (1 + QUARTER * size)
+        error += _off_per_gradient(tree) * (1 + QUARTER * size)
     low, high = around(-newton * ridge, error + 2 * UNIT * size * ridge)
     used = np.arange(1, len(n))  # nothing is said by the root
     values = GradientFigures("value", used, 1.0, newton[used], 0.0, low[used], high[used])
     if not exact or len(n) == 1 or gain is None:
         return stacked((*at, step), values)
-    least, most = hessians(tree, gain, newton, ridge)
+    least, most = _hessians(tree, gain, newton, ridge)
     weighed = np.flatnonzero(leaf & np.isfinite(least) & (most - least < WIDE))
     weights = GradientFigures("gain", weighed, 0.0, 1.0, 0.0, least[weighed], most[weighed])
     return stacked((*at, step), values, weights)
 
 
-def hessians(tree: TreeArrays, gain: Floats, newton: Floats, ridge: float) -> tuple[Floats, Floats]:
+def _hessians(tree: TreeArrays, gain: Floats, newton: Floats, ridge: float) -> tuple[Floats, Floats]:
     """Return the ends of H per node where gains give it, infinite elsewhere; for sums that are exact.
 
     Values are off by at most 8 u of their size, gains by what six roundings of v G, v_L G_L and v_R G_R are.
@@ -211,7 +211,7 @@ def hessians(tree: TreeArrays, gain: Floats, newton: Floats, ridge: float) -> tu
         top = gain[inner] + tail, off + UNIT * 32 * np.abs(tail) + 2e-15 * np.abs(v * newton[other])
         near = newton[here] - v, UNIT * 16 * (np.abs(newton[here]) + np.abs(v))
         far = newton[here] - newton[other], UNIT * 16 * (np.abs(newton[here]) + np.abs(newton[other]))
-        middle, error = quotient(top, product(near, far))
+        middle, error = _quotient(top, _product(near, far))
         low[here], high[here] = around(middle - ridge, error + 1e-15 + 2 * UNIT * (np.abs(middle) + ridge))
     for here, other in ((tree.left[0], tree.right[0]), (tree.right[0], tree.left[0])):
         if tree.leaf[here] and not tree.leaf[other]:
@@ -219,9 +219,9 @@ def hessians(tree: TreeArrays, gain: Floats, newton: Floats, ridge: float) -> tu
             middle = (low[below] + high[below]).sum() / 2 + ridge  # of H + l2 beside
             error = (high[below] - low[below]).sum() / 2 + 1e-15 + 8 * UNIT * (np.abs(high[below]).sum() + ridge)
             square = newton[other] ** 2, 32 * UNIT * newton[other] ** 2
-            taken = product(square, (middle, error))
+            taken = _product(square, (middle, error))
             top = gain[0] - taken[0], taken[1] + UNIT * 16 * (part[here] + part[other] + np.abs(taken[0]) + gain[0])
-            middle, error = quotient(top, (newton[here] ** 2, 32 * UNIT * newton[here] ** 2))
+            middle, error = _quotient(top, (newton[here] ** 2, 32 * UNIT * newton[here] ** 2))
             low[here], high[here] = around(middle - ridge, error + 1e-15 + 2 * UNIT * (np.abs(middle) + ridge))
     return low, high
 
@@ -229,13 +229,13 @@ def hessians(tree: TreeArrays, gain: Floats, newton: Floats, ridge: float) -> tu
 Near = tuple[Floats, Floats]  # numbers, and how far they may be off
 
 
-def product(x: Near, y: Near) -> Near:
+def _product(x: Near, y: Near) -> Near:
     """Return products of numbers that are known up to errors."""
     found = x[0] * y[0]
     return found, (np.abs(x[0]) * y[1] + np.abs(y[0]) * x[1] + x[1] * y[1] + UNIT * np.abs(found)) * OWN
 
 
-def quotient(x: Near, y: Near) -> Near:
+def _quotient(x: Near, y: Near) -> Near:
     """Return quotients of numbers that are known up to errors: off by infinity where the divisor may be 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found = x[0] / y[0]
@@ -244,19 +244,19 @@ def quotient(x: Near, y: Near) -> Near:
     return np.where(safe, found, 0.0), np.where(safe, error, np.inf)
 
 
-def least_share(score: float, classes: int) -> float:
+def _least_share(score: float, classes: int) -> float:
     """Return a lower bound on the shares p and 1 - p of classes, for scores of at most this size."""
     apart = score if classes == 2 else 2 * score
     return 1 / (1 + max(classes - 1, 1) * math.exp(min(apart, 200.0)))
 
 
-def exact_sums(rows: float, share: float) -> bool:
+def _exact_sums(rows: float, share: float) -> bool:
     """Return whether sums over so many rows with shares of at least `share` are exact in double."""
     least = share * (1 - share) * 0.999  # of h; |g| is at least `share`
     return least > 1e-30 and rows * 2.0 ** (23 - math.floor(math.log2(least))) <= 2.0**53
 
 
-def depths(tree: TreeArrays) -> NDArray[np.int64]:
+def _depths(tree: TreeArrays) -> NDArray[np.int64]:
     """Return the depth of every node, 0 for the root."""
     found = np.zeros(len(tree.left), dtype=np.int64)
     level, d = np.zeros(1, dtype=np.int64), 0

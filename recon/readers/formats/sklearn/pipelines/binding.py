@@ -72,7 +72,7 @@ class Hints:
         found: dict[Value, None] = {v: None for v in values if v not in filled}
         found |= {m.mark: None for m in steps if m.mark is not None}
         if others:
-            found |= {beyond(found): None}
+            found |= {_beyond(found): None}
         known = self.values.setdefault(column.source, found)
         if known.keys() != found.keys():
             self.values[column.source] = known | found
@@ -99,7 +99,7 @@ class Hints:
         return None
 
 
-def beyond(values: Iterable[Value]) -> Value:
+def _beyond(values: Iterable[Value]) -> Value:
     """Return a value that stands for all that are not listed."""
     known = list(values)
     if known and all(is_number(v) for v in known):
@@ -151,29 +151,29 @@ class PipelineBinder(Binder):
         if isinstance(attribute, Listed):
             return self.listed(attribute, feature, test, compare)
         if test.bare:
-            if is_nan(compare(None)):
+            if _is_nan(compare(None)):
                 return super().test(attribute, replace(feature, make=None, invert=None), test, compare)
             raise ReleaseError(f"the model tests whether '{feature.name}' is missing, but its pipeline fills all gaps")
         if isinstance(attribute, Continuous) or column.direction > 0:
             return super().test(attribute, feature, test, compare)
-        return among(attribute, feature, test, compare)
+        return _among(attribute, feature, test, compare)
 
     def listed(self, attribute: Listed, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:
         """Return the listed values that pass."""
         if not test.bare:
             missing = attribute.missing and passes(test, compare(None))
             return listed_test(attribute, feature, test, compare, missing)
-        found = tuple(v for v in attribute.values if is_nan(compare(v)) == test.missing)
-        return Test(values=found, missing=attribute.missing and is_nan(compare(None)) == test.missing)
+        found = tuple(v for v in attribute.values if _is_nan(compare(v)) == test.missing)
+        return Test(values=found, missing=attribute.missing and _is_nan(compare(None)) == test.missing)
 
 
 def straight(model: AnyModel, domain: Domain) -> AnyModel:
     """Return the model with the branches swapped of every split that asks for what lies outside a range."""
     if isinstance(model, Tree):
-        return replace(model, nodes=swapped(model.nodes, domain, {}))
+        return replace(model, nodes=_swapped(model.nodes, domain, {}))
     if isinstance(model, Forest | Boosting):
         known: dict[int, tuple[Condition, ...]] = {}
-        return replace(model, trees=tuple(replace(t, nodes=swapped(t.nodes, domain, known)) for t in model.trees))
+        return replace(model, trees=tuple(replace(t, nodes=_swapped(t.nodes, domain, known)) for t in model.trees))
     for condition in conditions(model):
         if any(isinstance(test, Outside) for _, test in condition):
             why = f"'{condition[0][0]}' is binned one-hot for a model that is no tree"
@@ -181,7 +181,7 @@ def straight(model: AnyModel, domain: Domain) -> AnyModel:
     return model
 
 
-def swapped(nodes: Nodes, domain: Domain, known: dict[int, tuple[Condition, ...]]) -> Nodes:
+def _swapped(nodes: Nodes, domain: Domain, known: dict[int, tuple[Condition, ...]]) -> Nodes:
     """Return splits by the ranges themselves: the rows inside them go where the others do not.
 
     `known`: the conditions that became of a table, by its id, so that trees go on sharing one.
@@ -192,21 +192,21 @@ def swapped(nodes: Nodes, domain: Domain, known: dict[int, tuple[Condition, ...]
     table = nodes.conditions
     if id(table) not in known:
         known[id(table)] = tuple(
-            inside(c, domain) if out else c for c, out in zip(table, outside.tolist(), strict=True)
+            _inside(c, domain) if out else c for c, out in zip(table, outside.tolist(), strict=True)
         )
     flipped = np.append(outside, False)[nodes.condition]  # leaves, whose number is -1, stay
     children = np.where(flipped[:, None], nodes.children[:, ::-1], nodes.children)
     return replace(nodes, conditions=known[id(table)], children=children)
 
 
-def inside(condition: Condition, domain: Domain) -> Condition:
+def _inside(condition: Condition, domain: Domain) -> Condition:
     """Return the condition that the range itself makes, of one that asks for what lies outside."""
     name, test = condition[0]
     missing = domain.all[domain.place[name]].missing and not test.missing
     return ((name, Test(None, test.low, test.high, test.low_open, test.high_open, missing)),)
 
 
-def among(attribute: Grid, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:
+def _among(attribute: Grid, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:
     """Return the values of a grid that pass: as a range where they are one. Cost: linear in the values."""
     size = attribute.count
     if size > MAX_VALUES:
@@ -229,6 +229,6 @@ def among(attribute: Grid, feature: Feature, test: Test, compare: Callable[[Cell
     return Test(low=low, high=None if last == size - 1 else attribute.value_at(last), missing=missing)
 
 
-def is_nan(value: Value) -> bool:
+def _is_nan(value: Value) -> bool:
     """Return whether what the model compares is no number."""
     return isinstance(value, float) and math.isnan(value)

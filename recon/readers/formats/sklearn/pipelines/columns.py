@@ -41,7 +41,7 @@ class Map(ABC):
         """Return what becomes of a value, None for missing."""
 
 
-def number(value: Value) -> float:
+def _number(value: Value) -> float:
     """Return a value as the 64-bit float that scikit-learn makes of it."""
     if not isinstance(value, (bool, int, float)):
         raise ReleaseError(f"the pipeline takes numbers where the domain has {value!r}")
@@ -65,7 +65,7 @@ class Scaled(Map):
         """Return the scaled number."""
         if value is None:
             return None
-        x = number(value)
+        x = _number(value)
         if self.subtract is not None:
             x -= self.subtract
         if self.divide is not None:
@@ -88,7 +88,7 @@ class Binned(Map):
         """Return the number of the bin."""
         if value is None:
             return None
-        x = number(value)
+        x = _number(value)
         return float(bisect_right(self.edges, x + (1e-8 + 1e-5 * abs(x)) if self.pushed else x))
 
 
@@ -100,7 +100,7 @@ class Above(Map):
 
     def __call__(self, value: Cell) -> Cell:
         """Return 0 or 1."""
-        return None if value is None else float(number(value) > self.threshold)
+        return None if value is None else float(_number(value) > self.threshold)
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class Coded(Map):
             return self.missing
         found = self.codes.get(value)
         if found is None and self.ordered is not None and is_number(value):
-            return bisect_right(self.ordered, number(value)) - 0.5
+            return bisect_right(self.ordered, _number(value)) - 0.5
         return self.other if found is None else found
 
 
@@ -277,12 +277,12 @@ class StepColumn:
             rising, ends = self.direction > 0, dict[str, Value | bool]()
             for upper, end, strict in ((True, test.high, test.high_open), (False, test.low, test.low_open)):
                 if end is not None:
-                    at = self.border(last_below(number(end), upper != strict, single), rising)
+                    at = self.border(_last_below(_number(end), upper != strict, single), rising)
                     if at is None:
                         raise ReleaseError(
                             f"the model's test '{name}' {test} does not tell values of '{attribute}' apart"
                         )
-                    ends |= side_of(at, upper == rising)
+                    ends |= _side_of(at, upper == rising)
             return Test(missing=test.missing, **ends)  # type: ignore[arg-type]
 
         return invert
@@ -298,7 +298,7 @@ class StepColumn:
         inside = before.inverse(name, attribute, False)(Test(low=step.bin - 0.5, high=step.bin + 0.5))
         if inside.high is None:
             return None
-        middle = math.nextafter(number(inside.high), -math.inf) if inside.high_open else inside.high
+        middle = math.nextafter(_number(inside.high), -math.inf) if inside.high_open else inside.high
         if passes(test, compare(middle)) == passes(test, compare(-LARGEST)):
             raise ReleaseError(f"the model's test '{name}' {test} does not tell values of '{attribute}' apart")
         found = replace(inside, missing=test.missing)
@@ -313,12 +313,12 @@ class StepColumn:
         """
 
         def lower(place: int) -> bool:
-            return (self.make(double(place)) <= cut) == rising  # type: ignore[operator]
+            return (self.make(_double(place)) <= cut) == rising  # type: ignore[operator]
 
-        first, last, guess = ordinal(-LARGEST), ordinal(LARGEST), self.back(cut)
+        first, last, guess = _ordinal(-LARGEST), _ordinal(LARGEST), self.back(cut)
         low, high, step = first, last, 1
         if guess is not None:
-            low = high = ordinal(min(max(guess, -LARGEST), LARGEST))
+            low = high = _ordinal(min(max(guess, -LARGEST), LARGEST))
             while low > first and not lower(low):
                 low, high, step = max(first, low - step), low, step * 4
             while high < last and lower(high):
@@ -328,7 +328,7 @@ class StepColumn:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if lower(middle) else (low, middle)
-        return double(low)
+        return _double(low)
 
     def back(self, value: float) -> float | None:
         """Return about which raw number becomes a value, None where steps are not all arithmetic."""
@@ -342,7 +342,7 @@ class StepColumn:
         return None if math.isnan(value) else value
 
 
-def side_of(last: float, below: bool) -> dict[str, Value | bool]:
+def _side_of(last: float, below: bool) -> dict[str, Value | bool]:
     """Return the end of a range that is up to a number, or beyond it: by the next number where that is shorter."""
     after = math.nextafter(last, math.inf)
     if len(repr(after)) < len(repr(last)):
@@ -350,7 +350,7 @@ def side_of(last: float, below: bool) -> dict[str, Value | bool]:
     return {"high": last} if below else {"low": last, "low_open": True}
 
 
-def last_below(threshold: float, closed: bool, single: bool) -> float:
+def _last_below(threshold: float, closed: bool, single: bool) -> float:
     """Return the last 64-bit float that is below a threshold (`closed`: or at it), `single`: as a 32-bit float."""
     if not single:
         return threshold if closed else math.nextafter(threshold, -math.inf)
@@ -361,13 +361,13 @@ def last_below(threshold: float, closed: bool, single: bool) -> float:
     return float(single_limits(np.array([threshold]))[0])
 
 
-def ordinal(x: float) -> int:
+def _ordinal(x: float) -> int:
     """Return the place of a 64-bit float in their order."""
     (bits,) = struct.unpack("<q", struct.pack("<d", x))
     return int(bits) if bits >= 0 else -(int(bits) & (1 << 63) - 1)
 
 
-def double(place: int) -> float:
+def _double(place: int) -> float:
     """Return the 64-bit float at a place in their order."""
     (found,) = struct.unpack("<d", struct.pack("<q", abs(place)))
     return float(found) if place >= 0 else -float(found)

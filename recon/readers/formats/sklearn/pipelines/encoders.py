@@ -46,7 +46,7 @@ class Categories:
         return [v for i, v in enumerate(self.values) if self.group[i] == number and i != self.gap]
 
 
-def categories_of(thing: Thing, columns: Sequence[StepColumn], place: str) -> list[Categories]:
+def _categories_of(thing: Thing, columns: Sequence[StepColumn], place: str) -> list[Categories]:
     """Return the categories of every column; `ReleaseError` unless there is one set for each."""
     stored = thing.get("categories_")
     if not isinstance(stored, list) or len(stored) != len(columns):
@@ -57,10 +57,12 @@ def categories_of(thing: Thing, columns: Sequence[StepColumn], place: str) -> li
     if not isinstance(rare, list) or len(rare) != len(columns):
         raise ReleaseError("has not one set of infrequent categories per column", place=place)
     kept = thing.class_name == "OrdinalEncoder"
-    return [one_set(s, r, kept, f"{place}.categories_[{i}]") for i, (s, r) in enumerate(zip(stored, rare, strict=True))]
+    return [
+        _one_set(s, r, kept, f"{place}.categories_[{i}]") for i, (s, r) in enumerate(zip(stored, rare, strict=True))
+    ]
 
 
-def one_set(stored: Any, rare: Any, apart: bool, place: str) -> Categories:
+def _one_set(stored: Any, rare: Any, apart: bool, place: str) -> Categories:
     """Return one column's categories; `apart`: missing is no category when rare ones are put together."""
     if not isinstance(stored, np.ndarray) or stored.ndim != 1 or not len(stored):
         raise ReleaseError("are no categories", place=place)
@@ -73,7 +75,7 @@ def one_set(stored: Any, rare: Any, apart: bool, place: str) -> Categories:
     known = [v for i, v in enumerate(values) if i != gap]
     if len(set(known)) < len(known):
         raise ReleaseError("lists a category twice", place=place)
-    inside = rare_indices(rare, len(values), place)
+    inside = _rare_indices(rare, len(values), place)
     if not inside:
         return Categories(values, gap, tuple(range(len(values))), None)
     frequent = [i for i in range(len(values)) if i not in inside and not (apart and i == gap)]
@@ -82,7 +84,7 @@ def one_set(stored: Any, rare: Any, apart: bool, place: str) -> Categories:
     return Categories(values, gap, tuple(group), len(frequent))
 
 
-def rare_indices(rare: Any, size: int, place: str) -> set[int]:
+def _rare_indices(rare: Any, size: int, place: str) -> set[int]:
     """Return the indices of infrequent categories."""
     if rare is None:
         return set()
@@ -101,7 +103,7 @@ def plain_category(value: Any, place: str) -> Value:
     raise ReleaseError(f"has a category that is neither text nor a number ({type(value).__name__})", place=place)
 
 
-def handling(thing: Thing, place: str) -> str:
+def _handling(thing: Thing, place: str) -> str:
     """Return what the encoder does with values that it does not know."""
     found = thing.get("handle_unknown", "error")
     if not isinstance(found, str) or found not in UNKNOWN:
@@ -112,7 +114,7 @@ def handling(thing: Thing, place: str) -> str:
 OF_CATEGORIES = "categories_ _n_features_outs drop_idx_ _drop_idx_after_grouping _missing_indices"
 
 
-def note(thing: Thing, column: StepColumn, known: Categories, unknown: str, hints: Hints) -> None:
+def _note(thing: Thing, column: StepColumn, known: Categories, unknown: str, hints: Hints) -> None:
     """Note what the encoder says about the values of a raw column."""
     values = [v for i, v in enumerate(known.values) if i != known.gap]
     given = not isinstance(thing.get("categories", "auto"), str)
@@ -121,7 +123,7 @@ def note(thing: Thing, column: StepColumn, known: Categories, unknown: str, hint
         hints.reader_notes[REFUSED] = None
 
 
-def state(thing: Thing, columns: Sequence[StepColumn], found: Sequence[Categories], hints: Hints, place: str) -> None:
+def _state(thing: Thing, columns: Sequence[StepColumn], found: Sequence[Categories], hints: Hints, place: str) -> None:
     """Note that all categories occur and nothing else, unless they were given; which are rare is said by counts."""
     if any(one.rare is not None for one in found) or not isinstance(thing.get("categories", "auto"), str):
         return
@@ -133,12 +135,12 @@ def state(thing: Thing, columns: Sequence[StepColumn], found: Sequence[Categorie
 
 def one_hot(thing: Thing, columns: Sequence[StepColumn], hints: Hints, place: str) -> list[StepColumn]:
     """Return the columns of a OneHotEncoder: one per category (or group of rare ones) that was not dropped."""
-    found, unknown = categories_of(thing, columns, place), handling(thing, place)
-    dropped = dropped_numbers(thing, found, place)
-    state(thing, columns, found, hints, place)
+    found, unknown = _categories_of(thing, columns, place), _handling(thing, place)
+    dropped = _dropped_numbers(thing, found, place)
+    _state(thing, columns, found, hints, place)
     out = []
     for column, known, drop in zip(columns, found, dropped, strict=True):
-        note(thing, column, known, unknown, hints)
+        _note(thing, column, known, unknown, hints)
         every = frozenset(v for i, v in enumerate(known.values) if i != known.gap)
         by_number: dict[int, list[Value]] = {}
         for i, k in enumerate(known.group):
@@ -155,7 +157,7 @@ def one_hot(thing: Thing, columns: Sequence[StepColumn], hints: Hints, place: st
     return out
 
 
-def dropped_numbers(thing: Thing, found: Sequence[Categories], place: str) -> list[int | None]:
+def _dropped_numbers(thing: Thing, found: Sequence[Categories], place: str) -> list[int | None]:
     """Return the number of the category that every column leaves out, None: none."""
     stored = thing.get("_drop_idx_after_grouping") if thing.has("_drop_idx_after_grouping") else thing.get("drop_idx_")
     if stored is None:
@@ -171,13 +173,13 @@ def dropped_numbers(thing: Thing, found: Sequence[Categories], place: str) -> li
 
 def ordinal_codes(thing: Thing, columns: Sequence[StepColumn], hints: Hints, place: str) -> list[StepColumn]:
     """Return the columns of an OrdinalEncoder: the number of the category."""
-    found, unknown = categories_of(thing, columns, place), handling(thing, place)
-    other = code_of(thing.get("unknown_value"), place) if unknown == "use_encoded_value" else -1.0
-    missing = code_of(thing.get("encoded_missing_value", math.nan), place)
-    state(thing, columns, found, hints, place)
+    found, unknown = _categories_of(thing, columns, place), _handling(thing, place)
+    other = _code_of(thing.get("unknown_value"), place) if unknown == "use_encoded_value" else -1.0
+    missing = _code_of(thing.get("encoded_missing_value", math.nan), place)
+    _state(thing, columns, found, hints, place)
     out = []
     for column, known in zip(columns, found, strict=True):
-        note(thing, column, known, unknown, hints)
+        _note(thing, column, known, unknown, hints)
         codes = {v: float(known.group[i]) for i, v in enumerate(known.values) if i != known.gap}
         numbers = [float(v) for v in codes if is_number(v)]
         ordered = (
@@ -190,7 +192,7 @@ def ordinal_codes(thing: Thing, columns: Sequence[StepColumn], hints: Hints, pla
     return out
 
 
-def code_of(value: Any, place: str) -> float | None:
+def _code_of(value: Any, place: str) -> float | None:
     """Return the code of missing or unknown values, None for NaN."""
     if isinstance(value, (int, float)) and abs(value) <= 1e15:
         return float(value)

@@ -50,7 +50,7 @@ class Folds(Unsupported):
         return self.drafts[number - 1]
 
 
-def folds(thing: Thing) -> list[Any]:
+def _folds(thing: Thing) -> list[Any]:
     """Return the models of a calibration that each saw another part of the rows; [] where one saw all of them."""
     members = thing.get("calibrated_classifiers_")
     if not isinstance(members, list) or len(members) < 2:
@@ -60,20 +60,20 @@ def folds(thing: Thing) -> list[Any]:
     return [] if frozen else found  # a frozen one was fitted before, on rows that nobody names
 
 
-def of_folds(members: Sequence[Any], form: str, inner: Callable[[Any, str], Draft]) -> Folds:
+def _of_folds(members: Sequence[Any], form: str, inner: Callable[[Any, str], Draft]) -> Folds:
     """Return the refusal to join the models of a calibration, with the draft of each."""
     drafts = []
     for k, member in enumerate(members):
         if not isinstance(member, Thing):
             raise ReleaseError("is a CalibratedClassifierCV without a fitted model", place="calibrated_classifiers_")
         try:
-            drafts.append(about_subset(inner(member, form), k, len(members)))
+            drafts.append(_about_subset(inner(member, form), k, len(members)))
         except Folds:
             raise Unsupported("a calibration inside a calibration is not read: store the model itself") from None
     return Folds(drafts)
 
 
-def about_subset(draft: Draft, fold: int, folds: int) -> Draft:
+def _about_subset(draft: Draft, fold: int, folds: int) -> Draft:
     """Return a fold's draft, which says in its assumptions that it is about a part of the training rows."""
     form = f"{draft.origin.format}, fold {fold + 1} of {folds} in a CalibratedClassifierCV"
     note = (
@@ -107,35 +107,35 @@ def read(thing: Thing, form: str, inner: Inner) -> Draft:
 
     Raises `Unsupported` for a step or a wrapper that is not read, `ReleaseError` for what is broken.
     """
-    check_nesting(thing)
+    _check_nesting(thing)
     if thing.class_name in SEVERAL:
-        return several(thing, form, inner)
+        return _several(thing, form, inner)
     if thing.class_name in PIPELINES:
-        if (lone := alone(thing)) is not None:
+        if (lone := _alone(thing)) is not None:
             draft = inner(lone, form)
-            return renamed(draft, f"{draft.origin.format}, in a Pipeline")
-        opened = open_pipeline(thing)
+            return _renamed(draft, f"{draft.origin.format}, in a Pipeline")
+        opened = _open_pipeline(thing)
         try:
-            return behind(inner(opened.final, form), opened)
+            return _behind(inner(opened.final, form), opened)
         except Folds as found_folds:
-            raise Folds([behind(one, opened) for one in found_folds.drafts]) from None
-    if thing.class_name == "CalibratedClassifierCV" and (members := folds(thing)):
-        raise of_folds(members, form, inner)
-    found, how = unwrap(thing)
+            raise Folds([_behind(one, opened) for one in found_folds.drafts]) from None
+    if thing.class_name == "CalibratedClassifierCV" and (members := _folds(thing)):
+        raise _of_folds(members, form, inner)
+    found, how = _unwrap(thing)
     draft = inner(found, form)
-    return renamed(draft, f"{draft.origin.format}, {how}")
+    return _renamed(draft, f"{draft.origin.format}, {how}")
 
 
-def renamed(draft: Draft, form: str) -> Draft:
+def _renamed(draft: Draft, form: str) -> Draft:
     """Return the draft with another name of its format."""
     return replace(draft, origin=replace(draft.origin, format=form))
 
 
-def check_nesting(thing: Thing) -> None:
+def _check_nesting(thing: Thing) -> None:
     """Refuse models inside models without end: a file may say that a search's best model is the search itself."""
     level, opened = [thing], 0
     for _ in range(DEEPEST):
-        level = [one for outer in level for one in inside(outer) if isinstance(one, Thing)]
+        level = [one for outer in level for one in _inside(outer) if isinstance(one, Thing)]
         opened += len(level)
         if opened > MAX_MODELS:
             break
@@ -144,16 +144,16 @@ def check_nesting(thing: Thing) -> None:
     raise ReleaseError("models are nested too deeply in one another, or are too many")
 
 
-def inside(thing: Thing) -> list[Any]:
+def _inside(thing: Thing) -> list[Any]:
     """Return what stands inside a wrapper of models."""
     if thing.class_name in PIPELINES:
         return [step[1] for step in steps_of(thing, "steps", 2, "Pipeline")[-1:]]
     if thing.class_name in SEVERAL:
         found = thing.get("estimators_")
         return found if isinstance(found, list) else []
-    if thing.class_name == "CalibratedClassifierCV" and (members := folds(thing)):
+    if thing.class_name == "CalibratedClassifierCV" and (members := _folds(thing)):
         return members
-    return [unwrap(thing)[0]] if thing.class_name in KINDS else []
+    return [_unwrap(thing)[0]] if thing.class_name in KINDS else []
 
 
 def counted_parts(root: Any) -> Iterator[tuple[Thing, str]]:
@@ -167,7 +167,7 @@ def counted_parts(root: Any) -> Iterator[tuple[Thing, str]]:
         if not isinstance(one, Thing):
             continue
         if one.class_name in KINDS:
-            todo += inside(one)
+            todo += _inside(one)
             continue
         held = next((name for name in COUNTED if one.has(name)), "") if one.kind.startswith("sklearn.") else ""
         yield one, held
@@ -185,20 +185,20 @@ def stated_parts(root: Any) -> Iterator[tuple[Thing, str]]:
     while todo:
         one = todo.pop()
         if isinstance(one, Thing) and one.class_name in KINDS:
-            todo += inside(one)
+            todo += _inside(one)
             if one.class_name in PIPELINES:
-                yield from ((s.owner, name) for s in open_pipeline(one).stated for name in s.attributes)
+                yield from ((s.owner, name) for s in _open_pipeline(one).stated for name in s.attributes)
             elif one.class_name in SEVERAL:
-                yield from labelled(one)
-    yield from (pair for one, held in counted_parts(root) if held for pair in labelled(one))
+                yield from _labelled(one)
+    yield from (pair for one, held in counted_parts(root) if held for pair in _labelled(one))
 
 
-def labelled(model: Thing) -> Iterator[tuple[Thing, str]]:
+def _labelled(model: Thing) -> Iterator[tuple[Thing, str]]:
     """Yield the model, and the objects in it that number its classes or know their shares, with their lists of them."""
     yield from ((one, CLASSES) for one in (model, *map(model.get, NUMBERING)) if isinstance(one, Thing))
 
 
-def unwrap(thing: Thing) -> tuple[Any, str]:
+def _unwrap(thing: Thing) -> tuple[Any, str]:
     """Return the one model inside a wrapper, fitted on all rows, and how it stood there in words.
 
     Raises `Unsupported` where there is none.
@@ -214,7 +214,7 @@ def unwrap(thing: Thing) -> tuple[Any, str]:
             raise Unsupported(f"the {kind} was fitted on a part of the rows: fit it with refit=True")
         where = f"in a {kind}"
     elif kind == "CalibratedClassifierCV":
-        found, where = calibrated(thing), f"in a {kind}"
+        found, where = _calibrated(thing), f"in a {kind}"
     else:
         found, where = thing.get("estimator"), f"in a {kind}"
     if not isinstance(found, Thing):
@@ -222,7 +222,7 @@ def unwrap(thing: Thing) -> tuple[Any, str]:
     return found, where
 
 
-def calibrated(thing: Thing) -> Any:
+def _calibrated(thing: Thing) -> Any:
     """Return the one model that a calibration was given or fitted on all rows."""
     members, given = thing.get("calibrated_classifiers_"), thing.get("estimator", thing.get("base_estimator"))
     frozen = isinstance(given, Thing) and given.class_name == "FrozenEstimator"
@@ -257,7 +257,7 @@ class Opened:
     stated: tuple[ColumnStatements, ...] = ()
 
 
-def open_pipeline(thing: Thing) -> Opened:
+def _open_pipeline(thing: Thing) -> Opened:
     """Return the final model of a pipeline and the columns it was fitted on.
 
     Raises `Unsupported` naming a step that is not read, `ReleaseError` for steps that do not fit each other.
@@ -266,7 +266,7 @@ def open_pipeline(thing: Thing) -> Opened:
     final = steps[-1][1]
     if not isinstance(final, Thing):
         raise Unsupported("the pipeline ends without a model: store one that ends in a tree or a forest")
-    raw, named = raw_names([step for _, step in steps])
+    raw, named = _raw_names([step for _, step in steps])
     columns, hints = [StepColumn(name, i) for i, name in enumerate(raw)], Hints()
     for name, step in steps[:-1]:
         columns = passed(step, columns, hints, name[:60])
@@ -277,7 +277,7 @@ def open_pipeline(thing: Thing) -> Opened:
         final,
         tuple(
             StepColumn(name, c.source, c.maps)
-            for name, c in zip(unique([c.name for c in columns]), columns, strict=True)
+            for name, c in zip(_unique([c.name for c in columns]), columns, strict=True)
         ),
         tuple(raw),
         named,
@@ -289,7 +289,7 @@ def open_pipeline(thing: Thing) -> Opened:
     )
 
 
-def alone(thing: Thing) -> Thing | None:
+def _alone(thing: Thing) -> Thing | None:
     """Return the model of a pipeline whose other steps do nothing, where it does not say how many columns it sees.
 
     So it is with boosters that were written before scikit-learn 0.24, as they are in no reader but their own.
@@ -300,7 +300,7 @@ def alone(thing: Thing) -> Thing | None:
     return final if idle and isinstance(final, Thing) and not known else None
 
 
-def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
+def _raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
     """Return the names of the raw columns, and whether the file has them: the first step that knows says it."""
     for first in steps:
         step = first
@@ -311,7 +311,7 @@ def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
             step = next((part for _, part in parts if isinstance(part, Thing)), None)
         if isinstance(step, Thing) and any(map(step.has, SEEN)):
             return feature_names(step)
-        if isinstance(step, Thing) and (number := array_length(step)):
+        if isinstance(step, Thing) and (number := _array_length(step)):
             return [f"x{i}" for i in range(number)], False
     raise ReleaseError(
         "no step of the pipeline says how many columns it was fitted on: a scikit-learn before 0.24 wrote it, or it is "
@@ -319,13 +319,13 @@ def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
     )
 
 
-def array_length(step: Thing) -> int:
+def _array_length(step: Thing) -> int:
     """Return how many columns a scaler or imputer of a scikit-learn before 0.24 has figures of, 0 where unknown."""
     arrays = [a for name in PER_COLUMN if isinstance(a := step.get(name), np.ndarray) and a.ndim == 1]
     return len(arrays[0]) if arrays else 0
 
 
-def unique(names: Sequence[str]) -> list[str]:
+def _unique(names: Sequence[str]) -> list[str]:
     """Return the names, equal ones numbered."""
     seen: dict[str, int] = {}
     taken, out = set(names), []
@@ -370,22 +370,22 @@ class PipelineDraft(Draft):
         return tuple(straight(model, binder.domain) for model in inner.bound(own))
 
 
-def after(columns: Sequence[StepColumn], later: StepColumn) -> StepColumn:
+def _after(columns: Sequence[StepColumn], later: StepColumn) -> StepColumn:
     """Return a column of a later pipeline as one of the raw columns that the earlier one makes its columns from."""
     first = columns[later.source]
     return StepColumn(later.name, first.source, (*first.maps, *later.maps))
 
 
-def behind(draft: Draft, opened: Opened) -> Draft:
+def _behind(draft: Draft, opened: Opened) -> Draft:
     """Return the draft of a pipeline's model, spoken of the raw attributes."""
     if isinstance(draft, SeveralDraft):
-        return together([behind(part, opened) for part in draft.parts], draft)
+        return _together([_behind(part, opened) for part in draft.parts], draft)
     columns, stated = list(opened.columns), opened.stated
     if isinstance(draft, PipelineDraft) and draft.inner is not None:  # a pipeline at the end of a pipeline
         if len(draft.raw) != len(columns):
             raise ReleaseError(f"the model takes {len(draft.raw)} columns, the pipeline gives {len(columns)}")
-        stated += tuple(replace(one, column=after(columns, one.column)) for one in draft.stated)
-        columns = [after(columns, c) for c in draft.columns]
+        stated += tuple(replace(one, column=_after(columns, one.column)) for one in draft.stated)
+        columns = [_after(columns, c) for c in draft.columns]
         remarks, notes, draft = draft.reader_notes, draft.origin.notes, replace(draft.inner, origin=draft.origin)
     else:
         remarks, notes = draft.reader_notes, draft.origin.notes
@@ -393,7 +393,7 @@ def behind(draft: Draft, opened: Opened) -> Draft:
         raise ReleaseError(f"the model takes {len(draft.features)} columns, the pipeline gives {len(columns)}")
     if any(f.make is not None for f in draft.features):
         raise Unsupported("a model that prepares its columns itself is not read at the end of a pipeline")
-    names = [f.name for f in draft.features] if draft.models else unique([c.name for c in columns])
+    names = [f.name for f in draft.features] if draft.models else _unique([c.name for c in columns])
     inner = replace(draft, features=tuple(Feature(n, n) for n in names), named=True)
     if isinstance(inner, TreesDraft) and not any(c.lets_gaps_through for c in columns):
         inner = replace(inner, misplaced=False)  # the trees never met a missing value
@@ -447,7 +447,7 @@ class SeveralDraft(Draft):
         )
 
 
-def several(thing: Thing, form: str, inner: Inner) -> Draft:
+def _several(thing: Thing, form: str, inner: Inner) -> Draft:
     """Return the members of a vote or a stack as one draft: each was fitted on all the rows."""
     kind, members = thing.class_name, thing.get("estimators_")
     if not isinstance(members, list) or not members:
@@ -458,7 +458,7 @@ def several(thing: Thing, form: str, inner: Inner) -> Draft:
     parts, left_out, unused = [], [], []
     for i, member in enumerate(members):
         try:
-            draft = decoded(inner(member, form), classes, f"estimators_[{i}]")
+            draft = _decoded(inner(member, form), classes, f"estimators_[{i}]")
         except Unsupported:  # carries no counts, or those of a part of the rows: the others do not depend on it
             left_out.append(member.class_name if isinstance(member, Thing) else str(member)[:40])
             if isinstance(member, Thing) and any(map(member.has, TREES)):
@@ -466,7 +466,7 @@ def several(thing: Thing, form: str, inner: Inner) -> Draft:
                     UnusedPublication(f"the figures of member {i} of the {kind}", f"a {member.class_name} is not read")
                 )
             continue
-        parts.append(renamed(draft, f"{draft.origin.format}, one of {len(members)} in a {kind}"))
+        parts.append(_renamed(draft, f"{draft.origin.format}, one of {len(members)} in a {kind}"))
     if not parts:
         raise Unsupported(f"no member of the {kind} is read ({', '.join(dict.fromkeys(left_out))}): recon inspect it")
     notes = [f"the {len(members)} members of the {kind} are read as models of the same rows"]
@@ -479,10 +479,10 @@ def several(thing: Thing, form: str, inner: Inner) -> Draft:
         notes.append("its final model is not read: it was fitted on what the members predict")
     parts[0] = replace(parts[0], origin=replace(parts[0].origin, unused=(*parts[0].origin.unused, *unused)))
     first = parts[0]
-    return together(parts, replace(first, reader_notes=tuple(notes)))
+    return _together(parts, replace(first, reader_notes=tuple(notes)))
 
 
-def together(parts: Sequence[Draft], like: Draft) -> Draft:
+def _together(parts: Sequence[Draft], like: Draft) -> Draft:
     """Return several drafts as one."""
     hints: dict[str, AnyAttribute] = {}
     for part in parts:
@@ -493,7 +493,7 @@ def together(parts: Sequence[Draft], like: Draft) -> Draft:
     carried |= {
         "origin": replace(parts[0].origin, counts=tuple(kinds), notes=tuple(notes)),
         "models": tuple(m for p in parts for m in p.models),
-        "rows": agreed_rows([p.rows for p in parts if p.rows is not None]),
+        "rows": _agreed_rows([p.rows for p in parts if p.rows is not None]),
         "hints": hints,
         "named": all(p.named for p in parts),
         "reader_notes": tuple(dict.fromkeys((*like.reader_notes, *(s for p in parts for s in p.reader_notes)))),
@@ -505,7 +505,7 @@ def together(parts: Sequence[Draft], like: Draft) -> Draft:
     return replace(found, features=features, named=True)
 
 
-def agreed_rows(stated: Sequence[RowCount]) -> RowCount | None:
+def _agreed_rows(stated: Sequence[RowCount]) -> RowCount | None:
     """Return the number of rows that all members allow."""
     if not stated:
         return None
@@ -515,12 +515,12 @@ def agreed_rows(stated: Sequence[RowCount]) -> RowCount | None:
     return RowCount(low, min(highs, default=None))
 
 
-def decoded(draft: Draft, classes: tuple[Value, ...] | None, place: str) -> Draft:
+def _decoded(draft: Draft, classes: tuple[Value, ...] | None, place: str) -> Draft:
     """Return a member's draft with the vote's classes: members are fitted on their numbers 0 to K - 1."""
     if classes is None or draft.classes is None:
         return draft
     if isinstance(draft, SeveralDraft):
-        return together([decoded(p, classes, place) for p in draft.parts], draft)
+        return _together([_decoded(p, classes, place) for p in draft.parts], draft)
     if not all(isinstance(c, int) and 0 <= c < len(classes) for c in draft.classes):
         raise ReleaseError("has classes that are no numbers of the classes of the vote", place=f"{place}.classes_")
     found = tuple(classes[int(c)] for c in draft.classes)

@@ -89,24 +89,24 @@ def steps_of(thing: Thing, name: str, width: int, place: str) -> list[tuple[Any,
     return found
 
 
-def nested(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int) -> Columns:
+def _nested(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int) -> Columns:
     """Return the columns after a pipeline of transformers."""
     for name, step in steps_of(thing, "steps", 2, place):
         columns = passed(step, columns, hints, f"{place}.{name[:60]}", depth)
     return columns
 
 
-def union(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int) -> Columns:
+def _union(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int) -> Columns:
     """Return the columns of all parts of a FeatureUnion, one after the other."""
     out: Columns = []
     for name, step in steps_of(thing, "transformer_list", 2, place):
         if not (isinstance(step, str) and step == "drop"):
             found = passed(step, columns, hints, f"{place}.{name[:60]}", depth)
-            out += weighted(thing, name, [StepColumn(f"{name}__{c.name}", c.source, c.maps) for c in found], place)
+            out += _weighted(thing, name, [StepColumn(f"{name}__{c.name}", c.source, c.maps) for c in found], place)
     return out
 
 
-def parted(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int) -> Columns:
+def _parted(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int) -> Columns:
     """Return the columns of all parts of a ColumnTransformer, one after the other."""
     out: Columns = []
     prefixed = thing.get("verbose_feature_names_out", True) is True
@@ -114,17 +114,17 @@ def parted(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int)
         inside = f"{place}.{name[:60]}"
         if isinstance(step, str) and step == "drop":
             continue
-        taken = [columns[i] for i in indices_of(thing, name, chosen, len(columns), inside)]
+        taken = [columns[i] for i in _indices_of(thing, name, chosen, len(columns), inside)]
         if taken:
             found = passed(step, taken, hints, inside, depth)
             found = [StepColumn(f"{name}__{c.name}", c.source, c.maps) for c in found] if prefixed else found
-            out += weighted(thing, name, found, place)
+            out += _weighted(thing, name, found, place)
         if len(out) > MAX_COLUMNS:
             raise ReleaseError(f"gives more than {MAX_COLUMNS:,} columns", place=place)
     return out
 
 
-def indices_of(thing: Thing, name: str, chosen: Any, number: int, place: str) -> list[int]:
+def _indices_of(thing: Thing, name: str, chosen: Any, number: int, place: str) -> list[int]:
     """Return the numbers of the columns that one part gets."""
     known = thing.get("_transformer_to_input_indices")
     if isinstance(known, dict) and name in known:
@@ -141,7 +141,7 @@ def indices_of(thing: Thing, name: str, chosen: Any, number: int, place: str) ->
     return found
 
 
-def weighted(thing: Thing, name: str, columns: Columns, place: str) -> Columns:
+def _weighted(thing: Thing, name: str, columns: Columns, place: str) -> Columns:
     """Return the columns times the part's weight, where it has one."""
     weights = thing.get("transformer_weights")
     if weights is None:
@@ -154,7 +154,7 @@ def weighted(thing: Thing, name: str, columns: Columns, place: str) -> Columns:
     return [c.then(Scaled(multiply=float(weight))) for c in columns]
 
 
-def flag(thing: Thing, name: str, default: bool, place: str) -> bool:
+def _flag(thing: Thing, name: str, default: bool, place: str) -> bool:
     """Return a setting that is true or false."""
     found = thing.get(name, default)
     if not isinstance(found, (bool, int)):
@@ -168,7 +168,7 @@ def word(thing: Thing, name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def figures(thing: Thing, name: str, number: int, place: str) -> list[float]:
+def _figures(thing: Thing, name: str, number: int, place: str) -> list[float]:
     """Return one finite number per column."""
     found = thing.get(name)
     if not isinstance(found, np.ndarray) or found.shape != (number,) or found.dtype.kind not in "biuf":
@@ -178,32 +178,32 @@ def figures(thing: Thing, name: str, number: int, place: str) -> list[float]:
     return [float(x) for x in found.tolist()]
 
 
-def divisors(thing: Thing, number: int, place: str) -> list[float]:
+def _divisors(thing: Thing, number: int, place: str) -> list[float]:
     """Return the scale of every column: positive numbers."""
-    found = figures(thing, "scale_", number, place)
+    found = _figures(thing, "scale_", number, place)
     if min(found, default=1.0) <= 0:
         raise ReleaseError("has a scale that is not positive", place=f"{place}.scale_")
     return found
 
 
-def standard(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+def _standard(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return (x - mean) / scale (StandardScaler), (x - centre) / scale (RobustScaler)."""
     robust, number = thing.class_name == "RobustScaler", len(columns)
-    centring = flag(thing, "with_centering" if robust else "with_mean", True, place)
-    scaling = flag(thing, "with_scaling" if robust else "with_std", True, place)
-    shifts = figures(thing, "center_" if robust else "mean_", number, place) if centring else [None] * number
-    scales = divisors(thing, number, place) if scaling else [None] * number
+    centring = _flag(thing, "with_centering" if robust else "with_mean", True, place)
+    scaling = _flag(thing, "with_scaling" if robust else "with_std", True, place)
+    shifts = _figures(thing, "center_" if robust else "mean_", number, place) if centring else [None] * number
+    scales = _divisors(thing, number, place) if scaling else [None] * number
     hints.floats = True
     if not robust:
-        moments(thing, columns, hints, place)
+        _moments(thing, columns, hints, place)
     return [c.then(Scaled(subtract=s, divide=d)) for c, s, d in zip(columns, shifts, scales, strict=True)]
 
 
-def moments(thing: Thing, columns: Columns, hints: Hints, place: str) -> None:
+def _moments(thing: Thing, columns: Columns, hints: Hints, place: str) -> None:
     """Note means and variances of columns, where the scales are the roots of the variances."""
     number, seen = len(columns), thing.get("n_samples_seen_")
     counts = seen.tolist() if isinstance(seen, np.ndarray) and seen.shape == (number,) else [seen] * number
-    means, squares = (doubles(thing.get(name), number) for name in ("mean_", "var_"))
+    means, squares = (_doubles(thing.get(name), number) for name in ("mean_", "var_"))
     if means is None or not all(isinstance(n, (int, float)) and n > 0 and n == int(n) for n in counts):
         return
     scales = thing.get("scale_")
@@ -218,25 +218,25 @@ def moments(thing: Thing, columns: Columns, hints: Hints, place: str) -> None:
         hints.state(column, thing, "mean_ var_ scale_ n_samples_seen_", found)
 
 
-def doubles(stored: Any, number: int) -> NDArray[np.float64] | None:
+def _doubles(stored: Any, number: int) -> NDArray[np.float64] | None:
     """Return one finite 64-bit number per column, None for anything else."""
     if not isinstance(stored, np.ndarray) or stored.shape != (number,) or stored.dtype != np.float64:
         return None
     return stored if np.isfinite(stored).all() else None
 
 
-def min_max(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+def _min_max(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return x * scale + min, clipped where the setting says so."""
-    number, clip, clipped = len(columns), thing.get("feature_range", (0, 1)), flag(thing, "clip", False, place)
+    number, clip, clipped = len(columns), thing.get("feature_range", (0, 1)), _flag(thing, "clip", False, place)
     if not isinstance(clip, (tuple, list)) or len(clip) != 2 or not all(isinstance(x, (int, float)) for x in clip):
         raise ReleaseError("has a range that is no pair of numbers", place=f"{place}.feature_range")
     ends = (float(clip[0]), float(clip[1])) if clipped else None
-    lows, highs = figures(thing, "data_min_", number, place), figures(thing, "data_max_", number, place)
+    lows, highs = _figures(thing, "data_min_", number, place), _figures(thing, "data_max_", number, place)
     for column, low, high in zip(columns, lows, highs, strict=True):
         hints.ranged(column, low, high)
     hints.floats = True
     hints.reader_notes["ranges of scaled columns are those of the training data (MinMaxScaler)"] = None
-    scales, shifts = divisors(thing, number, place), figures(thing, "min_", number, place)
+    scales, shifts = _divisors(thing, number, place), _figures(thing, "min_", number, place)
     spans = np.array(highs) - np.array(lows)
     follow = (clip[1] - clip[0]) / np.where(spans == 0, 1, spans)
     if np.isclose(scales, follow, rtol=1e-12).all() and np.isclose(shifts, clip[0] - np.array(lows) * follow).all():
@@ -246,20 +246,20 @@ def min_max(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns
     return [c.then(Scaled(multiply=m, add=a, clip=ends)) for c, m, a in zip(columns, scales, shifts, strict=True)]
 
 
-def max_abs(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+def _max_abs(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return x / scale, clipped where the setting says so."""
-    for column, maximum in zip(columns, figures(thing, "max_abs_", len(columns), place), strict=True):
+    for column, maximum in zip(columns, _figures(thing, "max_abs_", len(columns), place), strict=True):
         hints.ranged(column, -maximum, maximum)
         hints.state(column, thing, "max_abs_ scale_", ColumnFigures("", f"{place}.max_abs_", largest=maximum))
     hints.floats = True
     hints.reader_notes["no scaled column is larger in size than the largest of the training data (MaxAbsScaler)"] = None
-    ends = (-1.0, 1.0) if flag(thing, "clip", False, place) else None
+    ends = (-1.0, 1.0) if _flag(thing, "clip", False, place) else None
     return [
-        c.then(Scaled(divide=d, clip=ends)) for c, d in zip(columns, divisors(thing, len(columns), place), strict=True)
+        c.then(Scaled(divide=d, clip=ends)) for c, d in zip(columns, _divisors(thing, len(columns), place), strict=True)
     ]
 
 
-def bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+def _bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return the bin of every column, or a column per bin."""
     stored, encode = thing.get("bin_edges_"), word(thing, "encode")
     if encode not in {"ordinal", "onehot", "onehot-dense"}:
@@ -270,12 +270,12 @@ def bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     rows = list(stored) if isinstance(stored, (list, np.ndarray)) else []
     if len(rows) != len(columns):
         raise ReleaseError("has not one set of edges per column", place=f"{place}.bin_edges_")
-    out, pushed = [], older(thing, UNPUSHED)
+    out, pushed = [], _older(thing, UNPUSHED)
     hints.floats = True
-    edges_stated(thing, columns, [edges_of(row, f"{place}.bin_edges_") for row in rows], hints, place)
+    _edges_stated(thing, columns, [_edges_of(row, f"{place}.bin_edges_") for row in rows], hints, place)
     hints.reader_notes["ranges of binned columns are those of the training data (KBinsDiscretizer)"] = None
     for column, row in zip(columns, rows, strict=True):
-        edges = edges_of(row, f"{place}.bin_edges_")
+        edges = _edges_of(row, f"{place}.bin_edges_")
         binned = column.then(Binned(tuple(edges[1:-1]), pushed))
         hints.ranged(column, edges[0], edges[-1])
         if encode == "ordinal":
@@ -286,7 +286,7 @@ def bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     return out
 
 
-def edges_stated(thing: Thing, columns: Columns, edges: Sequence[list[float]], hints: Hints, place: str) -> None:
+def _edges_stated(thing: Thing, columns: Columns, edges: Sequence[list[float]], hints: Hints, place: str) -> None:
     """Note the extremes and quantiles that edges of bins are, where no bin was left out."""
     strategy, asked = word(thing, "strategy"), thing.get("n_bins")
     if strategy == "uniform":
@@ -299,7 +299,7 @@ def edges_stated(thing: Thing, columns: Columns, edges: Sequence[list[float]], h
         hints.state(column, thing, "bin_edges_ n_bins_", found)
 
 
-def edges_of(row: Any, place: str) -> list[float]:
+def _edges_of(row: Any, place: str) -> list[float]:
     """Return the edges of one column's bins, ascending."""
     if not isinstance(row, np.ndarray) or row.ndim != 1 or len(row) < 2 or row.dtype.kind not in "iuf":
         raise ReleaseError("has a column without edges", place=place)
@@ -308,7 +308,7 @@ def edges_of(row: Any, place: str) -> list[float]:
     return [float(x) for x in row.tolist()]
 
 
-def older(thing: Thing, version: tuple[int, int]) -> bool:
+def _older(thing: Thing, version: tuple[int, int]) -> bool:
     """Return whether an older version than this wrote the step."""
     numbers = str(thing.get("_sklearn_version")).split(".")[:2]
     if len(numbers) < 2 or not all(n.isdigit() and len(n) < 6 for n in numbers):
@@ -316,21 +316,21 @@ def older(thing: Thing, version: tuple[int, int]) -> bool:
     return (int(numbers[0]), int(numbers[1])) < version
 
 
-def imputed(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+def _imputed(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return the columns with their gaps filled, then a column per gap that the step tells."""
-    stored, mark = thing.get("statistics_"), gap_mark(thing, place)
+    stored, mark = thing.get("statistics_"), _gap_mark(thing, place)
     if not isinstance(stored, np.ndarray) or stored.shape != (len(columns),):
         raise ReleaseError("has not one value to fill in per column", place=f"{place}.statistics_")
     constant = word(thing, "strategy") == "constant"
-    indicated = indicated_columns(thing, columns, place) if flag(thing, "add_indicator", False, place) else None
+    indicated = _indicated_columns(thing, columns, place) if _flag(thing, "add_indicator", False, place) else None
     out = []
-    fills_stated(thing, columns, stored.tolist(), mark, hints, place)
+    _fills_stated(thing, columns, stored.tolist(), mark, hints, place)
     for i, (column, fill) in enumerate(zip(columns, stored.tolist(), strict=True)):
         if mark is None and column.near:
             gap = indicated is None or i in indicated
             hints.gaps[column.source] = hints.gaps.get(column.source, False) or gap
         if isinstance(fill, float) and math.isnan(fill):
-            if constant or flag(thing, "keep_empty_features", False, place):
+            if constant or _flag(thing, "keep_empty_features", False, place):
                 raise Unsupported(f"the step '{place}' fills gaps with NaN: leave it out")
             continue  # a column without any value is dropped
         out.append(column.then(Imputed(plain_category(fill, f"{place}.statistics_"), mark, constant)))
@@ -340,7 +340,7 @@ def imputed(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns
     ]
 
 
-def fills_stated(thing: Thing, columns: Columns, fills: Sequence[Any], mark: Cell, hints: Hints, place: str) -> None:
+def _fills_stated(thing: Thing, columns: Columns, fills: Sequence[Any], mark: Cell, hints: Hints, place: str) -> None:
     """Note the mean, the median or the commonest value that gaps are filled with, where gaps are NaN."""
     strategy = word(thing, "strategy")
     if mark is not None or strategy not in {"mean", "median", "most_frequent"}:
@@ -360,7 +360,7 @@ def fills_stated(thing: Thing, columns: Columns, fills: Sequence[Any], mark: Cel
         hints.state(column, thing, "statistics_", found)
 
 
-def gap_mark(thing: Thing, place: str) -> Cell:
+def _gap_mark(thing: Thing, place: str) -> Cell:
     """Return the value that marks a gap, None where gaps are NaN, None or NA."""
     mark = thing.get("missing_values", math.nan)
     if mark is None or (isinstance(mark, float) and math.isnan(mark)):
@@ -372,15 +372,15 @@ def gap_mark(thing: Thing, place: str) -> Cell:
     return plain_category(mark, f"{place}.missing_values")
 
 
-def indicated_columns(thing: Thing, columns: Sequence[StepColumn], place: str) -> list[int]:
+def _indicated_columns(thing: Thing, columns: Sequence[StepColumn], place: str) -> list[int]:
     """Return the columns of which an imputer's indicator tells the gaps."""
     indicator = thing.get("indicator_")
     if not isinstance(indicator, Thing):
         raise ReleaseError("has no indicator", place=f"{place}.indicator_")
-    return kept_indices(indicator, len(columns), f"{place}.indicator_")
+    return _kept_indices(indicator, len(columns), f"{place}.indicator_")
 
 
-def kept_indices(indicator: Thing, number: int, place: str) -> list[int]:
+def _kept_indices(indicator: Thing, number: int, place: str) -> list[int]:
     """Return the numbers of the columns that a MissingIndicator tells of."""
     found = indicator.get("features_")
     if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
@@ -390,16 +390,16 @@ def kept_indices(indicator: Thing, number: int, place: str) -> list[int]:
     return [int(i) for i in found.tolist()]
 
 
-def indicated(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+def _indicated(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return a column per gap that is told (MissingIndicator)."""
-    mark, kept = gap_mark(thing, place), kept_indices(thing, len(columns), place)
+    mark, kept = _gap_mark(thing, place), _kept_indices(thing, len(columns), place)
     for i in kept if mark is None else ():
         if columns[i].near:
             hints.gaps[columns[i].source] = True
     return [columns[i].then(GapIndicator(mark), f"missingindicator_{columns[i].name}") for i in kept]
 
 
-def binarized(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+def _binarized(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return 1 above the threshold, else 0."""
     threshold = thing.get("threshold", 0.0)
     if not isinstance(threshold, (int, float)) or not abs(threshold) < 1e300:
@@ -408,17 +408,17 @@ def binarized(thing: Thing, columns: Columns, hints: Hints, place: str) -> Colum
     return [c.then(Above(float(threshold))) for c in columns]
 
 
-def selected(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+def _selected(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return the columns that a selection keeps."""
-    mask = support(thing, len(columns), place)
+    mask = _support(thing, len(columns), place)
     return [c for c, kept in zip(columns, mask.tolist(), strict=True) if kept]
 
 
-def support(thing: Thing, number: int, place: str) -> NDArray[np.bool_]:
+def _support(thing: Thing, number: int, place: str) -> NDArray[np.bool_]:
     """Return which columns a selection keeps, as the library works it out from what it stores."""
     kind = thing.class_name
     if kind in {"RFE", "RFECV", "SequentialFeatureSelector"}:
-        return np.array(figures(thing, "support_", number, place)) > 0
+        return np.array(_figures(thing, "support_", number, place)) > 0
     settings = {"VarianceThreshold": "threshold", "SelectKBest": "k", "SelectPercentile": "percentile"}
     value = thing.get(settings.get(kind, "alpha"))
     if kind == "SelectKBest" and isinstance(value, str) and value == "all":
@@ -426,13 +426,13 @@ def support(thing: Thing, number: int, place: str) -> NDArray[np.bool_]:
     if not isinstance(value, (int, float)) or not 0 <= value < 1e300:
         raise ReleaseError(f"has a setting {settings.get(kind, 'alpha')} that is no number", place=place)
     if kind == "VarianceThreshold":
-        return np.array(figures(thing, "variances_", number, place)) > value
+        return np.array(_figures(thing, "variances_", number, place)) > value
     name = "scores_" if kind in {"SelectKBest", "SelectPercentile"} else "pvalues_"
     stored = thing.get(name)
     if not isinstance(stored, np.ndarray) or stored.shape != (number,) or stored.dtype.kind != "f":
         raise ReleaseError(f"has not one number per column ({number})", place=f"{place}.{name}")
     if name == "pvalues_":
-        return by_p_value(kind, stored, float(value))
+        return _by_p_value(kind, stored, float(value))
     scores = np.where(np.isnan(stored), np.finfo(stored.dtype).min, stored)
     mask = np.zeros(number, dtype=bool)
     if kind == "SelectKBest":
@@ -450,7 +450,7 @@ def support(thing: Thing, number: int, place: str) -> NDArray[np.bool_]:
     return mask
 
 
-def by_p_value(kind: str, values: NDArray[np.float64], alpha: float) -> NDArray[np.bool_]:
+def _by_p_value(kind: str, values: NDArray[np.float64], alpha: float) -> NDArray[np.bool_]:
     """Return the columns whose p-value passes: each alone (Fpr), by Benjamini-Hochberg (Fdr), by Bonferroni (Fwe)."""
     if kind == "SelectFpr":
         return np.asarray(values < alpha)
@@ -461,7 +461,7 @@ def by_p_value(kind: str, values: NDArray[np.float64], alpha: float) -> NDArray[
     return np.asarray(values <= chosen.max()) if len(chosen) else np.zeros(len(values), dtype=bool)
 
 
-def unchanged(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+def _unchanged(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return the columns as they are (FunctionTransformer without a function)."""
     return columns
 
@@ -470,21 +470,21 @@ Step = Callable[[Thing, Columns, Hints, str], Columns]
 STEPS: dict[str, Step] = {
     "OneHotEncoder": one_hot,
     "OrdinalEncoder": ordinal_codes,
-    "KBinsDiscretizer": bins,
-    "StandardScaler": standard,
-    "RobustScaler": standard,
-    "MinMaxScaler": min_max,
-    "MaxAbsScaler": max_abs,
-    "SimpleImputer": imputed,
-    "MissingIndicator": indicated,
-    "Binarizer": binarized,
-    "FunctionTransformer": unchanged,
-    **dict.fromkeys(("VarianceThreshold", "SelectKBest", "SelectPercentile"), selected),
-    **dict.fromkeys(("SelectFpr", "SelectFdr", "SelectFwe"), selected),
-    **dict.fromkeys(("RFE", "RFECV", "SequentialFeatureSelector"), selected),
+    "KBinsDiscretizer": _bins,
+    "StandardScaler": _standard,
+    "RobustScaler": _standard,
+    "MinMaxScaler": _min_max,
+    "MaxAbsScaler": _max_abs,
+    "SimpleImputer": _imputed,
+    "MissingIndicator": _indicated,
+    "Binarizer": _binarized,
+    "FunctionTransformer": _unchanged,
+    **dict.fromkeys(("VarianceThreshold", "SelectKBest", "SelectPercentile"), _selected),
+    **dict.fromkeys(("SelectFpr", "SelectFdr", "SelectFwe"), _selected),
+    **dict.fromkeys(("RFE", "RFECV", "SequentialFeatureSelector"), _selected),
 }
 PARTS: dict[str, Callable[[Thing, Columns, Hints, str, int], Columns]] = {
-    "Pipeline": nested,
-    "FeatureUnion": union,
-    "ColumnTransformer": parted,
+    "Pipeline": _nested,
+    "FeatureUnion": _union,
+    "ColumnTransformer": _parted,
 }

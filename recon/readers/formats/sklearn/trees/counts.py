@@ -59,7 +59,7 @@ def masses(tree: TreeArrays) -> NDArray[np.float64]:
     return np.where(shares[:, None], tree.value * tree.weighted[:, None], tree.value)
 
 
-def whole(values: NDArray[np.float64]) -> Counts | None:
+def _whole(values: NDArray[np.float64]) -> Counts | None:
     """Return the numbers as whole ones, None unless all are within `EXACT` of one."""
     rounded = np.rint(values)
     if not values.size or np.abs(values - rounded).max() > EXACT * max(1.0, float(np.abs(values).max()) * 1e-3):
@@ -95,11 +95,11 @@ def row_counts(
     if monotonic is not None:
         if not equal or not even(weighting):
             return only_sizes(tree.rows, k, "monotonic constraints clip the stored values, and rows were weighted")
-        return monotonic_counts(tree, str(criterion), monotonic)
+        return _monotonic_counts(tree, str(criterion), monotonic)
     mass = masses(tree)
     weights = class_weights(tree, mass, weighting)
-    found = None if weights is None else whole(mass / weights)
-    if weights is not None and found is not None and (found.sum(axis=1) == tree.rows).all() and adds_up(tree, found):
+    found = None if weights is None else _whole(mass / weights)
+    if weights is not None and found is not None and (found.sum(axis=1) == tree.rows).all() and _adds_up(tree, found):
         shown = ", ".join(f"{w:.6g}" for w in weights)
         return NodeCounts(
             found,
@@ -142,7 +142,7 @@ def class_weights(tree: TreeArrays, mass: NDArray[np.float64], weighting: Weight
     return out if balanced else None
 
 
-def adds_up(tree: TreeArrays, counts: Counts) -> bool:
+def _adds_up(tree: TreeArrays, counts: Counts) -> bool:
     """Return whether every inner node counts what its two children count together."""
     inner = ~tree.leaf
     return bool((counts[inner] == counts[tree.left[inner]] + counts[tree.right[inner]]).all())
@@ -155,12 +155,12 @@ def bag_counts(tree: TreeArrays, drawn: int | None, weighting: Weighting) -> Nod
     """
     mass = masses(tree)
     k = mass.shape[1]
-    found = whole(mass)
+    found = _whole(mass)
     if even(weighting):
-        if found is not None and drawn == int(found[0].sum()) and fits_a_bag(tree, found):
+        if found is not None and drawn == int(found[0].sum()) and _fits_a_bag(tree, found):
             return NodeCounts(found, tree.rows)
     elif drawn is not None:
-        found = solved(tree, mass, drawn, weighting)
+        found = _solved(tree, mass, drawn, weighting)
         if found is not None:
             return NodeCounts(found, tree.rows, "classes were weighted: drawn rows were solved for, exactly")
     text = "rows were weighted in a way that hides the classes: only the number of different rows per leaf is known"
@@ -173,27 +173,27 @@ def drawn_sizes(tree: TreeArrays) -> NodeCounts:
     Weights that leave no whole numbers, or fewer drawn rows than different ones, hide how many were drawn.
     """
     sizes = only_sizes(tree.rows, 1, "")
-    found = whole(tree.weighted[:, None])
-    return sizes if found is None or not fits_a_bag(tree, found) else replace(sizes, drawn=found[:, 0])
+    found = _whole(tree.weighted[:, None])
+    return sizes if found is None or not _fits_a_bag(tree, found) else replace(sizes, drawn=found[:, 0])
 
 
-def solved(tree: TreeArrays, mass: NDArray[np.float64], drawn: int, weighting: Weighting) -> Counts | None:
+def _solved(tree: TreeArrays, mass: NDArray[np.float64], drawn: int, weighting: Weighting) -> Counts | None:
     """Return the only drawn rows per class that fit the weighted ones, None where there are none or several."""
-    fewest = class_totals(mass)
+    fewest = _class_totals(mass)
     if fewest is None:
         return None
     fitting = []
-    for totals in multiples(fewest, drawn):
-        if not as_declared(mass[0], totals, weighting):
+    for totals in _multiples(fewest, drawn):
+        if not _as_declared(mass[0], totals, weighting):
             continue
         scale = np.array([t / m if m else 0.0 for t, m in zip(totals, mass[0], strict=True)])
-        found = whole(mass * scale)
-        if found is not None and fits_a_bag(tree, found):
+        found = _whole(mass * scale)
+        if found is not None and _fits_a_bag(tree, found):
             fitting.append(found)
     return fitting[0] if len(fitting) == 1 else None
 
 
-def multiples(fewest: Sequence[int], drawn: int) -> list[list[int]]:
+def _multiples(fewest: Sequence[int], drawn: int) -> list[list[int]]:
     """Return the multiples of the numbers (0 stays 0) that add up to so many rows; none where they are too many."""
     out: list[list[int]] = [[]]
     for k, one in enumerate(fewest):
@@ -212,7 +212,7 @@ def multiples(fewest: Sequence[int], drawn: int) -> list[list[int]]:
     return [t for t in whole_ones if all(not one or (n > 0 and n % one == 0) for n, one in zip(t, fewest, strict=True))]
 
 
-def as_declared(root: NDArray[np.float64], totals: Sequence[int], weighting: Weighting) -> bool:
+def _as_declared(root: NDArray[np.float64], totals: Sequence[int], weighting: Weighting) -> bool:
     """Return whether the classes' weights in a bag are those of the forest's setting."""
     pairs = [(m / t, m) for m, t in zip(root.tolist(), totals, strict=True) if t]
     if isinstance(weighting, tuple):
@@ -223,12 +223,12 @@ def as_declared(root: NDArray[np.float64], totals: Sequence[int], weighting: Wei
     return weighting == "balanced"
 
 
-def fits_a_bag(tree: TreeArrays, counts: Counts) -> bool:
+def _fits_a_bag(tree: TreeArrays, counts: Counts) -> bool:
     """Return whether counts add up and no node has more different rows than drawn ones."""
-    return adds_up(tree, counts) and bool((tree.rows <= counts.sum(axis=1)).all())
+    return _adds_up(tree, counts) and bool((tree.rows <= counts.sum(axis=1)).all())
 
 
-def class_totals(mass: NDArray[np.float64]) -> list[int] | None:
+def _class_totals(mass: NDArray[np.float64]) -> list[int] | None:
     """Return the fewest drawn rows per class that make every node's share of its class a whole number of rows.
 
     The share of node i in class k is c_ik / b_k, so b_k is the common denominator of the shares.
@@ -248,14 +248,14 @@ def class_totals(mass: NDArray[np.float64]) -> list[int] | None:
     return out
 
 
-def monotonic_counts(tree: TreeArrays, criterion: str, monotonic: NDArray[np.int64]) -> NodeCounts:
+def _monotonic_counts(tree: TreeArrays, criterion: str, monotonic: NDArray[np.int64]) -> NodeCounts:
     """Return the classes of a tree with monotonic constraints from its impurities (two classes).
 
     An impurity says how many rows the rarer class has, not which one it is; the root is never clipped, children sum
     to their parent, and a split on a constrained feature orders its children. Where two readings remain, only the
     sizes of both children are known.
     """
-    rarer = rarer_class(tree.rows, tree.impurity, criterion)
+    rarer = _rarer_class(tree.rows, tree.impurity, criterion)
     if rarer is None or tree.value.shape[1] != 2:
         return only_sizes(tree.rows, tree.value.shape[1], "monotonic constraints clip the stored values")
     if len(monotonic) <= tree.feature.max(initial=-1):
@@ -271,10 +271,10 @@ def monotonic_counts(tree: TreeArrays, criterion: str, monotonic: NDArray[np.int
             continue
         pair = int(tree.left[node]), int(tree.right[node])
         sign = int(signs[tree.feature[node]])
-        found = readings(tree, pair, rarer, int(first[node]), sign, stored, (minimum, maximum))
+        found = _readings(tree, pair, rarer, int(first[node]), sign, stored, (minimum, maximum))
         if len(found) == 1:
             first[pair[0]], first[pair[1]] = found.pop()
-        inner = children_bounds(tree, pair, first, sign, (minimum, maximum))
+        inner = _children_bounds(tree, pair, first, sign, (minimum, maximum))
         stack += [(child, *bounds) for child, bounds in zip(pair, inner, strict=True)]
     known = first >= 0
     classes = np.where(
@@ -285,7 +285,7 @@ def monotonic_counts(tree: TreeArrays, criterion: str, monotonic: NDArray[np.int
     return NodeCounts(classes, tree.rows, text + (f", except in {open_leaves} leaves" if open_leaves else ", exactly"))
 
 
-def readings(
+def _readings(
     tree: TreeArrays,
     pair: tuple[int, int],
     rarer: Counts,
@@ -313,7 +313,7 @@ def readings(
     }
 
 
-def children_bounds(
+def _children_bounds(
     tree: TreeArrays, pair: tuple[int, int], first: Counts, sign: int, bounds: Span
 ) -> tuple[Span, Span]:
     """Return what scikit-learn clips both children to; NaN where the children's classes would have to be known."""
@@ -326,7 +326,7 @@ def children_bounds(
     return ((low, middle), (middle, high)) if sign > 0 else ((middle, high), (low, middle))
 
 
-def rarer_class(rows: Counts, impurity: NDArray[np.float64], criterion: str) -> Counts | None:
+def _rarer_class(rows: Counts, impurity: NDArray[np.float64], criterion: str) -> Counts | None:
     """Return per node the rows of the rarer of two classes; None where an impurity fits no whole number.
 
     Bisection on the impurity, which rises strictly up to one half.
@@ -337,14 +337,14 @@ def rarer_class(rows: Counts, impurity: NDArray[np.float64], criterion: str) -> 
     size = np.maximum(rows, 1)
     while (low < high).any():
         middle = (low + high) // 2
-        between = (impurity_of(middle, size, criterion) + impurity_of(middle + 1, size, criterion)) / 2
+        between = (_impurity_of(middle, size, criterion) + _impurity_of(middle + 1, size, criterion)) / 2
         up = (impurity > between) & (low < high)
         low, high = np.where(up, middle + 1, low), np.where(up, high, middle)
-    off = np.abs(impurity_of(low, size, criterion) - impurity)
+    off = np.abs(_impurity_of(low, size, criterion) - impurity)
     return low if bool((off <= 1e-9 / np.maximum(1.0, size / 1000.0)).all()) else None
 
 
-def impurity_of(rarer: Counts, rows: Counts, criterion: str) -> NDArray[np.float64]:
+def _impurity_of(rarer: Counts, rows: Counts, criterion: str) -> NDArray[np.float64]:
     """Return the Gini impurity, or the entropy in bits, of two classes."""
     p = np.minimum(rarer / rows, 1.0)
     if criterion == "gini":

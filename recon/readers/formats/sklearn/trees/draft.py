@@ -81,12 +81,12 @@ class TreesDraft(Draft):
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the tree or the forest over the binder's domain; nodes keep their numbers."""
         if self.misplaced and any(a.missing for a in binder.domain.attributes):
-            return replace(self, misplaced=False, trees=tuple(map(root_only, self.trees))).bound(binder)
+            return replace(self, misplaced=False, trees=tuple(map(_root_only, self.trees))).bound(binder)
         bag = self.resampled and self.replaced
-        splits, numbers = split_tests(self, binder)
-        seen = seen_ends(self, binder)
+        splits, numbers = _split_tests(self, binder)
+        seen = _seen_ends(self, binder)
         trees = tuple(
-            Tree(nodes(t, splits, at, binder, bag, seen), f"tree {i}")
+            Tree(_nodes(t, splits, at, binder, bag, seen), f"tree {i}")
             for i, (t, at) in enumerate(zip(self.trees, numbers, strict=True))
         )
         if not self.forest:
@@ -103,7 +103,7 @@ class TreesDraft(Draft):
         )
 
 
-def root_only(tree: CountedTree) -> CountedTree:
+def _root_only(tree: CountedTree) -> CountedTree:
     """Return the tree without its splits: what it says about all the training rows together."""
     fields = ("threshold", "missing_left", "impurity", "rows", "weighted", "value")
     cut = {name: getattr(tree.arrays, name)[:1] for name in fields}
@@ -148,7 +148,7 @@ class TreeTests:
         return cls(tuple(table.values()), np.array(code, dtype=np.int64), np.array([s for _, s in found], dtype=bool))
 
 
-def nodes(tree: CountedTree, splits: TreeTests, at: NDArray[np.int64], binder: Binder, bag: bool, seen: Seen) -> Nodes:
+def _nodes(tree: CountedTree, splits: TreeTests, at: NDArray[np.int64], binder: Binder, bag: bool, seen: Seen) -> Nodes:
     """Return the nodes of one tree, given the numbers of the tests of its inner nodes in order, and `seen_ends`."""
     leaf = tree.arrays.leaf
     condition = np.full(len(leaf), LEAF, dtype=np.int64)
@@ -157,11 +157,11 @@ def nodes(tree: CountedTree, splits: TreeTests, at: NDArray[np.int64], binder: B
     inner = np.flatnonzero(~leaf)[splits.swapped[at]]
     children[inner] = children[inner, ::-1]
     return Nodes(
-        splits.conditions, condition, children, leaf_counts(tree, leaf, binder, bag), learnt=learnt(tree, seen)
+        splits.conditions, condition, children, _leaf_counts(tree, leaf, binder, bag), learnt=_learnt(tree, seen)
     )
 
 
-def learnt(tree: CountedTree, seen: Seen) -> Learnt | None:
+def _learnt(tree: CountedTree, seen: Seen) -> Learnt | None:
     """Return the thresholds as they are stored where they are midpoints; NaN where rows with missing values went by."""
     if not tree.midpoints:
         return None
@@ -172,28 +172,28 @@ def learnt(tree: CountedTree, seen: Seen) -> Learnt | None:
 Seen = tuple[NDArray[np.float64], NDArray[np.bool_]]
 
 
-def seen_ends(draft: TreesDraft, binder: Binder) -> Seen:
+def _seen_ends(draft: TreesDraft, binder: Binder) -> Seen:
     """Return per feature what the model compares at the ends of its attribute, and whether that is the value itself."""
     ends = np.full((len(draft.features), 2), np.nan)
     plain = np.zeros(len(draft.features), dtype=bool)
-    for f, (name, compare, attribute) in enumerate(numbers_behind(draft, binder)):
+    for f, (name, compare, attribute) in enumerate(_numbers_behind(draft, binder)):
         if attribute is None or compare is None:
             continue
         plain[f] = binder.features[name].make is None
         if isinstance(attribute, Continuous) and not attribute.bounded:
             continue
-        values = [compare(attribute.value_at(p)) for p in (attribute.known[0], last(attribute))]
+        values = [compare(attribute.value_at(p)) for p in (attribute.known[0], _last(attribute))]
         if all(is_number(x) for x in values):
             ends[f] = values
     return ends, plain
 
 
-def last(attribute: AnyAttribute) -> Any:
+def _last(attribute: AnyAttribute) -> Any:
     """Return the position of the greatest number of an attribute."""
     return attribute.known[1] if isinstance(attribute, Continuous) else attribute.known[1] - 1
 
 
-def numbers_behind(
+def _numbers_behind(
     draft: TreesDraft, binder: Binder
 ) -> Iterator[tuple[str, Callable[[Value | None], Value] | None, AnyAttribute | None]]:
     """Yield every feature with what the model compares of it, and its attribute where that has numbers in order."""
@@ -207,7 +207,7 @@ def numbers_behind(
             yield name, comparison(binder.draft, feature), attribute
 
 
-def leaf_counts(tree: CountedTree, leaf: NDArray[np.bool_], binder: Binder, bag: bool) -> CountTable:
+def _leaf_counts(tree: CountedTree, leaf: NDArray[np.bool_], binder: Binder, bag: bool) -> CountTable:
     """Return what the leaves publish: their classes, or their size alone; of a bag also how many rows are different."""
     classes, size = tree.counts.classes, tree.counts.size
     counted = leaf & (classes.min(axis=1) >= 0) if classes.shape[1] else np.zeros(len(leaf), dtype=bool)
@@ -223,7 +223,7 @@ def leaf_counts(tree: CountedTree, leaf: NDArray[np.bool_], binder: Binder, bag:
     return CountTable(start, values, counted, np.where(told, size, UNPUBLISHED) if bag else None)
 
 
-def split_tests(draft: TreesDraft, binder: Binder) -> tuple[TreeTests, list[NDArray[np.int64]]]:
+def _split_tests(draft: TreesDraft, binder: Binder) -> tuple[TreeTests, list[NDArray[np.int64]]]:
     """Return the tests of all trees, and per tree the number of that of every inner node; each is translated once."""
     inner = [~t.arrays.leaf for t in draft.trees]
     keys = np.concatenate(
@@ -239,12 +239,12 @@ def split_tests(draft: TreesDraft, binder: Binder) -> tuple[TreeTests, list[NDAr
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(fresh) - 1
     found: list[Split] = []
-    for feature, thresholds, missing in by_feature(keys[:, order[fresh]]):
-        found += feature_splits(binder, draft.features[feature].name, thresholds, missing)
+    for feature, thresholds, missing in _by_feature(keys[:, order[fresh]]):
+        found += _feature_splits(binder, draft.features[feature].name, thresholds, missing)
     return TreeTests.of(found), np.split(number, np.cumsum([int(at.sum()) for at in inner])[:-1])
 
 
-def by_feature(keys: NDArray[np.float64]) -> Iterator[tuple[int, list[float], list[bool]]]:
+def _by_feature(keys: NDArray[np.float64]) -> Iterator[tuple[int, list[float], list[bool]]]:
     """Yield the thresholds of every feature, ascending, with what the missing values do; keys are sorted by feature."""
     features = keys[0].astype(np.int64)
     starts = [*np.flatnonzero(np.diff(features, prepend=-1)).tolist(), len(features)]
@@ -252,14 +252,14 @@ def by_feature(keys: NDArray[np.float64]) -> Iterator[tuple[int, list[float], li
         yield int(features[start]), keys[1, start:end].tolist(), keys[2, start:end].astype(bool).tolist()
 
 
-def feature_splits(binder: Binder, name: str, thresholds: list[float], missing: list[bool]) -> list[Split]:
+def _feature_splits(binder: Binder, name: str, thresholds: list[float], missing: list[bool]) -> list[Split]:
     """Return the tests of one feature in the domain's terms; x <= inf holds for everything that is not missing.
 
     Thresholds of a continuous attribute stand as they are once the outermost two are within its range.
     """
     plain = binder.unchanged(name)
     if plain is None or np.inf in thresholds or len(thresholds) < 3:
-        return distinct_splits(binder, name, thresholds, missing)
+        return _distinct_splits(binder, name, thresholds, missing)
     for end in (thresholds[0], thresholds[-1]):
         binder.resolved(name, Test(high=end))
     if binder.draft.single:
@@ -270,9 +270,9 @@ def feature_splits(binder: Binder, name: str, thresholds: list[float], missing: 
     return [(((plain.name, Test(None, None, t, False, False, m)),), False) for t, m in pairs]
 
 
-def distinct_splits(binder: Binder, name: str, thresholds: list[float], missing: list[bool]) -> list[Split]:
+def _distinct_splits(binder: Binder, name: str, thresholds: list[float], missing: list[bool]) -> list[Split]:
     """Return the tests of one feature; thresholds between the same two values that are compared share one."""
-    values = compared(binder, name, len(thresholds))
+    values = _compared(binder, name, len(thresholds))
     known: dict[tuple[int, bool], Condition] = {}
     out: list[Split] = []
     for i, (t, m) in enumerate(zip(thresholds, missing, strict=True)):
@@ -286,7 +286,7 @@ def distinct_splits(binder: Binder, name: str, thresholds: list[float], missing:
     return out
 
 
-def compared(binder: Binder, name: str, maximum: int) -> list[int | float] | None:
+def _compared(binder: Binder, name: str, maximum: int) -> list[int | float] | None:
     """Return, ascending, the numbers that the model may compare for a feature; None if over `maximum`."""
     feature = binder.features.get(name)
     if feature is None:

@@ -72,27 +72,27 @@ def read(thing: Thing, form: str) -> Draft:
     columns = thing.get("estimators_features_", [None] * len(estimators))
     if not isinstance(columns, list) or len(columns) != len(estimators):
         raise ReleaseError("has not one set of features per tree", place="estimators_features_")
-    resampled, replaced, drawn = sampling(thing)
+    resampled, replaced, drawn = _sampling(thing)
     known = explain_bags(thing) if resampled else None
     bags = None if known is None else known.multiplicities
     drawn = int(bags[0].sum()) if drawn is None and bags is not None else drawn
     trees = [
-        one_tree(e, c, thing, len(names), classes, resampled, drawn, i)
+        _one_tree(e, c, thing, len(names), classes, resampled, drawn, i)
         for i, (e, c) in enumerate(zip(estimators, columns, strict=True), start=calls.first)
     ]
-    hidden = resampled and (weights_hide(trees, bags) or (regressor and (bags is None or not replaced)))
+    hidden = resampled and (_weights_hide(trees, bags) or (regressor and (bags is None or not replaced)))
     if hidden:  # what is left are different rows per leaf, as drawn without replacement
         trees = [replace(t, counts=only_sizes(t.arrays.rows, t.counts.classes.shape[1], t.counts.note)) for t in trees]
     kinds: tuple[CountKind, ...] = ("exact",) if not resampled else ("bag", "distinct") if replaced else ("distinct",)
-    drawn_how = f"each tree was fitted on a resample of the rows, drawn {how(replaced)} replacement"
+    drawn_how = f"each tree was fitted on a resample of the rows, drawn {_how(replaced)} replacement"
     notes = (*((drawn_how,) if resampled else ()), *calls.assumes)
-    lines = [*calls.notes, *counting_notes([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
-    rows = RowCount(bags.shape[1], bags.shape[1]) if bags is not None else training_rows(thing, trees, resampled)
+    lines = [*calls.notes, *counting_notes([t.counts for t in trees]), *([] if known is None else [_bags_line(known)])]
+    rows = RowCount(bags.shape[1], bags.shape[1]) if bags is not None else _training_rows(thing, trees, resampled)
     misplaced = misplacing(thing, *trees)
     wrong = misplaced and any(len(missing_seen(t)) for t in trees)
     lines += [MISPLACED] if wrong else []
     for i, (estimator, tree) in enumerate(zip(estimators, trees, strict=True), start=calls.first):
-        classed = classes is not None and not wrong and constraints_of(estimator, thing) is None
+        classed = classes is not None and not wrong and _constraints_of(estimator, thing) is None
         tree.arrays.agree(f"estimators_[{i}].tree_", estimator.get("criterion") if classed else None)
     each = rows.low if rows.exact else None  # a tree knows of all the rows, those that it did not draw included
     learner = forest_settings(thing, estimators, each, resampled)
@@ -115,11 +115,11 @@ def read(thing: Thing, form: str) -> Draft:
         forest=True,
         resampled=resampled,
         replaced=replaced and not hidden,
-        multiplicities=kept_bags(bags, hidden),
+        multiplicities=_kept_bags(bags, hidden),
     )
 
 
-def kept_bags(bags: NDArray[np.int32] | None, hidden: bool) -> NDArray[np.int32] | None:
+def _kept_bags(bags: NDArray[np.int32] | None, hidden: bool) -> NDArray[np.int32] | None:
     """Return the bags that fit what the trees' counts say: each row once where leaves count different rows.
 
     So it is where weights hide how many were drawn, and in isolation forests without replacement.
@@ -127,19 +127,19 @@ def kept_bags(bags: NDArray[np.int32] | None, hidden: bool) -> NDArray[np.int32]
     return np.minimum(bags, 1) if hidden and bags is not None else bags
 
 
-def bags_line(known: EnsembleBags) -> str:
+def _bags_line(known: EnsembleBags) -> str:
     """Return what the stored seeds give away."""
     if known.multiplicities is None:
         return f"which rows each tree drew is not known: {known.why}"
     return f"which rows each tree drew follows from the stored seeds ({known.seeds}), as the trees confirm: {known.why}"
 
 
-def how(replaced: bool) -> str:
+def _how(replaced: bool) -> str:
     """Return with or without."""
     return "with" if replaced else "without"
 
 
-def sampling(thing: Thing) -> tuple[bool, bool, int | None]:
+def _sampling(thing: Thing) -> tuple[bool, bool, int | None]:
     """Return whether trees saw a resample, whether rows were put back, and how many were drawn (None: unsaid)."""
     bootstrap = thing.get("bootstrap")
     if not isinstance(bootstrap, (bool, int)):
@@ -159,7 +159,7 @@ def sampling(thing: Thing) -> tuple[bool, bool, int | None]:
     return bool(part and drawn != n), False, drawn if part else None
 
 
-def one_tree(
+def _one_tree(
     estimator: Any,
     columns: Any,
     forest: Thing,
@@ -174,7 +174,7 @@ def one_tree(
     if not isinstance(estimator, Thing) or estimator.class_name not in TREES:
         name = estimator.class_name if isinstance(estimator, Thing) else type(estimator).__name__
         raise Unsupported(f"a {forest.class_name} of {name} is not read: only ensembles of decision trees are")
-    own = subset(columns, features, number)
+    own = _subset(columns, features, number)
     arrays = stored_arrays(estimator, features if own is None else len(own), place)
     halfway = midpoints(estimator, forest)
     if classes is None:
@@ -190,17 +190,17 @@ def one_tree(
     if resampled:
         return CountedTree(arrays, bag_counts(arrays, drawn, weighting), own, halfway)
     weighting = "balanced" if weighting == "balanced_subsample" else weighting  # without bags there are no subsamples
-    monotonic = constraints_of(estimator, forest)
+    monotonic = _constraints_of(estimator, forest)
     return CountedTree(arrays, row_counts(arrays, estimator.get("criterion"), monotonic, weighting), own, halfway)
 
 
-def constraints_of(estimator: Thing, forest: Thing) -> NDArray[np.int64] | None:
+def _constraints_of(estimator: Thing, forest: Thing) -> NDArray[np.int64] | None:
     """Return the monotonic constraints of one tree, its own or its forest's; None where there are none."""
     own = constrained(estimator)
     return constrained(forest) if own is None else own
 
 
-def weights_hide(trees: list[CountedTree], bags: NDArray[np.int32] | None) -> bool:
+def _weights_hide(trees: list[CountedTree], bags: NDArray[np.int32] | None) -> bool:
     """Return whether weights hide how many drawn rows of each class a leaf has: trees count other numbers than drawn.
 
     Whole weights leave whole numbers behind; then trees differ in their totals, or from the bags where they are known.
@@ -211,7 +211,7 @@ def weights_hide(trees: list[CountedTree], bags: NDArray[np.int32] | None) -> bo
     return len(set(totals)) > 1 or (bags is not None and bags.sum(axis=1).tolist() != totals)
 
 
-def subset(columns: Any, features: int, number: int) -> NDArray[np.int64] | None:
+def _subset(columns: Any, features: int, number: int) -> NDArray[np.int64] | None:
     """Return the features that one tree was given, None: all in order."""
     if columns is None:
         return None
@@ -223,7 +223,7 @@ def subset(columns: Any, features: int, number: int) -> NDArray[np.int64] | None
     return columns.astype(np.int64)
 
 
-def training_rows(thing: Thing, trees: list[CountedTree], resampled: bool) -> RowCount:
+def _training_rows(thing: Thing, trees: list[CountedTree], resampled: bool) -> RowCount:
     """Return the number of training rows, as far as the file says it.
 
     Versions before 1.4 do not store it beside a bootstrap: then it is only known where the bags are.

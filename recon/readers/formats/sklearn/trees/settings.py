@@ -49,31 +49,31 @@ def last_call(forest: Thing) -> Calls:
     known = [root for root in roots if root is not None]
     if len(known) < len(roots) or not all(abs(r.weight - round(r.weight)) < WHOLE for r in known):
         return Calls(forest, 0, (SAME_ROWS,))
-    drawn = drawn_by(known)
+    drawn = _drawn_by(known)
     first = len(drawn) - 1
     while first and drawn[first - 1] == drawn[-1]:
         first -= 1
-    if not first or in_blocks(drawn) > len(drawn) // 2 + 1:  # one call; or totals that weights made
+    if not first or _in_blocks(drawn) > len(drawn) // 2 + 1:  # one call; or totals that weights made
         return Calls(forest, 0, (SAME_ROWS,))
     others = ", ".join(f"{n:,}" for n in dict.fromkeys(drawn[:first]))
     note = (
         f"the ensemble was fitted in several calls (warm_start): its first {first:,} trees drew {others} rows, those "
         f"of the last call {drawn[-1]:,}; the first ones may be about other rows and are left out"
     )
-    return Calls(without(forest, first), first, (SAME_ROWS,) if in_blocks(drawn) > 2 else (), (note,))
+    return Calls(_without(forest, first), first, (SAME_ROWS,) if _in_blocks(drawn) > 2 else (), (note,))
 
 
-def drawn_by(roots: list[Root]) -> list[int]:
+def _drawn_by(roots: list[Root]) -> list[int]:
     """Return how many rows every tree drew."""
     return [round(root.weight) for root in roots]
 
 
-def in_blocks(drawn: list[int]) -> int:
+def _in_blocks(drawn: list[int]) -> int:
     """Return the number of runs of equal numbers."""
     return 1 + int(np.count_nonzero(np.diff(drawn)))
 
 
-def without(forest: Thing, first: int) -> Thing:
+def _without(forest: Thing, first: int) -> Thing:
     """Return the ensemble from its member number `first` on."""
     fields: dict[str, Any] = dict(forest.fields())
     for name in ("estimators_", "estimators_features_"):
@@ -100,7 +100,7 @@ def tree_settings(thing: Thing, arrays: TreeArrays) -> Learner | None:
     if thing.class_name not in TREES:
         return None
     try:
-        found = Learner("sklearn tree", **_limits(thing, features_of(thing), int(arrays.rows[0])))
+        found = Learner("sklearn tree", **_limits(thing, _features_of(thing), int(arrays.rows[0])))
     except _UnknownError:
         return None
     weighted = thing.get("class_weight") is not None or not np.array_equal(arrays.rows, arrays.weighted)
@@ -116,8 +116,8 @@ def forest_settings(forest: Thing, members: Sequence[Any], rows: int | None, res
     trees = [one for one in members if isinstance(one, Thing) and one.class_name in TREES]
     if forest.class_name not in FORESTS or not trees or len(trees) < len(members):
         return None
-    columns, first = features_of(forest), trees[0]
-    if columns is None or any(features_of(one) not in {None, columns} for one in trees):
+    columns, first = _features_of(forest), trees[0]
+    if columns is None or any(_features_of(one) not in {None, columns} for one in trees):
         return None
     try:
         found = Learner("sklearn forest", **_limits(first, columns, rows))
@@ -132,7 +132,7 @@ def forest_settings(forest: Thing, members: Sequence[Any], rows: int | None, res
     return replace(found, source=SOURCE, weighted=weighted, monotonic=monotonic, version=version, bootstrap=resampled)
 
 
-def features_of(thing: Thing) -> int | None:
+def _features_of(thing: Thing) -> int | None:
     """Return on how many columns an estimator was fitted, None where it does not say."""
     number = thing.get("n_features_in_", thing.get("n_features_"))
     return int(number) if _whole(number) else None

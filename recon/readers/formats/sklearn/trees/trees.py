@@ -63,10 +63,10 @@ def read(thing: Thing, form: str) -> Draft:
     """
     names, named = feature_names(thing)
     if thing.class_name.endswith("Regressor"):
-        return regression(thing, form, names, named)
+        return _regression(thing, form, names, named)
     classes = class_values(thing)
-    tree = counted(thing, len(names), classes)
-    bag = None if tree.counts.whole else repeated(thing, tree, classes)
+    tree = _counted(thing, len(names), classes)
+    bag = None if tree.counts.whole else _repeated(thing, tree, classes)
     tree = tree if bag is None else replace(tree, counts=bag)
     misplaced = misplacing(thing, tree)
     n, learner = int(tree.arrays.rows[0]), tree_settings(thing, tree.arrays)
@@ -90,7 +90,7 @@ def read(thing: Thing, form: str) -> Draft:
     )
 
 
-def repeated(thing: Thing, tree: CountedTree, classes: Sequence[Value]) -> NodeCounts | None:
+def _repeated(thing: Thing, tree: CountedTree, classes: Sequence[Value]) -> NodeCounts | None:
     """Return the counts of a tree whose rows weigh whole numbers: drawn several times, if it is one of a forest."""
     arrays = tree.arrays
     if constrained(thing) is not None or not even(weighting_of(thing.get("class_weight"), classes)):
@@ -163,7 +163,7 @@ def counting_notes(counts: Sequence[NodeCounts]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c.note for c in counts if c.note))
 
 
-def counted(thing: Thing, features: int, classes: Sequence[Value], place: str = "tree_") -> CountedTree:
+def _counted(thing: Thing, features: int, classes: Sequence[Value], place: str = "tree_") -> CountedTree:
     """Return the arrays and training rows per class of one fitted tree that saw every row once."""
     arrays = stored_arrays(thing, features, place)
     check_classes(arrays, len(classes), place)
@@ -214,7 +214,7 @@ def constrained(thing: Thing) -> NDArray[np.int64] | None:
 
 def feature_names(thing: Thing) -> tuple[list[str], bool]:
     """Return the name of every feature, and whether the file has names (else x0, x1, ...)."""
-    stored, number = thing.get("feature_names_in_"), feature_number(thing)
+    stored, number = thing.get("feature_names_in_"), _feature_number(thing)
     if isinstance(stored, np.ndarray) and stored.ndim == 1 and all(isinstance(n, str) for n in stored.tolist()):
         names = [str(n) for n in stored.tolist()]
         if len(set(names)) < len(names):
@@ -228,7 +228,7 @@ def feature_names(thing: Thing) -> tuple[list[str], bool]:
     return [f"x{i}" for i in range(number)], False
 
 
-def feature_number(thing: Thing) -> Any:
+def _feature_number(thing: Thing) -> Any:
     """Return on how many features a model was fitted; before scikit-learn 0.24 some say it by their members alone."""
     members = thing.get("estimators_")
     flat = members.ravel().tolist() if isinstance(members, np.ndarray) else members
@@ -270,7 +270,7 @@ class RegressionDraft(TreesDraft):
             return trees
         step = label.step if isinstance(label, Grid) else 0
         figures = []
-        for leaf, condition in leaf_conditions(self.trees[0], [f.name for f in self.features]):
+        for leaf, condition in _leaf_conditions(self.trees[0], [f.name for f in self.features]):
             total, rows = self.totals[leaf], int(self.trees[0].arrays.rows[leaf])
             found = Statistic("total", label.name, total, EXACT * max(1.0, abs(total)))
             if step == 1 and abs(total - round(total)) <= EXACT * max(1, rows):
@@ -279,7 +279,7 @@ class RegressionDraft(TreesDraft):
         return (*trees, Table(tuple(figures), "totals of the label", origin=self.origin))
 
 
-def leaf_conditions(tree: CountedTree, names: Sequence[str]) -> list[tuple[int, tuple[tuple[str, Test], ...]]]:
+def _leaf_conditions(tree: CountedTree, names: Sequence[str]) -> list[tuple[int, tuple[tuple[str, Test], ...]]]:
     """Return every leaf with the tests on its path."""
     arrays, out = tree.arrays, []
     stack: list[tuple[int, tuple[tuple[str, Test], ...]]] = [(0, ())]
@@ -295,7 +295,7 @@ def leaf_conditions(tree: CountedTree, names: Sequence[str]) -> list[tuple[int, 
     return sorted(out)
 
 
-def regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Draft:
+def _regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Draft:
     """Return the draft of a regression tree: sizes, and totals where rows were not weighted and means are means."""
     arrays = stored_arrays(thing, len(names), "tree_")
     if arrays.value.shape[1] != 1:
